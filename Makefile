@@ -1,0 +1,38 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both go through `make install`, which builds into .venv.
+
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: help install demo test check clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+install: $(STAMP) ## build and install into .venv (system packages through apt when root)
+
+$(STAMP): $(SOURCES)
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]'
+	@touch $@
+
+demo: install ## measure the storage under this folder, judge it, write the report
+	@$(BIN)/seekwise tune . --budget 2m
+
+test: install ## every test: Rust, Python, and with root the kernel's own schedulers
+	cargo test --workspace --quiet
+	$(BIN)/python -m pytest
+
+check: install ## formatting and lints
+	cargo fmt --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests
+
+clean: ## remove what was built
+	rm -rf target $(VENV)

@@ -1,0 +1,43 @@
+//! What every drive model offers to a queue, simulated or served over the network.
+
+use seekwise_units::{Depth, Lba, Nanos, Sectors};
+
+/// Name of an outstanding command, chosen by the host, below the device's depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandKind {
+    Read,
+    Write { force_unit_access: bool },
+    Flush,
+    Trim,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    pub tag: Tag,
+    pub kind: CommandKind,
+    pub start: Lba,
+    pub sectors: Sectors,
+}
+
+/// A drive as its host sees it: commands go in, completions come out at their time.
+///
+/// The host calls `submit` and `complete_next` in the order of simulated time. A device decides what to serve next
+/// when it becomes free, from what it holds then; so `next_completion` may change after `submit`.
+pub trait Device {
+    fn capacity(&self) -> Sectors;
+
+    /// Commands that the device holds at once.
+    fn depth(&self) -> Depth;
+
+    /// Takes a command. The caller keeps at most `depth` outstanding.
+    fn submit(&mut self, now: Nanos, command: Command);
+
+    /// When the next outstanding command is done, given that nothing more is submitted before; `None` when idle.
+    fn next_completion(&self) -> Option<Nanos>;
+
+    /// Takes out the command that is done at [`Device::next_completion`], with `now` equal to that time.
+    fn complete_next(&mut self, now: Nanos) -> Tag;
+}

@@ -1,0 +1,3 @@
+//! Serves a drive model as a network block device.
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! The Python extension `seekwise._core`: thin bindings, no logic. Every function takes and gives plain data
+//! (JSON text where it is structured); its typed face is `python/seekwise/_core.pyi`.
+
+use pyo3::prelude::*;
+
+/// Version of the compiled core; equal to the Python package's.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! RAID: layouts (pure address arithmetic), md as Linux does it, hardware controllers as they behave.

@@ -1,0 +1,1 @@
+//! Holds scheduler and RAID models against recordings of real kernels.

@@ -1,0 +1,11 @@
+//! I/O schedulers of Linux as pure policies.
+//!
+//! A scheduler sees requests, completions and time, never the head of a drive: this crate depends on `units` alone.
+//! The queue around it (plug, tags, peeked request) lives in `seekwise-host`; recordings of real kernels are held
+//! against these policies by `seekwise-replay`.
+
+pub mod request;
+pub mod scheduler;
+
+pub use request::{Direction, Priority, PriorityClass, ProcessId, Request, RequestId};
+pub use scheduler::Scheduler;

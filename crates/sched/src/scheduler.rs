@@ -1,0 +1,49 @@
+//! The one trait behind which every policy stands.
+
+use crate::request::{ProcessId, Request, RequestId};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// A scheduling policy. Calls come in the order of simulated time; equal times in the order in which things happened.
+///
+/// A request is *waiting* from `insert` until `dispatch` hands it out, and *in the driver* from then until `complete`.
+/// Cloning gives a policy that decides the same from the same calls: replay uses it to put a wrong choice back.
+pub trait Scheduler: Clone {
+    /// A request enters the scheduler.
+    fn insert(&mut self, now: Nanos, request: &Request);
+
+    /// The queue pulls one request. `None`: nothing waits, or the policy holds back (idling, draining).
+    fn dispatch(&mut self, now: Nanos) -> Option<RequestId>;
+
+    /// Takes the waiting request `id` as though the policy had just chosen it (replay after a miss).
+    fn dispatch_forced(&mut self, now: Nanos, id: RequestId);
+
+    /// The device is done with a request that was handed out.
+    fn complete(&mut self, now: Nanos, request: &Request);
+
+    /// Number of waiting requests.
+    fn waiting(&self) -> usize;
+
+    /// When the policy next wants [`Scheduler::fire`]; `None` when no timer runs.
+    fn timer(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// The timer is due. True when the queue should be run now.
+    fn fire(&mut self, _now: Nanos) -> bool {
+        false
+    }
+
+    /// May `bio` be merged into the waiting `request`?
+    fn may_merge(&self, _request: &Request, _bio: &Request) -> bool {
+        true
+    }
+
+    /// A waiting request grew by a merge to the given place and length.
+    fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors);
+
+    /// Two waiting requests became one: `gone` is now part of `kept`, which was already told to have grown.
+    fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId);
+
+    /// A process ended; it will submit nothing more.
+    fn process_exits(&mut self, _now: Nanos, _process: ProcessId) {}
+}

@@ -1,0 +1,1 @@
+//! The machine: event queue, clock and wiring. The only place where all parts meet.

@@ -1,0 +1,1 @@
+"""Seekwise: which I/O settings should this storage use for this work?"""

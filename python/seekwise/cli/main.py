@@ -1,0 +1,69 @@
+"""Entry point: finds the command, turns errors into one message and an exit status.
+
+A command is one module in this folder with a `command` object (click). Adding a file is enough: its name is the
+command's name, `_` becoming `-`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+
+import click
+
+from seekwise.errors import Exit, SeekwiseError
+
+NOT_COMMANDS = {"main"}
+
+
+class Commands(click.Group):
+    """Loads `seekwise.cli.NAME` when NAME is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        import seekwise.cli as package
+
+        names = (module.name for module in pkgutil.iter_modules(package.__path__))
+        return sorted(name.replace("_", "-") for name in names if name not in NOT_COMMANDS and not name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(ctx):
+            return None
+        return importlib.import_module(f"seekwise.cli.{name.replace('-', '_')}").command
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="seekwise")
+def cli() -> None:
+    """Tells, with evidence, which I/O settings a storage system should use, and sets them reversibly."""
+
+
+def main() -> None:
+    """Runs a command and ends the process with its exit status."""
+    try:
+        status = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except SeekwiseError as error:
+        click.echo(f"error: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"\nhint: {error.hint}", err=True)
+        status = error.exit_status
+    except click.exceptions.Abort:
+        status = Exit.INTERRUPTED
+    except KeyboardInterrupt:
+        status = Exit.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        status = Exit.USAGE
+    except BrokenPipeError:
+        # The reader of our output is gone: that is its right. Python would complain at exit, so give it a sink.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = Exit.DONE
+    sys.exit(int(status) if isinstance(status, int) else 0)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    main()

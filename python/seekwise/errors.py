@@ -1,0 +1,55 @@
+"""Errors that a user sees, and the exit status each one ends with.
+
+A command raises one of these; `seekwise.cli.main` prints `error: …`, a blank line and `hint: …`, and exits.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit statuses of every command."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    REFUSED = 3
+    MISSING = 4
+    NOT_MET = 5
+    INTERRUPTED = 130
+
+
+class SeekwiseError(Exception):
+    """An operation failed; `message` is one sentence without a period, `hint` says what to do."""
+
+    exit_status = Exit.FAILED
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SeekwiseError):
+    """Wrong usage or an invalid study."""
+
+    exit_status = Exit.USAGE
+
+
+class RefusedError(SeekwiseError):
+    """Refused for safety, before anything was touched."""
+
+    exit_status = Exit.REFUSED
+
+
+class MissingError(SeekwiseError):
+    """A requirement is missing: a program, a kernel feature, a privilege."""
+
+    exit_status = Exit.MISSING
+
+
+class NotMetError(SeekwiseError):
+    """A check was carried out and not met."""
+
+    exit_status = Exit.NOT_MET

@@ -1,0 +1,94 @@
+"""The storage stack as plain data: devices, what they stand on, mounts.
+
+Filled by `seekwise.linux.stack.read_stack`; nothing here touches a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """One block device.
+
+    `kind`: disk, partition, md, lvm, crypt, multipath, dm, loop, bcache, nvme, virtio, zram, nbd, null, …
+    `below`: names of the devices it stands on (members, backing device, whole disk of a partition).
+    `queue`: files of `queue/` as text, e.g. `{"scheduler": "none [mq-deadline] bfq", "nr_requests": "64"}`.
+    """
+
+    name: str
+    kind: str
+    size_bytes: int
+    major_minor: str
+    below: tuple[str, ...] = ()
+    queue: dict[str, str] = field(default_factory=dict)
+    iosched: dict[str, str] = field(default_factory=dict)
+    queue_depth: int | None = None
+    transport: str | None = None
+    driver: str | None = None
+    model: str | None = None
+    firmware: str | None = None
+    serial: str | None = None
+    rotational: bool | None = None
+    write_cache: str | None = None
+    read_only: bool = False
+    backing_file: str | None = None
+    details: dict[str, object] = field(default_factory=dict)
+    """Kind-specific facts: md level, chunk_bytes, members, sync state; dm uuid and target; controller; warnings."""
+
+    @property
+    def scheduler(self) -> str | None:
+        """The scheduler in force, or None where the device has no queue of its own."""
+        words = self.queue.get("scheduler", "").split()
+        return next((word.strip("[]") for word in words if word.startswith("[")), words[0] if len(words) == 1 else None)
+
+    @property
+    def schedulers_offered(self) -> tuple[str, ...]:
+        return tuple(word.strip("[]") for word in self.queue.get("scheduler", "").split())
+
+
+@dataclass(frozen=True)
+class Mount:
+    mount_point: Path
+    source: str
+    filesystem: str
+    options: tuple[str, ...]
+    major_minor: str
+    root_within: str = "/"
+
+    @property
+    def read_only(self) -> bool:
+        return "ro" in self.options
+
+
+@dataclass(frozen=True)
+class Stack:
+    """All block devices and mounts of one machine. `root` is the file tree they were read from."""
+
+    devices: dict[str, BlockDevice]
+    mounts: tuple[Mount, ...]
+    root: Path = Path("/")
+    warnings: tuple[str, ...] = ()
+
+    def leaves(self, name: str) -> tuple[BlockDevice, ...]:
+        """Whole devices at the bottom under `name`, in order of name: those whose settings decide."""
+        seen: dict[str, BlockDevice] = {}
+        todo = [name]
+        visited: set[str] = set()
+        while todo:
+            current = todo.pop()
+            if current in visited:
+                continue
+            visited.add(current)
+            device = self.devices[current]
+            if device.below:
+                todo.extend(device.below)
+            else:
+                seen[current] = device
+        return tuple(seen[key] for key in sorted(seen))
+
+    def above(self, name: str) -> tuple[BlockDevice, ...]:
+        """Devices that stand directly on `name`: partitions, arrays, mappings."""
+        return tuple(device for device in self.devices.values() if name in device.below)

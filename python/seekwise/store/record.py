@@ -1,0 +1,103 @@
+"""What one trial did: the record. Written once, never rewritten; judging reads records only.
+
+The same shape comes from every backend. Units: seconds, bytes, nanoseconds (histogram), MB = 10^6 bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Badge = Literal["measured", "virtual", "simulated"]
+Operation = Literal["seq_read", "seq_write", "rand_read", "rand_write", "mixed"]
+
+RECORD_SCHEMA = "seekwise.record/1"
+
+
+@dataclass(frozen=True)
+class CpuSeconds:
+    """CPU time by kind over a phase. `system_wide` counts every CPU, `submitter` the load's own threads only.
+
+    `kernel_threads`: seconds by name of kernel threads that worked for the load (md's, dm-crypt's, write-back).
+    """
+
+    submitter_user: float
+    submitter_system: float
+    user: float | None = None
+    system: float | None = None
+    irq: float | None = None
+    softirq: float | None = None
+    iowait: float | None = None
+    idle: float | None = None
+    kernel_threads: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def system_cpu(self) -> float:
+        """Seconds of system CPU that the work cost: system-wide system + irq + softirq where known, else the submitter's."""
+        if self.system is None:
+            return self.submitter_system
+        return self.system + (self.irq or 0.0) + (self.softirq or 0.0)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One operation within a trial.
+
+    `latency_bins`: access time of one request, {upper bound of bin in ns: count}.
+    `device_bytes`: bytes that the leaf devices moved meanwhile (proof that no cache answered).
+    """
+
+    operation: Operation
+    elapsed_s: float
+    bytes: int
+    ios: int
+    latency_bins: dict[int, int]
+    latency_mean_ns: float
+    latency_max_ns: int
+    cpu: CpuSeconds
+    device_bytes: int | None = None
+    windows: tuple[tuple[float, float], ...] = ()
+    """(rate in bytes/s, mean latency in ns) over equal windows, for steady-state checks."""
+    details: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def rate_bytes_per_s(self) -> float:
+        return self.bytes / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def iops(self) -> float:
+        return self.ios / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def cpu_efficiency(self) -> float | None:
+        """MB (10^6 bytes) moved per second of system CPU; None when no CPU second was seen."""
+        seconds = self.cpu.system_cpu
+        return self.bytes / 1e6 / seconds if seconds > 0 else None
+
+
+@dataclass(frozen=True)
+class Record:
+    """One trial: one cell, once, in one block."""
+
+    run_id: str
+    trial: int
+    block: int
+    cell: str
+    """Key of the combination without the compared setting, e.g. `disk=vda threads=8`."""
+    setting: str
+    """Label of what is compared, e.g. `mq-deadline`; `mq-deadline (control)` for the second label of an A/A pair."""
+    factors: dict[str, str | int | float | bool]
+    """Every factor of this combination by name: scheduler, threads, block_bytes, chunk_bytes, ncq, …"""
+    badge: Badge
+    seed: int
+    started_at: str
+    phases: tuple[Phase, ...]
+    settings_seen: dict[str, dict[str, str]] = field(default_factory=dict)
+    """{device: {attribute: value as read back}}."""
+    environment: dict[str, object] = field(default_factory=dict)
+    load: dict[str, object] = field(default_factory=dict)
+    """fio's version, job text, options; or the simulator's model and versions."""
+    conditions: dict[str, object] = field(default_factory=dict)
+    valid: bool = True
+    invalid_reason: str | None = None
+    attempt: int = 1

@@ -1,0 +1,50 @@
+"""Observations go in, verdicts come out. Nothing here knows where a number was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Metric = Literal["rate", "access_time", "cpu_efficiency", "p99"]
+"""rate: bytes/s (more is better) · access_time: mean ns (less) · cpu_efficiency: MB per system-CPU second (more) · p99: ns (less)."""
+
+Word = Literal["clear", "small", "tie", "undecided"]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One value of one metric from one valid trial."""
+
+    table: str
+    """Family within which errors are controlled: one operation group of one run, as shown in one table."""
+    cell: str
+    """What is held equal when settings are compared, operation and thread count included."""
+    block: int
+    setting: str
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A against B in one cell by one metric."""
+
+    table: str
+    cell: str
+    metric: str
+    setting_a: str
+    setting_b: str
+    winner: str | None
+    """The better setting, or None (tie, undecided)."""
+    word: Word
+    ratio: float
+    """Estimated a / b."""
+    ratio_low: float
+    ratio_high: float
+    """95 % interval of the ratio."""
+    q_value: float | None
+    blocks: int
+    blocks_more: int | None
+    """How many more blocks would probably decide; None when decided."""
+    rule_version: str
+    reason: str = ""

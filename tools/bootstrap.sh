@@ -1,0 +1,22 @@
+#!/bin/sh
+# System packages that the build and the measurement need: installs them as root, otherwise prints the one line to run.
+set -eu
+PYTHON=${PYTHON:-python3}
+packages=''
+need() { packages="$packages $1"; }
+
+command -v fio >/dev/null || need fio
+command -v cc >/dev/null || need gcc
+"$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
+command -v cargo >/dev/null || need cargo
+
+[ -z "$packages" ] && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing:$packages"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+else
+    echo "missing packages; run this line, then make again:" >&2
+    echo "  sudo apt-get install -y$packages" >&2
+    exit 4
+fi
