@@ -1,6 +1,6 @@
 //! The one trait behind which every policy stands.
 
-use crate::request::{ProcessId, Request, RequestId};
+use crate::request::{Direction, ProcessId, Request, RequestId};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// A scheduling policy. Calls come in the order of simulated time; equal times in the order in which things happened.
@@ -43,6 +43,11 @@ pub trait Scheduler: Clone {
 
     /// Two waiting requests became one: `gone` is now part of `kept`, which was already told to have grown.
     fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId);
+
+    /// How many of a queue's `tags` requests like this may occupy together (blk-mq: shallow depth). Sync reads are never asked.
+    fn tag_limit(&self, _sync: bool, _direction: Direction, tags: u32) -> u32 {
+        tags
+    }
 
     /// A process ended; it will submit nothing more.
     fn process_exits(&mut self, _now: Nanos, _process: ProcessId) {}
