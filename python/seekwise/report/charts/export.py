@@ -1,0 +1,19 @@
+"""A chart as SVG or PNG, without network and without a browser (vl-convert carries Vega-Lite)."""
+
+from __future__ import annotations
+
+import re
+
+import altair as alt
+import vl_convert
+
+
+def svg(chart: alt.TopLevelMixin) -> str:
+    """SVG text of a chart, ready to stand inside an HTML page."""
+    text = vl_convert.vegalite_to_svg(chart.to_json(), allowed_base_urls=[])
+    return re.sub(r"^<\?xml[^>]*\?>\s*", "", text)
+
+
+def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:
+    """PNG of a chart at `scale` pixels per point."""
+    return vl_convert.vegalite_to_png(chart.to_json(), scale=scale, allowed_base_urls=[])

@@ -1,0 +1,69 @@
+"""What a report says, as plain data: filled by whoever ran the study, drawn by `page` and `terminal`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from seekwise.store.record import Record
+
+
+@dataclass(frozen=True)
+class WinnerCell:
+    """One cell of the winner table: the name, `=` (equal) or `?` (undecided), and what stands one step away."""
+
+    text: str
+    word: str
+    """clear, small, tie, undecided, or mixed (the rows behind it disagree)."""
+    detail: str = ""
+    """Margin and certainty, e.g. `1.17 to 1.21 times, 5 blocks`."""
+
+
+@dataclass(frozen=True)
+class WinnerRow:
+    operation: str
+    condition: str
+    """What is held equal, e.g. `8 threads`."""
+    cells: dict[str, WinnerCell]
+    """By metric: rate, access_time, cpu_efficiency."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The recommendation and the shell lines that carry it out and take it back."""
+
+    headline: str
+    reasons: tuple[str, ...] = ()
+    set_lines: tuple[str, ...] = ()
+    undo_lines: tuple[str, ...] = ()
+    caution: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    run_id: str
+    title: str
+    subject: str
+    """What was tested, e.g. `/srv on sda1 (WD2500YS)`."""
+    badge: str
+    advice: Advice
+    winners: Sequence[WinnerRow]
+    records: Sequence[Record]
+    rule: str
+    """The judging rule in one sentence, with its version."""
+    control: str = ""
+    """What the A/A control showed, in one sentence."""
+    stack_lines: Sequence[str] = ()
+    environment: dict[str, object] = field(default_factory=dict)
+    repeat_lines: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    traces: dict[str, Sequence[dict[str, float]]] = field(default_factory=dict)
+    """{setting: trace} of a simulated run with `--trace`; drawn as head position over time."""
+
+
+METRIC_TITLES = {
+    "rate": "Rate",
+    "access_time": "Access time",
+    "cpu_efficiency": "CPU efficiency",
+    "p99": "99th percentile",
+}

@@ -1,0 +1,109 @@
+"""Records as rows for charts and number tables: one row per operation, setting, factor values and block, and their summaries.
+
+Only valid records count. Intervals are 95 % t intervals of the mean of the logarithm over blocks (so they are ratios around a
+geometric mean); with a single block there is no interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from scipy import stats
+
+from seekwise.store.record import Phase, Record
+
+PERCENTILES = (0.5, 0.9, 0.99, 0.999)
+OPERATION_ORDER = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
+OPERATION_NAMES = {
+    "seq_read": "Sequential read",
+    "seq_write": "Sequential write",
+    "rand_read": "Random read",
+    "rand_write": "Random write",
+    "mixed": "Mixed",
+}
+METRICS = {
+    "rate_mb_s": "higher",
+    "access_ms": "lower",
+    "p99_ms": "lower",
+    "cpu_efficiency": "higher",
+}
+
+
+def percentile_ns(bins: dict[int, int], share: float) -> int | None:
+    """Upper bound in ns of the bin that holds the `share` quantile; None unless at least 20 operations lie beyond it."""
+    count = sum(bins.values())
+    if count == 0 or (share > 0.5 and count * (1 - share) < 20):
+        return None
+    rank = math.ceil(share * count)
+    below = 0
+    for bound in sorted(bins):
+        below += bins[bound]
+        if below >= rank:
+            return bound
+    return max(bins)
+
+
+def trial_row(record: Record, phase: Phase) -> dict[str, object]:
+    """One operation of one trial with its factors; times in ms, rate in MB/s of 10^6 bytes."""
+    p99 = percentile_ns(phase.latency_bins, 0.99)
+    return {
+        **record.factors,
+        "operation": phase.operation,
+        "setting": record.setting,
+        "cell": record.cell,
+        "block": record.block,
+        "trial": record.trial,
+        "rate_mb_s": phase.rate_bytes_per_s / 1e6,
+        "iops": phase.iops,
+        "access_ms": phase.latency_mean_ns / 1e6,
+        "p99_ms": None if p99 is None else p99 / 1e6,
+        "max_ms": phase.latency_max_ns / 1e6,
+        "cpu_efficiency": phase.cpu_efficiency,
+        "system_cpu_s": phase.cpu.system_cpu,
+    }
+
+
+def trial_rows(records: Iterable[Record]) -> list[dict[str, object]]:
+    return [trial_row(record, phase) for record in records if record.valid for phase in record.phases]
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
+    """Geometric mean and its 95 % interval (None, None for one value); all values must be positive."""
+    logs = [math.log(value) for value in values]
+    centre = sum(logs) / len(logs)
+    if len(logs) < 2:
+        return math.exp(centre), None, None
+    spread = math.sqrt(sum((value - centre) ** 2 for value in logs) / (len(logs) - 1))
+    half = float(stats.t.ppf(0.975, len(logs) - 1)) * spread / math.sqrt(len(logs))
+    return math.exp(centre), math.exp(centre - half), math.exp(centre + half)
+
+
+def summary_rows(
+    rows: Sequence[dict[str, object]], by: Sequence[str] = ("operation", "setting", "threads")
+) -> list[dict[str, object]]:
+    """Rows grouped by `by`: mean, low and high of each metric over blocks, and the number of trials `n`."""
+    groups: dict[tuple, list[dict[str, object]]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row.get(name) for name in by)].append(row)
+    summaries = []
+    for key, members in groups.items():
+        summary: dict[str, object] = dict(zip(by, key, strict=True)) | {"n": len(members)}
+        for metric in METRICS:
+            values = [float(value) for row in members if (value := row[metric]) is not None and float(value) > 0]
+            mean, low, high = mean_interval(values) if values else (None, None, None)
+            summary |= {metric: mean, f"{metric}_low": low, f"{metric}_high": high}
+        summaries.append(summary)
+    return summaries
+
+
+def merged_bins(records: Iterable[Record], operation: str) -> dict[str, dict[int, int]]:
+    """Histograms of one operation, merged per setting over all valid trials: {setting: {upper bound ns: count}}."""
+    merged: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for record in records:
+        for phase in record.phases:
+            if record.valid and phase.operation == operation:
+                for bound, count in phase.latency_bins.items():
+                    merged[record.setting][int(bound)] += count
+    return {setting: dict(bins) for setting, bins in merged.items()}

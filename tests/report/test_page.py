@@ -1,0 +1,84 @@
+"""This test will hold the report to its promises: self-contained, answer first, every number from the records."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from rich.console import Console
+
+from report.sample import sample_content, sample_records
+from seekwise.report.charts.style import scales
+from seekwise.report.page import number, render, write_pictures, write_report
+from seekwise.report.rows import mean_interval, percentile_ns, summary_rows, trial_rows
+from seekwise.report.terminal import print_advice, print_winners
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render(sample_content())
+
+
+def test_page_needs_no_network(page):
+    assert not re.search(r"""(?:src|href|url\()\s*=?\s*["']?(?:https?:)?//""", page)
+    assert "<script" not in page
+
+
+def test_answer_stands_before_table_and_charts(page):
+    assert (
+        page.index("Use mq-deadline") < page.index("<h2>Winners") < page.index("<h2>Charts") < page.index("Do it again")
+    )
+
+
+def test_names_from_the_machine_are_escaped(page):
+    assert "&lt;WD2500YS&gt;" in page and "<WD2500YS>" not in page
+
+
+def test_invalid_trials_are_named_with_their_cause_and_do_not_count(page):
+    assert "foreign I/O on vda" in page
+    rows = summary_rows(trial_rows(sample_records()))
+    assert {row["n"] for row in rows if row["setting"] == "bfq" and row["threads"] == 1} == {3}
+
+
+def test_report_is_written_whole_and_leaves_nothing_beside(tmp_path):
+    path = write_report(tmp_path / "seekwise-x.html", sample_content())
+    assert path.read_text().rstrip().endswith("</html>")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["seekwise-x.html"]
+
+
+def test_each_chart_is_also_a_picture_file(tmp_path):
+    names = {path.name for path in write_pictures(tmp_path, sample_content())}
+    assert {"rate.svg", "rate.png", "access-time.svg", "cpu-efficiency.png"} <= names
+
+
+def test_interval_of_the_geometric_mean_matches_hand_computation():
+    mean, low, high = mean_interval([1.0, math.e**2])
+    assert mean == pytest.approx(math.e)
+    # n = 2, s = sqrt(2), t(0.975, 1) = 12.7062: half width 12.7062 on the log scale.
+    assert math.log(high) - 1 == pytest.approx(12.7062, rel=1e-4)
+    assert 1 - math.log(low) == pytest.approx(12.7062, rel=1e-4)
+
+
+def test_percentile_is_withheld_without_enough_operations_beyond_it():
+    assert percentile_ns({10: 1000, 20: 1000}, 0.99) == 20
+    assert percentile_ns({10: 1000, 20: 999}, 0.99) is None
+    assert percentile_ns({10: 3, 20: 1}, 0.5) == 10
+
+
+def test_no_two_settings_share_colour_dash_and_marker():
+    settings = ["none", "mq-deadline", "bfq", "kyber", "mq-deadline (control)"]
+    parts = [scale.to_dict()["range"] for scale in scales(settings)]
+    assert len({str(style) for style in zip(*parts, strict=True)}) == len(settings)
+
+
+def test_numbers_have_three_significant_digits_and_no_exponent():
+    assert [number(value) for value in (0.01234, 3.14159, 123456.0, None, 0)] == ["0.0123", "3.14", "123456", "–", "0"]
+
+
+def test_terminal_answer_fits_eighty_columns_without_colour():
+    console = Console(width=80, no_color=True, record=True, file=open("/dev/null", "w"))
+    print_winners(sample_content(), console)
+    print_advice(sample_content(), console)
+    text = console.export_text()
+    assert "mq-deadline" in text and "echo none | sudo tee /sys/block/sda/queue/scheduler" in text
