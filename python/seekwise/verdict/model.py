@@ -35,8 +35,10 @@ class Verdict:
     setting_a: str
     setting_b: str
     winner: str | None
-    """The better setting, or None (tie, undecided)."""
+    """The better setting of a clear difference, or None (small, tie, undecided)."""
     word: Word
+    """clear: shown, and large enough to count · small: shown, but shown to be too small to count · tie: equality shown ·
+    undecided: neither shown."""
     ratio: float
     """Estimated a / b."""
     ratio_low: float
@@ -48,3 +50,5 @@ class Verdict:
     """How many more blocks would probably decide; None when decided."""
     rule_version: str
     reason: str = ""
+    p_value: float | None = None
+    """Two-sided, before any correction for many comparisons; None below the least number of blocks."""

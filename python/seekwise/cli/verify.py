@@ -1,0 +1,50 @@
+"""`seekwise verify KIND [FILE|FOLDER…]`: N of M against recorded truth, and every miss."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seekwise.errors import Exit
+from seekwise.verify import frame
+
+
+class Kinds(click.Group):
+    """A subcommand per module in `seekwise.verify`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return frame.kinds()
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return _command(name) if name in frame.kinds() else None
+
+
+def _command(kind: str) -> click.Command:
+    module = frame.load(kind)
+
+    def run(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
+        report = module.verify([Path(path) for path in paths], options)
+        if as_json:
+            click.echo(json.dumps(report.document(), ensure_ascii=False, indent=1))
+        else:
+            click.echo(getattr(module, "text", frame.text)(report))
+        return Exit.DONE if report.is_met else Exit.NOT_MET
+
+    parameters: list[click.Parameter] = [
+        click.Argument(
+            ["paths"], nargs=-1, required=getattr(module, "REQUIRES_FILES", True), metavar="[FILE|FOLDER]..."
+        ),
+        click.Option(["as_json", "--json"], is_flag=True, help="One JSON document on standard output."),
+        *getattr(module, "OPTIONS", ()),
+    ]
+    return click.Command(
+        kind, callback=run, params=parameters, help=module.__doc__, short_help=getattr(module, "SUMMARY", None)
+    )
+
+
+@click.command(cls=Kinds)
+def command() -> None:
+    """Checks the program against recorded truth; ends with status 5 when something is missed."""

@@ -1,0 +1,142 @@
+"""The decision itself, on arrays: differences in, words out. Pure; no names, no storage, no records.
+
+For each difference (mean over blocks, on the log scale) with its moderated variance:
+
+- *clear*      shown to differ (q ≤ level) and estimated at the threshold or beyond: there is a winner
+- *small*      shown to differ, and shown to differ by less than the threshold
+- *tie*        not shown to differ, and shown to differ by less than the threshold (two one-sided tests)
+- *undecided*  the rest, with the number of blocks that would probably end it
+
+"Shown to differ by less than the threshold": the 95 % interval lies inside ± threshold. The threshold of a win is raised to
+twice the A/A noise where a control says so; the threshold of equality never is: noise is no licence for a "=".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from seekwise.verdict.families import benjamini_hochberg
+from seekwise.verdict.moderate import NO_PRIOR, Prior, fit_prior, t_two_sided
+from seekwise.verdict.rule import RULE, Rule
+
+Array = NDArray[np.float64]
+
+UNDECIDED, TIE, SMALL, CLEAR = 0, 1, 2, 3
+WORDS = ("undecided", "tie", "small", "clear")
+
+SD_FLOOR = 1e-4
+"""No measured difference is known better than to 0.01 %, even if three runs gave the same number."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Differences with their moderated variance and p."""
+
+    mean: Array
+    blocks: NDArray[np.int64]
+    variance: Array
+    """Moderated variance of one block's difference."""
+    df: Array
+    p: Array
+    """Two-sided; NaN where too few blocks were observed."""
+    prior: Prior
+
+    @property
+    def standard_error(self) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.sqrt(self.variance / self.blocks)
+
+    def half_width(self, level: float) -> Array:
+        """Half of the two-sided interval of the mean."""
+        return t_quantile(0.5 + level / 2, self.df) * self.standard_error
+
+
+def t_quantile(probability: float, df: Array) -> Array:
+    finite = np.isfinite(df) & (df > 0)
+    inside = stats.t.ppf(probability, np.where(finite, df, 1.0))
+    return np.where(finite, inside, np.where(np.isinf(df), stats.norm.ppf(probability), np.nan))
+
+
+def test(
+    mean: Array, s_squared: Array, blocks: NDArray[np.int64], cell: NDArray[np.int64], rule: Rule = RULE
+) -> Tested:
+    """Moderated t of every row; the rows are one metric of one table, `cell` says which rows share a cell."""
+    df = np.maximum(blocks - 1, 0).astype(float)
+    enough = (blocks >= max(rule.blocks_min, 2)) & np.isfinite(mean) & np.isfinite(s_squared)
+    cells_count = len(np.unique(cell[enough]))
+    prior = fit_prior(s_squared[enough], df[enough]) if cells_count >= rule.cells_for_pooling_min else NO_PRIOR
+    variance = np.full(mean.shape, np.nan)
+    posterior_df = np.full(mean.shape, np.nan)
+    variance[enough], posterior_df[enough] = prior.squeeze(s_squared[enough], df[enough])
+    variance = np.maximum(variance, SD_FLOOR**2)
+    p = np.full(mean.shape, np.nan)
+    p[enough] = t_two_sided(mean[enough] / np.sqrt(variance[enough] / blocks[enough]), posterior_df[enough])
+    return Tested(mean, blocks, variance, posterior_df, p, prior)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One row per difference."""
+
+    word: NDArray[np.int64]
+    """Index into WORDS."""
+    q: Array
+    low: Array
+    high: Array
+    """95 % interval of the difference, log scale."""
+    blocks_more: NDArray[np.int64]
+    """0 where decided; −1 where nothing can be said."""
+
+
+def decide(
+    tested: Tested, q: Array, threshold: float | Array, threshold_win: float | Array, level: float, rule: Rule = RULE
+) -> Decision:
+    """Words for rows whose q values are known (a family may be larger than these rows)."""
+    half = tested.half_width(rule.interval_level)
+    low, high = tested.mean - half, tested.mean + half
+    with np.errstate(invalid="ignore"):
+        shown = q <= level
+        inside = (np.maximum(np.abs(low), np.abs(high))) < threshold
+        beyond = np.abs(tested.mean) >= np.maximum(threshold, threshold_win)
+    word = np.select([shown & beyond, shown & inside, inside], [CLEAR, SMALL, TIE], UNDECIDED)
+    word = np.where(np.isnan(tested.p), UNDECIDED, word)
+    more = np.where(word == UNDECIDED, blocks_more(tested, q, threshold, threshold_win, level, rule), 0)
+    return Decision(word, q, low, high, more)
+
+
+def blocks_more(
+    tested: Tested, q: Array, threshold: float | Array, threshold_win: float | Array, level: float, rule: Rule = RULE
+) -> NDArray[np.int64]:
+    """Blocks that would decide with the rule's power if the estimate and the variance are right; −1 if unknown."""
+    win = np.maximum(threshold, threshold_win)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        effect = np.abs(tested.mean)
+        # The table multiplies each p by what q / p says now: with more blocks the same number of rivals remains.
+        burden = np.clip(np.where(tested.p > 0, q / tested.p, 1.0), 1.0, None)
+        power = stats.norm.ppf(rule.power_target)
+        sd = np.sqrt(tested.variance)
+        to_show = ((stats.norm.isf(level / burden / 2) + power) * sd / effect) ** 2
+        to_clear_win = np.where(effect > win, (power * sd / (effect - win)) ** 2, np.inf)
+        to_equal = np.where(
+            effect < threshold,
+            ((stats.norm.ppf(0.5 + rule.interval_level / 2) + power) * sd / (threshold - effect)) ** 2,
+            np.inf,
+        )
+        needed = np.minimum(np.maximum(to_show, to_clear_win), to_equal)
+    # With few degrees of freedom the normal quantile flatters: one block more for each four needed below thirty.
+    needed = needed * (1 + np.where(needed < 30, 0.25, 0.0))
+    known = np.isfinite(needed)
+    more = np.ceil(np.where(known, needed, 0.0)) - tested.blocks
+    more = np.clip(more, 1, rule.blocks_more_max)
+    more = np.where(np.isinf(needed), rule.blocks_more_max, more)
+    return np.where(np.isnan(needed), -1, more).astype(np.int64)
+
+
+def family_q(p_of_metrics: list[Array]) -> list[Array]:
+    """Benjamini-Hochberg over a whole table, all metrics together: a table without differences shows a winner 1 in 1/level times."""
+    joined = benjamini_hochberg(np.concatenate(p_of_metrics)) if p_of_metrics else np.zeros(0)
+    return list(np.split(joined, np.cumsum([len(p) for p in p_of_metrics])[:-1]))

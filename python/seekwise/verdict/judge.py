@@ -1,0 +1,142 @@
+"""`judge`: observations in, verdicts out. The one rule for runs, tables in files, comparisons and calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seekwise.verdict.contrasts import Contrasts, Grid, contrasts, grids
+from seekwise.verdict.decide import CLEAR, WORDS, Decision, Tested, decide, family_q, test
+from seekwise.verdict.model import Observation, Verdict
+from seekwise.verdict.rule import CONTROL_SUFFIX, RULE, Rule, more_is_better
+
+Array = NDArray[np.float64]
+
+
+def judge(
+    observations: Sequence[Observation],
+    *,
+    rule: Rule = RULE,
+    alpha: float = 0.05,
+    control: tuple[str, str] | None = None,
+) -> list[Verdict]:
+    """Every pair of settings in every cell by every metric.
+
+    `alpha` is the level of a whole study judged at the rule's looks; a single look spends `level_per_look` of it.
+    `control` names the two labels of an A/A pair; by default any setting `X (control)` beside `X` is one. The second label
+    is only used to measure the noise: it takes part in no comparison (see `control.py` for its own verdicts).
+    """
+    level = rule.level_per_look * alpha / 0.05
+    tables: dict[str, list[Grid]] = {}
+    for grid in grids(observations):
+        tables.setdefault(grid.table, []).append(grid)
+    verdicts: list[Verdict] = []
+    for members in tables.values():
+        judged = []
+        for grid in members:
+            pairs = control_pairs(grid.settings, control)
+            rows = contrasts(grid, leave_out=frozenset(second for _, second in pairs))
+            tested = test(rows.mean, rows.s_squared, rows.blocks, rows.cell, rule)
+            judged.append((grid, rows, tested, rule.control_noise_factor * control_noise(grid, pairs)))
+        q_values = family_q([tested.p for _, _, tested, _ in judged])
+        for (grid, rows, tested, noise_threshold), q in zip(judged, q_values, strict=True):
+            decision = decide(tested, q, rule.threshold_log(grid.metric), noise_threshold, level, rule)
+            verdicts.extend(_verdicts(grid, rows, tested, decision, level, noise_threshold, rule))
+    return verdicts
+
+
+def control_pairs(settings: Sequence[str], control: tuple[str, str] | None) -> list[tuple[str, str]]:
+    """A/A pairs among these settings."""
+    if control is not None:
+        return [control] if control[0] in settings and control[1] in settings else []
+    return [(name, name + CONTROL_SUFFIX) for name in settings if name + CONTROL_SUFFIX in settings]
+
+
+def control_noise(grid: Grid, pairs: Sequence[tuple[str, str]]) -> float:
+    """A/A noise: standard deviation, about its true value zero, of the difference of means between a control's two labels."""
+    squares: list[float] = []
+    for first, second in pairs:
+        a, b = grid.setting_index(first), grid.setting_index(second)
+        difference = grid.log_values[:, :, a] - grid.log_values[:, :, b]
+        for row in difference:
+            present = row[~np.isnan(row)]
+            if len(present):
+                squares.append(float(present.mean()) ** 2)
+    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
+
+
+def _verdicts(
+    grid: Grid, rows: Contrasts, tested: Tested, decision: Decision, level: float, noise_threshold: float, rule: Rule
+) -> list[Verdict]:
+    high_wins = more_is_better(grid.metric)
+    threshold = rule.threshold_log(grid.metric)
+    made = []
+    for i in range(len(rows.cell)):
+        cell, a, b = int(rows.cell[i]), int(rows.setting_a[i]), int(rows.setting_b[i])
+        word = WORDS[decision.word[i]]
+        mean, low, high = float(rows.mean[i]), float(decision.low[i]), float(decision.high[i])
+        winner = None
+        if decision.word[i] == CLEAR:
+            winner = grid.settings[a if (mean > 0) == high_wins else b]
+        more = int(decision.blocks_more[i])
+        blocks = int(rows.blocks[i])
+        if word == "undecided" and more < 0:
+            more = max(rule.blocks_min - blocks, 1)
+        q = float(decision.q[i])
+        made.append(
+            Verdict(
+                table=grid.table,
+                cell=grid.cells[cell],
+                metric=grid.metric,
+                setting_a=grid.settings[a],
+                setting_b=grid.settings[b],
+                winner=winner,
+                word=word,  # type: ignore[arg-type]
+                ratio=math.exp(mean),
+                ratio_low=math.exp(low),
+                ratio_high=math.exp(high),
+                q_value=None if math.isnan(q) else q,
+                blocks=blocks,
+                blocks_more=more if word == "undecided" else None,
+                rule_version=rule.version,
+                reason=_reason(grid, cell, a, b, blocks, word, mean, q, level, threshold, noise_threshold, rule),
+                p_value=None if math.isnan(tested.p[i]) else float(tested.p[i]),
+            )
+        )
+    return made
+
+
+def _reason(
+    grid: Grid,
+    cell: int,
+    a: int,
+    b: int,
+    blocks: int,
+    word: str,
+    mean: float,
+    q: float,
+    level: float,
+    threshold: float,
+    noise_threshold: float,
+    rule: Rule,
+) -> str:
+    """One sentence without a period: why this word and not another."""
+    lost = int(grid.unusable[cell, a] + grid.unusable[cell, b])
+    without = f"; {lost} values without a logarithm (zero, negative or not a number) left out" if lost else ""
+    percent = math.expm1(threshold) * 100
+    if blocks < rule.blocks_min:
+        return f"{blocks} blocks with both settings, {rule.blocks_min} are the least that decide{without}"
+    if word == "clear":
+        return f"difference shown (q {q:.2g}) and at least {math.expm1(max(threshold, noise_threshold)) * 100:.2g} %{without}"
+    if word == "small":
+        return f"difference shown (q {q:.2g}), the 95 % interval lies within ±{percent:.2g} %{without}"
+    if word == "tie":
+        return f"equality shown: the 95 % interval lies within ±{percent:.2g} %{without}"
+    if q <= level and abs(mean) >= threshold:
+        return f"difference shown, but below twice the A/A noise ({math.expm1(noise_threshold) * 100:.2g} %){without}"
+    if q <= level:
+        return f"difference shown, but not whether it reaches {percent:.2g} %{without}"
+    return f"neither a difference (q {q:.2g}) nor equality within ±{percent:.2g} % shown{without}"

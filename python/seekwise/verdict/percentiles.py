@@ -1,0 +1,44 @@
+"""Percentiles from histograms, merged within one run.
+
+A percentile of a run is taken from all its operations together: bins of all jobs are added, then the rank is looked up.
+Percentiles of jobs or of runs are never averaged into one. The answer is the upper bound of the bin that holds the rank
+(nearest rank), so it is at most one bin width too high and never too low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+TAIL_OPERATIONS_MIN = 20
+"""A percentile needs this many operations beyond it: N (1 − p) ≥ 20."""
+
+
+def merged(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """One histogram {upper bound in ns: count} from several with equal or different bounds."""
+    total: dict[int, int] = {}
+    for histogram in histograms:
+        for bound_ns, count in histogram.items():
+            total[bound_ns] = total.get(bound_ns, 0) + count
+    return dict(sorted(total.items()))
+
+
+def percentile_is_supported(operations: int, percent: float) -> bool:
+    """Whether so many operations say anything about this percentile."""
+    # Exact: 2000 × (1 − 0.99) is 20, which floating point does not know.
+    return operations * (100 - Fraction(str(percent))) >= 100 * TAIL_OPERATIONS_MIN
+
+
+def percentile_ns(histogram: Mapping[int, int], percent: float) -> int | None:
+    """Nearest-rank percentile, or None without operations."""
+    operations = sum(histogram.values())
+    if operations <= 0:
+        return None
+    # ceil(p N), at least the first operation; exact for the same reason as above.
+    rank = max(1, -int(-(Fraction(str(percent)) * operations) // 100))
+    seen = 0
+    for bound_ns in sorted(histogram):
+        seen += histogram[bound_ns]
+        if seen >= rank:
+            return bound_ns
+    return None
