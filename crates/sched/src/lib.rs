@@ -4,8 +4,20 @@
 //! The queue around it (plug, tags, peeked request) lives in `seekwise-host`; recordings of real kernels are held
 //! against these policies by `seekwise-replay`.
 
+pub mod deadline;
+pub mod fifo;
+pub mod kernel;
+pub mod noop;
+pub mod parameter;
+pub mod registry;
 pub mod request;
 pub mod scheduler;
+pub mod sorted;
+#[cfg(test)]
+mod testing;
 
+pub use kernel::{Kernel, Version};
+pub use parameter::{Parameter, Setup, Unit, Values};
+pub use registry::{AnyScheduler, Entry, ENTRIES};
 pub use request::{Direction, Priority, PriorityClass, ProcessId, Request, RequestId};
 pub use scheduler::Scheduler;

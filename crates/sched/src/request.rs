@@ -35,7 +35,10 @@ pub struct Priority {
 
 impl Default for Priority {
     fn default() -> Self {
-        Self { class: PriorityClass::None, level: 4 }
+        Self {
+            class: PriorityClass::None,
+            level: 4,
+        }
     }
 }
 

@@ -38,6 +38,22 @@ pub trait Scheduler: Clone {
         true
     }
 
+    /// The waiting request behind `id` in the policy's own order: the one that a back merge may make it touch.
+    /// Sector order for most policies, arrival order for noop. `None`: there is none, or the policy does not coalesce.
+    fn neighbour_after(&self, _id: RequestId) -> Option<RequestId> {
+        None
+    }
+
+    /// The waiting request before `id` in the policy's own order: the one that a front merge may make it touch.
+    fn neighbour_before(&self, _id: RequestId) -> Option<RequestId> {
+        None
+    }
+
+    /// A waiting request that starts where `bio` ends, if the policy looks for front merges by sector.
+    fn front_merge_candidate(&self, _bio: &Request) -> Option<RequestId> {
+        None
+    }
+
     /// A waiting request grew by a merge to the given place and length.
     fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors);
 
@@ -48,6 +64,15 @@ pub trait Scheduler: Clone {
     fn tag_limit(&self, _sync: bool, _direction: Direction, tags: u32) -> u32 {
         tags
     }
+
+    /// True once after a call in which the policy wanted the queue run at once, plugged or not (the awaited request came,
+    /// a running slice was preempted). The queue asks after `insert`, `complete` and merges; replay need not.
+    fn take_run_wish(&mut self) -> bool {
+        false
+    }
+
+    /// Writes the inner state in words, one fact a line, for `--explain`.
+    fn describe(&self, _now: Nanos, _out: &mut String) {}
 
     /// A process ended; it will submit nothing more.
     fn process_exits(&mut self, _now: Nanos, _process: ProcessId) {}

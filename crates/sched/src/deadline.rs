@@ -1,0 +1,438 @@
+//! deadline: sorted batches, reads before writes, and an expiry time on every request.
+//!
+//!   per direction   sorted by sector ──┐ next: the one behind the last one taken
+//!                   in order of arrival┘ head: the oldest, with its expiry time
+//!
+//! A batch runs on in sector order for up to `fifo_batch` requests. Between batches reads are preferred, at most
+//! `writes_starved` times while writes wait, and the oldest request is taken if it has expired.
+//!
+//! Modelled:      the three generations of the choice (until 2.6.23, until 2.6.27, later), expiry in ticks, equal start
+//!                sectors (before 3.3 the older request leaves at once), merges.
+//! Not modelled:  barriers and requests inserted at the head.
+//! Source:        behaviour of Linux 2.6.23, 2.6.24, 2.6.32 and 4.4 block/deadline-iosched.c.
+
+use crate::fifo::{Fifo, Links};
+use crate::kernel::Kernel;
+use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
+use crate::request::{Direction, Request, RequestId};
+use crate::scheduler::Scheduler;
+use crate::sorted::Sorted;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Longest expiry that makes sense in a study; the kernel takes any int.
+const EXPIRE_MAX_MS: u64 = 3_600_000;
+
+/// Defaults: Linux 2.6.23 to 4.19 block/deadline-iosched.c (HZ/2, 5*HZ, 2, 16, 1).
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "read_expire",
+        unit: Unit::Millis,
+        default: |setup| setup.kernel.millis_from_ticks(setup.kernel.hz as u64 / 2),
+        min: 0,
+        max: EXPIRE_MAX_MS,
+        kernels: ALWAYS,
+        meaning:
+            "age at which the oldest read is taken before sector order, looked at between batches",
+    },
+    Parameter {
+        name: "write_expire",
+        unit: Unit::Millis,
+        default: |setup| setup.kernel.millis_from_ticks(5 * setup.kernel.hz as u64),
+        min: 0,
+        max: EXPIRE_MAX_MS,
+        kernels: ALWAYS,
+        meaning:
+            "age at which the oldest write is taken before sector order, looked at between batches",
+    },
+    Parameter {
+        name: "writes_starved",
+        unit: Unit::Count,
+        default: |_| 2,
+        min: 0,
+        max: 1_000_000,
+        kernels: ALWAYS,
+        meaning: "how often in a row reads may be preferred while writes wait",
+    },
+    Parameter {
+        name: "fifo_batch",
+        unit: Unit::Requests,
+        default: |_| 16,
+        min: 0,
+        max: 1_000_000,
+        kernels: ALWAYS,
+        meaning: "requests taken in sector order before direction and age are looked at again",
+    },
+    Parameter {
+        name: "front_merges",
+        unit: Unit::Switch,
+        default: |_| 1,
+        min: 0,
+        max: 1,
+        kernels: ALWAYS,
+        meaning: "look for a waiting request that begins where a new one ends",
+    },
+];
+
+/// How the choice was made over the years.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Generation {
+    /// Until 2.6.23: only contiguous requests continue a batch; a new sweep begins at the lowest sector.
+    Lowest,
+    /// 2.6.24 to 2.6.27: only contiguous requests continue a batch; a new sweep begins at the oldest request.
+    Contiguous,
+    /// 2.6.28 on: any request in sector order continues a batch.
+    Sorted,
+}
+
+impl Generation {
+    fn of(kernel: &Kernel) -> Self {
+        if kernel.at_least(2, 6, 28) {
+            Self::Sorted
+        } else if kernel.at_least(2, 6, 24) {
+            Self::Contiguous
+        } else {
+            Self::Lowest
+        }
+    }
+}
+
+const READ: usize = 0;
+const WRITE: usize = 1;
+
+fn index(direction: Direction) -> usize {
+    match direction {
+        Direction::Read => READ,
+        Direction::Write => WRITE,
+    }
+}
+
+/// What is known of a waiting request.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    start: Lba,
+    sectors: Sectors,
+    /// Insertion; expiry is derived from it, so that no tick is computed for a request that never gets old.
+    since: Nanos,
+    direction: u8,
+}
+
+#[derive(Clone, Debug)]
+pub struct Deadline {
+    kernel: Kernel,
+    generation: Generation,
+    /// 4.x: at the tick of expiry; before: one tick later.
+    expires_on_tick: bool,
+    /// 3.3 on: requests at the same sector may wait together.
+    equal_sectors_wait: bool,
+    expire_ticks: [u64; 2],
+    /// A request younger than this cannot have expired, whatever the tick.
+    expire_at_least: [Nanos; 2],
+    writes_starved: u64,
+    fifo_batch: u64,
+    front_merges: bool,
+
+    slots: Vec<Slot>,
+    links: Links,
+    sorted: [Sorted; 2],
+    fifo: [Fifo; 2],
+    next: [Option<RequestId>; 2],
+    /// Chosen already, waiting to be pulled (older request of an equal pair).
+    moved: Fifo,
+    batching: u64,
+    starved: u64,
+    /// End of the request taken last.
+    last_end: Lba,
+}
+
+impl Deadline {
+    pub fn new(setup: &Setup) -> Self {
+        let kernel = setup.kernel;
+        let get = |name| setup.get(PARAMETERS, name);
+        let expire_ticks =
+            [get("read_expire"), get("write_expire")].map(|ms| kernel.ticks_from_millis(ms));
+        Self {
+            kernel,
+            generation: Generation::of(&kernel),
+            // Linux v3.16 block/deadline-iosched.c compares with time_after_eq; v3.15 and before with time_after.
+            expires_on_tick: kernel.at_least(3, 16, 0),
+            // Linux v3.3: elv_rb_add keeps requests at the same sector side by side.
+            equal_sectors_wait: kernel.at_least(3, 3, 0),
+            expire_ticks,
+            expire_at_least: expire_ticks.map(|ticks| kernel.tick_start(ticks.saturating_sub(1))),
+            writes_starved: get("writes_starved"),
+            fifo_batch: get("fifo_batch"),
+            front_merges: get("front_merges") != 0,
+            slots: Vec::new(),
+            links: Links::default(),
+            sorted: Default::default(),
+            fifo: Default::default(),
+            next: [None; 2],
+            moved: Fifo::default(),
+            batching: 0,
+            starved: 0,
+            last_end: Lba(0),
+        }
+    }
+
+    #[inline]
+    fn slot(&self, id: RequestId) -> Slot {
+        self.slots[id.0 as usize]
+    }
+
+    /// Into sector order; before 3.3 an older request at the same sector leaves for the dispatch list.
+    #[inline]
+    fn sort_in(&mut self, id: RequestId) {
+        let Slot {
+            start, direction, ..
+        } = self.slot(id);
+        if !self.equal_sectors_wait {
+            while let Some(older) = self.sorted[direction as usize].starting_at(start) {
+                self.take(older);
+                self.moved.push_back(&mut self.links, older);
+            }
+        }
+        self.sorted[direction as usize].insert(start, id);
+    }
+
+    /// Out of sector order and arrival order; the sweep stands behind it now.
+    #[inline]
+    fn take(&mut self, id: RequestId) {
+        let Slot {
+            start,
+            sectors,
+            direction,
+            ..
+        } = self.slot(id);
+        let direction = direction as usize;
+        self.next[1 - direction] = None;
+        self.next[direction] = self.sorted[direction].remove_and_next(start, id);
+        self.fifo[direction].remove(&mut self.links, id);
+        self.last_end = start + sectors;
+    }
+
+    /// Has the oldest request of a direction that has one expired?
+    #[inline]
+    fn expired(&self, now: Nanos, direction: usize) -> bool {
+        let Some(oldest) = self.fifo[direction].head() else {
+            return false;
+        };
+        let since = self.slot(oldest).since;
+        if now.saturating_sub(since) < self.expire_at_least[direction] {
+            return false;
+        }
+        let stamp = self.kernel.jiffies(since) + self.expire_ticks[direction];
+        let jiffies = self.kernel.jiffies(now);
+        if self.expires_on_tick {
+            jiffies >= stamp
+        } else {
+            jiffies > stamp
+        }
+    }
+
+    /// The request that would continue the running batch. Counts its end if the generation ends it here.
+    #[inline]
+    fn continuation(&mut self) -> Option<RequestId> {
+        let candidate = self.next[WRITE].or(self.next[READ])?;
+        if self.generation != Generation::Sorted && self.slot(candidate).start != self.last_end {
+            self.batching += self.fifo_batch;
+        }
+        (self.batching < self.fifo_batch).then_some(candidate)
+    }
+
+    /// Between batches: reads unless writes have been passed over often enough.
+    #[inline]
+    fn choose_direction(&mut self) -> Option<usize> {
+        let writes = !self.fifo[WRITE].is_empty();
+        if !self.fifo[READ].is_empty() {
+            if !writes {
+                return Some(READ);
+            }
+            self.starved += 1;
+            if self.starved <= self.writes_starved {
+                return Some(READ);
+            }
+        }
+        if writes {
+            self.starved = 0;
+            return Some(WRITE);
+        }
+        None
+    }
+
+    /// A new batch begins in `direction`, which has requests.
+    #[inline]
+    fn begin_batch(&mut self, now: Nanos, direction: usize) -> Option<RequestId> {
+        let sweep = self.next[direction];
+        if self.generation == Generation::Lowest {
+            if self.expired(now, direction) {
+                self.batching = 0;
+                return self.fifo[direction].head();
+            }
+            if sweep.is_some() {
+                return sweep;
+            }
+            self.batching = 0;
+            return self.sorted[direction].first();
+        }
+        self.batching = 0;
+        match sweep {
+            Some(_) if !self.expired(now, direction) => sweep,
+            _ => self.fifo[direction].head(),
+        }
+    }
+
+    #[inline]
+    fn choose(&mut self, now: Nanos) -> Option<RequestId> {
+        if let Some(id) = self.continuation() {
+            return Some(id);
+        }
+        let direction = self.choose_direction()?;
+        self.begin_batch(now, direction)
+    }
+}
+
+impl Scheduler for Deadline {
+    #[inline]
+    fn insert(&mut self, now: Nanos, request: &Request) {
+        let slot = request.id.0 as usize;
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, Slot::default());
+        }
+        let direction = index(request.direction);
+        self.slots[slot] = Slot {
+            start: request.start,
+            sectors: request.sectors,
+            since: now,
+            direction: direction as u8,
+        };
+        self.sort_in(request.id);
+        self.fifo[direction].push_back(&mut self.links, request.id);
+    }
+
+    #[inline]
+    fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
+        if let Some(id) = self.moved.pop_front(&mut self.links) {
+            return Some(id);
+        }
+        let id = self.choose(now)?;
+        self.batching += 1;
+        self.take(id);
+        Some(id)
+    }
+
+    fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
+        if self.moved.iter(&self.links).any(|moved| moved == id) {
+            self.moved.remove(&mut self.links, id);
+            return;
+        }
+        // The batch goes on if the policy was about to continue one in this direction; otherwise it begins here.
+        let direction = self.slot(id).direction as usize;
+        let continues = self
+            .continuation()
+            .is_some_and(|own| self.slot(own).direction as usize == direction);
+        if !continues {
+            self.batching = 0;
+            if direction == WRITE {
+                self.starved = 0;
+            } else if !self.fifo[WRITE].is_empty() {
+                self.starved += 1;
+            }
+        }
+        let _ = now;
+        self.batching += 1;
+        self.take(id);
+    }
+
+    #[inline]
+    fn complete(&mut self, _now: Nanos, _request: &Request) {}
+
+    #[inline]
+    fn waiting(&self) -> usize {
+        self.fifo[READ].len() + self.fifo[WRITE].len() + self.moved.len()
+    }
+
+    fn may_merge(&self, request: &Request, _bio: &Request) -> bool {
+        // What stands on the dispatch list is out of the scheduler's hands.
+        self.moved.is_empty()
+            || !self
+                .moved
+                .iter(&self.links)
+                .any(|moved| moved == request.id)
+    }
+
+    fn neighbour_after(&self, id: RequestId) -> Option<RequestId> {
+        let slot = self.slot(id);
+        self.sorted[slot.direction as usize].after(slot.start, id)
+    }
+
+    fn neighbour_before(&self, id: RequestId) -> Option<RequestId> {
+        let slot = self.slot(id);
+        self.sorted[slot.direction as usize].before(slot.start, id)
+    }
+
+    fn front_merge_candidate(&self, bio: &Request) -> Option<RequestId> {
+        if !self.front_merges {
+            return None;
+        }
+        self.sorted[index(bio.direction)].starting_at(bio.end())
+    }
+
+    fn grown(&mut self, _now: Nanos, id: RequestId, start: Lba, sectors: Sectors) {
+        let before = self.slot(id);
+        let direction = before.direction as usize;
+        if start == before.start {
+            self.slots[id.0 as usize].sectors = sectors;
+            return;
+        }
+        // A front merge moves it in sector order: out, with the sweep pointing behind it if it pointed at it, and in again.
+        let behind = self.sorted[direction].remove_and_next(before.start, id);
+        if self.next[direction] == Some(id) {
+            self.next[direction] = behind;
+        }
+        let slot = &mut self.slots[id.0 as usize];
+        (slot.start, slot.sectors) = (start, sectors);
+        self.sort_in(id);
+    }
+
+    fn joined(&mut self, _now: Nanos, kept: RequestId, gone: RequestId) {
+        let (slot, lost) = (self.slot(kept), self.slot(gone));
+        let direction = lost.direction as usize;
+        let behind = self.sorted[direction].remove_and_next(lost.start, gone);
+        if self.next[direction] == Some(gone) {
+            self.next[direction] = behind;
+        }
+        if self.kernel.jiffies(lost.since) < self.kernel.jiffies(slot.since) {
+            self.slots[kept.0 as usize].since = lost.since;
+            self.fifo[direction].replace(&mut self.links, gone, kept);
+        } else {
+            self.fifo[direction].remove(&mut self.links, gone);
+        }
+    }
+
+    fn describe(&self, now: Nanos, out: &mut String) {
+        for (direction, name) in [(READ, "reads"), (WRITE, "writes")] {
+            let next = self.next[direction].map_or("none".to_owned(), |id| format!("#{}", id.0));
+            let ids: Vec<_> = self.fifo[direction]
+                .iter(&self.links)
+                .map(|id| format!("#{}", id.0))
+                .collect();
+            *out += &format!(
+                "{name}: next in the sweep {next}; oldest first: {}; oldest expired: {}\n",
+                if ids.is_empty() {
+                    "none".to_owned()
+                } else {
+                    ids.join(" ")
+                },
+                if self.expired(now, direction) {
+                    "yes"
+                } else {
+                    "no"
+                },
+            );
+        }
+        *out += &format!(
+            "batch: {} of {} taken; reads preferred {} times while writes waited; last request ended at {}\n",
+            self.batching, self.fifo_batch, self.starved, self.last_end.0
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! Every policy, one row each: command-line choices, `seekwise explain`, studies and replay read this table.
+//!
+//! A row names the variant, the type (`TYPE::new(&Setup)` builds it), the kernel's name, the kernels that have it, its
+//! tunables (`&[Parameter]`) and a sentence. Dispatch is by `match`, not through a vtable: it sits on the simulator's hot path.
+
+use crate::kernel::Version;
+use crate::parameter::{between, Kernels, Parameter, Setup};
+use crate::request::{Direction, ProcessId, Request, RequestId};
+use crate::scheduler::Scheduler;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// A policy as the registry shows it.
+pub struct Entry {
+    /// Name in `queue/scheduler`.
+    pub name: &'static str,
+    pub kernels: Kernels,
+    pub parameters: &'static [Parameter],
+    pub summary: &'static str,
+    build: fn(&Setup) -> AnyScheduler,
+}
+
+impl Entry {
+    /// Starts the policy; an error is one sentence.
+    pub fn build(&self, setup: &Setup) -> Result<AnyScheduler, String> {
+        if !self.kernels.contains(setup.kernel.version) {
+            return Err(format!(
+                "Linux {} has no {} (it is in {})",
+                setup.kernel.version, self.name, self.kernels
+            ));
+        }
+        let mut checked = crate::parameter::Values::default();
+        for (name, value) in setup.values.iter() {
+            checked.set(
+                self.name,
+                self.parameters,
+                &setup.kernel,
+                name,
+                value.into(),
+            )?;
+        }
+        Ok((self.build)(setup))
+    }
+}
+
+/// The entry called `name`.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+macro_rules! schedulers {
+    ($($variant:ident, $type:ty, $name:literal, $kernels:expr, $parameters:expr, $summary:literal;)*) => {
+        /// Any policy of the registry.
+        #[allow(clippy::large_enum_variant)] // One per queue, never moved on the hot path.
+        #[derive(Clone)]
+        pub enum AnyScheduler { $($variant($type)),* }
+
+        pub const ENTRIES: &[Entry] = &[$(Entry {
+            name: $name,
+            kernels: $kernels,
+            parameters: $parameters,
+            summary: $summary,
+            build: |setup| AnyScheduler::$variant(<$type>::new(setup)),
+        }),*];
+
+        macro_rules! forward {
+            ($self:ident, $policy:ident => $call:expr) => {
+                match $self { $(AnyScheduler::$variant($policy) => $call),* }
+            };
+        }
+    };
+}
+
+/// Single-queue policies went with the single queue in Linux 5.0.
+const fn single_queue(since: Version) -> Kernels {
+    between(since, Version(5, 0, 0))
+}
+
+schedulers! {
+    Noop, crate::noop::Noop, "noop", single_queue(Version(2, 6, 0)), crate::noop::PARAMETERS, "first come, first served; merges only";
+    Deadline, crate::deadline::Deadline, "deadline", single_queue(Version(2, 6, 0)), crate::deadline::PARAMETERS, "sorted batches, reads first, each request with an expiry time";
+}
+
+impl Scheduler for AnyScheduler {
+    #[inline]
+    fn insert(&mut self, now: Nanos, request: &Request) {
+        forward!(self, policy => policy.insert(now, request))
+    }
+    #[inline]
+    fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
+        forward!(self, policy => policy.dispatch(now))
+    }
+    fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
+        forward!(self, policy => policy.dispatch_forced(now, id))
+    }
+    #[inline]
+    fn complete(&mut self, now: Nanos, request: &Request) {
+        forward!(self, policy => policy.complete(now, request))
+    }
+    #[inline]
+    fn waiting(&self) -> usize {
+        forward!(self, policy => policy.waiting())
+    }
+    #[inline]
+    fn timer(&self) -> Option<Nanos> {
+        forward!(self, policy => policy.timer())
+    }
+    fn fire(&mut self, now: Nanos) -> bool {
+        forward!(self, policy => policy.fire(now))
+    }
+    fn may_merge(&self, request: &Request, bio: &Request) -> bool {
+        forward!(self, policy => policy.may_merge(request, bio))
+    }
+    fn neighbour_after(&self, id: RequestId) -> Option<RequestId> {
+        forward!(self, policy => policy.neighbour_after(id))
+    }
+    fn neighbour_before(&self, id: RequestId) -> Option<RequestId> {
+        forward!(self, policy => policy.neighbour_before(id))
+    }
+    fn front_merge_candidate(&self, bio: &Request) -> Option<RequestId> {
+        forward!(self, policy => policy.front_merge_candidate(bio))
+    }
+    fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors) {
+        forward!(self, policy => policy.grown(now, id, start, sectors))
+    }
+    fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId) {
+        forward!(self, policy => policy.joined(now, kept, gone))
+    }
+    fn tag_limit(&self, sync: bool, direction: Direction, tags: u32) -> u32 {
+        forward!(self, policy => policy.tag_limit(sync, direction, tags))
+    }
+    #[inline]
+    fn take_run_wish(&mut self) -> bool {
+        forward!(self, policy => policy.take_run_wish())
+    }
+    fn describe(&self, now: Nanos, out: &mut String) {
+        forward!(self, policy => policy.describe(now, out))
+    }
+    fn process_exits(&mut self, now: Nanos, process: ProcessId) {
+        forward!(self, policy => policy.process_exits(now, process))
+    }
+}

@@ -1,0 +1,33 @@
+//! Small requests and set-ups for the tests of the policies.
+
+use crate::kernel::Kernel;
+use crate::parameter::Setup;
+use crate::request::{Direction, Priority, ProcessId, Request, RequestId};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+pub fn setup(kernel: &str) -> Setup {
+    Setup::new(Kernel::parse(kernel, 1000).expect("kernel of a test"))
+}
+
+pub fn read(id: u32, sector: u64) -> Request {
+    Request {
+        id: RequestId(id),
+        start: Lba(sector),
+        sectors: Sectors(8),
+        direction: Direction::Read,
+        sync: true,
+        no_idle: false,
+        metadata: false,
+        process: ProcessId(1),
+        priority: Priority::default(),
+        allocated: Nanos(0),
+    }
+}
+
+pub fn write(id: u32, sector: u64) -> Request {
+    Request {
+        direction: Direction::Write,
+        sync: false,
+        ..read(id, sector)
+    }
+}
