@@ -57,6 +57,8 @@ class Mount:
     options: tuple[str, ...]
     major_minor: str
     root_within: str = "/"
+    mount_id: int | None = None
+    parent_id: int | None = None
 
     @property
     def read_only(self) -> bool:
@@ -71,9 +73,24 @@ class Stack:
     mounts: tuple[Mount, ...]
     root: Path = Path("/")
     warnings: tuple[str, ...] = ()
+    kernel: str | None = None
+    swaps: tuple[str, ...] = ()
+    """Files and devices in use as swap, as `/proc/swaps` names them."""
+    btrfs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Member devices of each btrfs filesystem, by UUID."""
 
     def leaves(self, name: str) -> tuple[BlockDevice, ...]:
-        """Whole devices at the bottom under `name`, in order of name: those whose settings decide."""
+        """Whole devices at the bottom under `name`, in order of name: those whose settings decide.
+
+        A loop device has its own queue and stands on a file, so it is a bottom; `drives` goes on below it.
+        """
+        return self._bottom(name, through_loops=False)
+
+    def drives(self, name: str) -> tuple[BlockDevice, ...]:
+        """Like `leaves`, but through loop devices to the drives that hold their files."""
+        return self._bottom(name, through_loops=True)
+
+    def _bottom(self, name: str, *, through_loops: bool) -> tuple[BlockDevice, ...]:
         seen: dict[str, BlockDevice] = {}
         todo = [name]
         visited: set[str] = set()
@@ -83,7 +100,7 @@ class Stack:
                 continue
             visited.add(current)
             device = self.devices[current]
-            if device.below:
+            if device.below and (through_loops or device.kind != "loop"):
                 todo.extend(device.below)
             else:
                 seen[current] = device

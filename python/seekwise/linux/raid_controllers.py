@@ -1,0 +1,166 @@
+"""Hardware RAID controllers, known by their driver, and whether a disk is one of their logical units.
+
+Behind such a controller Linux sees units, not drives: scheduler, depth and read-ahead act on the whole unit, and level,
+chunk and members are known to the controller's own tool only. Many controllers also pass single drives through, so
+each driver has its own way of telling a unit from a drive.
+
+Sources, as facts: the drivers' own conventions in Linux v6.1, named per row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from seekwise.linux.tree import Tree
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a rule may look at."""
+
+    vendor: str
+    model: str
+    channel: int | None
+    raid_level: str | None
+    """The `raid_level` attribute that hpsa, smartpqi and aacraid give each of their disks."""
+
+
+def _always(seen: Seen) -> bool:
+    return True
+
+
+def _channel_from_2(seen: Seen) -> bool:
+    # drivers/scsi/megaraid/megaraid_sas.h: the first two channels carry physical drives (MEGASAS_MAX_PD_CHANNELS).
+    return seen.channel is None or seen.channel >= 2
+
+
+def _level_attribute(seen: Seen) -> bool:
+    if seen.raid_level is not None:
+        return seen.raid_level.upper() not in ("N/A", "")
+    return "LOGICAL VOLUME" in seen.model.upper()
+
+
+def _fusion_volume(seen: Seen) -> bool:
+    # drivers/scsi/mpt3sas/mpt3sas_scsih.c: integrated RAID volumes sit on channel 1 (RAID_CHANNEL).
+    return "LOGICAL VOLUME" in seen.model.upper() or (seen.channel == 1 and seen.vendor.upper().startswith("LSI"))
+
+
+def _container(seen: Seen) -> bool:
+    # drivers/scsi/aacraid/aacraid.h: channel 0 carries containers (CONTAINER_CHANNEL), higher ones drives.
+    return seen.channel in (None, 0)
+
+
+def _named_volume(seen: Seen) -> bool:
+    return "-VOL#" in seen.model or seen.vendor.lower() == "areca"
+
+
+def _mpi3mr_volume(seen: Seen) -> bool:
+    # drivers/scsi/mpi3mr: volumes (virtual disks) carry the controller maker's vendor string.
+    return seen.vendor.upper() not in (
+        "ATA",
+        "SEAGATE",
+        "WDC",
+        "TOSHIBA",
+        "SAMSUNG",
+        "HGST",
+        "KIOXIA",
+        "MICRON",
+        "HITACHI",
+    )
+
+
+@dataclass(frozen=True)
+class Controller:
+    driver: str
+    family: str
+    is_unit: Callable[[Seen], bool]
+    tool: str
+
+
+CONTROLLERS = {
+    row.driver: row
+    for row in (
+        Controller("3w-xxxx", "3ware 6000 to 8000", _always, "tw_cli"),
+        Controller("3w-9xxx", "3ware 9000", _always, "tw_cli"),
+        Controller("3w-sas", "LSI 3ware 9750", _always, "tw_cli"),
+        Controller("megaraid_sas", "LSI/Broadcom MegaRAID SAS", _channel_from_2, "storcli"),
+        Controller("megaraid_mbox", "LSI MegaRAID (mailbox)", _always, "megarc"),
+        Controller("megaraid_legacy", "AMI/LSI MegaRAID (legacy)", _always, "megarc"),
+        Controller("megaraid", "AMI/LSI MegaRAID (legacy)", _always, "megarc"),
+        Controller("mpi3mr", "Broadcom MegaRAID 9600", _mpi3mr_volume, "storcli2"),
+        Controller("mpt3sas", "LSI/Broadcom Fusion-MPT SAS, integrated RAID", _fusion_volume, "sas3ircu"),
+        Controller("mpt2sas", "LSI Fusion-MPT SAS 2, integrated RAID", _fusion_volume, "sas2ircu"),
+        Controller("mptsas", "LSI Fusion-MPT SAS 1, integrated RAID", _fusion_volume, "mpt-status"),
+        Controller("mptspi", "LSI Fusion-MPT SPI, integrated RAID", _fusion_volume, "mpt-status"),
+        Controller("hpsa", "HP/HPE Smart Array", _level_attribute, "ssacli"),
+        Controller("cciss", "HP Smart Array (block driver)", _always, "ssacli"),
+        Controller("cpqarray", "Compaq Smart Array", _always, "ssacli"),
+        Controller(
+            "smartpqi", "Microchip/Adaptec SmartRAID, HPE Smart Array Gen10", _level_attribute, "arcconf or ssacli"
+        ),
+        Controller("aacraid", "Adaptec/Microsemi", _container, "arcconf"),
+        Controller("arcmsr", "Areca", _named_volume, "areca-cli"),
+        Controller("ips", "IBM ServeRAID", _always, "ipssend"),
+        Controller("ipr", "IBM Power RAID", lambda seen: seen.model.upper().startswith("IPR-"), "iprconfig"),
+        Controller("pmcraid", "PMC MaxRAID", _always, "pmcraid tools"),
+        Controller("hptiop", "HighPoint RocketRAID 3xxx/4xxx", _always, "hptraidconf"),
+        Controller("stex", "Promise SuperTrak", _always, "the maker's tool"),
+        Controller("gdth", "ICP Vortex / Intel GDT", _always, "icpcon"),
+        Controller("dpt_i2o", "Adaptec I2O / DPT", _always, "raidutil"),
+        Controller("DAC960", "Mylex DAC960", _always, "the controller's BIOS"),
+        Controller("myrb", "Mylex DAC960 (block interface)", _always, "the controller's BIOS"),
+        Controller("myrs", "Mylex DAC960 (SCSI interface)", _always, "the controller's BIOS"),
+        Controller("mvumi", "Marvell 88RC9580", _always, "mvcli"),
+        Controller(
+            "esas2r", "ATTO ExpressSAS RAID", lambda seen: seen.vendor.upper().startswith("ATTO"), "the maker's tool"
+        ),
+        Controller("3w_9xxx", "3ware 9000", _always, "tw_cli"),
+        Controller("3w_sas", "LSI 3ware 9750", _always, "tw_cli"),
+        Controller("3w_xxxx", "3ware 6000 to 8000", _always, "tw_cli"),
+    )
+}
+
+AHCI_UNITS = re.compile(
+    r"DELLBOSS|DELL BOSS|MARVELL (Virtual|Raid VD)|Marvell.*VD|ASMT.*(RAID|ASM10)|JMicron.*RAID", re.IGNORECASE
+)
+"""Small RAID chips that pretend to be one SATA drive; only the model string gives them away."""
+
+
+def unit_of(
+    tree: Tree, folder: str, address: str | None, driver: str | None, vendor: str | None, model: str | None
+) -> dict[str, object] | None:
+    """The controller and what hides behind it, when the disk is a logical unit of one; otherwise None."""
+    level = tree.word(f"{folder}/raid_level")
+    if driver in (None, "ahci") and AHCI_UNITS.search(model or ""):
+        return _described("ahci", "RAID chip behind a SATA port", "the maker's tool", level)
+    # Modules are named with `_`, their drivers and hosts often with `-`.
+    row = CONTROLLERS.get(driver or "") or CONTROLLERS.get((driver or "").replace("-", "_"))
+    if row is None:
+        return None
+    channel = int(address.split(":")[1]) if address else None
+    level = level or _raid_class_level(tree, address)
+    seen = Seen(vendor or "", model or "", channel, level)
+    # A level the kernel's raid class knows settles it: only volumes are in that class.
+    if not row.is_unit(seen) and not _raid_class_level(tree, address):
+        return None
+    return _described(row.driver.replace("3w_", "3w-"), row.family, row.tool, level)
+
+
+def _raid_class_level(tree: Tree, address: str | None) -> str | None:
+    return tree.word(f"/sys/class/raid_devices/{address}/level") if address else None
+
+
+def _described(driver: str, family: str, tool: str, level: str | None) -> dict[str, object]:
+    found: dict[str, object] = {
+        "driver": driver,
+        "family": family,
+        "tool": tool,
+        "members_hidden": True,
+        "warning": f"hardware RAID ({family}, driver {driver}): its member drives are hidden, "
+        f"settings act on the logical unit; level, chunk and members are known to {tool}",
+    }
+    if level:
+        found["level"] = level
+    return found

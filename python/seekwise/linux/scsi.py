@@ -1,0 +1,159 @@
+"""SCSI disks, which SATA, SAS, USB, FC and iSCSI drives, hypervisor disks and RAID controllers' units all are to Linux.
+
+`/sys/block/sdX/device` leads to `H:C:T:L`. The transport is read from the way there through `/sys/devices`, because
+the disk itself does not know it. Depth is `queue_depth`: for a SATA drive, 1 means that NCQ is not used and 31 or 32
+that it is (31 on kernels before 4.19, whose libata kept one tag for itself).
+"""
+
+from __future__ import annotations
+
+import re
+
+from seekwise.linux import ata, raid_controllers, sysfs
+from seekwise.linux.pci import RAID_CLASS, pci_facts
+from seekwise.linux.sysfs import Node
+from seekwise.linux.tree import Tree
+
+ADDRESS = re.compile(r"\d+:\d+:\d+:\d+")
+UPPER_DRIVERS = frozenset({"sd", "sr", "st", "ses", "ch"})
+"""Drivers of the SCSI device itself; the controller's is further up."""
+
+TRANSPORTS = (
+    (r"/ata\d+/", "sata"),
+    (r"/usb\d+/", "usb"),
+    (r"/rport-\d+:", "fc"),
+    (r"/session\d+/", "iscsi"),
+    (r"/(end_device|expander|sas_device|port)-\d+:", "sas"),
+    (r"/virtio\d+/host\d+", "virtio-scsi"),
+    (r"/adapter\d+/host\d+", "scsi-debug"),
+    (r"/(vmbus|VMBUS)[^/]*/|/vmbus_\d+/", "hyper-v"),
+    (r"/vbd-\d+|/xen/", "xen"),
+    (r"/fw\d+", "firewire"),
+)
+
+TRANSPORT_OF_HOST = {
+    # Hosts by their own name, for trees whose links are gone and for drivers without a transport class.
+    "ahci": "sata", "ata_piix": "ata", "sata_nv": "sata", "sata_sil": "sata", "sata_sil24": "sata", "sata_mv": "sata",
+    "sata_via": "sata", "sata_svw": "sata", "virtio_scsi": "virtio-scsi", "Virtio SCSI HBA": "virtio-scsi",
+    "scsi_debug": "scsi-debug", "usb-storage": "usb", "uas": "usb", "iscsi_tcp": "iscsi", "storvsc": "hyper-v",
+    "qla2xxx": "fc", "lpfc": "fc", "mpt2sas": "sas", "mpt3sas": "sas", "mptsas": "sas", "mptspi": "parallel-scsi",
+    "sym53c8xx": "parallel-scsi", "aic79xx": "parallel-scsi", "aic7xxx": "parallel-scsi", "vmw_pvscsi": "vmware",
+    "mptfc": "fc", "isci": "sas", "pm80xx": "sas", "mvsas": "sas",
+}  # fmt: skip
+
+PATA_DRIVERS = re.compile(r"pata_|ata_piix|ata_generic")
+
+
+def read(tree: Tree, node: Node) -> dict[str, object] | None:
+    hardware = sysfs.hardware_path(tree, node)
+    address = _address(tree, node, hardware)
+    if node.disk or not (re.fullmatch(r"(sd[a-z]+|sr\d+)", node.name) or address):
+        return None
+    here = hardware or node.path("device")
+
+    vendor, model, firmware = (tree.word(f"{here}/{name}") for name in ("vendor", "model", "rev"))
+    host = f"/sys/class/scsi_host/host{address.split(':')[0]}" if address else None
+    host_name = tree.word(f"{host}/proc_name") if host else None
+    host_name = None if host_name == "<NULL>" else host_name
+    found = sysfs.driver_above(tree, hardware, skip=UPPER_DRIVERS)
+    driver = found[0] if found else host_name
+    pci = pci_facts(tree, hardware)
+
+    details: dict[str, object] = {"scsi_address": address, "scsi_host": host_name, **pci}
+    is_ata = vendor == "ATA"
+    transport = _transport(hardware, driver, host_name, is_ata)
+    serial = vpd_serial(tree.bytes(f"{here}/vpd_pg80"))
+    rpm = None
+    if words := ata.identify(tree, hardware, address or ""):
+        known = ata.facts(words)
+        model, firmware = known.pop("ata_model") or model, known.pop("ata_firmware") or firmware
+        serial = known.pop("ata_serial") or serial
+        rpm = known.pop("rotation_rpm", None)
+        details.update(known)
+    elif vendor and not is_ata:
+        model = f"{vendor} {model or ''}".strip()
+    details["rotation_rpm"] = rpm
+    details["protocol"] = "sata" if is_ata and transport not in ("sata", "ata") else None
+    details["wwid"] = tree.word(f"{here}/wwid")
+    details["device_state"] = tree.word(f"{here}/state")
+    details["queue_type"] = tree.word(f"{here}/queue_type")
+
+    depth = tree.number(f"{here}/queue_depth")
+    if transport == "sata" and depth is not None:
+        details["ncq"] = ncq(depth, details.get("ncq_supported"))
+    fields = {
+        "kind": "optical" if node.name.startswith("sr") else "disk",
+        "driver": driver,
+        "transport": transport,
+        "queue_depth": depth,
+        "model": model,
+        "firmware": firmware,
+        "serial": serial,
+        "write_cache": _cache_type(tree, here),
+        "details": details,
+    }
+    unit = raid_controllers.unit_of(tree, here, address, driver or host_name, vendor, model)
+    if unit is not None:
+        details["controller"] = unit
+    elif pci.get("pci_class", "").startswith(RAID_CLASS) and driver == "ahci":
+        details["raid_mode"] = "the SATA controller is set to RAID in its firmware; members are still seen one by one"
+    fields["details"] = {key: value for key, value in details.items() if value is not None}
+    return fields
+
+
+def _address(tree: Tree, node: Node, hardware: str | None) -> str | None:
+    name = (hardware or "").rpartition("/")[2]
+    if ADDRESS.fullmatch(name):
+        return name
+    # A tree copied without its links still has the address as a folder's name.
+    for folder in ("device/scsi_disk", "device/scsi_device"):
+        for entry in tree.names(node.path(folder)):
+            if ADDRESS.fullmatch(entry):
+                return entry
+    for entry in tree.names(node.path("device")):
+        if match := re.fullmatch(r"scsi_(?:disk|device):(\d+:\d+:\d+:\d+)", entry):
+            return match[1]
+    return None
+
+
+def _transport(hardware: str | None, driver: str | None, host_name: str | None, is_ata: bool) -> str | None:
+    for pattern, transport in TRANSPORTS:
+        if re.search(pattern, f"{hardware or ''}/"):
+            if transport == "sata" and PATA_DRIVERS.match(driver or ""):
+                # ata_piix drives both parallel and serial ports and sysfs does not say which.
+                return "ata"
+            return transport
+    for name in (driver, host_name):
+        if name in TRANSPORT_OF_HOST:
+            return TRANSPORT_OF_HOST[name]
+    return "ata" if is_ata and driver and PATA_DRIVERS.match(driver) else "sata" if is_ata and not driver else None
+
+
+def ncq(depth: int, supported: object) -> dict[str, object]:
+    """Whether the drive is given several commands at once, and why not."""
+    if depth > 1:
+        return {"state": "on", "text": f"NCQ on, up to {depth} commands at the drive"}
+    if supported:
+        return {"state": "off", "text": "NCQ off: the drive could take more, queue_depth is 1"}
+    if supported is False:
+        return {"state": "unsupported", "text": "no NCQ: the drive does not offer it"}
+    return {"state": "off", "text": "one command at a time: NCQ is switched off, or drive or controller lacks it"}
+
+
+def vpd_serial(page: bytes | None) -> str | None:
+    """Unit serial number, vital product data page 80h (SPC-4): four bytes of header, then text."""
+    if not page or len(page) < 5 or page[1] != 0x80:
+        return None
+    length = int.from_bytes(page[2:4], "big")
+    return page[4 : 4 + length].decode("ascii", "replace").strip("\0 ") or None
+
+
+def _cache_type(tree: Tree, here: str) -> str | None:
+    """`cache_type` of the sd driver, for kernels before `queue/write_cache` (4.7)."""
+    for entry in tree.names(f"{here}/scsi_disk"):
+        if text := tree.word(f"{here}/scsi_disk/{entry}/cache_type"):
+            return text
+    for entry in tree.names(here):
+        if entry.startswith("scsi_disk:") and (text := tree.word(f"{here}/{entry}/cache_type")):
+            return text
+    return None

@@ -1,0 +1,97 @@
+"""The whole machine: every block device, what it stands on, and the mounts.
+
+    read_stack()                        the running machine
+    read_stack(Path("captured.tar.gz")) a machine that someone sent
+
+Only files are read, no program is run. What the kernel does not show stays None; what looks wrong becomes a warning.
+Not modelled: tables of device-mapper mappings (root and an ioctl would be needed), pools of ZFS, drives behind hardware
+RAID controllers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from seekwise.linux.blockdev import read_device
+from seekwise.linux.facts import kernel_release
+from seekwise.linux.model import BlockDevice, Mount, Stack
+from seekwise.linux.mounts import mount_of, read_mounts, read_swaps
+from seekwise.linux.sysfs import block_nodes
+from seekwise.linux.tree import Tree, open_tree
+from seekwise.linux.warn import warnings
+
+
+def read_stack(root: Path | Tree = Path("/")) -> Stack:
+    tree = open_tree(root)
+    devices = {name: read_device(tree, node) for name, node in sorted(block_nodes(tree).items(), key=_natural)}
+    mounts = read_mounts(tree)
+    devices = {name: _known_below(device, devices) for name, device in devices.items()}
+    # A loop's file can lie on another loop, so the devices must all be there first.
+    for name, device in devices.items():
+        if device.kind == "loop" and device.backing_file:
+            devices[name] = _loop_on(device, devices, mounts)
+        if container := device.details.get("container"):
+            devices[name] = _volume_of(device, devices.get(str(container)))
+    stack = Stack(
+        devices=devices,
+        mounts=mounts,
+        root=tree.root,
+        kernel=kernel_release(tree),
+        swaps=read_swaps(tree),
+        btrfs=read_btrfs(tree),
+    )
+    return replace(stack, warnings=warnings(stack))
+
+
+def _natural(item: tuple[str, object]) -> tuple[object, ...]:
+    """sda before sdaa before sdb would be the letters' order; disks are counted: sda … sdz, sdaa."""
+    name = item[0]
+    letters = name.rstrip("0123456789")
+    digits = name[len(letters) :]
+    return (letters[:2], len(letters), letters, int(digits) if digits else -1)
+
+
+def _known_below(device: BlockDevice, devices: dict[str, BlockDevice]) -> BlockDevice:
+    """Keeps `below` to devices that exist: a capture may lack some, and a failed drive's name may be gone."""
+    missing = [name for name in device.below if name not in devices]
+    if not missing:
+        return device
+    return replace(
+        device,
+        below=tuple(name for name in device.below if name in devices),
+        details={**device.details, "missing": missing},
+    )
+
+
+def _volume_of(device: BlockDevice, container: BlockDevice | None) -> BlockDevice:
+    """A volume of firmware RAID says only which container it lies in; the container knows whose format it is."""
+    if container is None or not (firmware := container.details.get("firmware_raid")):
+        return device
+    return replace(device, details={**device.details, "firmware_raid": firmware})
+
+
+def _loop_on(device: BlockDevice, devices: dict[str, BlockDevice], mounts: tuple[Mount, ...]) -> BlockDevice:
+    backing = device.backing_file or ""
+    if backing.startswith("/dev/"):
+        # A loop straight on a block device.
+        for name in devices:
+            if backing.removeprefix("/dev/") == name.replace("!", "/"):
+                return replace(device, below=(name,))
+    mount = mount_of(mounts, PurePosixPath(backing))
+    if mount is None:
+        return device
+    details = {**device.details, "backing_filesystem": mount.filesystem, "backing_mount": str(mount.mount_point)}
+    found = tuple(
+        name for name, other in devices.items() if other.major_minor and other.major_minor == mount.major_minor
+    )
+    return replace(device, below=found, details=details)
+
+
+def read_btrfs(tree: Tree) -> dict[str, tuple[str, ...]]:
+    """Members of each mounted btrfs filesystem: its superblock has a device number of its own, which names none of them."""
+    return {
+        uuid: tuple(members)
+        for uuid in tree.names("/sys/fs/btrfs")
+        if (members := tree.names(f"/sys/fs/btrfs/{uuid}/devices"))
+    }

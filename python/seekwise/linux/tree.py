@@ -1,0 +1,270 @@
+"""A file tree as the kernel shows it: the running machine, a captured folder, or a captured tar archive.
+
+Every reader in this package takes a `Tree` and names files as the kernel does (`/sys/block/sda/size`). What cannot be
+read is `None`, never an exception: kernels differ in what they show, and captured trees have holes.
+
+Symbolic links are followed inside the tree: an absolute target means the top of the tree, and `..` stops there, so a
+captured machine cannot reach the files of the machine that reads it. An archive is read in memory, never unpacked.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tarfile
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from seekwise.errors import UsageError
+
+FILE_BYTES_MAX = 1 << 20
+"""The kernel's own text files that we read are far smaller; a capture is not trusted to be."""
+ARCHIVE_MEMBERS_MAX = 200_000
+ARCHIVE_BYTES_MAX = 256 << 20
+LINKS_MAX = 40
+"""Linux follows 40 symbolic links in one path and then gives up (path_resolution(7))."""
+
+
+class Tree(ABC):
+    """Files below one root. Paths are absolute strings within the tree."""
+
+    root: Path
+
+    @property
+    def live(self) -> bool:
+        """Whether this is the running machine, whose `/dev` and folders can be asked as well."""
+        return False
+
+    @abstractmethod
+    def _kind(self, path: str) -> str | None:
+        """`file`, `folder` or `link` for a path whose parent folders are already resolved; None where nothing is."""
+
+    @abstractmethod
+    def _target(self, path: str) -> str: ...
+
+    @abstractmethod
+    def _bytes(self, path: str) -> bytes | None: ...
+
+    @abstractmethod
+    def _names(self, path: str) -> list[str]: ...
+
+    def resolve(self, path: str) -> str | None:
+        """The path with every symbolic link followed; None where it leads nowhere."""
+        todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        done: list[str] = []
+        links = 0
+        while todo:
+            part = todo.pop()
+            if part in ("", "."):
+                continue
+            if part == "..":
+                if done:
+                    done.pop()
+                continue
+            here = "/" + "/".join([*done, part])
+            kind = self._kind(here)
+            if kind is None:
+                return None
+            if kind == "link":
+                links += 1
+                if links > LINKS_MAX:
+                    return None
+                target = self._target(here)
+                if target.startswith("/"):
+                    done.clear()
+                todo.extend(reversed(target.split("/")))
+                continue
+            done.append(part)
+        return "/" + "/".join(done)
+
+    def link(self, path: str) -> str | None:
+        """The last component of a symbolic link's target, e.g. the driver's name from `…/driver`."""
+        parent, _, name = path.rpartition("/")
+        resolved = self.resolve(parent or "/")
+        if resolved is None:
+            return None
+        here = f"{resolved.rstrip('/')}/{name}"
+        if self._kind(here) != "link":
+            return None
+        return self._target(here).rstrip("/").rpartition("/")[2] or None
+
+    def bytes(self, path: str) -> bytes | None:
+        resolved = self.resolve(path)
+        return None if resolved is None else self._bytes(resolved)
+
+    def text(self, path: str) -> str | None:
+        """The file's text without surrounding white space; None where it cannot be read."""
+        content = self.bytes(path)
+        return None if content is None else content.decode("utf-8", "replace").strip("\0 \t\r\n")
+
+    def word(self, path: str) -> str | None:
+        """Like `text`, but None for an empty file too."""
+        return self.text(path) or None
+
+    def number(self, path: str) -> int | None:
+        text = self.text(path)
+        try:
+            return None if text is None else int(text.split()[0], 0)
+        except (ValueError, IndexError):
+            return None
+
+    def names(self, path: str) -> list[str]:
+        """Names in a folder, sorted; empty where there is none."""
+        resolved = self.resolve(path)
+        return [] if resolved is None else sorted(self._names(resolved))
+
+    def exists(self, path: str) -> bool:
+        return self.resolve(path) is not None
+
+    def is_folder(self, path: str) -> bool:
+        resolved = self.resolve(path)
+        return resolved is not None and self._kind(resolved) == "folder"
+
+
+class FolderTree(Tree):
+    """A folder on disk; `/` is the running machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._prefix = "" if str(root) == "/" else str(root)
+
+    @property
+    def live(self) -> bool:
+        return self._prefix == ""
+
+    def _kind(self, path: str) -> str | None:
+        try:
+            mode = os.lstat(self._prefix + path).st_mode
+        except (OSError, ValueError):
+            return None
+        return "link" if stat.S_ISLNK(mode) else "folder" if stat.S_ISDIR(mode) else "file"
+
+    def _target(self, path: str) -> str:
+        return os.readlink(self._prefix + path)
+
+    def _bytes(self, path: str) -> bytes | None:
+        try:
+            # A capture may hold a FIFO or a device node by mistake: opening those could hang or have effects.
+            if not stat.S_ISREG(os.lstat(self._prefix + path).st_mode):
+                return None
+            with open(self._prefix + path, "rb", buffering=0) as file:
+                content = b""
+                while len(content) < FILE_BYTES_MAX and (piece := file.read(FILE_BYTES_MAX - len(content))):
+                    content += piece
+                return content
+        except (OSError, ValueError):
+            return None
+
+    def _names(self, path: str) -> list[str]:
+        try:
+            return os.listdir(self._prefix + path)
+        except OSError:
+            return []
+
+    def resolve(self, path: str) -> str | None:
+        if not self.live:
+            return super().resolve(path)
+        try:
+            return os.path.realpath(path, strict=True)
+        except (OSError, ValueError):
+            return None
+
+
+class ArchiveTree(Tree):
+    """A tar archive, compressed or not, held in memory."""
+
+    def __init__(self, archive: Path) -> None:
+        self.root = archive
+        self._files: dict[str, bytes] = {}
+        self._links: dict[str, str] = {}
+        self._folders: dict[str, set[str]] = {"/": set()}
+        total = 0
+        try:
+            with tarfile.open(archive) as tar:
+                for count, member in enumerate(tar):
+                    total += member.size
+                    if count >= ARCHIVE_MEMBERS_MAX or total > ARCHIVE_BYTES_MAX:
+                        raise UsageError(
+                            f"{archive} is too large for a captured machine",
+                            hint="make one with `seekwise capture FILE.tar.gz`",
+                        )
+                    self._add(tar, member)
+        except (tarfile.TarError, OSError, EOFError) as error:
+            raise UsageError(f"{archive} cannot be read as a tar archive: {error}") from error
+
+    def _add(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        parts = [part for part in member.name.split("/") if part not in ("", ".", "..")]
+        if not parts:
+            return
+        path = "/" + "/".join(parts)
+        for depth in range(len(parts)):
+            parent = "/" + "/".join(parts[:depth])
+            self._folders.setdefault(parent, set()).add(parts[depth])
+        if member.isdir():
+            self._folders.setdefault(path, set())
+        elif member.issym():
+            self._links[path] = member.linkname
+        elif member.isfile() or member.islnk():
+            # tar stores the second of two equal inodes as a hard link to the first.
+            content = tar.extractfile(member)
+            self._files[path] = b"" if content is None else content.read(FILE_BYTES_MAX)
+
+    def _kind(self, path: str) -> str | None:
+        if path in self._links:
+            return "link"
+        if path in self._folders:
+            return "folder"
+        return "file" if path in self._files else None
+
+    def _target(self, path: str) -> str:
+        return self._links[path]
+
+    def _bytes(self, path: str) -> bytes | None:
+        return self._files.get(path)
+
+    def _names(self, path: str) -> list[str]:
+        return list(self._folders.get(path, ()))
+
+
+class BelowTree(Tree):
+    """A folder of another tree as a tree of its own: for archives that hold one folder with everything in it."""
+
+    def __init__(self, tree: Tree, folder: str) -> None:
+        self.root = tree.root
+        self._tree = tree
+        self._folder = folder
+
+    def _kind(self, path: str) -> str | None:
+        return self._tree._kind(self._folder + path)
+
+    def _target(self, path: str) -> str:
+        return self._tree._target(self._folder + path)
+
+    def _bytes(self, path: str) -> bytes | None:
+        return self._tree._bytes(self._folder + path)
+
+    def _names(self, path: str) -> list[str]:
+        return self._tree._names(self._folder + path)
+
+
+def open_tree(root: Path | Tree) -> Tree:
+    """The tree at `root`: `/`, a captured folder, or a tar archive."""
+    if isinstance(root, Tree):
+        return root
+    root = Path(root)
+    if root.is_dir():
+        tree: Tree = FolderTree(Path(os.path.realpath(root)))
+    elif root.is_file():
+        tree = ArchiveTree(root)
+    else:
+        raise UsageError(f"{root} does not exist", hint="give `/`, a captured folder, or a captured .tar.gz")
+    if tree.exists("/sys") or tree.exists("/proc"):
+        return tree
+    for name in tree.names("/"):
+        folder = tree.resolve(f"/{name}")
+        if folder and tree.is_folder(f"{folder}/sys"):
+            return BelowTree(tree, folder)
+    raise UsageError(
+        f"{root} holds no sys folder, so it is not a captured machine",
+        hint="make one with `seekwise capture FILE.tar.gz`",
+    )

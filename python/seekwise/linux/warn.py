@@ -1,0 +1,46 @@
+"""What a reader of the stack should know before changing a setting. Each warning names the device it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from seekwise.linux import md
+from seekwise.linux.model import BlockDevice, Stack
+
+
+def warnings(stack: Stack) -> tuple[str, ...]:
+    return tuple(text for device in stack.devices.values() for text in device_warnings(device))
+
+
+def device_warnings(device: BlockDevice) -> Iterator[str]:
+    details = device.details
+    controller = details.get("controller")
+    if isinstance(controller, dict):
+        yield f"{device.name}: {controller['warning']}"
+    if "firmware_raid" in details and "container_of" not in details:
+        yield (
+            f"{device.name}: firmware (“fake”) RAID, {details['firmware_raid']}: the firmware only describes the array, "
+            "the kernel moves the data, so its members are tuned like those of software RAID"
+        )
+    if device.kind == "md":
+        yield from _md(device)
+    if details.get("deleted"):
+        yield f"{device.name}: its backing file {device.backing_file} is deleted and vanishes when the loop is detached"
+    if details.get("suspended"):
+        yield f"{device.name}: the mapping is suspended, I/O to it waits"
+    if missing := details.get("missing"):
+        yield f"{device.name}: stands on {', '.join(missing)}, which this tree does not show"
+    state = details.get("device_state")
+    if state and state not in ("running", "live"):
+        yield f"{device.name}: the drive is {state}"
+
+
+def _md(device: BlockDevice) -> Iterator[str]:
+    details = device.details
+    action = details.get("sync_action")
+    if action in md.RESYNCING:
+        done = details.get("sync_fraction")
+        progress = f", {done:.0%} done" if isinstance(done, float) else ""
+        yield f"{device.name}: {action} in progress{progress}, so measurements now would measure that too"
+    if details.get("degraded"):
+        yield f"{device.name}: degraded, {details['degraded']} of {details.get('raid_disks', '?')} members missing"
