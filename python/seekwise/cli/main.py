@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-import signal
 import sys
 
 import click
@@ -38,6 +37,11 @@ class Commands(click.Group):
 @click.version_option(package_name="seekwise")
 def cli() -> None:
     """Tells, with evidence, which I/O settings a storage system should use, and sets them reversibly."""
+    if click.get_current_context().invoked_subcommand != "revert":
+        # What a killed run left changed is put back before anything else happens; nothing there costs one directory read.
+        from seekwise.control import recovery
+
+        recovery.at_start(lambda sentence: click.echo(sentence, err=True))
 
 
 def main() -> None:
@@ -65,5 +69,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     main()

@@ -1,0 +1,53 @@
+"""`seekwise revert`: everything that Seekwise changed is put back, and says what."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from seekwise.control import recovery
+from seekwise.control.journal import Journal
+from seekwise.errors import SeekwiseError
+
+SCHEMA = "seekwise.revert/1"
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Show what would be put back, change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def command(dry_run: bool, as_json: bool) -> None:
+    """Put back what a killed run left, and what `seekwise apply` set."""
+    journal = Journal()
+    outcomes = recovery.preview(journal) if dry_run else recovery.revert_all(journal)
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"schema": SCHEMA, "dry_run": dry_run, "entries": [_document(outcome) for outcome in outcomes]},
+                indent=2,
+            )
+        )
+    elif not outcomes:
+        click.echo("nothing to put back")
+    else:
+        for outcome in outcomes:
+            for sentence in outcome.sentences:
+                click.echo(sentence)
+    failed = [outcome for outcome in outcomes if outcome.state == "failed"]
+    if failed:
+        raise SeekwiseError(
+            f"{len(failed)} of {len(outcomes)} changes could not be put back",
+            f"their old values stay in {journal.folder}",
+        )
+
+
+def _document(outcome: recovery.Outcome) -> dict[str, object]:
+    return {
+        "id": outcome.entry.id,
+        "kind": outcome.entry.kind,
+        "started_at": outcome.entry.started_at,
+        "pid": outcome.entry.owner.pid,
+        "state": outcome.state,
+        "sentences": list(outcome.sentences),
+        "items": [{key: value for key, value in item.items() if key != "identity"} for item in outcome.entry.items],
+    }

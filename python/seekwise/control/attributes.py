@@ -1,0 +1,243 @@
+"""The settings that can be changed: one row per attribute.
+
+A row says where the kernel keeps the value, its unit, its place in the order of writing, and what it means when the kernel
+says no. Order matters because the kernel ties values together (Linux v6.12 block/elevator.c, block/mq-deadline.c, checked
+on a live 6.18):
+
+    the drive's cache → the kernel's view of it → queue depth → scheduler → nr_requests → the scheduler's tunables → the rest
+
+- switching the scheduler sets nr_requests anew, gives every tunable its default, and bfq switches write-back throttling off;
+- setting nr_requests moves mq-deadline's async_depth;
+- bfq's slice_idle and slice_idle_us are one value in two units: the finer one is written last (alphabetical order does it).
+
+Not covered: what only a vendor's tool can set (NVMe volatile write cache, hardware RAID policies).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.control import sysfs
+from seekwise.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What was asked, what the kernel answered (`errno_value` None: it took the value and shows another)."""
+
+    device: str
+    folder: Path
+    attribute: str
+    asked: str
+    found: str | None
+    errno_value: int | None
+
+
+@dataclass(frozen=True)
+class Attribute:
+    name: str
+    unit: str
+    order: int
+    hint: Callable[[Refusal], str]
+    survives_boot: bool = False
+
+
+# The schedulers Linux has or had, with the module that holds each. `None`: gone with the single-queue path in 5.0.
+SCHEDULER_MODULES: dict[str, str | None] = {
+    "none": "",
+    "mq-deadline": "mq-deadline",
+    "kyber": "kyber-iosched",
+    "bfq": "bfq",
+    "noop": None,
+    "deadline": None,
+    "cfq": None,
+    "anticipatory": None,
+}
+
+
+def scheduler_hint(refusal: Refusal) -> str:
+    if refusal.asked in schedulers_offered(refusal.folder):
+        return "this device takes no scheduler of its own: set it on the drives below, `seekwise devices` shows them"
+    module = SCHEDULER_MODULES.get(refusal.asked)
+    if module:
+        return f"load the module first: `modprobe {module}`"
+    if refusal.asked in SCHEDULER_MODULES and module is None:
+        return f"{refusal.asked} left Linux with version 5.0; `--backend simulated` still has it"
+    return "choose one of the offered"
+
+
+def _queue_depth_hint(refusal: Refusal) -> str:
+    if refusal.found is None:
+        return "only SCSI and SATA drives have it; NVMe and virtio set their depth by nr_requests"
+    return (
+        "the driver decides: a SATA drive takes 1 to 31 or 32, and only 1 if the kernel or the drive has NCQ off "
+        "(libata.force=noncq, AHCI mode in the firmware setup); see `seekwise explain ncq`"
+    )
+
+
+def _nr_requests_hint(refusal: Refusal) -> str:
+    depth = sysfs.read(refusal.folder / "nr_hw_queues") or ""
+    if refusal.errno_value == errno.EINVAL:
+        without = (
+            "without a scheduler it cannot exceed the device's own depth; " if _scheduler(refusal) == "none" else ""
+        )
+        return f"{without}the kernel takes 4 to the depth of the device's tag set{depth and f' ({depth} queues)'}"
+    return "the kernel raises anything below 4 to 4"
+
+
+def _wbt_hint(refusal: Refusal) -> str:
+    if refusal.found is None or refusal.errno_value in (errno.EINVAL, errno.EOPNOTSUPP):
+        return "this kernel or device has no write-back throttling (CONFIG_BLK_WBT, request-based devices only)"
+    return "bfq switches write-back throttling off: choose another scheduler, or leave it at 0"
+
+
+def _write_cache_hint(refusal: Refusal) -> str:
+    return (
+        "queue/write_cache is only the kernel's view: it cannot give a drive a cache that it did not report; "
+        "`hdparm -W` or `nvme set-feature -f 6` ask the drive itself"
+    )
+
+
+def _cache_type_hint(refusal: Refusal) -> str:
+    return "the drive or its controller does not let its write cache be switched"
+
+
+def _read_ahead_hint(refusal: Refusal) -> str:
+    return "read-ahead is whole memory pages: ask for a multiple of 4"
+
+
+def _iosched_hint(refusal: Refusal) -> str:
+    scheduler = _scheduler(refusal)
+    if refusal.found is None:
+        folder = refusal.folder / "queue/iosched"
+        known = ", ".join(sorted(entry.name for entry in folder.iterdir())) if folder.is_dir() else ""
+        return f"{scheduler} has the tunables {known}" if known else f"{scheduler} has no tunables"
+    return (
+        f"{scheduler} keeps times in clock ticks and clips to its own bounds: ask for {refusal.found}, or another value"
+    )
+
+
+def _small_range_hint(refusal: Refusal) -> str:
+    return "the kernel takes 0, 1 or 2"
+
+
+def _stripe_cache_hint(refusal: Refusal) -> str:
+    if refusal.found is None:
+        return "only md RAID 4, 5 and 6 have a stripe cache"
+    return "md takes 17 to 32768 stripes (Linux v6.12 drivers/md/raid5.c)"
+
+
+def _max_sectors_hint(refusal: Refusal) -> str:
+    limit = sysfs.read(refusal.folder / "queue/max_hw_sectors_kb")
+    return f"the device's own limit is {limit} KiB" if limit else "the device has a lower limit"
+
+
+IOSCHED = "queue/iosched/"
+CACHE_TYPE = "cache_type"
+
+REGISTRY: tuple[Attribute, ...] = (
+    Attribute(CACHE_TYPE, "words", 10, _cache_type_hint, survives_boot=True),
+    Attribute("queue/write_cache", "words", 20, _write_cache_hint),
+    Attribute("device/queue_depth", "commands", 30, _queue_depth_hint),
+    Attribute("queue/scheduler", "name", 40, scheduler_hint),
+    Attribute("queue/nr_requests", "requests", 50, _nr_requests_hint),
+    Attribute(IOSCHED + "*", "per tunable", 60, _iosched_hint),
+    Attribute("queue/wbt_lat_usec", "µs", 70, _wbt_hint),
+    Attribute("queue/read_ahead_kb", "KiB", 80, _read_ahead_hint),
+    Attribute("queue/max_sectors_kb", "KiB", 80, _max_sectors_hint),
+    Attribute("queue/nomerges", "0, 1, 2", 80, _small_range_hint),
+    Attribute("queue/rq_affinity", "0, 1, 2", 80, _small_range_hint),
+    Attribute("md/stripe_cache_size", "pages per member", 80, _stripe_cache_hint),
+)
+_ROWS = {row.name: row for row in REGISTRY}
+_SHORT = {row.name.rpartition("/")[2]: row.name for row in REGISTRY if not row.name.endswith("*")}
+
+
+def canonical(name: str) -> str:
+    """`scheduler` → `queue/scheduler`, `iosched/fifo_batch` → `queue/iosched/fifo_batch`; unknown names are refused."""
+    if name.startswith("iosched/"):
+        name = f"queue/{name}"
+    tunable = name.removeprefix(IOSCHED)
+    if tunable != name and tunable.replace("_", "").isalnum():
+        return name
+    name = _SHORT.get(name, name)
+    if name not in _ROWS or name.endswith("*"):
+        raise UsageError(f"no setting is called {name}", f"settings: {', '.join(row.name for row in REGISTRY)}")
+    return name
+
+
+def row(name: str) -> Attribute:
+    return _ROWS[IOSCHED + "*"] if name.startswith(IOSCHED) else _ROWS[name]
+
+
+def path(name: str, folder: Path) -> Path:
+    """File of an attribute under a device's folder; it may not exist."""
+    if name != CACHE_TYPE:
+        return folder / name
+    # The drive's own cache: SCSI and SATA under the disk's driver, virtio beside the queue.
+    found = sorted(folder.glob("device/scsi_disk/*/cache_type"))
+    return found[0] if found else folder / "cache_type"
+
+
+def value(name: str, text: str | None) -> str | None:
+    """What an attribute's text says: of a scheduler list the one in brackets, else the text itself."""
+    if text is None or name != "queue/scheduler":
+        return text
+    words = text.split()
+    return next((word[1:-1] for word in words if word.startswith("[")), words[0] if words else None)
+
+
+def current(name: str, folder: Path) -> str | None:
+    return value(name, sysfs.read(path(name, folder)))
+
+
+def everything(folder: Path) -> dict[str, str]:
+    """Every attribute of the registry that this device has and that can be read."""
+    names = [row.name for row in REGISTRY if not row.name.endswith("*")]
+    tunables = folder / "queue/iosched"
+    if tunables.is_dir():
+        names += [IOSCHED + entry.name for entry in tunables.iterdir() if entry.is_file()]
+    read = {name: current(name, folder) for name in names}
+    return {name: read[name] for name in sorted(read, key=order) if read[name] is not None}
+
+
+def order(name: str) -> tuple[int, str]:
+    """Sort key: the order of writing, the same for setting and for putting back."""
+    return row(name).order, name
+
+
+def same(name: str, asked: str, found: str | None) -> bool:
+    if found is None:
+        return False
+    if name == "queue/wbt_lat_usec" and asked == "-1":
+        return True  # -1 asks for the kernel's default, whatever that is
+    if asked == found:
+        return True
+    try:
+        return int(asked) == int(found)
+    except ValueError:
+        return False
+
+
+def schedulers_offered(folder: Path) -> tuple[str, ...]:
+    text = sysfs.read(folder / "queue/scheduler") or ""
+    return tuple(word.strip("[]") for word in text.split())
+
+
+def caveats(device: str, asked: dict[str, str], root: Path = Path("/")) -> tuple[str, ...]:
+    """What a reader must know about these values even if the kernel takes them."""
+    folder = sysfs.device_folder(device, root)
+    found = []
+    if "queue/write_cache" in asked and not path(CACHE_TYPE, folder).exists():
+        found.append(
+            f"{device} queue/write_cache changes only the kernel's view: `write through` means that no flush is sent, "
+            "not that the drive's cache is off"
+        )
+    return tuple(found)
+
+
+def _scheduler(refusal: Refusal) -> str:
+    return current("queue/scheduler", refusal.folder) or "none"

@@ -1,0 +1,102 @@
+"""Being told to stop, without losing what has to be put back.
+
+Ctrl-C, SIGTERM, SIGQUIT and SIGHUP (the terminal was closed) become one exception, `Stopped`, raised where the work is.
+Inside `held()` they wait: a half-written restore would be worse than a second's delay.
+
+Blocking signals with a mask would not do: numeric libraries start threads, the kernel may deliver to any of them, and
+Python then runs the handler in the main thread anyway. So the handler itself looks whether it must wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+class Stopped(KeyboardInterrupt):
+    """Somebody asked this process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.signal_number = number
+
+
+_hold_depth = 0
+_waiting: int | None = None
+_install_depth = 0
+_previous: dict[int, object] = {}
+
+
+def _on_signal(number: int, _frame: object) -> None:
+    global _waiting
+    if _hold_depth:
+        _waiting = number
+        return
+    raise Stopped(number)
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """While inside, the four signals raise `Stopped`. Outside the main thread nothing can be installed and nothing is."""
+    global _install_depth
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    install()
+    try:
+        yield
+    finally:
+        uninstall()
+
+
+def install() -> None:
+    global _install_depth
+    _install_depth += 1
+    if _install_depth > 1:
+        return
+    for number in SIGNALS:
+        # `nohup` and `trap ''` mean: this signal shall not end the work. Respect it.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            _previous[number] = signal.signal(number, _on_signal)
+
+
+def uninstall() -> None:
+    global _install_depth
+    _install_depth -= 1
+    if _install_depth:
+        return
+    for number, handler in _previous.items():
+        signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+    _previous.clear()
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Signals wait until the outermost `held` is left; then the last one is raised, also over another exception."""
+    global _hold_depth, _waiting
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _hold_depth += 1
+    try:
+        yield
+    finally:
+        _hold_depth -= 1
+        if _hold_depth == 0 and _waiting is not None:
+            number, _waiting = _waiting, None
+            raise Stopped(number)
+
+
+def install_if_possible() -> None:
+    """`install`, or nothing outside the main thread, where Python allows no handlers."""
+    if threading.current_thread() is threading.main_thread():
+        install()
+
+
+def uninstall_if_installed() -> None:
+    if threading.current_thread() is threading.main_thread() and _install_depth:
+        uninstall()

@@ -1,0 +1,281 @@
+"""Settings for a while: read, save, journal, write, read back, restore, read back.
+
+    with changed({"sda": {"queue/scheduler": "kyber", "device/queue_depth": 32}}) as seen:
+        ...     # seen["sda"]["queue/scheduler"]: what the kernel reports after the write
+
+Everything of a device is captured, not only what is asked: the kernel ties values together (see `attributes`), and all of
+it is identical afterwards. After SIGKILL or a power cut `recovery` does the same from the journal.
+
+Known limit: write-back throttling has a hidden state, default or set by hand. A value that was never changed is never
+written, so it keeps its state; one that was changed comes back with the same value, but as set by hand.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from seekwise.control import attributes, interrupt, sysfs
+from seekwise.control.journal import Entry, Journal
+from seekwise.control.lock import devices_locked
+from seekwise.errors import MissingError, SeekwiseError, UsageError
+
+Changes = Mapping[str, Mapping[str, object]]
+
+# A value can move another one once; a third pass over all of them finds nothing to do.
+RESTORE_PASSES_MAX = 4
+
+_active: list[changed] = []
+
+
+class changed:  # noqa: N801 - reads as a sentence: `with changed(…) as seen`
+    """Context manager; `seen` is {device: {attribute: value}} of everything the device has, as read back."""
+
+    def __init__(self, changes: Changes, root: Path = Path("/"), journal: Journal | None = None) -> None:
+        self.changes = normalised(changes)
+        self.root = Path(root)
+        self.journal = journal if journal is not None else Journal()
+        self.entry: Entry | None = None
+        self._pid = os.getpid()
+        self._left = False
+        self._locks = contextlib.ExitStack()
+
+    def __enter__(self) -> dict[str, dict[str, str]]:
+        interrupt.install_if_possible()
+        try:
+            with interrupt.held():
+                self._locks.enter_context(devices_locked(self.changes, self.root))
+                check(self.changes, self.root)
+                self.journal.entries()  # refuses here, before anything changes, if a newer seekwise left something open
+                self.entry = write_journalled("changed", self.changes, self.root, self.journal, self._remember)
+                seen = {device: read_settings(device, self.root) for device in self.changes}
+        except BaseException:
+            # Also a signal that came meanwhile and is raised now: `__exit__` will not be called.
+            self._leave()
+            raise
+        return seen
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+
+    def _remember(self, entry: Entry) -> None:
+        self.entry = entry
+        _active.append(self)
+
+    def _leave(self) -> None:
+        stopped: interrupt.Stopped | None = None
+        try:
+            while not self._left:
+                try:
+                    with interrupt.held():
+                        self._left = True
+                        try:
+                            self._put_back()
+                        finally:
+                            self._locks.close()
+                except interrupt.Stopped as signal:
+                    # Before `held` had begun, or as it ended: what is to be put back comes first.
+                    stopped = signal
+        finally:
+            interrupt.uninstall_if_installed()
+        if stopped is not None:
+            raise stopped
+
+    def _put_back(self) -> None:
+        if self.entry is None or self._pid != os.getpid():
+            return
+        entry, self.entry = self.entry, None
+        if self in _active:
+            _active.remove(self)
+        failures = [failure for item in entry.items for failure in restore_item(item)]
+        if failures:
+            raise could_not_restore(failures)
+        self.journal.close(entry)
+
+
+@atexit.register
+def _put_back_at_exit() -> None:
+    """The net under the net: an exception that slipped in between `__enter__` and the block."""
+    for change in list(_active):
+        change._put_back()
+
+
+def normalised(changes: Changes) -> dict[str, dict[str, str]]:
+    """Short names become full, values become text: True is 1."""
+    full: dict[str, dict[str, str]] = {}
+    for device, wanted in changes.items():
+        values = full.setdefault(device.removeprefix("/dev/"), {})
+        for name, value in wanted.items():
+            values[attributes.canonical(name)] = str(int(value)) if isinstance(value, bool) else str(value).strip()
+    return full
+
+
+def read_settings(device: str, root: Path = Path("/")) -> dict[str, str]:
+    """Every setting of the registry that the device has, as the kernel reports it."""
+    return attributes.everything(sysfs.device_folder(device, root))
+
+
+def check(changes: Changes, root: Path = Path("/")) -> None:
+    """Raises for whatever can be known to fail before anything is written."""
+    for device, wanted in normalised(changes).items():
+        folder = sysfs.device_folder(device, root)
+        for name in sorted(wanted, key=attributes.order):
+            _check_one(device, folder, name, wanted)
+
+
+def _check_one(device: str, folder: Path, name: str, wanted: Mapping[str, str]) -> None:
+    asked, found = wanted[name], attributes.current(name, folder)
+    file = attributes.path(name, folder)
+    refusal = attributes.Refusal(device, folder, name, asked, found, None)
+    if not asked or "\n" in asked:
+        raise UsageError(f"{device} {name} needs a value", None)
+    if name == "queue/scheduler":
+        offered = attributes.schedulers_offered(folder)
+        if asked not in offered:
+            kind = MissingError if asked in attributes.SCHEDULER_MODULES else UsageError
+            raise kind(
+                f'{device} does not offer scheduler "{asked}" (offered: {", ".join(offered) or "none"}; set: {found})',
+                attributes.scheduler_hint(refusal),
+            )
+    if not file.exists():
+        comes_later = name.startswith(attributes.IOSCHED) and "queue/scheduler" in wanted
+        if not comes_later:
+            raise MissingError(f'{device} has no {name} (asked: "{asked}")', attributes.row(name).hint(refusal))
+    elif not attributes.same(name, asked, found) and not os.access(file, os.W_OK):
+        if os.geteuid() != 0:
+            raise MissingError(f'{device} {name} = "{asked}" needs root (it is {found})', "run it with sudo")
+        raise SeekwiseError(
+            f'{device} {name} is read-only (asked "{asked}", found {found})', attributes.row(name).hint(refusal)
+        )
+
+
+def write_journalled(
+    kind: str, changes: Mapping[str, Mapping[str, str]], root: Path, journal: Journal, remember, **details
+) -> Entry | None:
+    """Captures, journals, writes, reads back. `remember(entry)` is called before the first write. None: all was so already.
+
+    Raises on the first refusal; the caller puts back.
+    """
+    items = []
+    for device, wanted in changes.items():
+        folder = sysfs.device_folder(device, root)
+        if any(not attributes.same(name, asked, attributes.current(name, folder)) for name, asked in wanted.items()):
+            items.append(item_for(device, folder, root, wanted))
+    if not items:
+        return None
+    entry = journal.open(kind, items, **details)
+    remember(entry)
+    for item in items:
+        write_values(item["device"], sysfs.device_folder(item["device"], root), item["asked"])
+    return entry
+
+
+def item_for(device: str, folder: Path, root: Path, asked: Mapping[str, str]) -> dict:
+    """What the journal keeps of one device."""
+    return {
+        "device": device,
+        "root": str(root),
+        "identity": identity(folder),
+        "asked": dict(asked),
+        "old": attributes.everything(folder),
+    }
+
+
+def identity(folder: Path) -> dict[str, object]:
+    """Tells whether a name still means the same thing.
+
+    The inode of the device's folder in sysfs changes when the kernel forgets the device and finds one again: within a
+    boot that is the queue itself. Serial or WWID name the drive across boots.
+    """
+    found: dict[str, object] = {"inode": folder.resolve().stat().st_ino}
+    for file in ("device/wwid", "wwid", "device/serial", "serial"):
+        if text := sysfs.read(folder / file):
+            found["serial"] = text
+            break
+    return found
+
+
+def write_values(device: str, folder: Path, wanted: Mapping[str, str]) -> None:
+    """Writes in the registry's order, then reads all of it back: a later value may have moved an earlier one."""
+    for name in sorted(wanted, key=attributes.order):
+        asked = wanted[name]
+        if attributes.same(name, asked, attributes.current(name, folder)):
+            continue
+        target = name
+        if name == "queue/write_cache" and attributes.path(attributes.CACHE_TYPE, folder).exists():
+            # Telling only the kernel would stop its flushes while the drive goes on caching.
+            target = attributes.CACHE_TYPE
+        _write_one(device, folder, name, target, asked)
+    for name, asked in wanted.items():
+        found = attributes.current(name, folder)
+        if not attributes.same(name, asked, found):
+            raise _altered(device, folder, name, asked, found)
+
+
+def _write_one(device: str, folder: Path, name: str, target: str, asked: str) -> None:
+    try:
+        sysfs.write(attributes.path(target, folder), asked)
+    except OSError as error:
+        found = attributes.current(name, folder)
+        refusal = attributes.Refusal(device, folder, name, asked, found, error.errno)
+        if isinstance(error, PermissionError) and os.geteuid() != 0:
+            raise MissingError(f'{device} {name} = "{asked}" needs root (it is {found})', "run it with sudo") from error
+        reason = errno.errorcode.get(error.errno or 0, "error")
+        raise SeekwiseError(
+            f'{device} refused {name} "{asked}" ({reason}: {error.strerror}); it is {found}',
+            attributes.row(name).hint(refusal),
+        ) from error
+    found = attributes.current(name, folder)
+    if not attributes.same(name, asked, found):
+        raise _altered(device, folder, name, asked, found)
+
+
+def _altered(device: str, folder: Path, name: str, asked: str, found: str | None) -> SeekwiseError:
+    refusal = attributes.Refusal(device, folder, name, asked, found, None)
+    return SeekwiseError(f"{device} {name} is {found} after writing {asked}", attributes.row(name).hint(refusal))
+
+
+def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None) -> list[str]:
+    """Puts one device back to what the journal says; returns what could not be put back, as sentences.
+
+    Values that are right are not written again. The device being gone is no failure: its settings went with it.
+    """
+    device, root = str(item["device"]), Path(str(item["root"]))
+    old = {name: str(text) for name, text in dict(item["old"]).items() if only is None or name in only}
+    try:
+        folder = sysfs.device_folder(device, root)
+    except UsageError:
+        return []
+    refused: dict[str, str] = {}
+    for _ in range(RESTORE_PASSES_MAX):
+        wrong = [name for name in sorted(old, key=attributes.order) if not _is_back(name, old[name], folder)]
+        if not wrong:
+            return []
+        for name in wrong:
+            if _is_back(name, old[name], folder):
+                continue
+            try:
+                sysfs.write(attributes.path(name, folder), old[name])
+                refused.pop(name, None)
+            except OSError as error:
+                refused[name] = f" ({error.strerror})"
+    return [
+        f'{device} {name} should be "{old[name]}" and is {attributes.current(name, folder)}{refused.get(name, "")}'
+        for name in sorted(old, key=attributes.order)
+        if not _is_back(name, old[name], folder)
+    ]
+
+
+def _is_back(name: str, old: str, folder: Path) -> bool:
+    return attributes.current(name, folder) == old
+
+
+def could_not_restore(failures: list[str]) -> SeekwiseError:
+    return SeekwiseError(
+        f"not everything could be put back: {'; '.join(failures)}",
+        "the journal keeps the old values: `seekwise revert` tries again",
+    )

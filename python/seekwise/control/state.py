@@ -1,0 +1,23 @@
+"""Where Seekwise keeps what must survive a crash."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def state_folder() -> Path:
+    """`$SEEKWISE_STATE`, else `/var/lib/seekwise` as root, else `$XDG_STATE_HOME/seekwise`.
+
+    Root's folder is on the system disk and not in a home, so `sudo seekwise`, a root shell and a service find the
+    same journal.
+    """
+    if chosen := os.environ.get("SEEKWISE_STATE"):
+        return Path(chosen)
+    if os.geteuid() == 0:
+        return SYSTEM_STATE
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "seekwise"
+
+
+SYSTEM_STATE = Path("/var/lib/seekwise")

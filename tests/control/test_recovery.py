@@ -1,0 +1,209 @@
+"""These tests will kill runs, damage their journal, and expect `seekwise revert` to put back whatever can be put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from seekwise.control import recovery
+from seekwise.control.journal import SUFFIX, Journal, _line
+from seekwise.control.settings import changed
+from seekwise.errors import RefusedError
+
+from .conftest import tree
+
+
+def killed_inside(wanted: dict, root, journal: Journal) -> int:
+    """Changes settings in a child process and kills it there."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with changed(wanted, root=root, journal=journal):
+            os.write(writer, b"x")
+            signal.pause()
+        os._exit(1)
+    os.read(reader, 1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(reader)
+    os.close(writer)
+    return child
+
+
+def rewrite(journal: Journal, **header: object) -> None:
+    """Changes fields of the only entry's header, checksum included."""
+    (path,) = journal.folder.glob(f"*{SUFFIX}")
+    first, *rest = path.read_text().splitlines(keepends=True)
+    document = json.loads(first.partition(" ")[2]) | header
+    path.write_text("".join([_line(document), *rest]))
+
+
+def test_after_sigkill_the_old_values_are_put_back(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    (folder / "queue/iosched/fifo_batch").write_text("3\n")
+    before = tree(folder)
+    killed_inside({"sda": {"scheduler": "bfq", "nr_requests": 9}}, kernel.root, journal)
+    assert tree(folder) != before
+    (outcome,) = recovery.restore_left_behind(journal)
+    assert outcome.state == "restored"
+    assert "queue/scheduler bfq → mq-deadline" in outcome.sentences[0]
+    assert tree(folder) == before
+    assert journal.is_empty()
+
+
+def test_a_living_run_is_not_disturbed(kernel, journal):
+    folder = kernel.add_disk("sda")
+    with changed({"sda": {"scheduler": "bfq"}}, root=kernel.root, journal=journal):
+        inside = tree(folder)
+        assert recovery.restore_left_behind(journal) == []
+        (outcome,) = recovery.revert_all(journal)
+        assert outcome.state == "busy"
+        assert tree(folder) == inside
+
+
+def test_a_reused_pid_is_not_taken_for_the_run(kernel, journal):
+    folder = kernel.add_disk("sda")
+    before = tree(folder)
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    rewrite(journal, pid=os.getpid())
+    recovery.restore_left_behind(journal)
+    assert tree(folder) == before
+
+
+def test_after_a_reboot_nothing_is_written_and_the_entry_is_closed_with_a_sentence(kernel, journal):
+    folder = kernel.add_disk("sda", **{"device/serial": "S1"})
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    rewrite(journal, boot_id="another")
+    now = tree(folder)
+    (outcome,) = recovery.restore_left_behind(journal)
+    assert outcome.sentences == ("sda has been set up anew by the kernel since: nothing to put back",)
+    assert tree(folder) == now
+    assert journal.is_empty()
+
+
+def test_after_a_reboot_a_drives_own_cache_setting_is_put_back(kernel, journal):
+    cache = "device/scsi_disk/0:0:0:0/cache_type"
+    folder = kernel.add_disk("sda", **{cache: "write back", "device/serial": "S1"})
+    killed_inside({"sda": {"write_cache": "write through", "scheduler": "bfq"}}, kernel.root, journal)
+    rewrite(journal, boot_id="another")
+    recovery.restore_left_behind(journal)
+    assert (folder / cache).read_text() == "write back\n"
+    assert "[bfq]" in (folder / "queue/scheduler").read_text()
+
+
+def test_after_a_reboot_another_drive_of_the_same_name_is_left_alone(kernel, journal):
+    cache = "device/scsi_disk/0:0:0:0/cache_type"
+    folder = kernel.add_disk("sda", **{cache: "write back", "device/serial": "S1"})
+    killed_inside({"sda": {"write_cache": "write through"}}, kernel.root, journal)
+    rewrite(journal, boot_id="another")
+    (folder / "device/serial").write_text("S2\n")
+    recovery.restore_left_behind(journal)
+    assert (folder / cache).read_text() == "write through\n"
+
+
+def test_a_device_that_was_replaced_in_the_same_boot_is_left_alone(kernel, journal):
+    folder = kernel.add_disk("sda")
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    folder.rename(kernel.root / "old")
+    kernel.add_disk("sda", "kyber")
+    now = tree(folder)
+    recovery.restore_left_behind(journal)
+    assert tree(folder) == now
+    assert journal.is_empty()
+
+
+def test_a_vanished_device_closes_its_entry(kernel, journal):
+    folder = kernel.add_disk("sda")
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    folder.rename(kernel.root / "old")
+    (outcome,) = recovery.restore_left_behind(journal)
+    assert outcome.sentences == ("sda is gone, and its settings with it",)
+    assert journal.is_empty()
+
+
+def test_a_journal_cut_at_any_byte_restores_what_it_still_holds_and_never_raises(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    before = tree(folder)
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    left = tree(folder)
+    (path,) = journal.folder.glob(f"*{SUFFIX}")
+    whole = path.read_bytes()
+    end_of_item = len(b"\n".join(whole.split(b"\n")[:2]))
+    for length in range(0, len(whole), 7):
+        for file, text in left.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(text)
+        for file in set(tree(folder)) - set(left):
+            (folder / file).unlink()
+        path.write_bytes(whole[:length])
+        (outcome,) = recovery.restore_left_behind(journal)
+        assert journal.is_empty()
+        if length >= end_of_item:
+            assert tree(folder) == before
+        else:
+            assert tree(folder) == left
+        assert path.with_suffix(".damaged").exists() == (length < len(whole) - 1)
+        path.with_suffix(".damaged").unlink(missing_ok=True)
+        assert outcome.sentences
+
+
+def test_a_flipped_bit_is_noticed(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    killed_inside({"sda": {"nr_requests": 32}}, kernel.root, journal)
+    left = tree(folder)
+    (path,) = journal.folder.glob(f"*{SUFFIX}")
+    path.write_text(path.read_text().replace('"queue/nr_requests": "256"', '"queue/nr_requests": "257"'))
+    (outcome,) = recovery.restore_left_behind(journal)
+    assert "damaged" in outcome.sentences[-1]
+    assert tree(folder) == left
+
+
+def test_a_newer_journal_is_refused_clearly(kernel, journal):
+    kernel.add_disk("sda")
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    rewrite(journal, schema="seekwise.journal/99")
+    for attempt in (
+        lambda: recovery.revert_all(journal),
+        lambda: changed({"sda": {"scheduler": "none"}}, root=kernel.root, journal=journal).__enter__(),
+    ):
+        with pytest.raises(RefusedError, match="seekwise.journal/99") as raised:
+            attempt()
+        assert raised.value.exit_status == 3
+
+
+def test_what_was_killed_last_is_undone_first(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    before = tree(folder)
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    killed_inside({"sda": {"scheduler": "kyber"}}, kernel.root, journal)
+    outcomes = recovery.restore_left_behind(journal)
+    assert len(outcomes) == 2
+    assert tree(folder) == before
+
+
+def test_the_start_of_a_command_restores_and_says_so(kernel, journal, monkeypatch):
+    folder = kernel.add_disk("sda")
+    before = tree(folder)
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    monkeypatch.setenv("SEEKWISE_STATE", str(journal.folder.parent))
+    said: list[str] = []
+    recovery.at_start(said.append)
+    assert tree(folder) == before
+    assert len(said) == 1 and "queue/scheduler bfq → none" in said[0]
+    recovery.at_start(said.append)
+    assert len(said) == 1
+
+
+def test_a_write_that_fails_keeps_the_entry_for_another_try(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    before = tree(folder)
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    kernel.refuse["queue/scheduler"] = 5
+    (outcome,) = recovery.restore_left_behind(journal)
+    assert outcome.state == "failed" and "mq-deadline" in outcome.sentences[0]
+    kernel.refuse.clear()
+    recovery.restore_left_behind(journal)
+    assert tree(folder) == before
