@@ -42,7 +42,6 @@ def _on_signal(number: int, _frame: object) -> None:
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
     """While inside, the four signals raise `Stopped`. Outside the main thread nothing can be installed and nothing is."""
-    global _install_depth
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -32,7 +32,7 @@ RESTORE_PASSES_MAX = 4
 _active: list[changed] = []
 
 
-class changed:  # noqa: N801 - reads as a sentence: `with changed(…) as seen`
+class changed:
     """Context manager; `seen` is {device: {attribute: value}} of everything the device has, as read back."""
 
     def __init__(self, changes: Changes, root: Path = Path("/"), journal: Journal | None = None) -> None:
@@ -100,7 +100,7 @@ class changed:  # noqa: N801 - reads as a sentence: `with changed(…) as seen`
 @atexit.register
 def _put_back_at_exit() -> None:
     """The net under the net: an exception that slipped in between `__enter__` and the block."""
-    for change in list(_active):
+    for change in _active.copy():
         change._put_back()
 
 
