@@ -1,1 +1,11 @@
 //! RAID: layouts (pure address arithmetic), md as Linux does it, hardware controllers as they behave.
+//!
+//! `layout` says where a sector lies. `memory` moves real bytes through a layout, loses disks and checks parity.
+//! `md` decides, event by event, which member gets which request; it owns no threads and no clock.
+
+pub mod geometry;
+pub mod layout;
+pub mod md;
+pub mod memory;
+
+pub use geometry::{Geometry, GeometryError, Level, ParityLayout, Raid10Layout};

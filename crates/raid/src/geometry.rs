@@ -1,0 +1,274 @@
+//! What an array is made of, checked as mdadm checks it, and what follows from it: capacity, survivable losses.
+
+use core::fmt;
+use seekwise_units::Sectors;
+
+/// Where parity stands in each stripe of RAID 5 and 6, and where data goes on after it.
+/// Numbers are md's (`ALGORITHM_*`, drivers/md/raid5.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParityLayout {
+    LeftAsymmetric,
+    RightAsymmetric,
+    LeftSymmetric,
+    RightSymmetric,
+}
+
+impl ParityLayout {
+    /// From md's layout number, as `md/layout` in sysfs shows it.
+    pub fn from_md(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::LeftAsymmetric,
+            1 => Self::RightAsymmetric,
+            2 => Self::LeftSymmetric,
+            3 => Self::RightSymmetric,
+            _ => return None,
+        })
+    }
+
+    /// From mdadm's name or abbreviation.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "left-asymmetric" | "la" => Self::LeftAsymmetric,
+            "right-asymmetric" | "ra" => Self::RightAsymmetric,
+            "left-symmetric" | "ls" => Self::LeftSymmetric,
+            "right-symmetric" | "rs" => Self::RightSymmetric,
+            _ => return None,
+        })
+    }
+
+    pub const ALL: [Self; 4] = [Self::LeftAsymmetric, Self::RightAsymmetric, Self::LeftSymmetric, Self::RightSymmetric];
+}
+
+/// Copies of each chunk in RAID 10: beside each other (`near`), in other zones of the disks (`far`), or in the next
+/// stripe (`offset`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raid10Layout {
+    pub near: u32,
+    pub far: u32,
+    pub offset: bool,
+}
+
+impl Raid10Layout {
+    /// From md's layout number: near copies in bits 0–7, far copies in bits 8–15, bit 16 for offset.
+    pub fn from_md(number: u32) -> Self {
+        Self { near: number & 0xff, far: (number >> 8) & 0xff, offset: number & 0x1_0000 != 0 }
+    }
+
+    /// From mdadm's name: `n2`, `f2`, `o3`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let copies: u32 = name.get(1..)?.parse().ok()?;
+        Some(match name.as_bytes()[0] {
+            b'n' => Self { near: copies, far: 1, offset: false },
+            b'f' => Self { near: 1, far: copies, offset: false },
+            b'o' => Self { near: 1, far: copies, offset: true },
+            _ => return None,
+        })
+    }
+
+    pub const fn copies(&self) -> u32 {
+        self.near * self.far
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Raid0,
+    Raid1,
+    Raid5(ParityLayout),
+    Raid6(ParityLayout),
+    Raid10(Raid10Layout),
+}
+
+impl Level {
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Raid0 => "RAID 0",
+            Self::Raid1 => "RAID 1",
+            Self::Raid5(_) => "RAID 5",
+            Self::Raid6(_) => "RAID 6",
+            Self::Raid10(_) => "RAID 10",
+        }
+    }
+}
+
+/// An array that can exist. Made by [`Geometry::new`] only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    pub level: Level,
+    pub members: u32,
+    /// Zero for RAID 1, which has no chunks.
+    pub chunk: Sectors,
+    /// Data area of each member, a whole number of chunks.
+    pub member: Sectors,
+}
+
+/// Why an array cannot be, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeometryError(pub String);
+
+impl fmt::Display for GeometryError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for GeometryError {}
+
+/// Chunks smaller than a page cannot be (md works in pages of 4 KiB).
+const CHUNK_MIN: Sectors = Sectors::from_kib(4);
+/// Beyond this md's integer of bytes would overflow; nobody uses more.
+const CHUNK_MAX: Sectors = Sectors::from_kib(1 << 20);
+
+fn refuse<T>(sentence: String) -> Result<T, GeometryError> {
+    Err(GeometryError(sentence))
+}
+
+impl Geometry {
+    /// Checks as `mdadm --create` does. `member` is the usable size of the smallest member; it is rounded down to chunks.
+    pub fn new(level: Level, members: u32, chunk: Sectors, member: Sectors) -> Result<Self, GeometryError> {
+        let least = match level {
+            Level::Raid0 => 1,
+            Level::Raid1 | Level::Raid10(_) => 2,
+            Level::Raid5(_) => 3,
+            Level::Raid6(_) => 4,
+        };
+        if members < least {
+            return refuse(format!("{} needs at least {least} members, not {members}", level.name()));
+        }
+        if members > 384 {
+            return refuse(format!("an array of {members} members is beyond md's limit of 384"));
+        }
+        if let Level::Raid10(layout) = level {
+            if layout.near == 0 || layout.far == 0 {
+                return refuse("RAID 10 needs at least one near and one far copy".into());
+            }
+            if layout.copies() > members {
+                return refuse(format!("RAID 10 with {} copies needs as many members, not {members}", layout.copies()));
+            }
+            if layout.copies() < 2 {
+                return refuse("RAID 10 with a single copy is RAID 0: give at least two copies (n2, f2 or o2)".into());
+            }
+        }
+        let chunk = if matches!(level, Level::Raid1) { Sectors(0) } else { chunk };
+        if chunk.0 != 0 || !matches!(level, Level::Raid1) {
+            if chunk < CHUNK_MIN || chunk > CHUNK_MAX {
+                return refuse(format!("a chunk is 4 KiB to 1 GiB, not {} bytes", chunk.bytes().0));
+            }
+            // RAID 0 alone takes any multiple of a page; the others shift and mask.
+            if matches!(level, Level::Raid0) {
+                if chunk.0 % CHUNK_MIN.0 != 0 {
+                    return refuse(format!("a RAID 0 chunk is a multiple of 4 KiB, not {} bytes", chunk.bytes().0));
+                }
+            } else if !chunk.0.is_power_of_two() {
+                return refuse(format!("a {} chunk is a power of two, not {} KiB", level.name(), chunk.0 / 2));
+            }
+        }
+        let usable = if chunk.0 == 0 { member } else { Sectors(member.0 / chunk.0 * chunk.0) };
+        if usable.0 == 0 {
+            return refuse(format!("a member of {} bytes is smaller than one chunk of {} bytes", member.bytes().0, chunk.bytes().0));
+        }
+        Ok(Self { level, members, chunk, member: usable })
+    }
+
+    /// Members' worth of data in a stripe (RAID 10: members over copies, which need not be whole).
+    pub fn data_members(&self) -> u32 {
+        match self.level {
+            Level::Raid0 => self.members,
+            Level::Raid1 => 1,
+            Level::Raid5(_) => self.members - 1,
+            Level::Raid6(_) => self.members - 2,
+            Level::Raid10(layout) => self.members / layout.copies(),
+        }
+    }
+
+    /// Sectors that the array offers.
+    pub fn capacity(&self) -> Sectors {
+        match self.level {
+            Level::Raid1 => self.member,
+            Level::Raid10(layout) => {
+                // Each far zone holds every chunk once (near copies included).
+                let rows = self.member.0 / self.chunk.0 / u64::from(layout.far);
+                Sectors(rows * u64::from(self.members) / u64::from(layout.near) * self.chunk.0)
+            }
+            _ => Sectors(self.member.0 * u64::from(self.data_members())),
+        }
+    }
+
+    /// How many members may fail whatever their place.
+    pub fn losses_survived(&self) -> u32 {
+        match self.level {
+            Level::Raid0 => 0,
+            Level::Raid1 => self.members - 1,
+            Level::Raid5(_) => 1,
+            Level::Raid6(_) => 2,
+            Level::Raid10(layout) => layout.copies() - 1,
+        }
+    }
+
+    /// md's default read-ahead for the array, in sectors: two stripes, at least 128 KiB.
+    /// drivers/md/{raid0,raid5,raid10}.c 2.6.23 to 6.12 (there by way of io_opt).
+    pub fn read_ahead(&self) -> Sectors {
+        let stripe = match self.level {
+            Level::Raid1 => Sectors(0),
+            Level::Raid10(layout) => Sectors(self.chunk.0 * u64::from(self.members) / u64::from(layout.near)),
+            _ => Sectors(self.chunk.0 * u64::from(self.data_members())),
+        };
+        Sectors((2 * stripe.0).max(Sectors::from_kib(128).0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: Sectors = Sectors::from_kib(1 << 20);
+
+    fn n2() -> Level {
+        Level::Raid10(Raid10Layout::from_name("n2").unwrap())
+    }
+
+    #[test]
+    fn impossible_arrays_are_refused_in_a_sentence() {
+        let chunk = Sectors::from_kib(64);
+        let raid5 = Level::Raid5(ParityLayout::LeftSymmetric);
+        let cases = [
+            (Geometry::new(raid5, 2, chunk, GIB), "RAID 5 needs at least 3 members, not 2"),
+            (Geometry::new(raid5, 3, Sectors::from_kib(48), GIB), "a RAID 5 chunk is a power of two, not 48 KiB"),
+            (Geometry::new(Level::Raid0, 2, Sectors(9), GIB), "a RAID 0 chunk is a multiple of 4 KiB, not 4608 bytes"),
+            (Geometry::new(raid5, 3, chunk, Sectors(100)), "a member of 51200 bytes is smaller than one chunk of 65536 bytes"),
+            (Geometry::new(n2(), 1, chunk, GIB), "RAID 10 needs at least 2 members, not 1"),
+        ];
+        for (result, sentence) in cases {
+            assert_eq!(result.unwrap_err().0, sentence);
+        }
+        assert!(Geometry::new(Level::Raid0, 2, Sectors::from_kib(48), GIB).is_ok());
+    }
+
+    #[test]
+    fn capacity_follows_from_level_and_members() {
+        let chunk = Sectors::from_kib(64);
+        let of = |level, members| Geometry::new(level, members, chunk, GIB).unwrap().capacity().0 / GIB.0;
+        assert_eq!(of(Level::Raid0, 3), 3);
+        assert_eq!(of(Level::Raid1, 3), 1);
+        assert_eq!(of(Level::Raid5(ParityLayout::LeftSymmetric), 4), 3);
+        assert_eq!(of(Level::Raid6(ParityLayout::LeftSymmetric), 6), 4);
+        assert_eq!(of(n2(), 4), 2);
+        assert_eq!(of(Level::Raid10(Raid10Layout::from_name("f2").unwrap()), 4), 2);
+    }
+
+    #[test]
+    fn read_ahead_is_two_stripes() {
+        let of = |level, members, chunk_kib| Geometry::new(level, members, Sectors::from_kib(chunk_kib), GIB).unwrap().read_ahead();
+        // Examples of the block-layer reference, section 9.1.
+        assert_eq!(of(Level::Raid5(ParityLayout::LeftSymmetric), 5, 64), Sectors::from_kib(512));
+        assert_eq!(of(n2(), 6, 64), Sectors::from_kib(384));
+        assert_eq!(of(Level::Raid1, 2, 0), Sectors::from_kib(128));
+    }
+
+    #[test]
+    fn layout_numbers_of_md_are_understood() {
+        assert_eq!(Raid10Layout::from_md(258), Raid10Layout { near: 2, far: 1, offset: false });
+        assert_eq!(Raid10Layout::from_md(0x1_0201), Raid10Layout { near: 1, far: 2, offset: true });
+        assert_eq!(ParityLayout::from_md(2), Some(ParityLayout::LeftSymmetric));
+    }
+}

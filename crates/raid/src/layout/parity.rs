@@ -1,0 +1,139 @@
+//! RAID 5 and RAID 6: data and parity rotate over the members.
+//!
+//! Source: linux-block-layer reference 9.4; the four rotations as `man md` names them.
+
+use crate::geometry::ParityLayout;
+use seekwise_units::{Lba, Sectors};
+
+/// Chunk map with one (RAID 5) or two (RAID 6) parity chunks a stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parity {
+    pub members: u32,
+    /// 1 or 2.
+    pub parities: u32,
+    pub layout: ParityLayout,
+    pub chunk: Sectors,
+}
+
+/// Roles of the members in one stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// Member that holds P.
+    pub p: u32,
+    /// Member that holds Q (RAID 6).
+    pub q: Option<u32>,
+}
+
+impl Parity {
+    pub const fn data_members(&self) -> u32 {
+        self.members - self.parities
+    }
+
+    /// Which members hold parity in stripe `stripe` (counted in chunks on a member).
+    pub fn roles(&self, stripe: u64) -> Roles {
+        let members = self.members;
+        let turn = (stripe % u64::from(members)) as u32;
+        let p = match self.layout {
+            ParityLayout::LeftAsymmetric | ParityLayout::LeftSymmetric => members - 1 - turn,
+            ParityLayout::RightAsymmetric | ParityLayout::RightSymmetric => turn,
+        };
+        Roles { p, q: (self.parities == 2).then(|| (p + 1) % members) }
+    }
+
+    /// Member that holds data chunk `index` (0 up to `data_members`) of the stripe.
+    pub fn data_member(&self, stripe: u64, index: u32) -> u32 {
+        let Roles { p, .. } = self.roles(stripe);
+        match self.layout {
+            // Symmetric: data starts behind the last parity chunk and wraps round.
+            ParityLayout::LeftSymmetric | ParityLayout::RightSymmetric => (p + self.parities + index) % self.members,
+            // Asymmetric: data keeps member order and skips parity.
+            ParityLayout::LeftAsymmetric | ParityLayout::RightAsymmetric => {
+                if self.parities == 2 && p == self.members - 1 {
+                    // P is last and Q first: data fills the middle.
+                    index + 1
+                } else if index >= p {
+                    index + self.parities
+                } else {
+                    index
+                }
+            }
+        }
+    }
+
+    /// Data index of `member` in the stripe, or None where it holds parity.
+    pub fn data_index(&self, stripe: u64, member: u32) -> Option<u32> {
+        (0..self.data_members()).find(|&index| self.data_member(stripe, index) == member)
+    }
+
+    /// Member and member sector of an array sector.
+    pub fn locate(&self, sector: Lba) -> (u32, Lba) {
+        let (chunk, offset) = (sector.0 / self.chunk.0, sector.0 % self.chunk.0);
+        let data = u64::from(self.data_members());
+        let (stripe, index) = (chunk / data, (chunk % data) as u32);
+        (self.data_member(stripe, index), Lba(stripe * self.chunk.0 + offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// First stripes as `man 4 md` and the usual drawings show them, D = data chunk number, P = parity.
+    fn drawing(layout: ParityLayout, members: u32, stripes: u64) -> Vec<String> {
+        let map = Parity { members, parities: 1, layout, chunk: Sectors(8) };
+        let data = u64::from(map.data_members());
+        (0..stripes)
+            .map(|stripe| {
+                (0..members)
+                    .map(|member| match map.data_index(stripe, member) {
+                        Some(index) => (stripe * data + u64::from(index)).to_string(),
+                        None => "P".into(),
+                    })
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .collect()
+    }
+
+    #[test]
+    fn left_symmetric_continues_behind_parity() {
+        assert_eq!(drawing(ParityLayout::LeftSymmetric, 4, 4), ["0 1 2 P", "4 5 P 3", "8 P 6 7", "P 9 10 11"]);
+    }
+
+    #[test]
+    fn left_asymmetric_keeps_member_order() {
+        assert_eq!(drawing(ParityLayout::LeftAsymmetric, 4, 4), ["0 1 2 P", "3 4 P 5", "6 P 7 8", "P 9 10 11"]);
+    }
+
+    #[test]
+    fn right_layouts_start_with_parity_on_the_first_member() {
+        assert_eq!(drawing(ParityLayout::RightAsymmetric, 3, 3), ["P 0 1", "2 P 3", "4 5 P"]);
+        assert_eq!(drawing(ParityLayout::RightSymmetric, 3, 3), ["P 0 1", "3 P 2", "4 5 P"]);
+    }
+
+    #[test]
+    fn raid6_left_symmetric_has_q_behind_p() {
+        let map = Parity { members: 5, parities: 2, layout: ParityLayout::LeftSymmetric, chunk: Sectors(8) };
+        assert_eq!(map.roles(0), Roles { p: 4, q: Some(0) });
+        assert_eq!(map.data_member(0, 0), 1);
+        assert_eq!(map.roles(1), Roles { p: 3, q: Some(4) });
+        assert_eq!(map.data_member(1, 0), 0);
+    }
+
+    #[test]
+    fn every_member_has_one_role_in_every_stripe() {
+        for layout in ParityLayout::ALL {
+            for (members, parities) in [(3, 1), (4, 1), (7, 1), (4, 2), (5, 2), (8, 2)] {
+                let map = Parity { members, parities, layout, chunk: Sectors(8) };
+                for stripe in 0..u64::from(members) * 2 {
+                    let roles = map.roles(stripe);
+                    let mut taken: Vec<u32> = (0..map.data_members()).map(|index| map.data_member(stripe, index)).collect();
+                    taken.push(roles.p);
+                    taken.extend(roles.q);
+                    taken.sort_unstable();
+                    assert_eq!(taken, (0..members).collect::<Vec<_>>(), "{layout:?} {members} {stripe}");
+                }
+            }
+        }
+    }
+}
