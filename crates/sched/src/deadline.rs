@@ -384,11 +384,8 @@ impl Scheduler for Deadline {
             self.slots[id.0 as usize].sectors = sectors;
             return;
         }
-        // A front merge moves it in sector order: out, with the sweep pointing behind it if it pointed at it, and in again.
-        let behind = self.sorted[direction].remove_and_next(before.start, id);
-        if self.next[direction] == Some(id) {
-            self.next[direction] = behind;
-        }
+        // A front merge moves it in sector order; a sweep that was to take it next still is.
+        self.sorted[direction].remove(before.start, id);
         let slot = &mut self.slots[id.0 as usize];
         (slot.start, slot.sectors) = (start, sectors);
         self.sort_in(id);

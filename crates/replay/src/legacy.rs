@@ -1,0 +1,377 @@
+//! Decisions of kernels with the single request queue: noop, deadline, anticipatory, cfq.
+//!
+//! The recording is walked row by row. The policy hears of insertions, merges and completions and is asked at two kinds of
+//! points: at each `issue` row, which request it hands out; and where the queue was run and nothing came of it, whether it
+//! too hands out nothing. After a wrong answer it is put back as it was and made to take what the kernel took.
+//!
+//! Protocol: REPLAY.md beside the vectors.
+
+use crate::outcome::{Look, Miss, Tally};
+use crate::processes::Processes;
+use crate::queue::{words, Queue};
+use crate::rows::{Event, Row};
+use seekwise_sched::{Kernel, ProcessId, RequestId, Scheduler};
+use seekwise_units::Nanos;
+use std::collections::BTreeMap;
+
+/// An `issue` row within this time after a run of the queue belongs to that run.
+const RUN_TAKES_AT_MOST: Nanos = Nanos::from_micros(100);
+
+/// `max_sectors_kb` 512 in all recordings.
+const SECTORS_MAX: u64 = 1024;
+
+/// The device of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Requests it takes at once.
+    pub depth: u32,
+    /// Recorded without `start` rows.
+    pub null_blk: bool,
+    pub rotational: bool,
+}
+
+/// A legacy recording's place in the world, from its name `<kernel>__<workload>__<device>.csv` and its folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    pub kernel: Kernel,
+    pub workload: String,
+    pub device: Device,
+}
+
+impl Name {
+    pub fn parse(file_stem: &str) -> Result<Self, String> {
+        let parts: Vec<_> = file_stem.split("__").collect();
+        let [kernel, workload, device] = parts[..] else {
+            return Err("the name is not <kernel>__<workload>__<device>.csv".to_owned());
+        };
+        // Recordings without a suffix ticked at 1000 Hz.
+        let kernel = Kernel::parse(kernel, 1000)?;
+        let unknown = || format!("the device \"{device}\" is not fixedN, linearN or nullblkNrotM");
+        let number = |text: &str| {
+            text.parse()
+                .ok()
+                .filter(|depth| (1..=4096).contains(depth))
+                .ok_or_else(unknown)
+        };
+        let device = if let Some(rest) = device.strip_prefix("nullblk") {
+            let (depth, rotational) = rest.split_once("rot").ok_or_else(unknown)?;
+            let rotational = match rotational {
+                "0" => false,
+                "1" => true,
+                _ => return Err(unknown()),
+            };
+            Device {
+                depth: number(depth)?,
+                null_blk: true,
+                rotational,
+            }
+        } else {
+            let depth = device
+                .strip_prefix("fixed")
+                .or(device.strip_prefix("linear"))
+                .ok_or_else(unknown)?;
+            Device {
+                depth: number(depth)?,
+                null_blk: false,
+                rotational: true,
+            }
+        };
+        Ok(Self {
+            kernel,
+            workload: workload.to_owned(),
+            device,
+        })
+    }
+}
+
+struct Replay<'a, S> {
+    policy: S,
+    queue: Queue,
+    rows: &'a [Row],
+    name: &'a Name,
+    processes: &'a Processes,
+    /// Sectors still to be completed before a process ends.
+    left: BTreeMap<u32, u64>,
+    issues: u64,
+    starts: u64,
+    completes: u64,
+    tally: Tally,
+}
+
+/// Replays `rows` on `policy`. On an error the tally holds the points up to there.
+pub fn replay<S: Scheduler>(
+    policy: S,
+    rows: &[Row],
+    name: &Name,
+    processes: &Processes,
+    explain: Option<usize>,
+) -> (Tally, Option<Look>, Result<(), String>) {
+    let mut replay = Replay {
+        policy,
+        queue: Queue::default(),
+        rows,
+        name,
+        processes,
+        left: processes.sectors.clone(),
+        issues: 0,
+        starts: 0,
+        completes: 0,
+        tally: Tally::default(),
+    };
+    let mut look = None;
+    for at in 0..rows.len() {
+        replay.fire_timers(rows[at].time);
+        if explain.is_some_and(|line| look.is_none() && rows[at].line >= line) {
+            look = Some(replay.look(&rows[at]));
+        }
+        if let Err(error) = replay.row(at) {
+            return (replay.tally, look, Err(error));
+        }
+    }
+    let (waiting, in_driver) = (replay.queue.waiting(), replay.queue.in_driver());
+    let finished = if waiting + in_driver == 0 {
+        Ok(())
+    } else {
+        Err(format!("the recording is unfinished: at its end {waiting} requests wait and {in_driver} are with the device"))
+    };
+    (replay.tally, look, finished)
+}
+
+impl<S: Scheduler> Replay<'_, S> {
+    fn fire_timers(&mut self, now: Nanos) {
+        while let Some(due) = self.policy.timer().filter(|due| *due <= now) {
+            self.policy.fire(due);
+        }
+    }
+
+    fn row(&mut self, at: usize) -> Result<(), String> {
+        let row = &self.rows[at];
+        let lost = |what: &str| {
+            format!(
+                "line {}: no request {what} is {} sectors at {}",
+                row.line, row.sectors.0, row.start.0
+            )
+        };
+        match row.event {
+            Event::Submit => {}
+            Event::Insert => {
+                self.queue
+                    .insert(&mut self.policy, row, &self.processes.priorities);
+            }
+            Event::BackMerge | Event::FrontMerge => {
+                self.queue.merge(
+                    &mut self.policy,
+                    row,
+                    &self.processes.priorities,
+                    SECTORS_MAX,
+                );
+            }
+            Event::Issue => {
+                let recorded = self
+                    .queue
+                    .named(row, true)
+                    .ok_or_else(|| lost("that waits"))?;
+                self.issue_point(row, recorded);
+                self.issues += 1;
+                if self.name.device.null_blk {
+                    self.nothing_point(at);
+                }
+            }
+            Event::Start => {
+                self.starts += 1;
+                if self.starts > self.issues {
+                    return Err(lost("that was issued"));
+                }
+                if !self.name.device.null_blk {
+                    self.nothing_point(at);
+                }
+            }
+            Event::Complete => {
+                let done = self
+                    .queue
+                    .complete(&mut self.policy, row)
+                    .ok_or_else(|| lost("with the device"))?;
+                self.completes += 1;
+                for (process, sectors) in done.shares {
+                    self.give_back(row.time, process, sectors);
+                }
+                self.nothing_point(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// A process ends at once after its last request has completed.
+    fn give_back(&mut self, now: Nanos, process: ProcessId, sectors: u64) {
+        let Some(left) = self.left.get_mut(&process.0) else {
+            return;
+        };
+        *left = left.saturating_sub(sectors);
+        if *left == 0 {
+            self.left.remove(&process.0);
+            self.policy.process_exits(now, process);
+        }
+    }
+
+    /// Requests between `issue` and `start`.
+    fn at_hand(&self) -> u64 {
+        if self.name.device.null_blk {
+            (self.issues - self.completes).saturating_sub(self.name.device.depth.into())
+        } else {
+            self.issues - self.starts
+        }
+    }
+
+    fn issue_point(&mut self, row: &Row, recorded: RequestId) {
+        let before = self.policy.clone();
+        let waiting = self.queue.waiting();
+        let mut chosen = self.policy.dispatch(row.time);
+        // Work done from a tick's timers shows some microseconds late: one that is due within a tick may fire now.
+        if chosen.is_none() {
+            let soon = row.time + self.name.kernel.tick();
+            if self.policy.timer().is_some_and(|due| due <= soon) {
+                self.policy.fire(row.time);
+                chosen = self.policy.dispatch(row.time);
+            }
+        }
+        let right = chosen.is_some_and(|id| self.queue.matches(id, row));
+        self.tally.issue_point(right, waiting >= 2);
+        match chosen {
+            Some(id) if right => self.queue.issue(id),
+            _ => {
+                self.miss(
+                    row,
+                    "issue",
+                    words(self.queue.get(recorded)),
+                    chosen,
+                    &before,
+                );
+                self.policy = before;
+                self.policy.dispatch_forced(row.time, recorded);
+                self.queue.issue(recorded);
+            }
+        }
+    }
+
+    /// After row `at`, which ran the queue.
+    fn nothing_point(&mut self, at: usize) {
+        let row = &self.rows[at];
+        if self.at_hand() > 0 || self.queue.waiting() == 0 || self.issue_follows(at) {
+            return;
+        }
+        let before = self.policy.clone();
+        let chosen = self.policy.dispatch(row.time);
+        self.tally.nothing_point(chosen.is_none());
+        if chosen.is_some() {
+            self.miss(row, "nothing", "nothing".to_owned(), chosen, &before);
+            self.policy = before;
+        }
+    }
+
+    fn issue_follows(&self, at: usize) -> bool {
+        let until = self.rows[at].time + RUN_TAKES_AT_MOST;
+        self.rows[at + 1..]
+            .iter()
+            .take_while(|row| row.time <= until)
+            .any(|row| row.event == Event::Issue)
+    }
+
+    fn miss(
+        &mut self,
+        row: &Row,
+        point: &'static str,
+        recorded: String,
+        chosen: Option<RequestId>,
+        before: &S,
+    ) {
+        let state = self.tally.misses.is_empty().then(|| {
+            let mut state = String::new();
+            before.describe(row.time, &mut state);
+            state
+        });
+        self.tally.misses.push(Miss {
+            row: row.line,
+            time_ns: row.time.0,
+            point,
+            recorded,
+            chosen: chosen.map_or("nothing".to_owned(), |id| words(self.queue.get(id))),
+            waiting: self.queue.waiting(),
+            state,
+        });
+    }
+
+    fn look(&self, row: &Row) -> Look {
+        let mut state = String::new();
+        self.policy.describe(row.time, &mut state);
+        let chosen = self.policy.clone().dispatch(row.time);
+        Look {
+            row: row.line,
+            time_ns: row.time.0,
+            text: format!(
+                "{:?} {}+{} p{}",
+                row.event, row.start.0, row.sectors.0, row.process
+            )
+            .to_lowercase(),
+            in_driver: self.queue.in_driver(),
+            waiting: self
+                .queue
+                .waiting_entries()
+                .iter()
+                .map(|entry| {
+                    let age_us = row.time.saturating_sub(entry.request.allocated).0 / 1000;
+                    format!(
+                        "#{} {} waits {age_us} us",
+                        entry.request.id.0,
+                        words(&entry.request)
+                    )
+                })
+                .collect(),
+            state,
+            would_choose: chosen.map_or("nothing".to_owned(), |id| {
+                format!("#{} {}", id.0, words(self.queue.get(id)))
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_kernel_workload_and_device() {
+        let name = Name::parse("2.6.24-hz250__seq4_b__linear1").unwrap();
+        assert_eq!(
+            (name.kernel, name.workload.as_str()),
+            (Kernel::new(2, 6, 24, 250), "seq4_b")
+        );
+        assert_eq!(
+            name.device,
+            Device {
+                depth: 1,
+                null_blk: false,
+                rotational: true
+            }
+        );
+        let name = Name::parse("4.4.178__rand4_a__nullblk32rot0").unwrap();
+        assert_eq!(
+            name.device,
+            Device {
+                depth: 32,
+                null_blk: true,
+                rotational: false
+            }
+        );
+        assert_eq!(name.kernel.hz, 1000);
+        for wrong in [
+            "mixed",
+            "4.4__x",
+            "4.4__x__tape1",
+            "4.4__x__fixed0",
+            "4.4__x__nullblk1",
+            "k__x__fixed1",
+        ] {
+            assert!(Name::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Rows of a recording: `time_ns,event,op,sector,sectors,proc`.
+
+use seekwise_sched::Direction;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Submit,
+    Insert,
+    Issue,
+    Start,
+    Complete,
+    BackMerge,
+    FrontMerge,
+}
+
+impl Event {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "submit" => Self::Submit,
+            "insert" => Self::Insert,
+            "issue" => Self::Issue,
+            "start" => Self::Start,
+            "complete" => Self::Complete,
+            "backmerge" => Self::BackMerge,
+            "frontmerge" => Self::FrontMerge,
+            _ => return None,
+        })
+    }
+}
+
+/// One row. `line` is its line in the file, the header being line 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub line: usize,
+    pub time: Nanos,
+    pub event: Event,
+    pub direction: Direction,
+    pub sync: bool,
+    pub no_idle: bool,
+    pub metadata: bool,
+    pub start: Lba,
+    pub sectors: Sectors,
+    /// Number of the process: 3 for `p3`; 0 when unknown.
+    pub process: u32,
+}
+
+impl Row {
+    pub fn end(&self) -> Lba {
+        self.start + self.sectors
+    }
+}
+
+const HEADER: &str = "time_ns,event,op,sector,sectors,proc";
+
+/// Reads every row; the error names the line.
+pub fn parse(text: &str) -> Result<Vec<Row>, String> {
+    let mut lines = text.lines().enumerate();
+    match lines.next() {
+        Some((_, header)) if header.trim_end() == HEADER => {}
+        _ => return Err(format!("line 1 is not the header {HEADER}")),
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for (index, text) in lines {
+        if text.trim().is_empty() {
+            continue;
+        }
+        let line = index + 1;
+        let row = row(line, text)
+            .ok_or_else(|| format!("line {line} is not a row of a recording: {text}"))?;
+        if rows.last().is_some_and(|last| row.time < last.time) {
+            return Err(format!("line {line} goes back in time"));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Rows that say `issue`, for a file that cannot be read as a whole: each was a point.
+pub fn count_issues(text: &str) -> u64 {
+    text.lines()
+        .filter(|line| line.split(',').nth(1) == Some("issue"))
+        .count() as u64
+}
+
+fn row(line: usize, text: &str) -> Option<Row> {
+    let mut fields = text.trim_end().split(',');
+    let mut field = || fields.next();
+    let time = Nanos(field()?.parse().ok()?);
+    let event = Event::parse(field()?)?;
+    let op = field()?;
+    let start = Lba(field()?.parse().ok()?);
+    let sectors = Sectors(field()?.parse().ok()?);
+    let process = field()?.strip_prefix('p')?.parse().ok()?;
+    if field().is_some() || sectors.0 == 0 || start.0.checked_add(sectors.0).is_none() {
+        return None;
+    }
+    let mut letters = op.chars();
+    let direction = match letters.next()? {
+        'R' => Direction::Read,
+        'W' => Direction::Write,
+        _ => return None,
+    };
+    let (mut sync, mut no_idle, mut metadata) = (direction == Direction::Read, false, false);
+    for letter in letters {
+        match letter {
+            'S' => sync = true,
+            'N' => no_idle = true,
+            'M' => metadata = true,
+            'A' | 'F' | 'B' | 'H' => {}
+            _ => return None,
+        }
+    }
+    Some(Row {
+        line,
+        time,
+        event,
+        direction,
+        sync,
+        no_idle,
+        metadata,
+        start,
+        sectors,
+        process,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_of_op_tell_direction_and_flags() {
+        let text =
+            "time_ns,event,op,sector,sectors,proc\n5,insert,WSN,80,8,p3\n6,issue,R,8,16,p0\n";
+        let rows = parse(text).unwrap();
+        assert!(rows[0].sync && rows[0].no_idle && rows[0].direction == Direction::Write);
+        assert_eq!(
+            (rows[0].process, rows[0].line, rows[0].end()),
+            (3, 2, Lba(88))
+        );
+        assert!(rows[1].sync && !rows[1].no_idle);
+    }
+
+    #[test]
+    fn a_torn_row_is_named_by_its_line() {
+        let head = "time_ns,event,op,sector,sectors,proc\n";
+        for torn in [
+            "5,insert,R,80",
+            "x,insert,R,8,8,p1",
+            "5,leave,R,8,8,p1",
+            "5,issue,Q,8,8,p1",
+            "5,issue,R,8,0,p1",
+        ] {
+            let error = parse(&format!("{head}{torn}\n")).unwrap_err();
+            assert!(error.starts_with("line 2 "), "{error}");
+        }
+        assert!(parse("").is_err());
+        assert!(
+            parse(&format!("{head}5,issue,R,8,8,p1\n4,issue,R,8,8,p1\n"))
+                .unwrap_err()
+                .contains("back in time")
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! `seekwise verify vectors`: finds recordings, picks the kind of each, replays it and adds up.
+
+use crate::outcome::{FileOutcome, Score, Tally};
+use crate::processes::Processes;
+use crate::{legacy, rows};
+use seekwise_sched::registry;
+use seekwise_sched::{Kernel, Setup};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Line of a file at which the waiting set and the scheduler's state are wanted.
+    pub explain: Option<usize>,
+}
+
+/// Everything that `verify vectors` says.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    pub passed: u64,
+    pub total: u64,
+    pub contested: Score,
+    /// Sums by scheduler and kernel.
+    pub groups: Vec<Group>,
+    pub files: Vec<FileOutcome>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    pub scheduler: String,
+    pub kernel: String,
+    pub files: u64,
+    pub passed: u64,
+    pub total: u64,
+    pub contested: Score,
+}
+
+/// Replays every recording below `paths`.
+pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
+    let mut files = Vec::new();
+    for path in paths {
+        find(path, &mut files);
+    }
+    let files: Vec<_> = files
+        .iter()
+        .map(|path| verify_file(path, options))
+        .collect();
+    let mut outcome = Outcome {
+        passed: 0,
+        total: 0,
+        contested: Score::default(),
+        groups: Vec::new(),
+        files: Vec::new(),
+    };
+    let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
+    for file in &files {
+        outcome.passed += file.passed;
+        outcome.total += file.total;
+        outcome.contested.add(file.contested);
+        let group = groups
+            .entry((file.scheduler.clone(), file.kernel.clone()))
+            .or_insert_with(|| Group {
+                scheduler: file.scheduler.clone(),
+                kernel: file.kernel.clone(),
+                files: 0,
+                passed: 0,
+                total: 0,
+                contested: Score::default(),
+            });
+        group.files += 1;
+        group.passed += file.passed;
+        group.total += file.total;
+        group.contested.add(file.contested);
+    }
+    outcome.groups = groups.into_values().collect();
+    outcome.files = files;
+    outcome
+}
+
+/// Folders beside recordings that hold none: what was submitted, other kinds of recordings, summaries.
+const NOT_RECORDINGS: [&str; 4] = ["requests", "lists", "machine", "md"];
+
+/// Recordings below `path`, sorted; a file that was named is one whatever it holds.
+fn find(path: &Path, files: &mut Vec<PathBuf>) {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return;
+    }
+    let Ok(entries) = fs::read_dir(path) else {
+        files.push(path.to_owned());
+        return;
+    };
+    let mut entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for entry in entries {
+        let name = entry
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        if entry.is_dir() {
+            if !NOT_RECORDINGS.contains(&name) {
+                find(&entry, files);
+            }
+        } else if name.ends_with(".csv") && !name.starts_with("summary") {
+            files.push(entry);
+        }
+    }
+}
+
+fn verify_file(path: &Path, options: &Options) -> FileOutcome {
+    let mut outcome = FileOutcome {
+        file: path.display().to_string(),
+        ..Default::default()
+    };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            // How many points it held nobody can tell; at least one is missed.
+            outcome.total = 1;
+            outcome.error = Some(format!("cannot be read: {error}"));
+            return outcome;
+        }
+    };
+    let mut tally = Tally::default();
+    let result = replay_file(path, &text, options, &mut outcome, &mut tally);
+    outcome.contested = tally.contested;
+    (outcome.passed, outcome.total) = (tally.score.passed, tally.score.total);
+    outcome.misses = tally.misses;
+    if let Err(error) = result {
+        // All its points are missed: those met so far, and every `issue` row that was not met.
+        let nothing = tally.score.total - tally.issues;
+        outcome.total = (rows::count_issues(&text).max(tally.issues) + nothing).max(1);
+        outcome.passed = 0;
+        outcome.contested.passed = 0;
+        outcome.error = Some(error);
+    }
+    outcome
+}
+
+fn replay_file(
+    path: &Path,
+    text: &str,
+    options: &Options,
+    outcome: &mut FileOutcome,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let stem = path
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or_default();
+    let folder = path.canonicalize().ok();
+    let folder = folder
+        .as_deref()
+        .and_then(Path::parent)
+        .and_then(Path::file_name)
+        .and_then(|name| name.to_str());
+    let scheduler = folder.unwrap_or_default();
+    let name = legacy::Name::parse(stem)?;
+    outcome.scheduler = scheduler.to_owned();
+    outcome.kernel = kernel_text(stem, &name.kernel);
+    let rows = rows::parse(text)?;
+    let entry = registry::find(scheduler)
+        .ok_or_else(|| format!("the folder \"{scheduler}\" is no scheduler's name"))?;
+    let mut setup = Setup::new(name.kernel);
+    (setup.rotational, setup.depth_device) = (name.device.rotational, name.device.depth);
+    let policy = entry.build(&setup)?;
+    let processes = read_processes(path, &name.workload)?;
+    let (replayed, look, finished) =
+        legacy::replay(policy, &rows, &name, &processes, options.explain);
+    *tally = replayed;
+    outcome.look = look;
+    finished
+}
+
+/// The kernel as the file name has it.
+fn kernel_text(stem: &str, kernel: &Kernel) -> String {
+    stem.split("__")
+        .next()
+        .map_or_else(|| kernel.to_string(), str::to_owned)
+}
+
+/// A file in the folder `sort` beside or above `path`.
+pub fn beside(path: &Path, sort: &str, name: &str) -> Result<String, String> {
+    let full = path.canonicalize().map_err(|error| error.to_string())?;
+    let found = full
+        .ancestors()
+        .skip(1)
+        .map(|folder| folder.join(sort).join(name))
+        .find(|file| file.is_file());
+    let found = found.ok_or_else(|| format!("there is no {sort}/{name} beside or above it"))?;
+    fs::read_to_string(&found)
+        .map_err(|error| format!("{} cannot be read: {error}", found.display()))
+}
+
+fn read_processes(path: &Path, workload: &str) -> Result<Processes, String> {
+    let processes = beside(path, "requests", &format!("{workload}.processes.csv"))?;
+    let requests = beside(path, "requests", &format!("{workload}.requests.csv"))?;
+    Processes::parse(&processes, &requests).map_err(|error| format!("requests/{workload}: {error}"))
+}
