@@ -36,7 +36,12 @@ impl ParityLayout {
         })
     }
 
-    pub const ALL: [Self; 4] = [Self::LeftAsymmetric, Self::RightAsymmetric, Self::LeftSymmetric, Self::RightSymmetric];
+    pub const ALL: [Self; 4] = [
+        Self::LeftAsymmetric,
+        Self::RightAsymmetric,
+        Self::LeftSymmetric,
+        Self::RightSymmetric,
+    ];
 }
 
 /// Copies of each chunk in RAID 10: beside each other (`near`), in other zones of the disks (`far`), or in the next
@@ -51,16 +56,32 @@ pub struct Raid10Layout {
 impl Raid10Layout {
     /// From md's layout number: near copies in bits 0–7, far copies in bits 8–15, bit 16 for offset.
     pub fn from_md(number: u32) -> Self {
-        Self { near: number & 0xff, far: (number >> 8) & 0xff, offset: number & 0x1_0000 != 0 }
+        Self {
+            near: number & 0xff,
+            far: (number >> 8) & 0xff,
+            offset: number & 0x1_0000 != 0,
+        }
     }
 
     /// From mdadm's name: `n2`, `f2`, `o3`.
     pub fn from_name(name: &str) -> Option<Self> {
         let copies: u32 = name.get(1..)?.parse().ok()?;
         Some(match name.as_bytes()[0] {
-            b'n' => Self { near: copies, far: 1, offset: false },
-            b'f' => Self { near: 1, far: copies, offset: false },
-            b'o' => Self { near: 1, far: copies, offset: true },
+            b'n' => Self {
+                near: copies,
+                far: 1,
+                offset: false,
+            },
+            b'f' => Self {
+                near: 1,
+                far: copies,
+                offset: false,
+            },
+            b'o' => Self {
+                near: 1,
+                far: copies,
+                offset: true,
+            },
             _ => return None,
         })
     }
@@ -125,7 +146,12 @@ fn refuse<T>(sentence: String) -> Result<T, GeometryError> {
 
 impl Geometry {
     /// Checks as `mdadm --create` does. `member` is the usable size of the smallest member; it is rounded down to chunks.
-    pub fn new(level: Level, members: u32, chunk: Sectors, member: Sectors) -> Result<Self, GeometryError> {
+    pub fn new(
+        level: Level,
+        members: u32,
+        chunk: Sectors,
+        member: Sectors,
+    ) -> Result<Self, GeometryError> {
         let least = match level {
             Level::Raid0 => 1,
             Level::Raid1 | Level::Raid10(_) => 2,
@@ -133,41 +159,79 @@ impl Geometry {
             Level::Raid6(_) => 4,
         };
         if members < least {
-            return refuse(format!("{} needs at least {least} members, not {members}", level.name()));
+            return refuse(format!(
+                "{} needs at least {least} members, not {members}",
+                level.name()
+            ));
         }
         if members > 384 {
-            return refuse(format!("an array of {members} members is beyond md's limit of 384"));
+            return refuse(format!(
+                "an array of {members} members is beyond md's limit of 384"
+            ));
         }
         if let Level::Raid10(layout) = level {
             if layout.near == 0 || layout.far == 0 {
                 return refuse("RAID 10 needs at least one near and one far copy".into());
             }
             if layout.copies() > members {
-                return refuse(format!("RAID 10 with {} copies needs as many members, not {members}", layout.copies()));
+                return refuse(format!(
+                    "RAID 10 with {} copies needs as many members, not {members}",
+                    layout.copies()
+                ));
             }
             if layout.copies() < 2 {
-                return refuse("RAID 10 with a single copy is RAID 0: give at least two copies (n2, f2 or o2)".into());
+                return refuse(
+                    "RAID 10 with a single copy is RAID 0: give at least two copies (n2, f2 or o2)"
+                        .into(),
+                );
             }
         }
-        let chunk = if matches!(level, Level::Raid1) { Sectors(0) } else { chunk };
+        let chunk = if matches!(level, Level::Raid1) {
+            Sectors(0)
+        } else {
+            chunk
+        };
         if chunk.0 != 0 || !matches!(level, Level::Raid1) {
             if chunk < CHUNK_MIN || chunk > CHUNK_MAX {
-                return refuse(format!("a chunk is 4 KiB to 1 GiB, not {} bytes", chunk.bytes().0));
+                return refuse(format!(
+                    "a chunk is 4 KiB to 1 GiB, not {} bytes",
+                    chunk.bytes().0
+                ));
             }
             // RAID 0 alone takes any multiple of a page; the others shift and mask.
             if matches!(level, Level::Raid0) {
                 if chunk.0 % CHUNK_MIN.0 != 0 {
-                    return refuse(format!("a RAID 0 chunk is a multiple of 4 KiB, not {} bytes", chunk.bytes().0));
+                    return refuse(format!(
+                        "a RAID 0 chunk is a multiple of 4 KiB, not {} bytes",
+                        chunk.bytes().0
+                    ));
                 }
             } else if !chunk.0.is_power_of_two() {
-                return refuse(format!("a {} chunk is a power of two, not {} KiB", level.name(), chunk.0 / 2));
+                return refuse(format!(
+                    "a {} chunk is a power of two, not {} KiB",
+                    level.name(),
+                    chunk.0 / 2
+                ));
             }
         }
-        let usable = if chunk.0 == 0 { member } else { Sectors(member.0 / chunk.0 * chunk.0) };
+        let usable = if chunk.0 == 0 {
+            member
+        } else {
+            Sectors(member.0 / chunk.0 * chunk.0)
+        };
         if usable.0 == 0 {
-            return refuse(format!("a member of {} bytes is smaller than one chunk of {} bytes", member.bytes().0, chunk.bytes().0));
+            return refuse(format!(
+                "a member of {} bytes is smaller than one chunk of {} bytes",
+                member.bytes().0,
+                chunk.bytes().0
+            ));
         }
-        Ok(Self { level, members, chunk, member: usable })
+        Ok(Self {
+            level,
+            members,
+            chunk,
+            member: usable,
+        })
     }
 
     /// Members' worth of data in a stripe (RAID 10: members over copies, which need not be whole).
@@ -210,7 +274,9 @@ impl Geometry {
     pub fn read_ahead(&self) -> Sectors {
         let stripe = match self.level {
             Level::Raid1 => Sectors(0),
-            Level::Raid10(layout) => Sectors(self.chunk.0 * u64::from(self.members) / u64::from(layout.near)),
+            Level::Raid10(layout) => {
+                Sectors(self.chunk.0 * u64::from(self.members) / u64::from(layout.near))
+            }
             _ => Sectors(self.chunk.0 * u64::from(self.data_members())),
         };
         Sectors((2 * stripe.0).max(Sectors::from_kib(128).0))
@@ -232,11 +298,26 @@ mod tests {
         let chunk = Sectors::from_kib(64);
         let raid5 = Level::Raid5(ParityLayout::LeftSymmetric);
         let cases = [
-            (Geometry::new(raid5, 2, chunk, GIB), "RAID 5 needs at least 3 members, not 2"),
-            (Geometry::new(raid5, 3, Sectors::from_kib(48), GIB), "a RAID 5 chunk is a power of two, not 48 KiB"),
-            (Geometry::new(Level::Raid0, 2, Sectors(9), GIB), "a RAID 0 chunk is a multiple of 4 KiB, not 4608 bytes"),
-            (Geometry::new(raid5, 3, chunk, Sectors(100)), "a member of 51200 bytes is smaller than one chunk of 65536 bytes"),
-            (Geometry::new(n2(), 1, chunk, GIB), "RAID 10 needs at least 2 members, not 1"),
+            (
+                Geometry::new(raid5, 2, chunk, GIB),
+                "RAID 5 needs at least 3 members, not 2",
+            ),
+            (
+                Geometry::new(raid5, 3, Sectors::from_kib(48), GIB),
+                "a RAID 5 chunk is a power of two, not 48 KiB",
+            ),
+            (
+                Geometry::new(Level::Raid0, 2, Sectors(9), GIB),
+                "a RAID 0 chunk is a multiple of 4 KiB, not 4608 bytes",
+            ),
+            (
+                Geometry::new(raid5, 3, chunk, Sectors(100)),
+                "a member of 51200 bytes is smaller than one chunk of 65536 bytes",
+            ),
+            (
+                Geometry::new(n2(), 1, chunk, GIB),
+                "RAID 10 needs at least 2 members, not 1",
+            ),
         ];
         for (result, sentence) in cases {
             assert_eq!(result.unwrap_err().0, sentence);
@@ -247,28 +328,58 @@ mod tests {
     #[test]
     fn capacity_follows_from_level_and_members() {
         let chunk = Sectors::from_kib(64);
-        let of = |level, members| Geometry::new(level, members, chunk, GIB).unwrap().capacity().0 / GIB.0;
+        let of = |level, members| {
+            Geometry::new(level, members, chunk, GIB)
+                .unwrap()
+                .capacity()
+                .0
+                / GIB.0
+        };
         assert_eq!(of(Level::Raid0, 3), 3);
         assert_eq!(of(Level::Raid1, 3), 1);
         assert_eq!(of(Level::Raid5(ParityLayout::LeftSymmetric), 4), 3);
         assert_eq!(of(Level::Raid6(ParityLayout::LeftSymmetric), 6), 4);
         assert_eq!(of(n2(), 4), 2);
-        assert_eq!(of(Level::Raid10(Raid10Layout::from_name("f2").unwrap()), 4), 2);
+        assert_eq!(
+            of(Level::Raid10(Raid10Layout::from_name("f2").unwrap()), 4),
+            2
+        );
     }
 
     #[test]
     fn read_ahead_is_two_stripes() {
-        let of = |level, members, chunk_kib| Geometry::new(level, members, Sectors::from_kib(chunk_kib), GIB).unwrap().read_ahead();
+        let of = |level, members, chunk_kib| {
+            Geometry::new(level, members, Sectors::from_kib(chunk_kib), GIB)
+                .unwrap()
+                .read_ahead()
+        };
         // Examples of the block-layer reference, section 9.1.
-        assert_eq!(of(Level::Raid5(ParityLayout::LeftSymmetric), 5, 64), Sectors::from_kib(512));
+        assert_eq!(
+            of(Level::Raid5(ParityLayout::LeftSymmetric), 5, 64),
+            Sectors::from_kib(512)
+        );
         assert_eq!(of(n2(), 6, 64), Sectors::from_kib(384));
         assert_eq!(of(Level::Raid1, 2, 0), Sectors::from_kib(128));
     }
 
     #[test]
     fn layout_numbers_of_md_are_understood() {
-        assert_eq!(Raid10Layout::from_md(258), Raid10Layout { near: 2, far: 1, offset: false });
-        assert_eq!(Raid10Layout::from_md(0x1_0201), Raid10Layout { near: 1, far: 2, offset: true });
+        assert_eq!(
+            Raid10Layout::from_md(258),
+            Raid10Layout {
+                near: 2,
+                far: 1,
+                offset: false
+            }
+        );
+        assert_eq!(
+            Raid10Layout::from_md(0x1_0201),
+            Raid10Layout {
+                near: 1,
+                far: 2,
+                offset: true
+            }
+        );
         assert_eq!(ParityLayout::from_md(2), Some(ParityLayout::LeftSymmetric));
     }
 }

@@ -56,32 +56,54 @@ fn xor_into(into: &mut Sector, from: &Sector) {
 }
 
 fn scale_into(into: &mut Sector, factor: u8, from: &Sector) {
-    into.iter_mut().zip(from).for_each(|(a, b)| *a ^= multiply(factor, *b));
+    into.iter_mut()
+        .zip(from)
+        .for_each(|(a, b)| *a ^= multiply(factor, *b));
 }
 
 impl MemoryArray {
     /// An array full of zeros, so parity is right from the start.
     pub fn new(geometry: Geometry) -> Self {
         let member = vec![ZERO; geometry.member.0 as usize];
-        Self { geometry, members: vec![Some(member); geometry.members as usize] }
+        Self {
+            geometry,
+            members: vec![Some(member); geometry.members as usize],
+        }
     }
 
     fn parity(&self, parities: u32) -> Parity {
-        let (Level::Raid5(layout) | Level::Raid6(layout)) = self.geometry.level else { unreachable!("a parity level") };
-        Parity { members: self.geometry.members, parities, layout, chunk: self.geometry.chunk }
+        let (Level::Raid5(layout) | Level::Raid6(layout)) = self.geometry.level else {
+            unreachable!("a parity level")
+        };
+        Parity {
+            members: self.geometry.members,
+            parities,
+            layout,
+            chunk: self.geometry.chunk,
+        }
     }
 
     fn raid0(&self) -> Raid0 {
-        Raid0::new(&vec![self.geometry.member; self.geometry.members as usize], self.geometry.chunk)
+        Raid0::new(
+            &vec![self.geometry.member; self.geometry.members as usize],
+            self.geometry.chunk,
+        )
     }
 
     /// Every place that holds a copy of the sector (levels without parity).
     fn places(&self, sector: Lba) -> Vec<(u32, Lba)> {
         match self.geometry.level {
             Level::Raid0 => vec![self.raid0().locate(sector)],
-            Level::Raid1 => (0..self.geometry.members).map(|member| (member, sector)).collect(),
+            Level::Raid1 => (0..self.geometry.members)
+                .map(|member| (member, sector))
+                .collect(),
             Level::Raid10(layout) => {
-                let map = Raid10 { members: self.geometry.members, layout, chunk: self.geometry.chunk, member: self.geometry.member };
+                let map = Raid10 {
+                    members: self.geometry.members,
+                    layout,
+                    chunk: self.geometry.chunk,
+                    member: self.geometry.member,
+                };
                 let mut places = Vec::new();
                 map.copies(sector, |member, at| places.push((member, at)));
                 places
@@ -91,7 +113,9 @@ impl MemoryArray {
     }
 
     fn get(&self, member: u32, at: Lba) -> Option<&Sector> {
-        self.members[member as usize].as_ref().map(|sectors| &sectors[at.0 as usize])
+        self.members[member as usize]
+            .as_ref()
+            .map(|sectors| &sectors[at.0 as usize])
     }
 
     fn put(&mut self, member: u32, at: Lba, value: &Sector) {
@@ -118,12 +142,18 @@ impl MemoryArray {
             ([], ..) => {}
             ([x], Some(p), _) => {
                 let mut value = *p;
-                (0..data.len()).filter(|index| index != x).for_each(|index| xor_into(&mut value, &data[index]));
+                (0..data.len())
+                    .filter(|index| index != x)
+                    .for_each(|index| xor_into(&mut value, &data[index]));
                 data[*x] = value;
             }
             ([x], None, Some(q)) => {
                 let mut rest = *q;
-                (0..data.len()).filter(|index| index != x).for_each(|index| scale_into(&mut rest, power_of_two(index as u32), &data[index]));
+                (0..data.len())
+                    .filter(|index| index != x)
+                    .for_each(|index| {
+                        scale_into(&mut rest, power_of_two(index as u32), &data[index])
+                    });
                 let factor = inverse(power_of_two(*x as u32));
                 data[*x] = ZERO;
                 scale_into(&mut data[*x], factor, &rest);
@@ -170,10 +200,15 @@ impl MemoryArray {
     pub fn write(&mut self, sector: Lba, value: &Sector) -> Result<(), DataLost> {
         let Some(parities) = self.parities() else {
             let places = self.places(sector);
-            if places.iter().all(|&(member, _)| self.members[member as usize].is_none()) {
+            if places
+                .iter()
+                .all(|&(member, _)| self.members[member as usize].is_none())
+            {
                 return Err(DataLost);
             }
-            places.into_iter().for_each(|(member, at)| self.put(member, at, value));
+            places
+                .into_iter()
+                .for_each(|(member, at)| self.put(member, at, value));
             return Ok(());
         };
         let map = self.parity(parities);
@@ -194,14 +229,20 @@ impl MemoryArray {
     /// Reads one sector, from whatever is left.
     pub fn read(&self, sector: Lba) -> Result<Sector, DataLost> {
         let Some(parities) = self.parities() else {
-            return self.places(sector).into_iter().find_map(|(member, at)| self.get(member, at).copied()).ok_or(DataLost);
+            return self
+                .places(sector)
+                .into_iter()
+                .find_map(|(member, at)| self.get(member, at).copied())
+                .ok_or(DataLost);
         };
         let map = self.parity(parities);
         let (member, at) = map.locate(sector);
         if let Some(value) = self.get(member, at) {
             return Ok(*value);
         }
-        let index = map.data_index(at.0 / map.chunk.0, member).expect("a data member");
+        let index = map
+            .data_index(at.0 / map.chunk.0, member)
+            .expect("a data member");
         Ok(self.row(&map, at)?[index as usize])
     }
 
@@ -243,18 +284,25 @@ impl MemoryArray {
         let Some(parities) = self.parities() else {
             return (0..self.geometry.capacity().0).all(|sector| {
                 let places = self.places(Lba(sector));
-                let mut held = places.iter().filter_map(|&(member, at)| self.get(member, at));
+                let mut held = places
+                    .iter()
+                    .filter_map(|&(member, at)| self.get(member, at));
                 let first = held.next();
                 held.all(|value| Some(value) == first)
             });
         };
         let map = self.parity(parities);
         (0..self.geometry.member.0).all(|at| {
-            let Ok(data) = self.row(&map, Lba(at)) else { return false };
+            let Ok(data) = self.row(&map, Lba(at)) else {
+                return false;
+            };
             let (p, q) = Self::syndromes(&data);
             let roles = map.roles(at / map.chunk.0);
             self.get(roles.p, Lba(at)).is_none_or(|held| *held == p)
-                && roles.q.and_then(|member| self.get(member, Lba(at))).is_none_or(|held| *held == q)
+                && roles
+                    .q
+                    .and_then(|member| self.get(member, Lba(at)))
+                    .is_none_or(|held| *held == q)
         })
     }
 

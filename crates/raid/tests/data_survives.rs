@@ -14,15 +14,25 @@ fn level() -> impl Strategy<Value = (Level, u32)> {
         (parity.clone(), 3u32..8).prop_map(|(layout, members)| (Level::Raid5(layout), members)),
         (parity, 4u32..8).prop_map(|(layout, members)| (Level::Raid6(layout), members)),
         (1u32..4, 1u32..3, any::<bool>(), 2u32..7)
-            .prop_filter("copies fit the members", |(near, far, _, members)| near * far <= *members && near * far >= 2)
-            .prop_map(|(near, far, offset, members)| (Level::Raid10(Raid10Layout { near, far, offset }), members)),
+            .prop_filter("copies fit the members", |(near, far, _, members)| near
+                * far
+                <= *members
+                && near * far >= 2)
+            .prop_map(|(near, far, offset, members)| (
+                Level::Raid10(Raid10Layout { near, far, offset }),
+                members
+            )),
     ]
 }
 
 fn sets(members: u32, count: u32) -> Vec<Vec<u32>> {
     (0u32..1 << members)
         .filter(|mask| mask.count_ones() == count)
-        .map(|mask| (0..members).filter(|member| mask >> member & 1 == 1).collect())
+        .map(|mask| {
+            (0..members)
+                .filter(|member| mask >> member & 1 == 1)
+                .collect()
+        })
         .collect()
 }
 
@@ -70,7 +80,13 @@ proptest! {
 
 #[test]
 fn one_loss_more_than_tolerated_loses_data() {
-    let geometry = Geometry::new(Level::Raid5(ParityLayout::LeftSymmetric), 4, Sectors(8), Sectors(64)).unwrap();
+    let geometry = Geometry::new(
+        Level::Raid5(ParityLayout::LeftSymmetric),
+        4,
+        Sectors(8),
+        Sectors(64),
+    )
+    .unwrap();
     let mut array = MemoryArray::new(geometry);
     array.lose(0);
     array.lose(1);

@@ -54,6 +54,11 @@ fn deadline_decides_as_the_recorded_kernels() {
 }
 
 #[test]
+fn anticipatory_decides_as_the_recorded_kernels() {
+    hold("anticipatory", 980, 3);
+}
+
+#[test]
 fn a_torn_recording_counts_all_its_points_as_missed() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors");
     let whole =

@@ -102,17 +102,21 @@ impl Fifo {
     /// Removes `gone` and moves `kept` to its place.
     pub fn replace(&mut self, links: &mut Links, gone: RequestId, kept: RequestId) {
         self.remove(links, kept);
-        let [before, after] = links.0[gone.0 as usize];
-        links.0[kept.0 as usize] = [before, after];
-        match before {
-            NONE => self.head = kept.0,
-            before => links.0[before as usize][AFTER] = kept.0,
-        }
+        self.insert_after(links, gone, kept);
+        self.remove(links, gone);
+    }
+
+    /// Puts `id`, which is in no list, right behind `place`.
+    pub fn insert_after(&mut self, links: &mut Links, place: RequestId, id: RequestId) {
+        links.reserve(id.0);
+        let after = links.0[place.0 as usize][AFTER];
+        links.0[place.0 as usize][AFTER] = id.0;
+        links.0[id.0 as usize] = [place.0, after];
         match after {
-            NONE => self.tail = kept.0,
-            after => links.0[after as usize][BEFORE] = kept.0,
+            NONE => self.tail = id.0,
+            after => links.0[after as usize][BEFORE] = id.0,
         }
-        links.0[gone.0 as usize] = [NONE; 2];
+        self.len += 1;
     }
 
     pub fn pop_front(&mut self, links: &mut Links) -> Option<RequestId> {

@@ -4,11 +4,14 @@
 //! The queue around it (plug, tags, peeked request) lives in `seekwise-host`; recordings of real kernels are held
 //! against these policies by `seekwise-replay`.
 
+pub mod anticipatory;
 pub mod deadline;
+mod decay;
 pub mod fifo;
 pub mod kernel;
 pub mod noop;
 pub mod parameter;
+mod processes;
 pub mod registry;
 pub mod request;
 pub mod scheduler;

@@ -76,6 +76,7 @@ const fn single_queue(since: Version) -> Kernels {
 }
 
 schedulers! {
+    Anticipatory, crate::anticipatory::Anticipatory, "anticipatory", between(Version(2, 6, 0), Version(2, 6, 33)), crate::anticipatory::PARAMETERS, "waits for the process just served, so that a reader is not torn away from its place";
     Noop, crate::noop::Noop, "noop", single_queue(Version(2, 6, 0)), crate::noop::PARAMETERS, "first come, first served; merges only";
     Deadline, crate::deadline::Deadline, "deadline", single_queue(Version(2, 6, 0)), crate::deadline::PARAMETERS, "sorted batches, reads first, each request with an expiry time";
 }

@@ -15,14 +15,22 @@ pub struct Extent {
 }
 
 /// Splits `[start, start + sectors)` at multiples of `chunk`, as md does with every bio. A zero chunk splits nothing.
-pub fn split_at_chunks(start: Lba, sectors: Sectors, chunk: Sectors) -> impl Iterator<Item = (Lba, Sectors)> {
+pub fn split_at_chunks(
+    start: Lba,
+    sectors: Sectors,
+    chunk: Sectors,
+) -> impl Iterator<Item = (Lba, Sectors)> {
     let end = start.0 + sectors.0;
     let mut at = start.0;
     core::iter::from_fn(move || {
         if at >= end {
             return None;
         }
-        let stop = if chunk.0 == 0 { end } else { ((at / chunk.0 + 1) * chunk.0).min(end) };
+        let stop = if chunk.0 == 0 {
+            end
+        } else {
+            ((at / chunk.0 + 1) * chunk.0).min(end)
+        };
         let piece = (Lba(at), Sectors(stop - at));
         at = stop;
         Some(piece)
@@ -36,7 +44,14 @@ mod tests {
     #[test]
     fn a_run_is_cut_at_every_chunk_border() {
         let pieces: Vec<_> = split_at_chunks(Lba(6), Sectors(12), Sectors(8)).collect();
-        assert_eq!(pieces, [(Lba(6), Sectors(2)), (Lba(8), Sectors(8)), (Lba(16), Sectors(2))]);
+        assert_eq!(
+            pieces,
+            [
+                (Lba(6), Sectors(2)),
+                (Lba(8), Sectors(8)),
+                (Lba(16), Sectors(2))
+            ]
+        );
         assert_eq!(split_at_chunks(Lba(6), Sectors(12), Sectors(0)).count(), 1);
     }
 }

@@ -37,7 +37,10 @@ impl Parity {
             ParityLayout::LeftAsymmetric | ParityLayout::LeftSymmetric => members - 1 - turn,
             ParityLayout::RightAsymmetric | ParityLayout::RightSymmetric => turn,
         };
-        Roles { p, q: (self.parities == 2).then(|| (p + 1) % members) }
+        Roles {
+            p,
+            q: (self.parities == 2).then(|| (p + 1) % members),
+        }
     }
 
     /// Member that holds data chunk `index` (0 up to `data_members`) of the stripe.
@@ -45,7 +48,9 @@ impl Parity {
         let Roles { p, .. } = self.roles(stripe);
         match self.layout {
             // Symmetric: data starts behind the last parity chunk and wraps round.
-            ParityLayout::LeftSymmetric | ParityLayout::RightSymmetric => (p + self.parities + index) % self.members,
+            ParityLayout::LeftSymmetric | ParityLayout::RightSymmetric => {
+                (p + self.parities + index) % self.members
+            }
             // Asymmetric: data keeps member order and skips parity.
             ParityLayout::LeftAsymmetric | ParityLayout::RightAsymmetric => {
                 if self.parities == 2 && p == self.members - 1 {
@@ -70,7 +75,10 @@ impl Parity {
         let (chunk, offset) = (sector.0 / self.chunk.0, sector.0 % self.chunk.0);
         let data = u64::from(self.data_members());
         let (stripe, index) = (chunk / data, (chunk % data) as u32);
-        (self.data_member(stripe, index), Lba(stripe * self.chunk.0 + offset))
+        (
+            self.data_member(stripe, index),
+            Lba(stripe * self.chunk.0 + offset),
+        )
     }
 }
 
@@ -80,7 +88,12 @@ mod tests {
 
     /// First stripes as `man 4 md` and the usual drawings show them, D = data chunk number, P = parity.
     fn drawing(layout: ParityLayout, members: u32, stripes: u64) -> Vec<String> {
-        let map = Parity { members, parities: 1, layout, chunk: Sectors(8) };
+        let map = Parity {
+            members,
+            parities: 1,
+            layout,
+            chunk: Sectors(8),
+        };
         let data = u64::from(map.data_members());
         (0..stripes)
             .map(|stripe| {
@@ -97,23 +110,40 @@ mod tests {
 
     #[test]
     fn left_symmetric_continues_behind_parity() {
-        assert_eq!(drawing(ParityLayout::LeftSymmetric, 4, 4), ["0 1 2 P", "4 5 P 3", "8 P 6 7", "P 9 10 11"]);
+        assert_eq!(
+            drawing(ParityLayout::LeftSymmetric, 4, 4),
+            ["0 1 2 P", "4 5 P 3", "8 P 6 7", "P 9 10 11"]
+        );
     }
 
     #[test]
     fn left_asymmetric_keeps_member_order() {
-        assert_eq!(drawing(ParityLayout::LeftAsymmetric, 4, 4), ["0 1 2 P", "3 4 P 5", "6 P 7 8", "P 9 10 11"]);
+        assert_eq!(
+            drawing(ParityLayout::LeftAsymmetric, 4, 4),
+            ["0 1 2 P", "3 4 P 5", "6 P 7 8", "P 9 10 11"]
+        );
     }
 
     #[test]
     fn right_layouts_start_with_parity_on_the_first_member() {
-        assert_eq!(drawing(ParityLayout::RightAsymmetric, 3, 3), ["P 0 1", "2 P 3", "4 5 P"]);
-        assert_eq!(drawing(ParityLayout::RightSymmetric, 3, 3), ["P 0 1", "3 P 2", "4 5 P"]);
+        assert_eq!(
+            drawing(ParityLayout::RightAsymmetric, 3, 3),
+            ["P 0 1", "2 P 3", "4 5 P"]
+        );
+        assert_eq!(
+            drawing(ParityLayout::RightSymmetric, 3, 3),
+            ["P 0 1", "3 P 2", "4 5 P"]
+        );
     }
 
     #[test]
     fn raid6_left_symmetric_has_q_behind_p() {
-        let map = Parity { members: 5, parities: 2, layout: ParityLayout::LeftSymmetric, chunk: Sectors(8) };
+        let map = Parity {
+            members: 5,
+            parities: 2,
+            layout: ParityLayout::LeftSymmetric,
+            chunk: Sectors(8),
+        };
         assert_eq!(map.roles(0), Roles { p: 4, q: Some(0) });
         assert_eq!(map.data_member(0, 0), 1);
         assert_eq!(map.roles(1), Roles { p: 3, q: Some(4) });
@@ -124,14 +154,25 @@ mod tests {
     fn every_member_has_one_role_in_every_stripe() {
         for layout in ParityLayout::ALL {
             for (members, parities) in [(3, 1), (4, 1), (7, 1), (4, 2), (5, 2), (8, 2)] {
-                let map = Parity { members, parities, layout, chunk: Sectors(8) };
+                let map = Parity {
+                    members,
+                    parities,
+                    layout,
+                    chunk: Sectors(8),
+                };
                 for stripe in 0..u64::from(members) * 2 {
                     let roles = map.roles(stripe);
-                    let mut taken: Vec<u32> = (0..map.data_members()).map(|index| map.data_member(stripe, index)).collect();
+                    let mut taken: Vec<u32> = (0..map.data_members())
+                        .map(|index| map.data_member(stripe, index))
+                        .collect();
                     taken.push(roles.p);
                     taken.extend(roles.q);
                     taken.sort_unstable();
-                    assert_eq!(taken, (0..members).collect::<Vec<_>>(), "{layout:?} {members} {stripe}");
+                    assert_eq!(
+                        taken,
+                        (0..members).collect::<Vec<_>>(),
+                        "{layout:?} {members} {stripe}"
+                    );
                 }
             }
         }

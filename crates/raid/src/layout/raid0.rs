@@ -26,18 +26,31 @@ pub struct Raid0 {
 impl Raid0 {
     /// `sizes`: usable sectors of each member; each is rounded down to whole chunks.
     pub fn new(sizes: &[Sectors], chunk: Sectors) -> Self {
-        let sizes: Vec<u64> = sizes.iter().map(|size| size.0 / chunk.0 * chunk.0).collect();
+        let sizes: Vec<u64> = sizes
+            .iter()
+            .map(|size| size.0 / chunk.0 * chunk.0)
+            .collect();
         let mut borders: Vec<u64> = sizes.clone();
         borders.sort_unstable();
         borders.dedup();
         let (mut zones, mut begin, mut member_begin) = (Vec::new(), 0, 0);
         for border in borders.into_iter().filter(|&border| border > 0) {
-            let members: Vec<u32> = (0..sizes.len() as u32).filter(|&member| sizes[member as usize] >= border).collect();
+            let members: Vec<u32> = (0..sizes.len() as u32)
+                .filter(|&member| sizes[member as usize] >= border)
+                .collect();
             let end = begin + (border - member_begin) * members.len() as u64;
-            zones.push(Zone { end, begin, member_begin, members });
+            zones.push(Zone {
+                end,
+                begin,
+                member_begin,
+                members,
+            });
             (begin, member_begin) = (end, border);
         }
-        Self { chunk: chunk.0, zones }
+        Self {
+            chunk: chunk.0,
+            zones,
+        }
     }
 
     pub fn capacity(&self) -> Sectors {
@@ -46,13 +59,20 @@ impl Raid0 {
 
     /// Member and member sector of an array sector. Panics beyond the capacity.
     pub fn locate(&self, sector: Lba) -> (u32, Lba) {
-        let zone = self.zones.iter().find(|zone| sector.0 < zone.end).expect("sector within the array");
+        let zone = self
+            .zones
+            .iter()
+            .find(|zone| sector.0 < zone.end)
+            .expect("sector within the array");
         let within = sector.0 - zone.begin;
         let (chunk, offset) = (within / self.chunk, within % self.chunk);
         let count = zone.members.len() as u64;
         // Counted within the zone: md's alternate layout. Only arrays of unequal members written before 3.14 differ.
         let member = zone.members[(chunk % count) as usize];
-        (member, Lba(zone.member_begin + chunk / count * self.chunk + offset))
+        (
+            member,
+            Lba(zone.member_begin + chunk / count * self.chunk + offset),
+        )
     }
 }
 

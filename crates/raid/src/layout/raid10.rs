@@ -45,7 +45,11 @@ impl Raid10 {
             member += 1;
             if member == members {
                 member = 0;
-                row += if self.layout.offset { u64::from(self.layout.far) } else { 1 };
+                row += if self.layout.offset {
+                    u64::from(self.layout.far)
+                } else {
+                    1
+                };
             }
         }
     }
@@ -57,12 +61,19 @@ mod tests {
 
     fn all(array: &Raid10, chunk: u64) -> Vec<(u32, u64)> {
         let mut copies = Vec::new();
-        array.copies(Lba(chunk * array.chunk.0), |member, at| copies.push((member, at.0 / array.chunk.0)));
+        array.copies(Lba(chunk * array.chunk.0), |member, at| {
+            copies.push((member, at.0 / array.chunk.0))
+        });
         copies
     }
 
     fn array(name: &str, members: u32) -> Raid10 {
-        Raid10 { members, layout: Raid10Layout::from_name(name).unwrap(), chunk: Sectors(8), member: Sectors(800) }
+        Raid10 {
+            members,
+            layout: Raid10Layout::from_name(name).unwrap(),
+            chunk: Sectors(8),
+            member: Sectors(800),
+        }
     }
 
     #[test]
