@@ -7,6 +7,7 @@ command's name, `_` becoming `-`.
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import pkgutil
 import sys
@@ -25,12 +26,15 @@ class Commands(click.Group):
         import seekwise.cli as package
 
         names = (module.name for module in pkgutil.iter_modules(package.__path__))
-        return sorted(name.replace("_", "-") for name in names if name not in NOT_COMMANDS and not name.startswith("_"))
+        # `import_.py` is `import`: a word of Python cannot be a module's name.
+        shown = (name.rstrip("_").replace("_", "-") for name in names if not name.startswith("_"))
+        return sorted(name for name in shown if name not in NOT_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        return importlib.import_module(f"seekwise.cli.{name.replace('-', '_')}").command
+        module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
+        return importlib.import_module(f"seekwise.cli.{module}").command
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

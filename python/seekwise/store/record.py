@@ -30,13 +30,19 @@ class CpuSeconds:
     iowait: float | None = None
     idle: float | None = None
     kernel_threads: dict[str, float] = field(default_factory=dict)
+    not_the_load_system: float = 0.0
+    """Seconds within `system` that were not the load's: fio's own start and report, seekwise, other programs."""
 
     @property
     def system_cpu(self) -> float:
-        """Seconds of system CPU that the work cost: system-wide system + irq + softirq where known, else the submitter's."""
+        """Seconds of system CPU that the work cost: system-wide system + irq + softirq where known, else the submitter's.
+
+        System-wide figures count in ticks of 10 ms; the submitter's own, known to the microsecond, are a lower bound.
+        """
         if self.system is None:
             return self.submitter_system
-        return self.system + (self.irq or 0.0) + (self.softirq or 0.0)
+        system_wide = self.system + (self.irq or 0.0) + (self.softirq or 0.0) - self.not_the_load_system
+        return max(system_wide, self.submitter_system)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The kernel backend: fio through the real kernel onto files or block devices of this machine."""

@@ -1,0 +1,92 @@
+"""The kernel backend as the study sees it: describes systems, opens a session."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+
+from seekwise.backend.kernel import fio, ground, session
+from seekwise.backend.kernel.target import Target, find
+from seekwise.backend.protocol import Options, Say
+from seekwise.errors import UsageError
+from seekwise.study.factors import factor
+from seekwise.study.model import Study
+from seekwise.study.plan import Plan, SystemFacts
+
+
+class KernelBackend:
+    badge = "measured"
+
+    def __init__(self, options: Options = Options()) -> None:
+        self.options = options
+        self.targets: dict[str, Target] = {}
+
+    def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        fio.find()
+        self.targets = self._targets(study)
+        _check_can_build(study)
+        for target in self.targets.values():
+            for values in _wanted(study):
+                ground.check(target.changes(values))
+        return tuple(self._facts(name, target) for name, target in self.targets.items())
+
+    def _targets(self, study: Study) -> dict[str, Target]:
+        if self.options.target is not None and len(study.system) > 1:
+            raise UsageError(f"study {study.name} has {len(study.system)} systems, so `--target` is ambiguous")
+        targets = {}
+        for system in study.system:
+            path = self.options.target or system.target
+            if path is None:
+                raise UsageError(
+                    f"system {system.name} of study {study.name} has no `target`",
+                    hint="name a folder or block device with `--target`, or simulate it with `--backend simulated`",
+                )
+            targets[system.name] = find(path)
+        return targets
+
+    def _facts(self, name: str, target: Target) -> SystemFacts:
+        offered = [set(leaf.schedulers_offered) for leaf in target.leaves]
+        shared = tuple(
+            each for each in target.leaves[0].schedulers_offered if all(each in others for others in offered)
+        )
+        root = os.geteuid() == 0
+        names = tuple(device.name for device in target.resolved.chain())
+        others = ", ".join(each for each in shared if each != target.leaves[0].scheduler)
+        return SystemFacts(
+            name=name,
+            target=str(target.path),
+            stack=target.lines,
+            leaves=target.leaf_names,
+            offered=shared,
+            current=ground.seen(names),
+            scheduler=target.leaves[0].scheduler,
+            may_change=root,
+            why_not="" if root else f"as root this would also try {others or 'other settings'}: use sudo",
+        )
+
+    def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[session.KernelSession]:
+        targets = {facts.name: find(facts.target) for facts in plan.systems}
+        return session.opened(plan, run_id, fio.find(), targets, self.options.destroy, say)
+
+
+def _check_can_build(study: Study) -> None:
+    for name in study.factor_names():
+        row = factor(name)
+        if row is not None and row.expensive:
+            raise UsageError(
+                f"study {study.name} varies `{name}`, which the kernel backend does not build",
+                hint="use `--backend simulated`, or one study per array that you have made",
+            )
+
+
+def _wanted(study: Study) -> list[dict[str, object]]:
+    """Every value that a study may set, one at a time, but for a scheduler's tunables, which need their scheduler."""
+    if study.candidate:
+        return list(study.candidate)
+    return [
+        {name: value}
+        for name, values in study.settings.items()
+        if not name.startswith("iosched.")
+        for value in values
+        if value != "offered"
+    ]

@@ -1,0 +1,194 @@
+"""Job texts: the layout of files, one phase of a load, and a user's own job put onto our target.
+
+Every phase is a fio of its own. So system-wide CPU time and device counters have the phase's borders, and a scheduler
+that changes between phases cannot hide. The job text is kept in the record: anybody can run it by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.errors import RefusedError, UsageError
+from seekwise.study.plan import Load, Phase
+
+FIO_RW = {"seq_read": "read", "seq_write": "write", "rand_read": "randread", "rand_write": "randwrite"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the load works: a folder with one file per thread, or a block device with one region per thread."""
+
+    folder: Path | None = None
+    device: Path | None = None
+    region_bytes: int = 0
+    """Device only: distance from one thread's region to the next."""
+
+    def lines(self, load: Load) -> list[str]:
+        if self.folder is not None:
+            return [f"directory={escaped(str(self.folder))}", "filename_format=t.$jobnum"]
+        region = self.region_bytes - self.region_bytes % load.block_bytes
+        return [f"filename={escaped(str(self.device))}", f"offset_increment={region}"]
+
+
+def escaped(name: str) -> str:
+    """A path as fio takes it: `:` separates names."""
+    return name.replace(":", "\\:")
+
+
+def layout(place: Place, threads: int, size_bytes: int) -> str:
+    """Fills every file from its beginning to its end, one after the other, so that later writes find their blocks."""
+    names = ":".join(f"t.{number}" for number in range(threads))
+    return _text(
+        [
+            f"directory={escaped(str(place.folder))}",
+            f"filename={names}",
+            "file_service_type=sequential",
+            f"size={threads * size_bytes}",
+            f"filesize={size_bytes}",
+            "ioengine=psync",
+            "bs=1m",
+            "rw=write",
+            "fallocate=none",
+            "end_fsync=1",
+            "thread=1",
+        ],
+        "layout",
+    )
+
+
+def phase(load: Load, step: Phase, place: Place, seed: int) -> str:
+    """One operation of a trial."""
+    size = load.size_bytes - load.size_bytes % load.block_bytes
+    lines = [
+        *place.lines(load),
+        f"ioengine={load.engine}",
+        "thread=1",
+        f"numjobs={load.threads}",
+        f"rw={FIO_RW[step.operation]}",
+        f"bs={load.block_bytes}",
+        f"size={size}",
+        f"direct={int(load.direct)}",
+        f"randseed={seed}",
+        "randrepeat=0",
+        "allrandrepeat=0",
+        "norandommap=1",
+        "fallocate=none",
+        "lat_percentiles=1",
+        "clat_percentiles=0",
+        # The processor's own counter would be calibrated at each start, 70 ms in which nothing is measured.
+        "clocksource=clock_gettime",
+        "group_reporting=0",
+    ]
+    if load.iodepth > 1:
+        lines.append(f"iodepth={load.iodepth}")
+    if load.sync:
+        lines.append("sync=1")
+    if load.end_fsync and step.operation.endswith("write"):
+        lines.append("end_fsync=1")
+    if not load.direct:
+        lines.append("invalidate=1")
+    if load.rate_limit_bytes is not None:
+        lines.append(f"rate={load.rate_limit_bytes}")
+    if step.runtime_s is not None:
+        lines += [f"runtime={round(step.runtime_s * 1000)}ms", "time_based=1"]
+    elif step.ios_per_thread is not None:
+        lines.append(f"number_ios={step.ios_per_thread}")
+    return _text(lines, step.operation)
+
+
+def _text(lines: list[str], name: str) -> str:
+    return "[global]\n" + "\n".join(lines) + f"\n\n[{name}]\n"
+
+
+# Options that would take a job away from the target, run programs, or write where nobody asked to.
+PLACE_OPTIONS = ("directory", "filename", "filename_format", "opendir")
+REFUSED_OPTIONS = ("exec_prerun", "exec_postrun", "include", "write_bw_log", "write_lat_log", "write_iops_log", "write_iolog")
+SEED_OPTIONS = ("randseed", "randrepeat", "allrandrepeat", "group_reporting")
+
+
+@dataclass(frozen=True)
+class UserJob:
+    """A fio job file of the user's own: `[global]` and the groups of sections that run together."""
+
+    global_lines: tuple[str, ...]
+    groups: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...]
+    """Groups of (section, lines); `stonewall` starts a new group."""
+
+    @property
+    def writes(self) -> bool:
+        patterns = [value for _, value in self._options() if _ in ("rw", "readwrite")]
+        return any("read" != p.removeprefix("rand").split(",")[0].split(":")[0] for p in patterns)
+
+    def _options(self) -> list[tuple[str, str]]:
+        lines = [*self.global_lines, *(line for group in self.groups for _, own in group for line in own)]
+        return [_option(line) for line in lines]
+
+    def value(self, name: str) -> str | None:
+        return next((value for key, value in reversed(self._options()) if key == name), None)
+
+
+def _option(line: str) -> tuple[str, str]:
+    key, _, value = line.partition("=")
+    return key.strip().lower(), value.strip()
+
+
+def read_user_job(path: Path) -> UserJob:
+    """Reads a job file; what would leave the target is refused, placing is ours."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read fio job {path}: {error}") from error
+    global_lines: list[str] = []
+    groups: list[list[tuple[str, list[str]]]] = []
+    section: list[str] | None = None
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line[0] in "#;":
+            continue
+        heading = re.fullmatch(r"\[(.+)\]", line)
+        if heading is not None:
+            if heading[1] == "global":
+                section = global_lines
+            else:
+                section = []
+                if not groups:
+                    groups.append([])
+                groups[-1].append((heading[1], section))
+            continue
+        if section is None:
+            raise UsageError(f"{path}:{number}: `{line}` stands before any [section]")
+        key, _ = _option(line)
+        if key in REFUSED_OPTIONS or line.startswith("include"):
+            raise RefusedError(
+                f"{path}:{number}: `{key}` runs programs or writes outside the target", hint="take it out of the job"
+            )
+        if key in PLACE_OPTIONS or key in SEED_OPTIONS:
+            continue
+        if key in ("stonewall", "wait_for_previous") and section is not global_lines:
+            name, lines = groups[-1].pop()
+            if groups[-1]:
+                groups.append([])
+            groups[-1].append((name, lines))
+            continue
+        section.append(line)
+    if not groups:
+        raise UsageError(f"{path} has no job section besides [global]")
+    return UserJob(
+        tuple(global_lines), tuple(tuple((name, tuple(lines)) for name, lines in group) for group in groups)
+    )
+
+
+def user_group(job: UserJob, index: int, place: Place, seed: int) -> str:
+    """One group of a user's job, placed onto the target and seeded."""
+    where = (
+        [f"directory={escaped(str(place.folder))}", "filename_format=u.$jobnum.$filenum"]
+        if place.folder is not None
+        else [f"filename={escaped(str(place.device))}"]
+    )
+    lines = ["[global]", *job.global_lines, *where, f"randseed={seed}", "randrepeat=0", "allrandrepeat=0"]
+    lines += ["group_reporting=0", "lat_percentiles=1", "clat_percentiles=0"]
+    for name, own in job.groups[index]:
+        lines += ["", f"[{name}]", *own]
+    return "\n".join(lines) + "\n"

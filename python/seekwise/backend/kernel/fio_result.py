@@ -1,0 +1,165 @@
+"""fio's JSON as facts of one phase.
+
+fio prints text before its JSON now and then, sums differently with and without grouping, and gives CPU as a share of
+runtimes that it has added up over a group. What is done about each is said where it is done.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from seekwise.errors import SeekwiseError
+from seekwise.store.record import Operation
+
+
+class FioOutputError(SeekwiseError):
+    """fio's output is not what fio prints."""
+
+
+@dataclass(frozen=True)
+class FioPhase:
+    """Facts of jobs that ran together, all threads added up."""
+
+    operation: Operation
+    elapsed_s: float
+    bytes: int
+    read_bytes: int
+    write_bytes: int
+    ios: int
+    latency_bins: dict[int, int]
+    latency_mean_ns: float
+    latency_max_ns: int
+    submitter_user_s: float
+    submitter_system_s: float
+    errors: tuple[int, ...]
+    short_ios: int
+    depth_share: dict[str, float]
+    """{depth: percent of submissions that found this depth}: the levels that fio reports."""
+    details: dict[str, object] = field(default_factory=dict)
+
+
+def parse(text: str, source: str = "fio's output") -> dict[str, object]:
+    """The JSON document in what fio printed: the first `{` at the start of a line opens it."""
+    start = 0 if text.startswith("{") else text.find("\n{") + 1
+    if start == 0 and not text.startswith("{"):
+        raise FioOutputError(f"{source} has no JSON{_sample(text)}", hint="run fio by hand with the job file to see why")
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text[start:])
+    except json.JSONDecodeError as error:
+        raise FioOutputError(
+            f"{source} breaks off or is damaged: {error.msg} at character {start + error.pos}",
+            hint="fio may have died or its disk may be full",
+        ) from error
+    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list) or not document["jobs"]:
+        raise FioOutputError(f"{source} is JSON, but lists no jobs", hint="was it written with --output-format=json+ ?")
+    return document
+
+
+def _sample(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"; it begins: {line[:80]!r}" if line else "; it is empty"
+
+
+def phase(jobs: list[dict], operation: Operation | None = None) -> FioPhase:
+    """Adds up jobs that ran at the same time. `operation` None: told from what they did."""
+    try:
+        return _phase(jobs, operation)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FioOutputError(f"fio's JSON lacks or garbles {error}", hint="fio 3.0 or newer is needed") from error
+
+
+def _phase(jobs: list[dict], operation: Operation | None) -> FioPhase:
+    sides = [(job, job[name]) for job in jobs for name in ("read", "write") if job.get(name, {}).get("total_ios", 0) > 0]
+    bins: dict[int, int] = {}
+    weighted, count, longest_latency = 0.0, 0, 0
+    for _, side in sides:
+        latency = _latency(side)
+        n = int(latency.get("N", side["total_ios"]))
+        weighted += float(latency["mean"]) * n
+        count += n
+        longest_latency = max(longest_latency, int(latency["max"]))
+        for value, number in latency.get("bins", {}).items():
+            upper = min(bin_upper(int(value)), int(latency["max"]))
+            bins[upper] = bins.get(upper, 0) + int(number)
+    read_bytes = sum(_io_bytes(side) for job, side in sides if side is job.get("read"))
+    write_bytes = sum(_io_bytes(side) for job, side in sides if side is job.get("write"))
+    user, system = cpu_seconds(jobs)
+    return FioPhase(
+        operation=operation or told_from(jobs, read_bytes, write_bytes),
+        elapsed_s=max((float(side["runtime"]) for _, side in sides), default=0.0) / 1000.0,
+        bytes=read_bytes + write_bytes,
+        read_bytes=read_bytes,
+        write_bytes=write_bytes,
+        ios=sum(int(side["total_ios"]) for _, side in sides),
+        latency_bins=bins,
+        latency_mean_ns=weighted / count if count else 0.0,
+        latency_max_ns=longest_latency,
+        submitter_user_s=user,
+        submitter_system_s=system,
+        errors=tuple(int(job.get("error", 0)) for job in jobs if job.get("error", 0)),
+        short_ios=sum(int(side.get("short_ios", 0)) for _, side in sides),
+        depth_share=_depth_share(jobs),
+        details={
+            "context_switches": sum(int(job.get("ctx", 0)) for job in jobs),
+            "rate_by_job_bytes_per_s": [float(side.get("bw_bytes", 0)) for _, side in sides],
+        },
+    )
+
+
+def cpu_seconds(jobs: list[dict]) -> tuple[float, float]:
+    """(user, system) of the job threads.
+
+    fio divides the summed CPU time of a group by the summed runtime of its threads, and `job_runtime` is that same sum:
+    their product is right for one thread, for grouped and for ungrouped jobs alike.
+    """
+    user = sum(float(job["usr_cpu"]) / 100.0 * float(job["job_runtime"]) / 1000.0 for job in jobs)
+    system = sum(float(job["sys_cpu"]) / 100.0 * float(job["job_runtime"]) / 1000.0 for job in jobs)
+    return user, system
+
+
+def _latency(side: dict) -> dict:
+    """Time from submission to completion; completion alone where fio gives bins only there (synchronous engines)."""
+    total, completion = side.get("lat_ns", {}), side.get("clat_ns", {})
+    if total.get("bins") or not completion.get("bins"):
+        return total if total else completion
+    return {**completion, "mean": total.get("mean", completion["mean"]), "max": total.get("max", completion["max"])}
+
+
+def _io_bytes(side: dict) -> int:
+    # Before fio 3.0 `io_bytes` counted KiB; `io_kbytes` came with the change and tells the two apart.
+    return int(side["io_bytes"]) if "io_kbytes" in side else int(side["io_bytes"]) * 1024
+
+
+# fio 3.33 stat.h: histogram groups double in width, 2^6 bins each; values below 2^7 are exact.
+BIN_BITS = 6
+
+
+def bin_upper(middle_ns: int) -> int:
+    """Largest value of the bin whose middle fio prints."""
+    if middle_ns < 1 << (BIN_BITS + 1):
+        return middle_ns
+    width_bits = middle_ns.bit_length() - 1 - BIN_BITS
+    return ((middle_ns >> width_bits) + 1 << width_bits) - 1
+
+
+def told_from(jobs: list[dict], read_bytes: int, write_bytes: int) -> Operation:
+    """The operation that jobs carried out, from their options; `mixed` where both directions or patterns occur."""
+    patterns = {str(job.get("job options", {}).get("rw", job.get("job options", {}).get("readwrite", ""))) for job in jobs}
+    random = {pattern.startswith("rand") for pattern in patterns}
+    if (read_bytes and write_bytes) or len(random) > 1:
+        return "mixed"
+    kind = "rand" if random == {True} else "seq"
+    return f"{kind}_{'write' if write_bytes else 'read'}"  # type: ignore[return-value]
+
+
+def _depth_share(jobs: list[dict]) -> dict[str, float]:
+    """Mean over jobs, each weighted by its requests."""
+    share: dict[str, float] = {}
+    total = 0
+    for job in jobs:
+        ios = sum(int(job.get(name, {}).get("total_ios", 0)) for name in ("read", "write"))
+        total += ios
+        for depth, percent in job.get("iodepth_level", {}).items():
+            share[depth] = share.get(depth, 0.0) + float(percent) * ios
+    return {depth: value / total for depth, value in share.items()} if total else {}

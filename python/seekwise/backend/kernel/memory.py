@@ -1,0 +1,112 @@
+"""A memory limit on a buffered load, so that the page cache cannot answer for the storage.
+
+The article's machine was started with 256 MB; a control group does the same to one job: page cache that the job fills is
+charged to it and reclaimed at the limit. Version 2 (memory.max) is used where the memory controller is there, else
+version 1 (memory.limit_in_bytes).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.errors import MissingError, SeekwiseError, UsageError
+
+# fio's own pools and threads take some 30 MiB; below this it would be killed rather than limited.
+LIMIT_LEAST = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class MemoryGroup:
+    folder: Path
+    version: int
+    limit_bytes: int
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Puts the command that follows into the group before it starts."""
+        return ("/bin/sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.folder))
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """Most memory that was charged at once: never above the limit, which is the proof that it held."""
+        for name in ("memory.peak", "memory.max_usage_in_bytes"):
+            try:
+                return int((self.folder / name).read_text())
+            except (OSError, ValueError):
+                continue
+        return None
+
+
+def controller(root: Path = Path("/")) -> tuple[Path, int] | None:
+    """Folder of the memory controller's hierarchy and its version."""
+    for folder in (root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"):
+        try:
+            if "memory" in (folder / "cgroup.controllers").read_text().split():
+                return folder, 2
+        except OSError:
+            continue
+    folder = root / "sys/fs/cgroup/memory"
+    return (folder, 1) if (folder / "memory.limit_in_bytes").exists() else None
+
+
+@contextmanager
+def limited(limit_bytes: int) -> Iterator[MemoryGroup]:
+    """A group with this limit, removed at the end."""
+    if limit_bytes < LIMIT_LEAST:
+        raise UsageError(f"a memory limit of {limit_bytes} bytes is too small for fio", hint="64m is the least")
+    found = controller()
+    if found is None:
+        raise MissingError("this kernel offers no memory control groups", hint="use `direct = true` in the workload")
+    folder, version = found
+    group = folder / f"seekwise-{os.getpid()}"
+    try:
+        group.mkdir(exist_ok=True)
+        if version == 2:
+            _enable(folder)
+            (group / "memory.max").write_text(str(limit_bytes))
+        else:
+            (group / "memory.limit_in_bytes").write_text(str(limit_bytes))
+    except OSError as error:
+        _remove(group)
+        if isinstance(error, PermissionError) or error.errno == 30:
+            raise MissingError(
+                "limiting the memory of a buffered load needs root", hint="use sudo, or `direct = true` in the workload"
+            ) from error
+        raise SeekwiseError(f"cannot limit memory through {group}: {error.strerror}") from error
+    try:
+        yield MemoryGroup(group, version, limit_bytes)
+    finally:
+        _remove(group)
+
+
+def _enable(folder: Path) -> None:
+    control = folder / "cgroup.subtree_control"
+    if "memory" not in control.read_text().split():
+        control.write_text("+memory")
+
+
+def _remove(group: Path) -> None:
+    # The last process of a group leaves it a moment after it was waited for.
+    for _ in range(50):
+        try:
+            group.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.02)
+
+
+def drop_caches() -> bool:
+    """Writes back and forgets what the kernel has cached; False without the right to (the caller says so)."""
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3")
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,353 @@
+"""A run on this machine's storage: prepared once, trial by trial, everything removed and restored at the end."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.backend.kernel import cpu, disk, environment, fio, fio_job, fio_result, ground, memory, validity
+from seekwise.backend.kernel.target import Target
+from seekwise.backend.protocol import Say
+from seekwise.errors import MissingError, SeekwiseError
+from seekwise.store.database import now
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study import plan as plans
+from seekwise.study.plan import Cell, Plan, Setting, Trial, trial_seed
+
+# A trial that runs this much longer than estimated has hung.
+TIMEOUT_LEAST_S = 120.0
+TIMEOUT_FACTOR = 20.0
+QUIET_WAIT_LONGEST_S = 5.0
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A system that is ready to be measured."""
+
+    target: Target
+    place: fio_job.Place
+    environment: dict[str, object]
+    conditions: dict[str, object]
+
+
+class KernelSession:
+    """`grounds`: by name of system. `work`: folder for job files and results, in memory."""
+
+    def __init__(self, plan: Plan, run_id: str, program: fio.Fio, grounds: dict[str, Ground], work: Path, say: Say):
+        self.plan, self.run_id, self.fio, self.grounds, self.work, self.say = plan, run_id, program, grounds, work, say
+        self.user_jobs = {
+            cell.load.job: fio_job.read_user_job(Path(cell.load.job)) for cell in plan.cells if cell.load.job is not None
+        }
+
+    def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        for trial in trials:
+            for attempt in range(attempts.get(trial.index, 0) + 1, self.plan.attempts + 1):
+                record = self._attempt(trial, attempt)
+                yield record
+                if record.valid:
+                    break
+                if attempt < self.plan.attempts:
+                    self._wait_for_quiet(self.grounds[self.plan.cells[trial.cell].system].target)
+
+    def _wait_for_quiet(self, target: Target) -> None:
+        """Others may be done soon: gives them a few seconds."""
+        end = time.monotonic() + QUIET_WAIT_LONGEST_S
+        while time.monotonic() < end and not environment.watch_others(target.leaf_names, 0.25)["quiet"]:
+            pass
+
+    def _attempt(self, trial: Trial, attempt: int) -> Record:
+        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        ground = self.grounds[cell.system]
+        seed = trial_seed(self.plan.seed, trial.index, attempt)
+        conditions: dict[str, object] = {**ground.conditions, "role": trial.role}
+        started = now()
+        if self.plan.wait_s:
+            time.sleep(self.plan.wait_s)
+        if self.plan.settle_s:
+            conditions["before"] = environment.watch_others(ground.target.leaf_names, self.plan.settle_s)
+        if self.plan.trim:
+            conditions["trimmed"] = _trim(ground.target)
+        if temperature := environment.temperatures(ground.target.leaf_names):
+            conditions["temperature_c"] = temperature
+        wanted = ground.target.changes({**cell.fixed, **setting.values})
+        with ExitStack() as stack:
+            seen = stack.enter_context(ground_settings(wanted, ground.target))
+            group = _memory_group(stack, cell)
+            phases, jobs, reason = self._phases(cell, ground, seed, seen, group)
+        return Record(
+            run_id=self.run_id,
+            trial=trial.index,
+            block=trial.block,
+            cell=cell.key,
+            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
+            factors=_factors(cell, setting, ground.target),
+            badge="measured",
+            seed=seed,
+            started_at=started,
+            phases=tuple(phases),
+            settings_seen=seen,
+            environment=ground.environment,
+            load={"fio": self.fio.version, "jobs": jobs, "caches": _caches(cell, group)},
+            conditions=conditions,
+            valid=reason is None,
+            invalid_reason=reason,
+            attempt=attempt,
+        )
+
+    def _phases(
+        self,
+        cell: Cell,
+        ground: Ground,
+        seed: int,
+        seen: dict[str, dict[str, str]],
+        group: memory.MemoryGroup | None,
+    ) -> tuple[list[Phase], list[str], str | None]:
+        """Phases of one trial, the job texts that made them, and the first cause against them."""
+        phases: list[Phase] = []
+        jobs: list[str] = []
+        reason: str | None = None
+        for step, operation, text in self._steps(cell, ground, seed):
+            jobs.append(text)
+            if not cell.load.direct and not memory.drop_caches():
+                raise MissingError(
+                    "dropping the caches before a buffered load needs root", hint="use sudo, or `direct = true`"
+                )
+            phase, against = self._phase(cell, ground, step, operation, text, seen, group)
+            phases.append(phase)
+            reason = reason or against
+            if against is not None:
+                break
+        return phases, jobs, reason
+
+    def _steps(self, cell: Cell, ground: Ground, seed: int) -> Iterator[tuple[plans.Phase | None, str | None, str]]:
+        if cell.load.job is not None:
+            job = self.user_jobs[cell.load.job]
+            for index in range(len(job.groups)):
+                yield None, None, fio_job.user_group(job, index, ground.place, seed + index)
+            return
+        for index, step in enumerate(cell.load.phases):
+            yield step, step.operation, fio_job.phase(cell.load, step, ground.place, seed + index)
+
+    def _phase(
+        self,
+        cell: Cell,
+        ground: Ground,
+        step: plans.Phase | None,
+        operation: str | None,
+        text: str,
+        seen: dict[str, dict[str, str]],
+        group: memory.MemoryGroup | None,
+    ) -> tuple[Phase, str | None]:
+        target = ground.target
+        throttled = validity.throttle_count()
+        programs = disk.read_program_io()
+        cpu_before, disk_before = cpu.snapshot(), disk.read_diskstats()
+        run = fio.run(
+            self.fio,
+            text,
+            self.work,
+            timeout_s=self._timeout(cell),
+            prefix=group.prefix if group else (),
+            extra=() if _writes(text) else ("--readonly",),
+        )
+        cpu_after, disk_after = cpu.snapshot(), disk.read_diskstats()
+        if run.status != 0:
+            raise fio.failed(run, f"{cell.key} {operation or ''}".strip())
+        result = fio_result.phase(fio_result.parse(run.output)["jobs"], operation)
+        moved_by_device = disk.moved(disk_before, disk_after, target.leaf_names)
+        moved = disk.total(moved_by_device)
+        spent = cpu.between(cpu_before, cpu_after)
+        reason = validity.reason_against(
+            validity.Seen(
+                load=cell.load,
+                step=step,
+                result=result,
+                moved=moved,
+                amplifies=target.amplifies,
+                others=disk.other_programs(programs, disk.read_program_io(), {os.getpid()}),
+                settings_before=seen,
+                settings_after=ground_seen(seen),
+                resync=validity.resync_running(target.arrays),
+                throttled=validity.throttle_count() > throttled,
+            )
+        )
+        return _as_phase(result, spent, moved, moved_by_device, group), reason
+
+    def _timeout(self, cell: Cell) -> float:
+        estimated = self.plan.trial_s[self.plan.cells.index(cell)]
+        return max(TIMEOUT_LEAST_S, TIMEOUT_FACTOR * estimated)
+
+
+def _writes(job: str) -> bool:
+    return any("write" in line or "rw" == line.split("=")[1] for line in job.splitlines() if line.startswith(("rw=", "readwrite=")))
+
+
+def ground_settings(wanted: dict[str, dict[str, str]], target: Target):
+    """The settings of a trial; without any, those in force are read all the same."""
+    if wanted:
+        return ground.changed(wanted)
+    return _as_found(target)
+
+
+@contextmanager
+def _as_found(target: Target) -> Iterator[dict[str, dict[str, str]]]:
+    yield ground.seen(target.leaf_names)
+
+
+def ground_seen(before: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    return ground.seen(tuple(before))
+
+
+def _memory_group(stack: ExitStack, cell: Cell) -> memory.MemoryGroup | None:
+    if cell.load.direct:
+        return None
+    if cell.load.memory_limit_bytes is None:
+        raise SeekwiseError(
+            f"cell {cell.key} is buffered and has no `memory_limit`",
+            hint='set `memory_limit = "256m"` and a `size` of several times that, or `direct = true`',
+        )
+    return stack.enter_context(memory.limited(cell.load.memory_limit_bytes))
+
+
+def _caches(cell: Cell, group: memory.MemoryGroup | None) -> dict[str, object]:
+    """How answers from memory were excluded."""
+    if group is None:
+        return {"excluded_by": "direct I/O"}
+    return {
+        "excluded_by": f"memory limit (cgroup v{group.version}) and dropped caches",
+        "memory_limit_bytes": group.limit_bytes,
+        "dropped_before_each_phase": True,
+    }
+
+
+def _as_phase(
+    result: fio_result.FioPhase,
+    spent: cpu.CpuSpent,
+    moved: disk.DiskCounters,
+    by_device: dict[str, disk.DiskCounters],
+    group: memory.MemoryGroup | None,
+) -> Phase:
+    kinds = spent.by_kind
+    # fio's children time is the whole program; what is not its job threads is its start and its report.
+    own = max(0.0, spent.children_system_s - result.submitter_system_s)
+    device_bytes = (moved.read_bytes if result.read_bytes else 0) + (moved.write_bytes if result.write_bytes else 0)
+    return Phase(
+        operation=result.operation,
+        elapsed_s=result.elapsed_s,
+        bytes=result.bytes,
+        ios=result.ios,
+        latency_bins=result.latency_bins,
+        latency_mean_ns=result.latency_mean_ns,
+        latency_max_ns=result.latency_max_ns,
+        cpu=CpuSeconds(
+            submitter_user=result.submitter_user_s,
+            submitter_system=result.submitter_system_s,
+            user=kinds["user"] + kinds["nice"],
+            system=kinds["system"],
+            irq=kinds["irq"],
+            softirq=kinds["softirq"],
+            iowait=kinds["iowait"],
+            idle=kinds["idle"],
+            kernel_threads=spent.kernel_threads,
+            not_the_load_system=own + max(0.0, spent.self_system_s) + spent.foreign_system_s,
+        ),
+        device_bytes=device_bytes,
+        details={
+            **result.details,
+            "device_counters": {name: vars(each) for name, each in by_device.items()},
+            "fio_start_and_report_system_s": own,
+            "foreign_system_s": spent.foreign_system_s,
+            "depth_share_percent": result.depth_share,
+            "short_ios": result.short_ios,
+            **({"memory_peak_bytes": group.peak_bytes} if group else {}),
+        },
+    )
+
+
+def _factors(cell: Cell, setting: Setting, target: Target) -> dict[str, str | int | float | bool]:
+    load = cell.load
+    return {
+        "system": cell.system,
+        "load": load.name,
+        "threads": load.threads,
+        "block_bytes": load.block_bytes,
+        "iodepth": load.iodepth,
+        "direct": load.direct,
+        "scheduler": target.leaves[0].scheduler or "",
+        **cell.fixed,
+        **setting.values,
+    }
+
+
+def _trim(target: Target) -> str:
+    """Frees the unused blocks; what fstrim says is kept."""
+    from seekwise.backend.kernel import child
+
+    if target.mount is None:
+        return "not a file system"
+    status, output, errors = child.run(["fstrim", "-v", str(target.mount.mount_point)], timeout_s=600)
+    return (output if status == 0 else f"not trimmed: {errors}").strip()
+
+
+@contextmanager
+def opened(
+    plan: Plan,
+    run_id: str,
+    program: fio.Fio,
+    targets: dict[str, Target],
+    destroy: tuple[str, ...],
+    say: Say,
+) -> Iterator[KernelSession]:
+    """Locks, proves, lays out; gives the session; takes everything down again."""
+    with ExitStack() as stack:
+        # A folder in memory, so that job files and results do not disturb the storage that is measured.
+        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="seekwise-", dir=fio.scratch_home()))
+        grounds: dict[str, Ground] = {}
+        for name, target in targets.items():
+            stack.enter_context(ground.exclusively(target))
+            cells = [cell for cell in plan.cells if cell.system == name]
+            grounds[name] = Ground(
+                target,
+                _place(stack, target, cells, program, Path(home), destroy, say),
+                environment.read(target, program.version),
+                {**environment.conditions(target), "others": environment.watch_others(target.leaf_names, 0.5)},
+            )
+            _say_who_disturbs(grounds[name], say)
+        yield KernelSession(plan, run_id, program, grounds, Path(home), say)
+
+
+def _say_who_disturbs(ready: Ground, say: Callable[[str], None]) -> None:
+    others = ready.conditions["others"]
+    if not others["quiet"]:
+        by = f" by {', '.join(others['other_io_by'])}" if others["other_io_by"] else ""
+        say(f"other I/O on {', '.join(ready.target.leaf_names)}{by}: trials it disturbs are repeated")
+
+
+def _place(
+    stack: ExitStack,
+    target: Target,
+    cells: list[Cell],
+    program: fio.Fio,
+    work: Path,
+    destroy: tuple[str, ...],
+    say: Say,
+) -> fio_job.Place:
+    threads = max(cell.load.threads for cell in cells)
+    size = max(cell.load.size_bytes for cell in cells)
+    if target.is_device:
+        stack.enter_context(ground.allow_destroy(target, destroy))
+        whole = target.resolved.stack.devices[target.resolved.device].size_bytes
+        return fio_job.Place(device=target.path, region_bytes=min(size, whole // threads) if threads > 1 else 0)
+    folder = stack.enter_context(ground.scratch(target, threads * size))
+    place = fio_job.Place(folder=folder)
+    if any(cell.load.job is None for cell in cells):
+        say(f"laying out {threads} files of {size / 2**20:.0f} MiB in {folder}")
+        run = fio.run(program, fio_job.layout(place, threads, size), work, timeout_s=24 * 3600)
+        if run.status != 0:
+            raise fio.failed(run, "laying out its files")
+    return place

@@ -1,0 +1,44 @@
+"""What every backend offers. Study, verdict and report code knows backends by this alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from seekwise.store.record import Badge, Record
+from seekwise.study.model import Study
+from seekwise.study.plan import Plan, SystemFacts, Trial
+
+Say = Callable[[str], None]
+"""Takes one sentence for the person who watches."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line adds to a study."""
+
+    target: str | None = None
+    destroy: tuple[str, ...] = ()
+
+
+class Session(Protocol):
+    """A prepared run: scratch files made, devices proven and locked. Leaving it removes and restores everything."""
+
+    def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        """Carries out trials of one block in their order; a record per attempt, as each one ends.
+
+        `attempts`: attempts that earlier sessions already made, by trial.
+        """
+        ...
+
+
+class Backend(Protocol):
+    badge: Badge
+
+    def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        """Facts of every system of the study. Touches nothing; raises for whatever can be known to fail."""
+        ...
+
+    def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[Session]: ...

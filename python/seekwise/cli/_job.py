@@ -1,0 +1,82 @@
+"""The job that `tune`, `run` and `demo` share: plan, carry out, judge, print, write the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from seekwise import backend as backends
+from seekwise.backend.protocol import Backend, Options
+from seekwise.cli import _live, _shown
+from seekwise.store.database import Store
+from seekwise.study import budget as budgets
+from seekwise.study import outcome, plan, run
+from seekwise.study.model import Study
+from seekwise.study.plan import Plan
+
+
+def planned(
+    study: Study, options: Options, *, seed: int | None, budget_s: float | None, backend: Backend | None = None
+) -> tuple[Plan, Backend]:
+    """The plan of a study on what its backend finds."""
+    backend = backend or backends.get(study.backend, options)
+    facts = backend.describe(study)
+
+    def make(study: Study, blocks: int) -> Plan:
+        return plan.make(study, facts, seed=seed, blocks=blocks)
+
+    if budget_s is None:
+        return make(study, study.design.blocks), backend
+    return budgets.fit(study, budget_s, make), backend
+
+
+def carried_out(
+    made: Plan,
+    backend: Backend,
+    study_text: str,
+    *,
+    target: str | None,
+    db: Path | None,
+    as_json: bool,
+    report_folder: Path | None,
+) -> None:
+    """Runs a plan and prints what came out; the path of the report is the last line."""
+    if not as_json:
+        _shown.print_stack(made)
+        for note in made.notes:
+            click.echo(f"note: {note}")
+        if made.notes:
+            click.echo()
+    with Store.open(db) as store:
+        run_id = run.begin(store, made, study_text, target)
+        finish(store, run_id, made, backend, as_json=as_json, report_folder=report_folder)
+
+
+def finish(
+    store: Store, run_id: str, made: Plan, backend: Backend, *, as_json: bool, report_folder: Path | None
+) -> None:
+    with _live.watching(made.blocks, quiet=as_json) as watcher:
+        try:
+            run.carry_out(store, run_id, made, backend, say=watcher.say, tell=watcher.tell)
+        except KeyboardInterrupt:
+            rows, _ = store.count(run_id)
+            click.echo(
+                f"interrupted after {rows} of {len(made.trials)} trials; settings are back\n\n"
+                f"hint: `seekwise run --resume {run_id}` finishes it",
+                err=True,
+            )
+            raise
+    found = outcome.of(store, store.run(run_id))
+    if not as_json:
+        # Notes of the plan stand above already.
+        said = [note for note in found.content.notes if note not in made.notes]
+        _shown.print_outcome(replace(found, content=replace(found.content, notes=said)))
+    report = _shown.write_report(found, report_folder) if report_folder is not None else None
+    if as_json:
+        _shown.echo_json(_shown.results_document(found, report))
+    elif report is not None:
+        click.echo(f"\nnext: seekwise results {run_id}\n\n{report}")
+    else:
+        click.echo(f"\nnext: seekwise report {run_id}")

@@ -1,0 +1,65 @@
+"""What a person sees while a run goes on: a line with progress and time left, on standard error.
+
+Where standard error is no terminal nothing moves: one line per block tells that it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from seekwise.study.quantity import time_text
+from seekwise.study.run import Progress as Told
+
+
+class Watcher:
+    """Takes sentences (`say`) and progress (`tell`)."""
+
+    def __init__(self, console: Console, bar: Progress | None, blocks: int) -> None:
+        self.console, self.bar, self.blocks = console, bar, blocks
+        self.task = bar.add_task("preparing", total=None, left="") if bar is not None else None
+        self.block = 0
+        self.repeated = 0
+
+    def say(self, sentence: str) -> None:
+        self.console.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+    def tell(self, told: Told) -> None:
+        last = told.last
+        if last is not None and not last.valid:
+            self.repeated += 1
+            if self.repeated <= 3:
+                self.say(f"trial {last.trial + 1} does not count: {last.invalid_reason}")
+            elif self.repeated == 4:
+                self.say("further trials that do not count are in the records")
+        if self.bar is not None and self.task is not None:
+            doing = f"block {last.block} of {self.blocks}" if last is not None else "first trial"
+            left = f"{time_text(told.left_s)} left" if told.done < told.total else "done"
+            self.bar.update(self.task, description=doing, completed=told.done, total=told.total, left=left)
+        elif last is not None and last.block != self.block:
+            self.block = last.block
+            self.say(f"block {last.block} of {self.blocks}, about {time_text(told.left_s)} left")
+
+
+@contextmanager
+def watching(blocks: int, *, quiet: bool = False) -> Iterator[Watcher]:
+    console = Console(stderr=True, quiet=quiet)
+    if not console.is_terminal or quiet:
+        yield Watcher(console, None, blocks)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield Watcher(console, bar, blocks)
+
+
+def plain(text: str) -> Text:
+    return Text(text)

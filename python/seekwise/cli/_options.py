@@ -1,0 +1,54 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from seekwise.backend import BACKENDS
+from seekwise.study.quantity import TIME_FORM, parse_seconds
+
+
+class Duration(click.ParamType):
+    """`30s`, `5m`, `1h` as seconds."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> float:
+        try:
+            seconds = parse_seconds(value)
+        except ValueError:
+            self.fail(f"{value!r} is not {TIME_FORM}", param, context)
+        if seconds <= 0:
+            self.fail(f"{value!r} is not more than nothing", param, context)
+        return seconds
+
+
+def common(function: Callable) -> Callable:
+    """`--db` and `--json`."""
+    function = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
+    return click.option(
+        "--db", type=click.Path(path_type=Path, dir_okay=False), help="File of records instead of the usual one."
+    )(function)
+
+
+def carried_out(function: Callable) -> Callable:
+    """Options of commands that measure."""
+    for option in (
+        click.option(
+            "--destroy",
+            multiple=True,
+            metavar="NAME",
+            help="Serial or /dev/disk/by-id path of a device whose content may be lost.",
+        ),
+        click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial."),
+        click.option("--budget", type=Duration(), help="Fit the plan to this time, e.g. 10m."),
+    ):
+        function = option(function)
+    return function
+
+
+backend = click.option("--backend", type=click.Choice(list(BACKENDS)), help="Who carries out the trials.")
+target = click.option("--target", metavar="PATH|DEVICE", help="Folder or block device instead of the study's.")

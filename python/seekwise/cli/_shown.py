@@ -1,0 +1,131 @@
+"""How the outcome of a run is printed, as tables or as one JSON document, and where its report goes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from seekwise.errors import SeekwiseError
+from seekwise.report import page, terminal
+from seekwise.store import codec
+from seekwise.study.outcome import Outcome
+from seekwise.study.plan import Plan
+from seekwise.study.quantity import bytes_text, time_text
+
+RESULTS_SCHEMA = "seekwise.results/1"
+
+
+def out() -> Console:
+    """Standard output; not wrapped where nobody's terminal is."""
+    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
+
+
+def print_stack(plan: Plan) -> None:
+    for facts in plan.systems:
+        for line in facts.stack:
+            click.echo(line)
+    if any(facts.stack for facts in plan.systems):
+        click.echo()
+
+
+def print_notes(outcome: Outcome) -> None:
+    for note in outcome.content.notes:
+        click.echo(f"note: {note}")
+
+
+def print_outcome(outcome: Outcome) -> None:
+    console = out()
+    terminal.print_winners(outcome.content, console)
+    terminal.print_advice(outcome.content, console)
+    if outcome.content.notes:
+        click.echo()
+        print_notes(outcome)
+
+
+def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, object]:
+    content = outcome.content
+    return {
+        "schema": RESULTS_SCHEMA,
+        "run_id": outcome.run.run_id,
+        "study": outcome.run.name,
+        "backend": outcome.run.backend,
+        "badge": content.badge,
+        "target": outcome.run.target,
+        "seed": outcome.run.seed,
+        "outcome": outcome.run.outcome,
+        "created_at": outcome.run.created_at,
+        "ended_at": outcome.run.ended_at,
+        "plan": outcome.plan.to_document(),
+        "winners": [asdict(row) for row in content.winners],
+        "advice": asdict(content.advice),
+        "control": content.control,
+        "rule": content.rule,
+        "notes": list(content.notes),
+        "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+        "records": [codec.to_document(record) for record in outcome.records],
+        "report": str(report) if report is not None else None,
+    }
+
+
+def echo_json(document: dict[str, object]) -> None:
+    click.echo(json.dumps(document, indent=1, allow_nan=False, default=str))
+
+
+def write_report(outcome: Outcome, folder: Path = Path()) -> Path:
+    path = folder / f"seekwise-{outcome.run.run_id}.html"
+    try:
+        return page.write_report(path, outcome.content)
+    except OSError as error:
+        raise SeekwiseError(
+            f"cannot write report {path}: {error.strerror}",
+            hint=f"`seekwise report {outcome.run.run_id}` in another folder writes it there",
+        ) from error
+
+
+def plan_text(plan: Plan) -> list[str]:
+    """The plan in lines: what, in which order, how long, how much, what is touched."""
+    lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
+    for facts in plan.systems:
+        lines += ["", *(facts.stack or (f"system {facts.name}: {facts.target}",))]
+    names = ", ".join(setting.label for setting in plan.settings)
+    lines += ["", f"settings ({len(plan.settings)}): {names}", f"cells ({len(plan.cells)}):"]
+    lines += [f"  {cell.key}  {_load_text(cell)}" for cell in plan.cells]
+    lines += ["", f"order: {plan.blocks} blocks, {len(plan.trials)} trials, reference {plan.reference}"]
+    for block in range(1, plan.blocks + 1):
+        trials = [trial for trial in plan.trials if trial.block == block]
+        if block > 2 and block < plan.blocks:
+            if block == 3:
+                lines.append("  …")
+            continue
+        shown = [_trial_text(plan, trial) for trial in trials[:8]]
+        more = f" … {len(trials) - 8} more" if len(trials) > 8 else ""
+        lines.append(f"  block {block}: {' | '.join(shown)}{more}")
+    lines += ["", "touched, and put back:" if plan.touched else "touched: no setting"]
+    lines += [
+        f"  /sys/block/{touch.device}/{touch.attribute}  now {touch.now or 'absent'}, will be {', '.join(touch.values)}"
+        for touch in plan.touched
+    ]
+    lines += ["", f"time: about {time_text(plan.estimated_s)}", f"written: about {bytes_text(plan.bytes_written)}"]
+    lines += [f"note: {note}" for note in plan.notes]
+    return lines
+
+
+def _load_text(cell) -> str:
+    load = cell.load
+    if load.job is not None:
+        return f"fio job {load.job}"
+    phases = ", ".join(phase.operation for phase in load.phases)
+    bound = f"{time_text(load.phases[0].runtime_s)} each" if load.phases[0].runtime_s else "by amount"
+    caches = "direct" if load.direct else f"buffered in {bytes_text(load.memory_limit_bytes or 0)} of memory"
+    return f"{phases}; {bound}; {bytes_text(load.size_bytes)} per thread; {caches}"
+
+
+def _trial_text(plan: Plan, trial) -> str:
+    cell = plan.cells[trial.cell].key.removeprefix(f"system={plan.cells[trial.cell].system} ")
+    sentinel = " (sentinel)" if trial.role == "sentinel" else ""
+    return f"{plan.settings[trial.setting].label}{sentinel} {cell}"

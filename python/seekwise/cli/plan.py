@@ -1,0 +1,32 @@
+"""`seekwise plan STUDY`: cells, order, estimated time, bytes written, every setting that would be touched."""
+
+from __future__ import annotations
+
+import click
+
+from seekwise.backend.protocol import Options
+from seekwise.cli import _job, _options, _shown
+from seekwise.study import starters
+
+
+@click.command("plan")
+@click.argument("study", metavar="STUDY")
+@_options.backend
+@_options.target
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial.")
+@click.option("--budget", type=_options.Duration(), help="Fit the plan to this time, e.g. 10m.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    study: str, backend: str | None, target: str | None, seed: int | None, budget: float | None, as_json: bool
+) -> None:
+    """Show what STUDY would do here. Nothing is touched."""
+    chosen, _ = starters.open_study(study)
+    if backend is not None:
+        chosen = chosen.model_copy(update={"backend": backend})
+    made, _ = _job.planned(chosen, Options(target), seed=seed, budget_s=budget)
+    if as_json:
+        _shown.echo_json(made.to_document())
+        return
+    for line in _shown.plan_text(made):
+        click.echo(line)
+    click.echo(f"\nnext: seekwise run {study}")

@@ -1,0 +1,62 @@
+"""`seekwise results [RUN]`: the runs on file, or what came out of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from seekwise.cli import _options, _shown
+from seekwise.store.database import Store
+from seekwise.study import outcome
+
+RUNS_SCHEMA = "seekwise.runs/1"
+
+
+@click.command("results")
+@click.argument("run", required=False, metavar="[RUN]")
+@_options.common
+def command(run: str | None, db: Path | None, as_json: bool) -> None:
+    """List the runs on file; with RUN (or `last`), judge its records and show the winner table and the advice."""
+    with Store.open(db, create=False) as store:
+        if run is None:
+            _list(store, as_json)
+            return
+        found = outcome.of(store, store.run(run))
+    if as_json:
+        _shown.echo_json(_shown.results_document(found))
+        return
+    click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}, {found.run.outcome or 'unfinished'}\n")
+    _shown.print_outcome(found)
+    click.echo(f"\nnext: seekwise report {found.run.run_id}")
+
+
+def _list(store: Store, as_json: bool) -> None:
+    rows = [(each, *store.count(each.run_id)) for each in store.runs()]
+    if as_json:
+        _shown.echo_json({
+            "schema": RUNS_SCHEMA,
+            "runs": [
+                {
+                    "run_id": each.run_id,
+                    "created_at": each.created_at,
+                    "study": each.name,
+                    "backend": each.backend,
+                    "target": each.target,
+                    "records": count,
+                    "valid": valid,
+                    "outcome": each.outcome,
+                }
+                for each, count, valid in rows
+            ],
+        })  # fmt: skip
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("Run", "Study", "Backend", "Target", "Records", "Outcome"):
+        table.add_column(title)
+    for each, count, valid in rows:
+        records = f"{count}" if count == valid else f"{count} ({count - valid} invalid)"
+        table.add_row(each.run_id, each.name, each.backend, each.target or "", records, each.outcome or "unfinished")
+    _shown.out().print(table)
+    click.echo("\nnext: seekwise results last")

@@ -1,0 +1,51 @@
+"""`seekwise run STUDY`: carry out a study, or finish one that was interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from seekwise import backend as backends
+from seekwise.backend.protocol import Options
+from seekwise.cli import _job, _options
+from seekwise.errors import UsageError
+from seekwise.store.database import Store
+from seekwise.study import run as runs
+from seekwise.study import starters
+
+
+@click.command("run")
+@click.argument("study", required=False, metavar="STUDY")
+@_options.backend
+@_options.target
+@_options.carried_out
+@click.option("--resume", metavar="RUN", help="Finish this run (`last`: the newest) without repeating what is done.")
+@_options.common
+def command(
+    study: str | None,
+    backend: str | None,
+    target: str | None,
+    budget: float | None,
+    seed: int | None,
+    destroy: tuple[str, ...],
+    resume: str | None,
+    db: Path | None,
+    as_json: bool,
+) -> None:
+    """Carry out STUDY, a TOML file or the name of a study that ships with the program."""
+    if resume is not None:
+        if study is not None or budget is not None or seed is not None or target is not None or backend is not None:
+            raise UsageError("`--resume` goes on as the run was planned, so it takes no study, target, seed or budget")
+        with Store.open(db, create=False) as store:
+            run, plan = runs.to_resume(store, resume)
+            chosen = backends.get(run.backend, Options(run.target, destroy))
+            _job.finish(store, run.run_id, plan, chosen, as_json=as_json, report_folder=None)
+        return
+    if study is None:
+        raise UsageError("which study?", hint="a TOML file, or one of: " + ", ".join(starters.names()))
+    chosen, text = starters.open_study(study)
+    if backend is not None:
+        chosen = chosen.model_copy(update={"backend": backend})
+    made, carrier = _job.planned(chosen, Options(target, destroy), seed=seed, budget_s=budget)
+    _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)

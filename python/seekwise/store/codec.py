@@ -1,0 +1,77 @@
+"""Records as JSON and back: the one place that knows how a record lies in the database.
+
+Keys of `latency_bins` are integers in memory and text in JSON; everything else is the same in both.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from seekwise.store.record import RECORD_SCHEMA, CpuSeconds, Phase, Record
+
+
+def to_document(record: Record) -> dict[str, object]:
+    """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
+    document = asdict(record)
+    document["schema"] = RECORD_SCHEMA
+    for phase, plain in zip(record.phases, document["phases"], strict=True):
+        plain["latency_bins"] = {str(upper): count for upper, count in sorted(phase.latency_bins.items())}
+        plain["derived"] = {
+            "rate_bytes_per_s": phase.rate_bytes_per_s,
+            "iops": phase.iops,
+            "cpu_efficiency_mb_per_system_cpu_s": phase.cpu_efficiency,
+            "latency_percentiles_ns": percentiles(phase.latency_bins),
+        }
+    return document
+
+
+def from_document(document: dict[str, object]) -> Record:
+    """The record that `to_document` wrote. Unknown keys of later minor versions are ignored."""
+    plain = {key: document[key] for key in Record.__dataclass_fields__ if key in document}
+    plain["phases"] = tuple(_phase(phase) for phase in document["phases"])
+    return Record(**plain)
+
+
+def _phase(document: dict[str, object]) -> Phase:
+    plain = {key: document[key] for key in Phase.__dataclass_fields__ if key in document}
+    plain["latency_bins"] = {int(upper): count for upper, count in document["latency_bins"].items()}
+    cpu = document["cpu"]
+    plain["cpu"] = CpuSeconds(**{key: cpu[key] for key in CpuSeconds.__dataclass_fields__ if key in cpu})
+    plain["windows"] = tuple((rate, latency) for rate, latency in document.get("windows", ()))
+    return Phase(**plain)
+
+
+def encode(record: Record) -> str:
+    return json.dumps(to_document(record), separators=(",", ":"), sort_keys=True)
+
+
+def decode(text: str) -> Record:
+    return from_document(json.loads(text))
+
+
+PERCENTILES = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+
+
+def percentiles(bins: dict[int, int], wanted: tuple[float, ...] = PERCENTILES) -> dict[str, int]:
+    """Percentiles of a histogram: the upper bound of the bin that holds the request of that rank.
+
+    A percentile p is given only where at least 20 requests lie beyond it (N (1 - p) >= 20), the median always: with
+    fewer, the figure is one request's luck.
+    """
+    total = sum(bins.values())
+    found: dict[str, int] = {}
+    if total == 0:
+        return found
+    ranked = sorted(bins.items())
+    for percent in wanted:
+        if percent != 50.0 and total * min(percent, 100.0 - percent) / 100.0 < 20.0:
+            continue
+        rank = max(1, -(-int(total * percent * 100) // 10_000))
+        seen = 0
+        for upper, count in ranked:
+            seen += count
+            if seen >= rank:
+                found[f"{percent:g}"] = upper
+                break
+    return found

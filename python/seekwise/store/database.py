@@ -1,0 +1,271 @@
+"""The file of records: one SQLite database, one committed row per trial.
+
+    run     what was asked: study text, plan, seed, backend, target, and how it ended
+    trial   what happened: the record as JSON, the columns one searches by beside it
+
+Write-ahead log: a reader sees whole rows while a run writes, and a killed run loses at most the trial in progress.
+A record is written once and never changed; a repeated trial is one more row with the next attempt number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.store import codec
+from seekwise.store.record import Record
+
+SCHEMA_VERSION = 1
+# "SEEK" in ASCII: tells our files from other SQLite databases (PRAGMA application_id).
+APPLICATION_ID = 0x5345454B
+
+TABLES = """
+CREATE TABLE run (
+    run_id TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL,
+    seekwise_version TEXT NOT NULL,
+    name TEXT NOT NULL,
+    backend TEXT NOT NULL,
+    target TEXT,
+    seed INTEGER NOT NULL,
+    study TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    ended_at TEXT,
+    outcome TEXT
+);
+CREATE TABLE trial (
+    run_id TEXT NOT NULL REFERENCES run (run_id),
+    trial INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    cell TEXT NOT NULL,
+    setting TEXT NOT NULL,
+    badge TEXT NOT NULL,
+    valid INTEGER NOT NULL,
+    invalid_reason TEXT,
+    seed INTEGER NOT NULL,
+    started_at TEXT NOT NULL,
+    record TEXT NOT NULL,
+    PRIMARY KEY (run_id, trial, attempt)
+);
+CREATE INDEX trial_by_cell ON trial (run_id, cell, setting, block);
+"""
+
+
+def default_path() -> Path:
+    """`$XDG_DATA_HOME/seekwise/records.db`, by default below `~/.local/share`."""
+    home = os.environ.get("XDG_DATA_HOME")
+    folder = Path(home) if home and os.path.isabs(home) else Path.home() / ".local" / "share"
+    return folder / "seekwise" / "records.db"
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of `run`. `outcome`: None while running or after a kill, else complete, interrupted or failed: why."""
+
+    run_id: str
+    created_at: str
+    seekwise_version: str
+    name: str
+    backend: str
+    target: str | None
+    seed: int
+    study: str
+    plan: dict[str, object]
+    ended_at: str | None
+    outcome: str | None
+
+
+class Store:
+    """An open file of records."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path | None = None, *, create: bool = True) -> Store:
+        """Opens the file, makes it when absent and `create`; a newer or foreign file is refused, not touched."""
+        path = (path or default_path()).absolute()
+        if not path.exists() and not create:
+            raise UsageError(
+                f"no records at {path}", hint="run `seekwise tune PATH` first, or name the file with `--db`"
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise SeekwiseError(f"cannot open records {path}: {error}", hint="name another file with `--db`") from error
+        try:
+            _check_or_create(path, connection)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise _translated(path, error) from error
+        except BaseException:
+            connection.close()
+            raise
+        return cls(path, connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add_run(self, run: Run) -> None:
+        self._change(
+            "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                run.run_id,
+                run.created_at,
+                run.seekwise_version,
+                run.name,
+                run.backend,
+                run.target,
+                run.seed,
+                run.study,
+                json.dumps(run.plan),
+                run.ended_at,
+                run.outcome,
+            ),
+        )
+
+    def end_run(self, run_id: str, outcome: str | None) -> None:
+        self._change("UPDATE run SET ended_at = ?, outcome = ? WHERE run_id = ?", (now(), outcome, run_id))
+
+    def add(self, record: Record) -> None:
+        """Commits one trial. When this returns, the row survives a kill of this process."""
+        self._change(
+            "INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.run_id,
+                record.trial,
+                record.attempt,
+                record.block,
+                record.cell,
+                record.setting,
+                record.badge,
+                int(record.valid),
+                record.invalid_reason,
+                record.seed,
+                record.started_at,
+                codec.encode(record),
+            ),
+        )
+
+    def runs(self) -> list[Run]:
+        """Every run, oldest first."""
+        return [_run(row) for row in self._rows("SELECT * FROM run ORDER BY created_at, run_id", ())]
+
+    def run(self, name: str) -> Run:
+        """The run of that id, of an unambiguous beginning of it, or the newest for `last`."""
+        runs = self.runs()
+        if not runs:
+            raise UsageError(f"no runs in {self.path}", hint="make one with `seekwise tune PATH`")
+        if name == "last":
+            return runs[-1]
+        exact = [run for run in runs if run.run_id == name]
+        matching = exact or [run for run in runs if run.run_id.startswith(name)]
+        if len(matching) == 1:
+            return matching[0]
+        known = ", ".join(run.run_id for run in runs[-5:])
+        what = "is ambiguous" if matching else "is unknown"
+        raise UsageError(f"run `{name}` {what}", hint=f"newest runs: {known}; `last` names the newest")
+
+    def records(self, run_id: str) -> Iterator[Record]:
+        """Records of a run by trial and attempt, invalid ones included."""
+        rows = self._rows("SELECT record FROM trial WHERE run_id = ? ORDER BY trial, attempt", (run_id,))
+        return (codec.decode(row["record"]) for row in rows)
+
+    def attempts(self, run_id: str) -> dict[int, tuple[int, bool]]:
+        """{trial: (attempts so far, one of them valid)} of a run."""
+        rows = self._rows(
+            "SELECT trial, max(attempt) AS attempts, max(valid) AS valid FROM trial WHERE run_id = ? GROUP BY trial",
+            (run_id,),
+        )
+        return {row["trial"]: (row["attempts"], bool(row["valid"])) for row in rows}
+
+    def count(self, run_id: str) -> tuple[int, int]:
+        """(rows, valid rows) of a run."""
+        row = self._rows("SELECT count(*) AS n, total(valid) AS valid FROM trial WHERE run_id = ?", (run_id,))[0]
+        return row["n"], int(row["valid"])
+
+    def _rows(self, query: str, values: tuple[object, ...]) -> list[sqlite3.Row]:
+        try:
+            with closing(self._connection.execute(query, values)) as cursor:
+                cursor.row_factory = sqlite3.Row
+                return cursor.fetchall()
+        except sqlite3.DatabaseError as error:
+            raise _translated(self.path, error) from error
+
+    def _change(self, query: str, values: tuple[object, ...]) -> None:
+        try:
+            self._connection.execute(query, values).close()
+        except sqlite3.DatabaseError as error:
+            raise _translated(self.path, error) from error
+
+
+def _run(row: sqlite3.Row) -> Run:
+    fields = dict(row)
+    fields["plan"] = json.loads(fields["plan"])
+    return Run(**fields)
+
+
+def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and application != APPLICATION_ID:
+        raise SeekwiseError(f"{path} is a database of another program", hint="name another file with `--db`")
+    if version > SCHEMA_VERSION:
+        raise SeekwiseError(
+            f"{path} was written by a newer seekwise (schema {version}, this one knows {SCHEMA_VERSION})",
+            hint="use that seekwise, or name another file with `--db`; the file was not touched",
+        )
+    connection.execute("PRAGMA journal_mode = WAL")
+    # FULL: a committed row also survives power loss. One fsync per trial costs nothing beside a trial.
+    connection.execute("PRAGMA synchronous = FULL")
+    if not tables:
+        # All or nothing: two processes may come here at once, the second one finds the tables made.
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+                for statement in TABLES.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+def _translated(path: Path, error: sqlite3.DatabaseError) -> SeekwiseError:
+    """SQLite's error as one of ours, naming the file."""
+    text = str(error)
+    if "not a database" in text or "malformed" in text:
+        return SeekwiseError(
+            f"records {path} are unreadable: {text}",
+            hint="move the file away or name another with `--db`; `sqlite3 FILE .recover` may save its rows",
+        )
+    if "full" in text or "disk I/O" in text:
+        return SeekwiseError(
+            f"cannot write records to {path}: {text}", hint="make room there, or name another file with `--db`"
+        )
+    if "readonly" in text or "unable to open" in text:
+        return SeekwiseError(f"cannot write records to {path}: {text}", hint="name another file with `--db`")
+    return SeekwiseError(f"records {path}: {text}")

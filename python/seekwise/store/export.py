@@ -1,0 +1,94 @@
+"""Records for other programs: JSON with everything, CSV with a line per phase."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TextIO
+
+from seekwise.store import codec
+from seekwise.store.database import Run
+from seekwise.store.record import Record
+
+EXPORT_SCHEMA = "seekwise.export/1"
+COLUMNS = (
+    "run_id",
+    "trial",
+    "attempt",
+    "block",
+    "cell",
+    "setting",
+    "role",
+    "badge",
+    "valid",
+    "invalid_reason",
+    "seed",
+    "started_at",
+    "operation",
+    "elapsed_s",
+    "bytes",
+    "ios",
+    "rate_bytes_per_s",
+    "iops",
+    "latency_mean_ns",
+    "latency_p50_ns",
+    "latency_p99_ns",
+    "latency_max_ns",
+    "submitter_user_s",
+    "submitter_system_s",
+    "system_cpu_s",
+    "cpu_efficiency_mb_per_s",
+    "device_bytes",
+)
+
+
+def write_json(run: Run, records: Iterable[Record], out: TextIO) -> None:
+    document = {
+        "schema": EXPORT_SCHEMA,
+        "run": asdict(run),
+        "records": [codec.to_document(record) for record in records],
+    }
+    json.dump(document, out, indent=1)
+    out.write("\n")
+
+
+def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
+    records = list(records)
+    factors = sorted({name for record in records for name in record.factors} - set(COLUMNS))
+    writer = csv.DictWriter(out, [*COLUMNS, *factors], lineterminator="\n")
+    writer.writeheader()
+    for record in records:
+        for phase in record.phases:
+            percentiles = codec.percentiles(phase.latency_bins)
+            writer.writerow({
+                **{name: record.factors.get(name) for name in factors},
+                "run_id": record.run_id,
+                "trial": record.trial,
+                "attempt": record.attempt,
+                "block": record.block,
+                "cell": record.cell,
+                "setting": record.setting,
+                "role": record.conditions.get("role"),
+                "badge": record.badge,
+                "valid": int(record.valid),
+                "invalid_reason": record.invalid_reason,
+                "seed": record.seed,
+                "started_at": record.started_at,
+                "operation": phase.operation,
+                "elapsed_s": phase.elapsed_s,
+                "bytes": phase.bytes,
+                "ios": phase.ios,
+                "rate_bytes_per_s": phase.rate_bytes_per_s,
+                "iops": phase.iops,
+                "latency_mean_ns": phase.latency_mean_ns,
+                "latency_p50_ns": percentiles.get("50"),
+                "latency_p99_ns": percentiles.get("99"),
+                "latency_max_ns": phase.latency_max_ns,
+                "submitter_user_s": phase.cpu.submitter_user,
+                "submitter_system_s": phase.cpu.submitter_system,
+                "system_cpu_s": phase.cpu.system_cpu,
+                "cpu_efficiency_mb_per_s": phase.cpu_efficiency,
+                "device_bytes": phase.device_bytes,
+            })  # fmt: skip

@@ -1,0 +1,174 @@
+"""A study as plain, checked data: systems × settings × workloads, and how it is carried out.
+
+The TOML of a study maps one to one onto these models; `seekwise.study.parse` turns what they refuse into sentences.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from seekwise.study import factors
+from seekwise.study.quantity import parse_bytes, parse_seconds
+
+Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
+Seconds = Annotated[float, BeforeValidator(parse_seconds), Field(ge=0)]
+OperationName = Literal["seq_read", "seq_write", "rand_read", "rand_write"]
+BackendName = Literal["kernel", "simulated", "virtual"]
+
+
+def as_list(value: object) -> object:
+    """One value stands for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class System(Part):
+    """What is measured: a folder or block device of this machine, or a drive (array of drives) that is modelled."""
+
+    name: str = Field(min_length=1)
+    target: str | None = None
+    """Folder or block device for the kernel backend; `.` is where the command runs; `--target` replaces it."""
+    drive: str | None = None
+    """Name of a drive model, for the simulated and virtual backends."""
+    drives: int = Field(default=1, ge=1, le=1024)
+    raid_level: str | None = None
+    chunk_kib: Annotated[list[int], BeforeValidator(as_list)] = []
+    controller: str | None = None
+    kernel: str | None = None
+    """Kernel generation of the simulated host, e.g. `2.6.24` or `6.12`."""
+    options: dict[str, str | int | float | bool] = {}
+    """Further parameters of the model by its own names."""
+
+
+class Workload(Part):
+    """What the load does. Exactly one source: `profile`, `job` (a fio job file) or `operations`."""
+
+    name: str | None = None
+    profile: str | None = None
+    job: Path | None = None
+    operations: Annotated[list[OperationName], BeforeValidator(as_list)] = []
+    threads: Annotated[list[Annotated[int, Field(ge=1, le=4096)]], BeforeValidator(as_list)] = [1]
+    block_bytes: Annotated[list[Bytes], BeforeValidator(as_list)] = [4096]
+    iodepth: Annotated[list[Annotated[int, Field(ge=1, le=65536)]], BeforeValidator(as_list)] = [1]
+    engine: Literal["psync", "sync", "libaio", "io_uring", "posixaio"] | None = None
+    """fio's engine; by default psync at depth 1, libaio beyond."""
+    direct: bool = True
+    sync: bool = False
+    """O_SYNC: a write returns when it is on the drive."""
+    end_fsync: bool = True
+    """A write phase ends with fsync, inside the time."""
+    size: Bytes = 64 * 2**20
+    """Bytes of each thread's own file."""
+    runtime: Seconds | None = None
+    """Time of each phase; without it a phase ends after `size` (sequential) or `random_ios` (random)."""
+    random_ios: Annotated[int, Field(ge=1)] | None = None
+    """Requests of each thread in a random phase without `runtime`."""
+    memory_limit: Bytes | None = None
+    """Memory (page cache included) that a buffered load may use."""
+    rate_limit: Bytes | None = None
+
+    @model_validator(mode="after")
+    def one_source(self) -> Workload:
+        sources = [name for name in ("profile", "job", "operations") if getattr(self, name)]
+        if len(sources) != 1:
+            found = "none of them" if not sources else " and ".join(f"`{name}`" for name in sources)
+            raise ValueError(f"must have exactly one of `profile`, `job` and `operations`, but has {found}")
+        return self
+
+    @model_validator(mode="after")
+    def caches_are_excluded(self) -> Workload:
+        if self.direct and self.memory_limit is not None:
+            raise ValueError("`memory_limit` is for buffered loads: set `direct = false` or leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def blocks_fit(self) -> Workload:
+        if max(self.block_bytes) > self.size:
+            raise ValueError(f"`size` ({self.size} bytes) is smaller than a block ({max(self.block_bytes)} bytes)")
+        return self
+
+
+class Design(Part):
+    """How trials are laid out in time."""
+
+    blocks: int = Field(default=5, ge=1, le=1000)
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    control: bool = True
+    """A/A control: the reference setting runs under a second label."""
+    sentinel: bool = True
+    """The reference cell runs at both ends of each block and shows drift."""
+    reference: str | None = None
+    """Label of the reference setting; by default the one in force, else the first."""
+    compare: Annotated[list[str], BeforeValidator(as_list)] = []
+    """Factors whose values compete; others become part of the cell. By default all of them compete."""
+    wait: Seconds = 0.0
+    """Pause before each trial."""
+    settle: Seconds = 0.0
+    """Time that the devices must be quiet before a trial starts; 0 does not look."""
+    trim: bool = False
+    """Free the unused blocks (fstrim) before each trial."""
+    attempts: int = Field(default=3, ge=1, le=20)
+    """How often an invalid trial is tried in all."""
+
+
+Settings = dict[str, list[str | int | float | bool]]
+
+
+class Study(Part):
+    name: str = Field(min_length=1)
+    question: str = ""
+    backend: BackendName = "kernel"
+    system: list[System] = Field(min_length=1)
+    settings: Settings = {}
+    candidate: list[dict[str, str | int | float | bool]] = []
+    """Settings written out one by one, instead of the product of `settings`."""
+    workload: list[Workload] = Field(min_length=1)
+    design: Design = Design()
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def settings_are_lists(cls, value: object) -> object:
+        return {name: as_list(given) for name, given in flat(value).items()} if isinstance(value, dict) else value
+
+    @field_validator("candidate", mode="before")
+    @classmethod
+    def candidates_are_flat(cls, value: object) -> object:
+        return [flat(each) if isinstance(each, dict) else each for each in value] if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def names_are_unique(self) -> Study:
+        for what, given in (("system", [s.name for s in self.system]), ("workload", [w.name for w in self.workload])):
+            named = [name for name in given if name is not None]
+            double = next((name for name in named if named.count(name) > 1), None)
+            if double is not None:
+                raise ValueError(f"two of `[[{what}]]` have the name {double!r}")
+        if self.settings and self.candidate:
+            raise ValueError("has `[settings]` and `[[candidate]]`; write one of them")
+        return self
+
+    def factor_names(self) -> list[str]:
+        """Every setting that varies or is set, in the order of the file."""
+        if self.candidate:
+            return list(dict.fromkeys(name for each in self.candidate for name in each))
+        return list(self.settings)
+
+
+def flat(table: dict[str, object], prefix: str = "") -> dict[str, object]:
+    """`{"iosched": {"read_expire": 5}}` as `{"iosched.read_expire": 5}`: how TOML reads a dotted key."""
+    found: dict[str, object] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            found.update(flat(value, f"{prefix}{name}."))
+        else:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def known_factor_names() -> list[str]:
+    return factors.names()

@@ -1,0 +1,270 @@
+"""What came out of a run: records judged, the winner table, the advice; filled into the shape that reports draw."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
+from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
+from seekwise.study import run as runs
+from seekwise.study.factors import factor
+from seekwise.study.plan import Plan, Setting
+from seekwise.verdict import tables
+from seekwise.verdict.judge import judge
+from seekwise.verdict.model import Verdict
+from seekwise.verdict.observe import observations
+from seekwise.verdict.rule import RULE_VERSION
+
+RULE_TEXT = (
+    "95 % intervals of ratios over blocks; one error rate for the whole table; "
+    "differences below 3 % in rate and 5 % in access time and CPU efficiency are no win (rule {version})."
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    run: Run
+    plan: Plan
+    records: list[Record]
+    """Every trial, invalid ones and sentinels included."""
+    verdicts: list[Verdict]
+    content: ReportContent
+
+
+def of(store: Store, run: Run) -> Outcome:
+    """Judges a run again from its records."""
+    plan = Plan.from_document(run.plan)
+    records = list(store.records(run.run_id))
+    compared = [record for record in records if record.conditions.get("role") != "sentinel"]
+    verdicts = judge(observations(compared))
+    rows = winner_rows(verdicts, plan)
+    facts = plan.systems[0]
+    environment = dict(records[0].environment) if records else {}
+    environment.pop("stack", None)
+    content = ReportContent(
+        run_id=run.run_id,
+        title=plan.study,
+        subject=f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target,
+        badge=records[0].badge if records else "measured",
+        advice=advice(verdicts, plan, records),
+        winners=rows,
+        records=compared,
+        rule=RULE_TEXT.format(version=RULE_VERSION),
+        control=control_text(compared, plan),
+        stack_lines=[line for system in plan.systems for line in system.stack],
+        environment=environment,
+        repeat_lines=repeat_lines(run, plan),
+        notes=[note for note in (*plan.notes, runs.invalid_note(records), *condition_notes(records)) if note],
+    )
+    return Outcome(run, plan, records, verdicts, content)
+
+
+def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
+    """The table of `verdict.tables` in the report's shape: rows over all threads, then those of single thread counts."""
+    found: list[WinnerRow] = []
+    for table in tables.winner_tables(verdicts, single_threads=True):
+        for row in sorted(table.rows, key=lambda row: _row_order(row)):
+            cells = {metric: _cell(entry) for metric, entry in row.cells.items() if entry.candidates is not None}
+            if cells:
+                found.append(WinnerRow(row.operation, condition_text(row.conditions, plan), cells))
+    return found
+
+
+OPERATION_ORDER = [name for name, _ in tables.OPERATIONS]
+
+
+def _row_order(row: tables.WinnerRow) -> tuple[int, tuple[str | int, ...]]:
+    place = OPERATION_ORDER.index(row.operation) if row.operation in OPERATION_ORDER else len(OPERATION_ORDER)
+    # Numbers as numbers: 8 threads before 16; a row over all threads has fewer words and comes first.
+    words = [int(word) if word.isdigit() else 0 for word in re.findall(r"\d+|\D+", row.conditions)]
+    return place, (len(row.conditions.split()), *words)
+
+
+def _cell(entry: tables.WinnerCell) -> WinnerCell:
+    words = {verdict.word for verdict in entry.verdicts}
+    word = words.pop() if len(words) == 1 else ("clear" if entry.candidates.decided else "mixed")
+    detail = ""
+    if entry.margin is not None and all(math.isfinite(value) for value in entry.margin):
+        _, low, high = entry.margin
+        best = entry.candidates.order[0]
+        detail = f"{best}: {low:.3g} to {high:.3g} times"
+    blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
+    detail += f"{', ' if detail else ''}{blocks} blocks"
+    if entry.blocks_more:
+        detail += f"; about {entry.blocks_more} more would decide"
+    return WinnerCell(entry.text, word, detail)
+
+
+def condition_text(conditions: str, plan: Plan) -> str:
+    """`system=vda threads=8` as a person says it; what is the same everywhere is left out."""
+    parts = []
+    for part in conditions.split():
+        name, _, value = part.partition("=")
+        if name == "system" and len(plan.systems) == 1:
+            continue
+        parts.append(f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else f"{name} {value}")
+    has_threads = any("threads=" in cell.key for cell in plan.cells)
+    if has_threads and "threads=" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
+        parts.append("all threads")
+    return ", ".join(parts)
+
+
+def control_text(records: Sequence[Record], plan: Plan) -> str:
+    """How often two labels of the same setting looked different: what the judgement is worth here."""
+    control = next((setting for setting in plan.settings if setting.control), None)
+    if control is None:
+        return ""
+    pair = [record for record in records if record.setting in (plan.reference, control.label)]
+    # Under a neutral second label the rule does not know that both are the same, and judges them like any other two.
+    renamed = [_relabelled(record, control.label, "twin") for record in pair]
+    verdicts = judge(observations(renamed))
+    if not verdicts:
+        return ""
+    false_wins = sum(verdict.winner is not None for verdict in verdicts)
+    return (
+        f"A/A control: {plan.reference} against itself under a second label looked different in {false_wins} of "
+        f"{len(verdicts)} comparisons."
+    )
+
+
+def _relabelled(record: Record, old: str, new: str) -> Record:
+    from dataclasses import replace
+
+    return replace(record, setting=new) if record.setting == old else record
+
+
+def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
+    """What to set: the setting that clearly beats the one in force somewhere by rate or access time, and clearly loses nowhere.
+
+    Of several, the one with the greatest geometric mean of rate ratios. None: keep what is set.
+    """
+    candidates = [setting for setting in plan.settings if not setting.control]
+    reference = plan.reference
+    if len(candidates) < 2:
+        text = f"{reference} was measured alone: nothing to choose from"
+        return Advice(text, reasons=tuple(plan.notes[:1]))
+    if not any(record.valid for record in records):
+        return Advice("no trial counted, so nothing can be recommended", reasons=(runs.invalid_note(list(records)) or "",))
+    best: tuple[float, Setting, list[Verdict]] | None = None
+    for setting in candidates:
+        against = [v for v in verdicts if {v.setting_a, v.setting_b} == {setting.label, reference}]
+        decided = [v for v in against if v.metric in ("rate", "access_time", "p99") and v.word == "clear"]
+        wins = [v for v in decided if v.winner == setting.label]
+        losses = [v for v in decided if v.winner == reference]
+        if setting.label == reference or not wins or losses:
+            continue
+        gain = _mean_gain(against, setting.label)
+        if best is None or gain > best[0]:
+            best = (gain, setting, wins)
+    facts = plan.systems[0]
+    if best is None:
+        keep = "keep" if facts.scheduler == reference else "stay with"
+        why = "no other setting is clearly better without being clearly worse elsewhere"
+        if all(v.word == "undecided" for v in verdicts):
+            why = "these trials decide nothing"
+        return Advice(f"{keep} {reference}: {why}", reasons=_open_question(verdicts))
+    _, setting, wins = best
+    reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
+    set_lines, undo_lines = lines(setting, plan)
+    cautions = ("simulated: measure before you change a machine",) if plan.backend == "simulated" else ()
+    return Advice(f"set {setting.label} instead of {reference}", reasons, set_lines, undo_lines, cautions)
+
+
+def _mean_gain(against: Sequence[Verdict], label: str) -> float:
+    logs = [
+        math.log(v.ratio) * (1 if v.setting_a == label else -1)
+        for v in against
+        if v.metric == "rate" and v.ratio > 0 and math.isfinite(v.ratio)
+    ]
+    return sum(logs) / len(logs) if logs else 0.0
+
+
+def _strongest(wins: Sequence[Verdict], label: str) -> list[Verdict]:
+    # Rows over all thread counts first, then the greatest effect.
+    return sorted(wins, key=lambda v: ("threads=" in v.cell, -abs(math.log(v.ratio)) if v.ratio > 0 else 0.0))
+
+
+METRIC_WORDS = {
+    "rate": ("rate", 1),
+    "access_time": ("access time", -1),
+    "cpu_efficiency": ("CPU efficiency", 1),
+    "p99": ("99th percentile of access time", -1),
+}
+
+
+def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
+    operation, _, conditions = verdict.cell.partition(" ")
+    name = dict(tables.OPERATIONS).get(operation, operation).lower()
+    metric, sign = METRIC_WORDS.get(verdict.metric, (verdict.metric, 1))
+    low, high = verdict.ratio_low, verdict.ratio_high
+    if verdict.setting_a != label:
+        low, high = (1 / high if high > 0 else math.inf), (1 / low if low > 0 else math.inf)
+    where = condition_text(conditions, plan)
+    return f"{name}{', ' + where if where else ''}: {metric} {low:.3g} to {high:.3g} times" + (
+        " (less is better)" if sign < 0 else ""
+    )
+
+
+BLOCKS_MANY = 100
+
+
+def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    undecided = [v for v in verdicts if v.word == "undecided"]
+    if not undecided:
+        return ()
+    more = sorted(v.blocks_more for v in undecided if v.blocks_more)
+    text = f"{len(undecided)} of {len(verdicts)} comparisons are undecided"
+    if more:
+        middle = more[len(more) // 2]
+        many = f"{BLOCKS_MANY} or more" if middle >= BLOCKS_MANY else f"about {middle}"
+        text += f"; {many} more blocks would settle half of them"
+    return (text,)
+
+
+def lines(setting: Setting, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Shell lines that set and undo a setting on every device it touches."""
+    set_lines, undo_lines = [], []
+    for facts in plan.systems:
+        for name, value in setting.values.items():
+            row = factor(name)
+            if row is None or row.where == "build":
+                continue
+            for touch in plan.touched:
+                if touch.attribute != row.attribute or touch.device not in facts.current:
+                    continue
+                path = f"/sys/block/{touch.device}/{touch.attribute}"
+                set_lines.append(f"echo {_quoted(value)} | sudo tee {path}")
+                if touch.now is not None:
+                    undo_lines.append(f"echo {_quoted(touch.now)} | sudo tee {path}")
+    return tuple(set_lines), tuple(undo_lines)
+
+
+def _quoted(value: object) -> str:
+    text = str(value)
+    return text if re.fullmatch(r"[\w.-]+", text) else f"'{text}'"
+
+
+def repeat_lines(run: Run, plan: Plan) -> list[str]:
+    """Commands that repeat the run: same plan, same order, same seeds."""
+    target = f" --target {run.target}" if run.target else ""
+    return [
+        f"seekwise export {run.run_id} --format study > study.toml",
+        f"seekwise run study.toml --backend {run.backend}{target} --seed {run.seed}",
+    ]
+
+
+def condition_notes(records: Sequence[Record]) -> list[str]:
+    """Conditions that a reader should know of, in sentences."""
+    notes = []
+    conditions = records[0].conditions if records else {}
+    if conditions.get("os_shares_drives"):
+        notes.append("The running system lives on the tested drives; its own I/O can disturb trials")
+    others = conditions.get("others") or {}
+    if isinstance(others, dict) and others.get("quiet") is False:
+        by = f" by {', '.join(others['other_io_by'])}" if others.get("other_io_by") else ""
+        notes.append(f"Other I/O was on the devices before the first trial{by}")
+    return notes

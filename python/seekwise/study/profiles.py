@@ -1,0 +1,36 @@
+"""Workload profiles that ship with the program, as TOML beside this package: `seekwise/profiles/NAME.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from seekwise.study.model import Workload
+
+
+@cache
+def names() -> list[str]:
+    return sorted(entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml"))
+
+
+def resolve(workload: Workload) -> Workload:
+    """The workload with its profile's values filled in; what the study itself says wins."""
+    if workload.profile is None:
+        return workload
+    table = table_of(workload.profile)
+    table.pop("description", None)
+    own = workload.model_dump(exclude_unset=True, exclude={"profile"})
+    if "runtime" in own or "random_ios" in own or "size" in own:
+        # A study that bounds a phase replaces the profile's own bound by time.
+        if "runtime" not in own and "runtime" in table and "random_ios" in own:
+            table.pop("runtime")
+    return Workload.model_validate({"name": workload.profile, **table, **own})
+
+
+def table_of(name: str) -> dict[str, object]:
+    return tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _folder():
+    return files("seekwise") / "profiles"

@@ -1,0 +1,66 @@
+"""Sizes and times as people write them: `4k`, `64m`, `700ms`, `5m`.
+
+Sizes count in powers of two (k = 2^10), as fio and the kernel's attributes do; a bare number is bytes. A bare number of
+time is seconds.
+"""
+
+from __future__ import annotations
+
+import re
+
+SIZE_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+SIZE_FORM = "a size such as 4k, 64m or 1g (powers of two)"
+TIME_FORM = "a time such as 700ms, 30s, 5m or 1h"
+
+
+def parse_bytes(value: object) -> int:
+    """Bytes of `4k`, `64MiB`, `512`; ValueError says what is allowed."""
+    if isinstance(value, bool):
+        raise ValueError(f"must be {SIZE_FORM}")
+    if isinstance(value, int):
+        return value
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?\s*", str(value).lower())
+    if not match:
+        raise ValueError(f"must be {SIZE_FORM}")
+    return int(float(match[1]) * SIZE_UNITS[match[2]])
+
+
+def parse_seconds(value: object) -> float:
+    """Seconds of `700ms`, `5m`, `30`; ValueError says what is allowed."""
+    if isinstance(value, bool):
+        raise ValueError(f"must be {TIME_FORM}")
+    if isinstance(value, int | float):
+        return float(value)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|)\s*", str(value).lower())
+    if not match:
+        raise ValueError(f"must be {TIME_FORM}")
+    return float(match[1]) * TIME_UNITS[match[2]]
+
+
+def bytes_text(count: int) -> str:
+    """`4 KiB`, `1.5 GiB`."""
+    for unit, size in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            return f"{count / size:.4g} {unit}"
+    return f"{count} B"
+
+
+def size_word(count: int) -> str:
+    """The short form that sizes have in labels and fio options: `4k`, `64m`, `20000k`."""
+    for unit in ("g", "m", "k"):
+        if count >= SIZE_UNITS[unit] and count % SIZE_UNITS[unit] == 0:
+            return f"{count // SIZE_UNITS[unit]}{unit}"
+    return str(count)
+
+
+def time_text(seconds: float) -> str:
+    """`45 s`, `2 min 5 s`, `3 h 10 min`."""
+    if seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min" + (f" {whole % 60} s" if whole % 60 else "")
+    return f"{whole // 3600} h" + (f" {whole % 3600 // 60} min" if whole % 3600 // 60 else "")

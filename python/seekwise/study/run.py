@@ -1,0 +1,144 @@
+"""Carries out a plan: block by block, a committed record per trial, resumable at any point."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from importlib.metadata import version
+from seekwise.backend.protocol import Backend, Say
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.store.database import Run, Store, now
+from seekwise.store.record import Record
+from seekwise.study.plan import Plan, Trial
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is, told after each trial."""
+
+    done: int
+    total: int
+    left_s: float
+    last: Record | None
+
+
+def new_run_id() -> str:
+    """Sorts by time, can be typed, and is a file name: `20261121-1204-3f9a`."""
+    return f"{datetime.now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
+
+
+def begin(store: Store, plan: Plan, study_text: str, target: str | None) -> str:
+    """Writes the run down before its first trial."""
+    run_id = new_run_id()
+    store.add_run(
+        Run(
+            run_id=run_id,
+            created_at=now(),
+            seekwise_version=version("seekwise"),
+            name=plan.study,
+            backend=plan.backend,
+            target=target,
+            seed=plan.seed,
+            study=study_text,
+            plan=plan.to_document(),
+            ended_at=None,
+            outcome=None,
+        )
+    )
+    return run_id
+
+
+def carry_out(
+    store: Store,
+    run_id: str,
+    plan: Plan,
+    backend: Backend,
+    *,
+    say: Say = lambda _: None,
+    tell: Callable[[Progress], None] = lambda _: None,
+) -> None:
+    """Does what is still to be done of a run. Whatever ends it, the records so far stay and the outcome is written."""
+    done = store.attempts(run_id)
+    open_trials = [trial for trial in plan.trials if not _is_done(done.get(trial.index), plan.attempts)]
+    try:
+        with backend.session(plan, run_id, say) as session:
+            pace = Pace(plan, open_trials)
+            tell(Progress(len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), None))
+            for trials in _blocks(open_trials):
+                left = {trial.index: trial for trial in trials}
+                for record in session.run(trials, {index: count for index, (count, _) in done.items()}):
+                    store.add(record)
+                    if record.valid or record.attempt >= plan.attempts:
+                        left.pop(record.trial, None)
+                        open_trials = [trial for trial in open_trials if trial.index != record.trial]
+                        pace.ended(plan.trials[record.trial])
+                    tell(
+                        Progress(
+                            len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), record
+                        )
+                    )
+    except KeyboardInterrupt:
+        store.end_run(run_id, "interrupted")
+        raise
+    except SeekwiseError as error:
+        store.end_run(run_id, f"failed: {error.message}")
+        raise
+    store.end_run(run_id, "complete")
+
+
+def _is_done(state: tuple[int, bool] | None, attempts: int) -> bool:
+    return state is not None and (state[1] or state[0] >= attempts)
+
+
+def _blocks(trials: list[Trial]) -> Iterator[list[Trial]]:
+    for _, group in itertools.groupby(trials, key=lambda trial: trial.block):
+        yield list(group)
+
+
+class Pace:
+    """Time left: the plan's estimate, corrected by how the trials so far compare with it."""
+
+    def __init__(self, plan: Plan, todo: list[Trial]) -> None:
+        self.plan = plan
+        self.started = time.monotonic()
+        self.estimated_done_s = 0.0
+
+    def ended(self, trial: Trial) -> None:
+        self.estimated_done_s += self.plan.trial_s[trial.cell]
+
+    def left_s(self, todo: list[Trial]) -> float:
+        estimated = sum(self.plan.trial_s[trial.cell] for trial in todo)
+        if self.estimated_done_s <= 0:
+            return estimated
+        return estimated * (time.monotonic() - self.started) / self.estimated_done_s
+
+
+def to_resume(store: Store, name: str) -> tuple[Run, Plan]:
+    """A run that is not complete, with the plan it was begun with."""
+    run = store.run(name)
+    if run.outcome == "complete":
+        raise UsageError(f"run {run.run_id} is complete", hint=f"`seekwise results {run.run_id}` shows it")
+    return run, Plan.from_document(run.plan)
+
+
+def invalid_note(records: list[Record]) -> str | None:
+    """One sentence about trials that did not count, or None."""
+    invalid = [record for record in records if not record.valid]
+    if not invalid:
+        return None
+    causes: dict[str, int] = {}
+    for record in invalid:
+        cause = (record.invalid_reason or "").split(":")[0]
+        causes[cause] = causes.get(cause, 0) + 1
+    listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
+    return f"{len(invalid)} of {len(records)} trials did not count and were repeated where possible ({listed})"
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0
