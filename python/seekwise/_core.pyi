@@ -1,4 +1,17 @@
 """The compiled core: simulator, drive models, replay. Structured data crosses as JSON text."""
 
+from collections.abc import Callable
+
 def version() -> str:
     """Version of the compiled core; equal to the package's."""
+
+def model_version() -> int:
+    """Version of the simulator's physics; raised with every change that can alter a number."""
+
+def simulate_cells(specs_json: str, threads: int = 1, progress: Callable[[int, int], object] | None = None) -> str:
+    """Runs a JSON list of cells on `threads` workers without the interpreter lock; gives a JSON list of results in their order.
+
+    A cell is described in `crates/sim/src/spec.rs`. A cell that cannot run becomes `{"error": sentence}`.
+    `progress(done, of)` is called as cells finish; what it raises stops the run and passes through.
+    Raises ValueError if the text is no list of cells.
+    """

@@ -1,1 +1,16 @@
-//! Everything above the queue: block layer, page cache, file placement, CPU cost, jobs.
+//! Everything above the drive's queue.
+//!
+//! ```text
+//!   job/      threads: what they ask for, and when            (here now)
+//!   cache/    page cache: read-ahead, write-back              (own issue; sits between job and block)
+//!   file/     placement of files on the device                (own issue; turns offsets into addresses for job)
+//!   block/    plug, merge, tags, the queue around a scheduler (here now)
+//!   cpu/      what all this costs, and who pays               (here now)
+//! ```
+//!
+//! Nothing here knows a drive model: `block::Driver` is the border, and `seekwise-sim` puts a device behind it.
+
+pub mod block;
+pub mod cpu;
+pub mod job;
+pub mod random;

@@ -1,6 +1,8 @@
 //! The Python extension `seekwise._core`: thin bindings, no logic. Every function takes and gives plain data
 //! (JSON text where it is structured); its typed face is `python/seekwise/_core.pyi`.
 
+mod simulate;
+
 use pyo3::prelude::*;
 
 /// Version of the compiled core; equal to the Python package's.
@@ -12,5 +14,7 @@ fn version() -> &'static str {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::simulate_cells, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::model_version, module)?)?;
     Ok(())
 }

@@ -1,0 +1,459 @@
+//! The single request queue of Linux up to 4.x: plug, merges, two pools of requests, the request at hand (section 1).
+//!
+//! ```text
+//!   bio ─▶ merge ─▶ allocate from a pool ─▶ scheduler ─▶ at hand ─▶ drive
+//!                   (sleep, batch of 32)    plug holds    (peeked before room is sure: one ahead)
+//! ```
+//!
+//! The pull: the driver's loop takes the next request *before* it looks whether the drive has room. So when the queue is run while
+//! the drive is full one decision is made early, and nothing that arrives later can pass that request.
+//!
+//! Modelled:      queue plug (before 2.6.39) with its unplug rules, or per-task plug (later); batching, congestion marks; ticks.
+//! Not modelled:  barriers, special commands, several moves per call (policies hand out one; cfq of 2.6.23 keeps its round itself).
+
+use super::merge::{MergeRule, Merger};
+use super::table::{State, Table, NONE};
+use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
+use seekwise_sched::{Direction, ProcessId, Scheduler};
+use seekwise_units::{Nanos, Sectors};
+use std::collections::VecDeque;
+
+/// Waiting requests at which a plugged queue is run. Linux v2.6.23 block/ll_rw_blk.c: q->unplug_thresh = 4.
+const UNPLUG_REQUESTS: usize = 4;
+/// Linux v2.6.23 include/linux/blkdev.h: BLK_BATCH_REQ = 32.
+const BATCH_REQUESTS: u32 = 32;
+/// Linux v2.6.23 include/linux/blkdev.h: BLK_BATCH_TIME = HZ/50.
+const BATCH_TIME: Nanos = Nanos::from_millis(20);
+
+/// What holds requests back so that they can be merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LegacyPlug {
+    /// The queue itself (2.6.38 and before). `delay_ticks` of 1/`hz` at most: 3 ms, rounded down, at least one.
+    Queue { hz: u32 },
+    /// Each task's own list (2.6.39 and later).
+    Task,
+}
+
+/// How requests are counted against `nr_requests`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pools {
+    /// Read and write (2.6.23, 2.6.24).
+    ByDirection,
+    /// Sync and async (2.6.32 and later).
+    BySync,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct LegacyLimits {
+    pub nr_requests: u32,
+    pub max_sectors: Sectors,
+    pub nomerges: u8,
+    pub merge_rule: MergeRule,
+    pub plug: LegacyPlug,
+    pub pools: Pools,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Pool {
+    count: u32,
+    full: bool,
+    sleepers: VecDeque<ProcessId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Batcher {
+    process: ProcessId,
+    until: Nanos,
+    left: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct LegacyQueue<S> {
+    pub policy: S,
+    limits: LegacyLimits,
+    depth: u32,
+    table: Table,
+    merger: Merger,
+    free_tags: Vec<u32>,
+    slot_of_tag: Vec<u32>,
+    at_hand: u32,
+    in_drive: u32,
+    plugged: bool,
+    unplug_at: Nanos,
+    task_plug: Vec<u32>,
+    plugging: bool,
+    pools: [Pool; 2],
+    batchers: Vec<Batcher>,
+    woken: VecDeque<ProcessId>,
+}
+
+impl<S: Scheduler> LegacyQueue<S> {
+    pub fn new(policy: S, limits: LegacyLimits, depth: u32) -> Self {
+        let requests = limits.nr_requests as usize * 3;
+        Self {
+            policy,
+            limits,
+            depth,
+            table: Table::with_capacity(requests),
+            merger: Merger::new(
+                limits.merge_rule,
+                limits.max_sectors,
+                limits.nomerges,
+                requests,
+            ),
+            free_tags: (0..depth).rev().collect(),
+            slot_of_tag: vec![NONE; depth as usize],
+            at_hand: NONE,
+            in_drive: 0,
+            plugged: false,
+            unplug_at: Nanos::NEVER,
+            task_plug: Vec::new(),
+            plugging: false,
+            pools: [Pool::default(), Pool::default()],
+            batchers: Vec::new(),
+            woken: VecDeque::new(),
+        }
+    }
+
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    #[inline]
+    fn pool_of(&self, direction: Direction, sync: bool) -> usize {
+        match self.limits.pools {
+            Pools::ByDirection => (direction == Direction::Write) as usize,
+            Pools::BySync => !sync as usize,
+        }
+    }
+
+    /// Section 1.5: congestion is on from nr − nr/8 + 1 and off below nr − nr/8 − nr/16 − 1.
+    pub fn congested(&self, direction: Direction, sync: bool) -> bool {
+        let nr = self.limits.nr_requests;
+        self.pools[self.pool_of(direction, sync)].count > nr - nr / 8
+    }
+
+    #[inline]
+    fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        if self.plugged {
+            return;
+        }
+        loop {
+            if self.at_hand == NONE {
+                if self.policy.waiting() == 0 {
+                    return;
+                }
+                let Some(id) = self.policy.dispatch(now) else {
+                    return;
+                };
+                self.merger.removed(&mut self.table, id.0);
+                self.table.get_mut(id.0).state = State::AtHand;
+                self.at_hand = id.0;
+                observer.issued(now, &self.table.get(id.0).request);
+            }
+            let Some(tag) = self.free_tags.pop() else {
+                return;
+            };
+            let slot = std::mem::replace(&mut self.at_hand, NONE);
+            self.slot_of_tag[tag as usize] = slot;
+            self.in_drive += 1;
+            let entry = self.table.get_mut(slot);
+            entry.state = State::InDrive;
+            observer.started(now, &entry.request);
+            driver.start(
+                now,
+                tag,
+                entry.request.direction,
+                entry.request.start,
+                entry.request.sectors,
+            );
+        }
+    }
+
+    fn unplug(&mut self) {
+        self.plugged = false;
+        self.unplug_at = Nanos::NEVER;
+    }
+
+    /// Section 1.4: 3 ms in whole ticks, at least one; a timer of n ticks ends at the n-th following tick.
+    fn plug_timer(&self, now: Nanos, hz: u32) -> Nanos {
+        let hz = u64::from(hz);
+        let ticks = (3 * hz / 1000).max(1);
+        let jiffies = now.0 * hz / 1_000_000_000;
+        Nanos((jiffies + ticks) * 1_000_000_000 / hz)
+    }
+
+    #[inline]
+    fn insert<O: Observer>(&mut self, now: Nanos, slot: u32, observer: &mut O) {
+        let entry = self.table.get_mut(slot);
+        entry.state = State::Waiting;
+        let request = entry.request;
+        observer.inserted(now, &request);
+        self.policy.insert(now, &request);
+        self.merger.inserted(&mut self.table, slot);
+    }
+
+    fn flush_task_plug<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        if self.task_plug.is_empty() {
+            return;
+        }
+        let mut plug = std::mem::take(&mut self.task_plug);
+        // Section 8.3: sorted by start address, stably, before insertion.
+        plug.sort_by_key(|&slot| self.table.get(slot).request.start);
+        for &slot in &plug {
+            self.insert(now, slot, observer);
+        }
+        plug.clear();
+        self.task_plug = plug;
+        self.run(now, driver, observer);
+    }
+
+    fn merge_into_task_plug(&mut self, bio: &Bio) -> bool {
+        if self.limits.nomerges == 2 {
+            return false;
+        }
+        for i in (0..self.task_plug.len()).rev() {
+            let slot = self.task_plug[i];
+            let request = &mut self.table.get_mut(slot).request;
+            let sectors = Sectors(request.sectors.0 + bio.sectors.0);
+            if request.direction != bio.direction || sectors > self.limits.max_sectors {
+                continue;
+            }
+            if request.end() == bio.start {
+                request.sectors = sectors;
+            } else if bio.start + bio.sectors == request.start {
+                request.start = bio.start;
+                request.sectors = sectors;
+            } else {
+                continue;
+            }
+            self.table.attach(slot, bio.token, bio.sectors);
+            self.merger.merges += 1;
+            return true;
+        }
+        false
+    }
+
+    /// May the process allocate a request now? Section 1.5: a full pool admits only batchers, and nobody past 3/2 of its size.
+    #[inline]
+    fn admit(&mut self, now: Nanos, bio: &Bio) -> bool {
+        let nr = self.limits.nr_requests;
+        let pool = self.pool_of(bio.direction, bio.sync);
+        let count = self.pools[pool].count;
+        if count + 1 >= nr {
+            let batcher = self.batchers.iter_mut().find(|b| b.process == bio.process);
+            let batching = match batcher {
+                // At least one even when late, otherwise within the batch's count and time.
+                Some(b) => b.left == BATCH_REQUESTS || (b.left > 0 && now < b.until),
+                None => false,
+            };
+            if !self.pools[pool].full {
+                self.pools[pool].full = true;
+                if !batching {
+                    self.make_batcher(now, bio.process);
+                }
+            } else if !batching {
+                return false;
+            }
+            if count >= nr * 3 / 2 {
+                return false;
+            }
+        }
+        self.pools[pool].count = count + 1;
+        if !self.batchers.is_empty() {
+            if let Some(b) = self.batchers.iter_mut().find(|b| b.process == bio.process) {
+                b.left = b.left.saturating_sub(1);
+            }
+        }
+        true
+    }
+
+    fn make_batcher(&mut self, now: Nanos, process: ProcessId) {
+        self.batchers.retain(|b| b.process != process);
+        self.batchers.push(Batcher {
+            process,
+            until: now + BATCH_TIME,
+            left: BATCH_REQUESTS,
+        });
+    }
+
+    #[inline]
+    fn release(&mut self, now: Nanos, pool: usize) {
+        let nr = self.limits.nr_requests;
+        let pool = &mut self.pools[pool];
+        pool.count -= 1;
+        if pool.full && pool.count < nr {
+            pool.full = false;
+        }
+        if pool.count < nr {
+            if let Some(process) = pool.sleepers.pop_front() {
+                self.woken.push_back(process);
+                self.make_batcher(now, process);
+            }
+        }
+    }
+}
+
+impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
+    #[inline]
+    fn submit<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) -> Submission {
+        if self.plugging && self.merge_into_task_plug(bio) {
+            observer.merged(now, bio, false);
+            return Submission::Accepted;
+        }
+        if self.policy.waiting() != 0 {
+            let used = self.table.used();
+            if let Some(merged) = self
+                .merger
+                .try_merge(now, &mut self.table, &mut self.policy, bio)
+            {
+                observer.merged(now, bio, merged.front);
+                if self.table.used() < used {
+                    // Two waiting requests became one: its place in the pool is free again.
+                    let pool = self.pool_of(bio.direction, bio.sync);
+                    self.release(now, pool);
+                }
+                if bio.unplug | self.policy.take_run_wish() {
+                    self.unplug();
+                    self.run(now, driver, observer);
+                }
+                return Submission::Accepted;
+            }
+        }
+        if !self.admit(now, bio) {
+            let pool = self.pool_of(bio.direction, bio.sync);
+            self.pools[pool].sleepers.push_back(bio.process);
+            // Section 1.4 (f): a task that must sleep for a request unplugs first.
+            self.flush_task_plug(now, driver, observer);
+            self.unplug();
+            self.run(now, driver, observer);
+            return Submission::Blocked;
+        }
+        if let LegacyPlug::Queue { hz } = self.limits.plug {
+            if self.policy.waiting() == 0 && self.at_hand == NONE && !self.plugged {
+                self.plugged = true;
+                self.unplug_at = self.plug_timer(now, hz);
+            }
+        }
+        let slot = self.table.allocate(now, bio);
+        if self.plugging {
+            self.task_plug.push(slot);
+            if self.task_plug.len() >= 32 {
+                self.flush_task_plug(now, driver, observer);
+            }
+            return Submission::Accepted;
+        }
+        self.insert(now, slot, observer);
+        match self.limits.plug {
+            LegacyPlug::Task => self.run(now, driver, observer),
+            LegacyPlug::Queue { .. } => {
+                let waiting = self.table.used() - self.in_drive as usize;
+                if self.policy.take_run_wish() || bio.unplug || waiting >= UNPLUG_REQUESTS {
+                    self.unplug();
+                    self.run(now, driver, observer);
+                }
+            }
+        }
+        Submission::Accepted
+    }
+
+    fn begin_plug(&mut self) {
+        self.plugging = self.limits.plug == LegacyPlug::Task;
+    }
+
+    fn end_plug<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        self.plugging = false;
+        self.flush_task_plug(now, driver, observer);
+    }
+
+    #[inline]
+    fn process_waits<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        if self.plugged {
+            self.unplug();
+            self.run(now, driver, observer);
+        }
+    }
+
+    fn process_exits<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        process: ProcessId,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        self.policy.process_exits(now, process);
+        self.run(now, driver, observer);
+    }
+
+    #[inline]
+    fn complete<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        tag: u32,
+        driver: &mut D,
+        observer: &mut O,
+        mut done: impl FnMut(Done),
+    ) {
+        let slot = self.slot_of_tag[tag as usize];
+        self.free_tags.push(tag);
+        self.in_drive -= 1;
+        let request = self.table.get(slot).request;
+        observer.completed(now, &request);
+        self.policy.complete(now, &request);
+        self.table
+            .finish(slot, |token, sectors| done(Done { token, sectors }));
+        let pool = self.pool_of(request.direction, request.sync);
+        self.release(now, pool);
+        // Section 1.4 (g): a completion runs the queue, which removes the plug first.
+        self.unplug();
+        self.run(now, driver, observer);
+    }
+
+    #[inline]
+    fn timer(&self) -> Nanos {
+        self.policy
+            .timer()
+            .unwrap_or(Nanos::NEVER)
+            .min(self.unplug_at)
+    }
+
+    fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        if self.unplug_at <= now {
+            self.unplug();
+            self.run(now, driver, observer);
+        }
+        if self.policy.timer().is_some_and(|at| at <= now) && self.policy.fire(now) {
+            self.unplug();
+            self.run(now, driver, observer);
+        }
+    }
+
+    #[inline]
+    fn take_woken(&mut self) -> Option<ProcessId> {
+        self.woken.pop_front()
+    }
+
+    fn allocated(&self) -> usize {
+        self.table.used()
+    }
+
+    fn merges(&self) -> u64 {
+        self.merger.merges
+    }
+}

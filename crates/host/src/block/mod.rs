@@ -1,0 +1,141 @@
+//! The block layer around a scheduler: what turns a thread's bios into commands of a drive.
+//!
+//! ```text
+//!   thread ──bio──▶ plug ──▶ merge ──▶ allocate ──▶ scheduler ──▶ at hand / dispatch list ──▶ driver tags ──▶ drive
+//!                                      (sleep when full)              (one ahead)
+//! ```
+//!
+//! `legacy`: the single queue up to 4.x. `mq`: blk-mq. Both own the table of requests and talk to a drive through [`Driver`].
+//! Section numbers in comments are those of the project's block-layer reference (facts checked against Linux 2.6.23 to 6.12).
+
+pub mod legacy;
+pub mod merge;
+pub mod mq;
+pub mod table;
+pub mod wbt;
+
+use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// What a thread hands down at once; no longer than the queue's `max_sectors`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bio {
+    /// The operation that this is a part of; comes back at completion.
+    pub token: u32,
+    pub start: Lba,
+    pub sectors: Sectors,
+    pub direction: Direction,
+    pub sync: bool,
+    pub no_idle: bool,
+    pub metadata: bool,
+    pub process: ProcessId,
+    pub priority: Priority,
+    /// The submitter asks for the queue to be run at once (flag of old kernels that unplugs).
+    pub unplug: bool,
+}
+
+/// What happened to a bio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submission {
+    Accepted,
+    /// No request free: the process sleeps and submits this bio again when [`BlockQueue::take_woken`] names it.
+    Blocked,
+}
+
+/// The border towards a drive.
+pub trait Driver {
+    /// Commands that the drive holds at once.
+    fn depth(&self) -> u32;
+    fn start(&mut self, now: Nanos, tag: u32, direction: Direction, start: Lba, sectors: Sectors);
+}
+
+/// What an observer may note. Every method does nothing unless a trace is kept.
+pub trait Observer {
+    /// A thread hands a bio to the block layer (again, when it had to sleep).
+    fn submitted(&mut self, _now: Nanos, _bio: &Bio) {}
+    /// The request enters the scheduler.
+    fn inserted(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
+    /// The queue took the request from the scheduler.
+    fn issued(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
+    /// The drive accepted it.
+    fn started(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
+    fn completed(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
+    /// A bio was joined to a waiting request.
+    fn merged(&mut self, _now: Nanos, _bio: &Bio, _front: bool) {}
+}
+
+/// Notes nothing, costs nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+impl Observer for Unobserved {}
+
+/// A part of an operation is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    pub token: u32,
+    pub sectors: Sectors,
+}
+
+/// A queue with its scheduler, as a machine drives it.
+pub trait BlockQueue {
+    fn submit<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) -> Submission;
+
+    /// The task begins to submit several bios in a row (per-task plug).
+    fn begin_plug(&mut self) {}
+
+    /// The task's batch ends.
+    fn end_plug<D: Driver, O: Observer>(
+        &mut self,
+        _now: Nanos,
+        _driver: &mut D,
+        _observer: &mut O,
+    ) {
+    }
+
+    /// The process goes to sleep until its I/O is done.
+    fn process_waits<D: Driver, O: Observer>(
+        &mut self,
+        _now: Nanos,
+        _driver: &mut D,
+        _observer: &mut O,
+    ) {
+    }
+
+    fn process_exits<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        process: ProcessId,
+        driver: &mut D,
+        observer: &mut O,
+    );
+
+    /// The drive is done with the command `tag`. `done` hears of every bio of the request.
+    fn complete<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        tag: u32,
+        driver: &mut D,
+        observer: &mut O,
+        done: impl FnMut(Done),
+    );
+
+    /// When [`BlockQueue::fire`] is due next; `Nanos::NEVER` when no timer runs.
+    fn timer(&self) -> Nanos;
+
+    fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O);
+
+    /// A process that may try again, oldest sleeper first.
+    fn take_woken(&mut self) -> Option<ProcessId>;
+
+    /// Requests allocated and not yet completed.
+    fn allocated(&self) -> usize;
+
+    /// Bios that joined another request instead of getting their own.
+    fn merges(&self) -> u64;
+}

@@ -1,0 +1,339 @@
+//! blk-mq: scheduler tags, dispatch list, driver tags (section 8).
+//!
+//! ```text
+//!   bio ─▶ [task plug] ─▶ merge ─▶ scheduler tag ─▶ scheduler ─▶ held (one ahead) ─▶ driver tag ─▶ drive
+//!                                  sleep if none                  no budget: taken before a driver tag is sure
+//! ```
+//!
+//! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags; task plug of 6.1 (flush at 32 requests or a
+//!                request of 128 KiB); SCSI budget (nothing is taken ahead) or none (one request is); write-back throttling.
+//! Not modelled:  several hardware queues, queue runs moved to a worker thread, requeues by the driver, flush machinery.
+
+use super::merge::{MergeRule, Merger};
+use super::table::{State, Table, NONE};
+use super::wbt::Throttle;
+use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
+use seekwise_sched::{Direction, ProcessId, Scheduler};
+use seekwise_units::{Nanos, Sectors};
+use std::collections::VecDeque;
+
+/// Requests in a plug at which it is flushed. Linux v6.1 block/blk.h: BLK_MAX_REQUEST_COUNT = 32.
+const PLUG_REQUESTS: usize = 32;
+/// Size of the last plugged request at which it is flushed. Linux v6.1 block/blk.h: BLK_PLUG_FLUSH_SIZE = 128 KiB.
+const PLUG_SECTORS: Sectors = Sectors::from_kib(128);
+
+#[derive(Clone, Copy, Debug)]
+pub struct MqLimits {
+    /// Scheduler tags (with a scheduler) or driver tags (none).
+    pub nr_requests: u32,
+    pub max_sectors: Sectors,
+    pub nomerges: u8,
+    pub merge_rule: MergeRule,
+    /// The driver reserves a slot before the scheduler is asked (SCSI); otherwise one request is taken ahead.
+    pub budget: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct MqQueue<S> {
+    pub policy: S,
+    limits: MqLimits,
+    depth: u32,
+    table: Table,
+    merger: Merger,
+    free_tags: Vec<u32>,
+    slot_of_tag: Vec<u32>,
+    /// Taken from the scheduler, waiting for a driver tag.
+    held: u32,
+    plug: Vec<u32>,
+    plugging: bool,
+    sleepers: VecDeque<ProcessId>,
+    woken: VecDeque<ProcessId>,
+    pub throttle: Option<Throttle>,
+}
+
+impl<S: Scheduler> MqQueue<S> {
+    pub fn new(policy: S, limits: MqLimits, depth: u32, throttle: Option<Throttle>) -> Self {
+        let requests = limits.nr_requests as usize;
+        Self {
+            policy,
+            limits,
+            depth,
+            table: Table::with_capacity(requests),
+            merger: Merger::new(
+                limits.merge_rule,
+                limits.max_sectors,
+                limits.nomerges,
+                requests,
+            ),
+            free_tags: (0..depth).rev().collect(),
+            slot_of_tag: vec![NONE; depth as usize],
+            held: NONE,
+            plug: Vec::with_capacity(PLUG_REQUESTS),
+            plugging: false,
+            sleepers: VecDeque::new(),
+            woken: VecDeque::new(),
+            throttle,
+        }
+    }
+
+    #[inline]
+    fn start<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        let tag = self.free_tags.pop().expect("a driver tag is free");
+        self.slot_of_tag[tag as usize] = slot;
+        let entry = self.table.get_mut(slot);
+        entry.state = State::InDrive;
+        let request = &entry.request;
+        observer.issued(now, request);
+        observer.started(now, request);
+        driver.start(now, tag, request.direction, request.start, request.sectors);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.issued(now, request);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, now: Nanos) -> Option<u32> {
+        let slot = self.policy.dispatch(now)?.0;
+        self.merger.removed(&mut self.table, slot);
+        self.table.get_mut(slot).state = State::AtHand;
+        Some(slot)
+    }
+
+    /// Dispatch: what is held first, then the scheduler one by one until no tag or nothing (section 8.1).
+    #[inline]
+    fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        loop {
+            if self.held != NONE {
+                if self.free_tags.is_empty() {
+                    return;
+                }
+                let slot = std::mem::replace(&mut self.held, NONE);
+                self.start(now, slot, driver, observer);
+            }
+            if self.limits.budget && self.free_tags.is_empty() {
+                return;
+            }
+            if self.policy.waiting() == 0 {
+                return;
+            }
+            match self.take(now) {
+                None => return,
+                Some(slot) if self.free_tags.is_empty() => {
+                    self.held = slot;
+                    return;
+                }
+                Some(slot) => self.start(now, slot, driver, observer),
+            }
+        }
+    }
+
+    #[inline]
+    fn insert<O: Observer>(&mut self, now: Nanos, slot: u32, observer: &mut O) {
+        let entry = self.table.get_mut(slot);
+        entry.state = State::Waiting;
+        let request = entry.request;
+        observer.inserted(now, &request);
+        self.policy.insert(now, &request);
+        self.merger.inserted(&mut self.table, slot);
+    }
+
+    fn flush_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        let plug = std::mem::take(&mut self.plug);
+        for &slot in &plug {
+            self.insert(now, slot, observer);
+        }
+        self.plug = plug;
+        self.plug.clear();
+    }
+
+    /// Joins a bio to the newest plugged request (section 8.3, 6.1).
+    fn merge_into_plug(&mut self, bio: &Bio) -> bool {
+        let Some(&slot) = self.plug.last() else {
+            return false;
+        };
+        if self.limits.nomerges == 2 {
+            return false;
+        }
+        let request = &mut self.table.get_mut(slot).request;
+        let sectors = Sectors(request.sectors.0 + bio.sectors.0);
+        if request.direction != bio.direction || sectors > self.limits.max_sectors {
+            return false;
+        }
+        if request.end() == bio.start {
+            request.sectors = sectors;
+        } else if bio.start + bio.sectors == request.start {
+            request.start = bio.start;
+            request.sectors = sectors;
+        } else {
+            return false;
+        }
+        self.table.attach(slot, bio.token, bio.sectors);
+        self.merger.merges += 1;
+        true
+    }
+
+    /// May a request like `bio` be allocated now?
+    #[inline]
+    fn has_tag(&self, bio: &Bio) -> bool {
+        let used = self.table.used() as u32;
+        if used >= self.limits.nr_requests {
+            return false;
+        }
+        let plain_read = bio.sync && bio.direction == Direction::Read;
+        plain_read
+            || used
+                < self
+                    .policy
+                    .tag_limit(bio.sync, bio.direction, self.limits.nr_requests)
+    }
+}
+
+impl<S: Scheduler> BlockQueue for MqQueue<S> {
+    #[inline]
+    fn submit<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) -> Submission {
+        if self.plugging && self.merge_into_plug(bio) {
+            observer.merged(now, bio, false);
+            return Submission::Accepted;
+        }
+        if self.policy.waiting() != 0 {
+            if let Some(merged) = self
+                .merger
+                .try_merge(now, &mut self.table, &mut self.policy, bio)
+            {
+                observer.merged(now, bio, merged.front);
+                if self.held == NONE {
+                    self.run(now, driver, observer);
+                }
+                return Submission::Accepted;
+            }
+        }
+        let throttled = match &mut self.throttle {
+            Some(throttle) => !throttle.admits(now, bio),
+            None => false,
+        };
+        if throttled || !self.has_tag(bio) {
+            // A sleeping task flushes its plug first.
+            if !self.plug.is_empty() {
+                self.flush_plug(now, observer);
+                self.run(now, driver, observer);
+            }
+            self.sleepers.push_back(bio.process);
+            return Submission::Blocked;
+        }
+        if let Some(throttle) = &mut self.throttle {
+            throttle.allocated(now, bio);
+        }
+        let slot = self.table.allocate(now, bio);
+        if self.plugging {
+            self.plug.push(slot);
+            if self.plug.len() >= PLUG_REQUESTS || bio.sectors >= PLUG_SECTORS {
+                self.flush_plug(now, observer);
+                self.run(now, driver, observer);
+            }
+        } else {
+            self.insert(now, slot, observer);
+            self.run(now, driver, observer);
+        }
+        Submission::Accepted
+    }
+
+    fn begin_plug(&mut self) {
+        self.plugging = true;
+    }
+
+    fn end_plug<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        self.plugging = false;
+        if !self.plug.is_empty() {
+            self.flush_plug(now, observer);
+            self.run(now, driver, observer);
+        }
+    }
+
+    fn process_exits<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        process: ProcessId,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        self.policy.process_exits(now, process);
+        self.run(now, driver, observer);
+    }
+
+    #[inline]
+    fn complete<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        tag: u32,
+        driver: &mut D,
+        observer: &mut O,
+        mut done: impl FnMut(Done),
+    ) {
+        let slot = self.slot_of_tag[tag as usize];
+        self.free_tags.push(tag);
+        let request = self.table.get(slot).request;
+        observer.completed(now, &request);
+        self.policy.complete(now, &request);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.completed(now, &request);
+        }
+        self.table
+            .finish(slot, |token, sectors| done(Done { token, sectors }));
+        if let Some(process) = self.sleepers.pop_front() {
+            self.woken.push_back(process);
+        }
+        self.run(now, driver, observer);
+    }
+
+    #[inline]
+    fn timer(&self) -> Nanos {
+        let policy = self.policy.timer().unwrap_or(Nanos::NEVER);
+        match &self.throttle {
+            None => policy,
+            Some(throttle) => policy.min(throttle.timer()),
+        }
+    }
+
+    fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        if self.policy.timer().is_some_and(|at| at <= now) && self.policy.fire(now) {
+            self.run(now, driver, observer);
+        }
+        if let Some(throttle) = &mut self.throttle {
+            if throttle.timer() <= now && throttle.fire(now) {
+                // More room: everybody who sleeps may try again.
+                self.woken.extend(self.sleepers.drain(..));
+            }
+        }
+    }
+
+    #[inline]
+    fn take_woken(&mut self) -> Option<ProcessId> {
+        self.woken.pop_front()
+    }
+
+    fn allocated(&self) -> usize {
+        self.table.used()
+    }
+
+    fn merges(&self) -> u64 {
+        self.merger.merges
+    }
+}
+
+impl<S> MqQueue<S> {
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+}

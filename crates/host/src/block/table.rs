@@ -1,0 +1,193 @@
+//! The requests of a queue: a slot each, reused after completion, and the bios that each carries.
+//!
+//! A request carries its first bio in its slot; further ones (merges) hang on a chain. Slots and chain links are allocated once and
+//! recycled, so a running queue does not allocate.
+
+use super::Bio;
+use seekwise_sched::{Request, RequestId};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+pub const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Free,
+    /// In a task's plug.
+    Plugged,
+    /// In the scheduler.
+    Waiting,
+    /// Taken from the scheduler, not accepted by the drive yet.
+    AtHand,
+    InDrive,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub request: Request,
+    pub token: u32,
+    pub token_sectors: Sectors,
+    /// First link of the chain of merged bios.
+    pub chain: u32,
+    pub chain_tail: u32,
+    pub state: State,
+    /// In the merge index.
+    pub indexed: bool,
+    /// A merge was refused for size: never tried again (section 1.3).
+    pub no_merge: bool,
+    pub next_by_end: u32,
+    /// Neighbours in order of insertion, kept only for policies that merge by list.
+    pub older: u32,
+    pub newer: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    token: u32,
+    sectors: Sectors,
+    next: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    links: Vec<Link>,
+    free_links: Vec<u32>,
+    used: usize,
+}
+
+impl Table {
+    pub fn with_capacity(count: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(count),
+            free: Vec::with_capacity(count),
+            links: Vec::new(),
+            free_links: Vec::new(),
+            used: 0,
+        }
+    }
+
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    #[inline]
+    pub fn get(&self, slot: u32) -> &Entry {
+        &self.entries[slot as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, slot: u32) -> &mut Entry {
+        &mut self.entries[slot as usize]
+    }
+
+    #[inline]
+    pub fn allocate(&mut self, now: Nanos, bio: &Bio) -> u32 {
+        self.used += 1;
+        let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let entry = Entry {
+            request: Request {
+                id: RequestId(slot),
+                start: bio.start,
+                sectors: bio.sectors,
+                direction: bio.direction,
+                sync: bio.sync,
+                no_idle: bio.no_idle,
+                metadata: bio.metadata,
+                process: bio.process,
+                priority: bio.priority,
+                allocated: now,
+            },
+            token: bio.token,
+            token_sectors: bio.sectors,
+            chain: NONE,
+            chain_tail: NONE,
+            state: State::Plugged,
+            indexed: false,
+            no_merge: false,
+            next_by_end: NONE,
+            older: NONE,
+            newer: NONE,
+        };
+        if (slot as usize) < self.entries.len() {
+            self.entries[slot as usize] = entry;
+        } else {
+            self.entries.push(entry);
+        }
+        slot
+    }
+
+    #[inline]
+    pub fn release(&mut self, slot: u32) {
+        self.used -= 1;
+        self.entries[slot as usize].state = State::Free;
+        self.free.push(slot);
+    }
+
+    /// Adds a merged bio; the place of the request is the caller's business.
+    pub fn attach(&mut self, slot: u32, token: u32, sectors: Sectors) {
+        let link = Link {
+            token,
+            sectors,
+            next: NONE,
+        };
+        let index = match self.free_links.pop() {
+            Some(i) => {
+                self.links[i as usize] = link;
+                i
+            }
+            None => {
+                self.links.push(link);
+                self.links.len() as u32 - 1
+            }
+        };
+        self.append(slot, index, index);
+    }
+
+    fn append(&mut self, slot: u32, first: u32, last: u32) {
+        let entry = &mut self.entries[slot as usize];
+        if entry.chain == NONE {
+            entry.chain = first;
+        } else {
+            let tail = entry.chain_tail;
+            self.links[tail as usize].next = first;
+        }
+        self.entries[slot as usize].chain_tail = last;
+    }
+
+    /// Moves all bios of `gone` to `kept` and frees the slot of `gone`.
+    pub fn join(&mut self, kept: u32, gone: u32) {
+        let (token, sectors, chain, tail) = {
+            let e = self.get(gone);
+            (e.token, e.token_sectors, e.chain, e.chain_tail)
+        };
+        self.attach(kept, token, sectors);
+        if chain != NONE {
+            self.append(kept, chain, tail);
+        }
+        self.release(gone);
+    }
+
+    /// Calls `done` for every bio, oldest first, and frees the slot.
+    #[inline]
+    pub fn finish(&mut self, slot: u32, mut done: impl FnMut(u32, Sectors)) {
+        let entry = self.get(slot);
+        let mut link = entry.chain;
+        done(entry.token, entry.token_sectors);
+        while link != NONE {
+            let Link {
+                token,
+                sectors,
+                next,
+            } = self.links[link as usize];
+            done(token, sectors);
+            self.free_links.push(link);
+            link = next;
+        }
+        self.release(slot);
+    }
+
+    pub fn end(&self, slot: u32) -> Lba {
+        self.get(slot).request.end()
+    }
+}

@@ -1,0 +1,186 @@
+//! Write-back throttling: buffered writes wait so that reads stay quick (section 14, Linux v6.1 block/blk-wbt.c).
+//!
+//! Modelled:      depth from device depth and step; window of 100 ms shrinking with the step; scaling by the smallest read latency.
+//! Not modelled:  separate limits for kswapd and dirtiers in balance_dirty_pages (that page cache is not here yet): background limit
+//!                for plain write-back when other I/O ran within 100 ms, the normal one otherwise.
+
+use super::Bio;
+use seekwise_sched::{Direction, Request};
+use seekwise_units::Nanos;
+
+/// Linux v6.1 block/blk-wbt.c: RWB_WINDOW_NSEC.
+const WINDOW: Nanos = Nanos::from_millis(100);
+/// Linux v6.1 block/blk-wbt.c: RWB_MIN_WRITE_SAMPLES.
+const WRITE_SAMPLES_MIN: u32 = 3;
+/// Linux v6.1 block/blk-wbt.c: RWB_UNKNOWN_BUMP.
+const UNKNOWN_WINDOWS: u32 = 5;
+/// Linux v6.1 block/blk-rq-qos.c: base depth of a queue with more than one tag.
+const DEPTH_BASE: u32 = 16;
+
+#[derive(Clone, Debug)]
+pub struct Throttle {
+    latency_target: Nanos,
+    device_depth: u32,
+    step: i32,
+    in_flight: u32,
+    window_end: Nanos,
+    read_latency_min: Nanos,
+    reads: u32,
+    writes: u32,
+    unknown: u32,
+    last_other: Option<Nanos>,
+    oldest_read: Option<Nanos>,
+}
+
+impl Throttle {
+    pub fn new(latency_target: Nanos, device_depth: u32) -> Self {
+        Self {
+            latency_target,
+            device_depth,
+            step: 0,
+            in_flight: 0,
+            window_end: Nanos::NEVER,
+            read_latency_min: Nanos::NEVER,
+            reads: 0,
+            writes: 0,
+            unknown: 0,
+            last_other: None,
+            oldest_read: None,
+        }
+    }
+
+    fn throttles(direction: Direction, sync: bool) -> bool {
+        direction == Direction::Write && !sync
+    }
+
+    /// Depth at the present step.
+    pub fn depth_max(&self) -> u32 {
+        if self.device_depth == 1 {
+            return if self.step > 0 { 1 } else { 2 };
+        }
+        let base = DEPTH_BASE.min(self.device_depth);
+        if self.step > 0 {
+            1 + ((base - 1) >> self.step.min(31))
+        } else if self.step < 0 {
+            let raised = 1 + ((base - 1) << (-self.step).min(16));
+            raised.min(3 * self.device_depth / 4).max(1)
+        } else {
+            base
+        }
+    }
+
+    fn limit(&self, now: Nanos) -> u32 {
+        let max = self.depth_max();
+        let recent_other = self
+            .last_other
+            .is_some_and(|at| now.saturating_sub(at) < Nanos::from_millis(100));
+        if recent_other {
+            max.div_ceil(4)
+        } else {
+            max.div_ceil(2)
+        }
+    }
+
+    pub fn admits(&mut self, now: Nanos, bio: &Bio) -> bool {
+        !Self::throttles(bio.direction, bio.sync) || self.in_flight < self.limit(now)
+    }
+
+    pub fn allocated(&mut self, now: Nanos, bio: &Bio) {
+        if Self::throttles(bio.direction, bio.sync) {
+            self.in_flight += 1;
+            if self.window_end == Nanos::NEVER {
+                self.window_end = now + self.window();
+            }
+        } else {
+            self.last_other = Some(now);
+        }
+    }
+
+    pub fn issued(&mut self, now: Nanos, request: &Request) {
+        if request.direction == Direction::Read && self.oldest_read.is_none() {
+            self.oldest_read = Some(now);
+        }
+    }
+
+    pub fn completed(&mut self, now: Nanos, request: &Request) {
+        if Self::throttles(request.direction, request.sync) {
+            self.in_flight -= 1;
+        }
+        if request.direction == Direction::Read {
+            self.reads += 1;
+            self.read_latency_min = self
+                .read_latency_min
+                .min(now.saturating_sub(request.allocated));
+            self.oldest_read = None;
+        } else {
+            self.writes += 1;
+        }
+    }
+
+    /// 100 ms divided by the root of step + 1.
+    fn window(&self) -> Nanos {
+        let divisor = libm::sqrt(f64::from(self.step.max(0) + 1));
+        Nanos((WINDOW.0 as f64 / divisor) as u64)
+    }
+
+    pub fn timer(&self) -> Nanos {
+        self.window_end
+    }
+
+    /// Judges the window that ends. True when the limit rose.
+    pub fn fire(&mut self, now: Nanos) -> bool {
+        let before = self.depth_max();
+        let stuck = self
+            .oldest_read
+            .is_some_and(|at| now.saturating_sub(at) > self.window());
+        if (self.reads >= 1
+            && self.writes >= WRITE_SAMPLES_MIN
+            && self.read_latency_min > self.latency_target)
+            || stuck
+        {
+            self.unknown = 0;
+            if before > 1 {
+                self.step += 1;
+            }
+        } else if self.writes >= WRITE_SAMPLES_MIN {
+            self.unknown = 0;
+            if self.depth_max() < 3 * self.device_depth / 4 || self.step > 0 {
+                self.step -= 1;
+            }
+        } else {
+            self.unknown += 1;
+            if self.unknown >= UNKNOWN_WINDOWS {
+                self.unknown = 0;
+                self.step -= self.step.signum();
+            }
+        }
+        self.reads = 0;
+        self.writes = 0;
+        self.read_latency_min = Nanos::NEVER;
+        let idle = self.in_flight == 0 && self.step == 0;
+        self.window_end = if idle {
+            Nanos::NEVER
+        } else {
+            now + self.window()
+        };
+        self.depth_max() > before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_follows_the_step() {
+        let mut t = Throttle::new(Nanos::from_millis(75), 32);
+        assert_eq!(t.depth_max(), 16);
+        t.step = 1;
+        assert_eq!(t.depth_max(), 8);
+        t.step = 10;
+        assert_eq!(t.depth_max(), 1);
+        t.step = -3;
+        assert_eq!(t.depth_max(), 24);
+        assert_eq!(Throttle::new(Nanos::from_millis(75), 1).depth_max(), 2);
+    }
+}

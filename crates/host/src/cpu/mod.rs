@@ -1,0 +1,121 @@
+//! What input and output cost the processors, and when they are free.
+//!
+//! Modelled:      a fixed cost per operation (user, submission, interrupt, wake-up, scheduler), one first-come first-served
+//!                processor per thread slot; the interrupt is charged to the submitter's processor (rq_affinity 1).
+//! Not modelled:  cost per byte of copying, page cache, file systems, RAID parity (their own issue adds rows here), time slices,
+//!                frequency, caches, tick sampling.
+
+use seekwise_units::Nanos;
+
+/// Processor time of one operation by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuCost {
+    /// The program's own work per operation.
+    pub user: Nanos,
+    /// System call, bio, request and hand-over to the driver.
+    pub submit: Nanos,
+    /// Interrupt and soft interrupt at completion.
+    pub interrupt: Nanos,
+    /// Waking the waiting thread and switching to it.
+    pub wake: Nanos,
+    /// The scheduler's own functions per request (insert, dispatch, complete).
+    pub scheduler: Nanos,
+}
+
+impl Default for CpuCost {
+    /// Host turnaround of 20 µs in all for a synchronous operation through a SATA stack.
+    ///
+    /// Source: the order of 20 µs from the project's drive facts ("host turnaround of 20 µs and more"); its split between the kinds is
+    /// an estimate in the proportion of the recorded 2.6.32 path (submission about 2/5, completion 3/5), confidence low.
+    fn default() -> Self {
+        Self {
+            user: Nanos(1_000),
+            submit: Nanos(6_000),
+            interrupt: Nanos(5_000),
+            wake: Nanos(8_000),
+            scheduler: Nanos::ZERO,
+        }
+    }
+}
+
+impl CpuCost {
+    /// A short driver path (NVMe, null): 6 µs in all.
+    ///
+    /// Source: the ceilings of the kernel's BFQ documentation (400 thousand operations/s of one core with all of bfq's 1.9 µs on an
+    /// i7-4850HQ leave about 0.6 µs for the rest of the asynchronous path); a synchronous call adds switch and wake-up. Estimate, confidence low.
+    pub fn light() -> Self {
+        Self {
+            user: Nanos(500),
+            submit: Nanos(1_500),
+            interrupt: Nanos(1_500),
+            wake: Nanos(2_500),
+            scheduler: Nanos::ZERO,
+        }
+    }
+
+    /// From the moment at which a thread starts on its next operation until the request is in the queue.
+    pub fn to_submit(&self) -> Nanos {
+        self.user + self.submit + self.scheduler
+    }
+    /// From the drive's completion until the waiting thread runs.
+    pub fn to_return(&self) -> Nanos {
+        self.interrupt + self.wake
+    }
+}
+
+/// Cost of a scheduler's functions per request.
+///
+/// Linux Documentation/block/bfq-iosched.rst (6.1): 1.9 µs for bfq and 0.7 µs for mq-deadline on an Intel i7-2760QM.
+/// Others have no published figure: kyber is given mq-deadline's, cfq and anticipatory bfq's (per-process queues and timers),
+/// noop and none nothing.
+pub fn scheduler_cost(name: &str) -> Nanos {
+    match name {
+        "bfq" | "cfq" | "anticipatory" => Nanos(1_900),
+        "mq-deadline" | "deadline" | "kyber" => Nanos(700),
+        _ => Nanos::ZERO,
+    }
+}
+
+/// When each processor is next free. Work is booked in the order of simulated time and never split.
+#[derive(Clone, Debug)]
+pub struct Processors {
+    free_at: Vec<Nanos>,
+    pub busy: Nanos,
+}
+
+impl Processors {
+    pub fn new(count: u32) -> Self {
+        Self {
+            free_at: vec![Nanos::ZERO; count.max(1) as usize],
+            busy: Nanos::ZERO,
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.free_at.len()
+    }
+
+    /// Books `work` on a processor, not before `now`; gives the end.
+    #[inline]
+    pub fn book(&mut self, processor: usize, now: Nanos, work: Nanos) -> Nanos {
+        let free = &mut self.free_at[processor];
+        let end = now.max(*free) + work;
+        *free = end;
+        self.busy += work;
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_on_one_processor_queues_up() {
+        let mut cpus = Processors::new(2);
+        assert_eq!(cpus.book(0, Nanos(100), Nanos(10)), Nanos(110));
+        assert_eq!(cpus.book(0, Nanos(100), Nanos(10)), Nanos(120));
+        assert_eq!(cpus.book(1, Nanos(100), Nanos(10)), Nanos(110));
+        assert_eq!(cpus.busy, Nanos(30));
+    }
+}

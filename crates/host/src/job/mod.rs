@@ -1,0 +1,50 @@
+//! What threads ask of the storage, and when.
+//!
+//! `stream`: addresses drawn from a pattern. `script`: a list of operations with times and waits. The machine in `seekwise-sim` gives
+//! each thread its processor time and carries its operations to the queue.
+
+pub mod script;
+pub mod stream;
+
+pub use script::{Script, ScriptedOp, Start, Wait};
+pub use stream::{Pattern, Stream};
+
+use seekwise_sched::Direction;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// One operation of a thread, before the block layer splits it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    pub direction: Direction,
+    pub start: Lba,
+    pub sectors: Sectors,
+}
+
+/// When a thread issues its next operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// After one of its `depth` operations is done, and `think` later.
+    Closed { depth: u32, think: Gap },
+    /// On a timetable, whatever is outstanding; `gap` between arrivals.
+    Open { gap: Gap },
+}
+
+/// A span between two events of a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gap {
+    Constant(Nanos),
+    /// Exponentially distributed with this mean.
+    Exponential(Nanos),
+}
+
+impl Gap {
+    pub const ZERO: Self = Self::Constant(Nanos::ZERO);
+
+    #[inline]
+    pub fn draw(&self, random: &mut crate::random::Random) -> Nanos {
+        match *self {
+            Self::Constant(span) => span,
+            Self::Exponential(mean) => random.exponential(mean),
+        }
+    }
+}

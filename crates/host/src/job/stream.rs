@@ -1,0 +1,145 @@
+//! Addresses of a thread's operations: sequential, random, or a mixture, within a region, in whole blocks.
+
+use super::Operation;
+use crate::random::Random;
+use seekwise_sched::Direction;
+use seekwise_units::{Lba, Sectors};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// One block after the other; starts over at the end of the region.
+    Sequential,
+    /// Uniform over the region's blocks.
+    Random,
+    /// Every operation is random with this probability (of 2^32), else it follows the last one.
+    Mixed { random_chance: u64 },
+}
+
+#[derive(Clone, Debug)]
+pub struct Stream {
+    pub random: Random,
+    pattern: Pattern,
+    first: Lba,
+    blocks: u64,
+    block: Sectors,
+    cursor: u64,
+    /// Probability of a read, of 2^32.
+    read_chance: u64,
+}
+
+/// Certainty for [`Random::chance`].
+pub const ALWAYS: u64 = 1 << 32;
+
+impl Stream {
+    /// The region must hold at least one block.
+    pub fn new(
+        random: Random,
+        pattern: Pattern,
+        first: Lba,
+        region: Sectors,
+        block: Sectors,
+        read_chance: u64,
+    ) -> Self {
+        let blocks = (region.0 / block.0).max(1);
+        Self {
+            random,
+            pattern,
+            first,
+            blocks,
+            block,
+            cursor: 0,
+            read_chance,
+        }
+    }
+
+    #[inline]
+    pub fn draw(&mut self) -> Operation {
+        let index = match self.pattern {
+            Pattern::Random => self.random.below(self.blocks),
+            Pattern::Sequential => self.advance(),
+            Pattern::Mixed { random_chance } => {
+                if self.random.chance(random_chance) {
+                    let index = self.random.below(self.blocks);
+                    self.cursor = if index + 1 == self.blocks {
+                        0
+                    } else {
+                        index + 1
+                    };
+                    index
+                } else {
+                    self.advance()
+                }
+            }
+        };
+        let read = match self.read_chance {
+            ALWAYS => true,
+            0 => false,
+            chance => self.random.chance(chance),
+        };
+        Operation {
+            direction: if read {
+                Direction::Read
+            } else {
+                Direction::Write
+            },
+            start: Lba(self.first.0 + index * self.block.0),
+            sectors: self.block,
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self) -> u64 {
+        let index = self.cursor;
+        self.cursor = if index + 1 == self.blocks {
+            0
+        } else {
+            index + 1
+        };
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequential_starts_over_at_the_end_of_the_region() {
+        let mut s = Stream::new(
+            Random::new(1, 0),
+            Pattern::Sequential,
+            Lba(100),
+            Sectors(20),
+            Sectors(8),
+            ALWAYS,
+        );
+        let starts: Vec<u64> = (0..3).map(|_| s.draw().start.0).collect();
+        assert_eq!(starts, [100, 108, 100]);
+    }
+
+    #[test]
+    fn random_addresses_are_whole_blocks_inside_the_region() {
+        let mut s = Stream::new(
+            Random::new(1, 0),
+            Pattern::Random,
+            Lba(1000),
+            Sectors(8 * 50),
+            Sectors(8),
+            ALWAYS / 2,
+        );
+        let mut reads = 0;
+        for _ in 0..10_000 {
+            let op = s.draw();
+            assert!(
+                op.start.0 >= 1000
+                    && op.start.0 + op.sectors.0 <= 1400
+                    && (op.start.0 - 1000) % 8 == 0
+            );
+            reads += u32::from(op.direction == Direction::Read);
+        }
+        assert!(
+            (4_700..5_300).contains(&reads),
+            "{reads} of 10000 are reads"
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! Bindings of the simulator.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seekwise_sim::spec::CellSpec;
+
+/// Runs cells on `threads` workers with the interpreter lock released; `progress(done, of)` is called as they finish.
+///
+/// `specs_json`: a JSON list of cells. Returns a JSON list of results in the same order; a cell that cannot run is `{"error": …}`.
+/// A text that is no list of cells raises ValueError with one sentence; an exception in `progress` stops the run and passes through.
+#[pyfunction]
+#[pyo3(signature = (specs_json, threads = 1, progress = None))]
+pub fn simulate_cells(
+    py: Python<'_>,
+    specs_json: &str,
+    threads: usize,
+    progress: Option<PyObject>,
+) -> PyResult<String> {
+    let specs: Vec<CellSpec> = serde_json::from_str(specs_json).map_err(|error| {
+        PyValueError::new_err(format!("the list of cells cannot be read: {error}"))
+    })?;
+    let mut failed: Option<PyErr> = None;
+    let results = py.allow_threads(|| {
+        seekwise_sim::parallel::run(&specs, threads, |done, of| {
+            let told = Python::with_gil(|py| {
+                py.check_signals()?;
+                match &progress {
+                    Some(callable) => callable.call1(py, (done, of)).map(|_| ()),
+                    None => Ok(()),
+                }
+            });
+            match told {
+                Ok(()) => true,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    false
+                }
+            }
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(serde_json::Value::from(results).to_string()),
+    }
+}
+
+/// Version of the simulator's physics: raised with every change that can alter a number.
+#[pyfunction]
+pub fn model_version() -> u32 {
+    seekwise_sim::MODEL_VERSION
+}

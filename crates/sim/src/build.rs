@@ -1,0 +1,399 @@
+//! From a spec to a machine: every number checked, every default filled in, policy and drive chosen once.
+//!
+//! The machine behind [`Running`] is monomorphic in queue, policy and drive; the one boxed call is per phase.
+
+use crate::drive::{self, AnyDrive};
+use crate::machine::{Machine, PhaseOutcome, ThreadPlan};
+use crate::plan;
+use crate::probe::{Recorder, TraceEvent};
+use crate::spec::{CellSpec, QueueSpec};
+use crate::spindle::Spindle;
+use seekwise_device::Device;
+use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
+use seekwise_host::block::merge::MergeRule;
+use seekwise_host::block::mq::{MqLimits, MqQueue};
+use seekwise_host::block::wbt::Throttle;
+use seekwise_host::block::{BlockQueue, Observer, Unobserved};
+use seekwise_host::cpu::{scheduler_cost, CpuCost};
+use seekwise_sched::{registry, AnyScheduler, Kernel, Scheduler, Setup};
+use seekwise_units::{Nanos, Sectors};
+use serde_json::{json, Value};
+
+/// A machine ready to run the phases of its spec.
+pub struct Built {
+    pub machine: Box<dyn Running>,
+    pub kernel: Kernel,
+    pub queue_kind: &'static str,
+    pub cost: CpuCost,
+    pub processors: u32,
+    /// What is in force after defaults, under the kernel's names.
+    pub settings: Value,
+}
+
+pub trait Running: Send {
+    /// Start and outcome of phase `index`.
+    fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String>;
+    fn trace(&self) -> Option<(&[TraceEvent], u64)>;
+}
+
+struct Prepared<Q, D, O> {
+    machine: Machine<Q, D, O>,
+    spec: CellSpec,
+    capacity: Sectors,
+}
+
+/// An observer that may have something to show.
+pub trait Shows: Observer + Send {
+    fn shown(&self) -> Option<(&[TraceEvent], u64)>;
+}
+impl Shows for Unobserved {
+    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
+        None
+    }
+}
+impl Shows for Recorder {
+    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
+        Some((&self.events, self.dropped))
+    }
+}
+
+impl<Q: BlockQueue + Send, D: Device + Send, O: Shows> Running for Prepared<Q, D, O> {
+    fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String> {
+        let started = self.machine.now;
+        let (threads, jobs): (Vec<ThreadPlan>, usize) =
+            plan::threads(&self.spec, index, self.capacity, self.machine.processors())?;
+        let outcome = self.machine.run_phase(threads, jobs).map_err(|stalled| {
+            format!(
+                "phase {} stalled at {} ns with {} requests that nobody serves",
+                index, stalled.time.0, stalled.waiting
+            )
+        })?;
+        Ok((started, outcome))
+    }
+
+    fn trace(&self) -> Option<(&[TraceEvent], u64)> {
+        self.machine.observer.shown()
+    }
+}
+
+/// Numbers of the queue after defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueNumbers {
+    pub nr_requests: u32,
+    pub max_sectors: Sectors,
+    pub nomerges: u8,
+    pub budget: bool,
+    pub wbt: Option<Nanos>,
+    pub legacy: bool,
+}
+
+/// Parts of a machine that do not depend on its types.
+#[derive(Clone, Copy)]
+struct Frame {
+    cost: CpuCost,
+    processors: u32,
+    numbers: QueueNumbers,
+    kernel: Kernel,
+    merge_rule: MergeRule,
+    depth: u32,
+}
+
+pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(), String> {
+    // Written so that NaN fails too.
+    if value >= min && value <= max {
+        Ok(())
+    } else {
+        Err(format!(
+            "{name} is {value} {unit}, outside {min} to {max} {unit}"
+        ))
+    }
+}
+
+pub fn build(spec: &CellSpec) -> Result<Built, String> {
+    let queue = &spec.queue;
+    // Linux kernel/Kconfig.hz: HZ_250 is the default (2.6.13 on).
+    let kernel = Kernel::parse(
+        &queue.kernel,
+        queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT),
+    )?;
+    let entry = registry::find(&queue.scheduler).ok_or_else(|| {
+        let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
+        format!(
+            "there is no scheduler \"{}\" (known: {})",
+            queue.scheduler,
+            known.join(", ")
+        )
+    })?;
+    let drive = drive::build(&spec.device, spec.seed)?;
+    let legacy = entry.kernels.until.is_some();
+    let depth = match spec.device.depth {
+        None => drive.depth(),
+        Some(depth) => {
+            check(
+                "device depth",
+                f64::from(depth),
+                "commands",
+                1.0,
+                f64::from(drive.depth()),
+            )?;
+            depth
+        }
+    };
+    let rotational = queue.rotational.unwrap_or(drive.rotational());
+    let numbers = numbers(queue, &kernel, legacy, depth, rotational, drive.budget())?;
+    let mut setup = Setup::new(kernel);
+    setup.rotational = rotational;
+    setup.depth_device = depth;
+    setup.nr_requests = numbers.nr_requests;
+    for (name, value) in &queue.tunables {
+        setup.values.set(
+            entry.name,
+            entry.parameters,
+            &kernel,
+            name,
+            i128::from(*value),
+        )?;
+    }
+    let policy = entry.build(&setup)?;
+    let processors = spec.host.processors.unwrap_or(1);
+    check(
+        "host processors",
+        f64::from(processors),
+        "processors",
+        1.0,
+        4096.0,
+    )?;
+    let cost = cost(spec, drive.light())?;
+    check(
+        "trace_events_max",
+        spec.trace_events_max as f64,
+        "events",
+        0.0,
+        10_000_000.0,
+    )?;
+    if spec.phases.is_empty() {
+        return Err("a cell needs at least one phase".to_owned());
+    }
+    plan::check_phases(spec, drive.capacity())?;
+    let settings = json!({
+        "scheduler": entry.name,
+        "nr_requests": numbers.nr_requests,
+        "max_sectors_kb": numbers.max_sectors.0 / 2,
+        "nomerges": numbers.nomerges,
+        "rotational": u8::from(rotational),
+        "queue_depth": depth,
+        "wbt_lat_usec": numbers.wbt.map_or(0, |t| t.0 / 1000),
+        "iosched": entry.parameters.iter().filter(|p| p.kernels.contains(kernel.version))
+            .map(|p| (p.name.to_owned(), json!(setup.get(entry.parameters, p.name)))).collect::<serde_json::Map<_, _>>(),
+    });
+    let merge_rule = match entry.name {
+        "none" | "kyber" => MergeRule::Recent,
+        _ => MergeRule::Hash,
+    };
+    let frame = Frame {
+        cost,
+        processors,
+        numbers,
+        kernel,
+        merge_rule,
+        depth,
+    };
+    let machine = match drive {
+        AnyDrive::Fixed(device) => with_device(spec, frame, device, policy),
+        AnyDrive::Linear(device) => with_device(spec, frame, device, policy),
+    };
+    Ok(Built {
+        machine,
+        kernel,
+        queue_kind: if legacy { "single queue" } else { "blk-mq" },
+        cost,
+        processors,
+        settings,
+    })
+}
+
+/// The hot combinations get a machine of their own; whatever else the registry holds, and traced runs, go through [`AnyScheduler`].
+fn with_device<D: Device + Send + 'static>(
+    spec: &CellSpec,
+    frame: Frame,
+    device: D,
+    policy: AnyScheduler,
+) -> Box<dyn Running> {
+    if spec.trace_events_max > 0 {
+        let recorder = Recorder::new(spec.trace_events_max);
+        return if frame.numbers.legacy {
+            assemble(spec, frame, device, recorder, |depth| {
+                legacy_queue(policy, &frame, depth)
+            })
+        } else {
+            assemble(spec, frame, device, recorder, |depth| {
+                mq_queue(policy, &frame, depth)
+            })
+        };
+    }
+    match policy {
+        AnyScheduler::Noop(p) => assemble(spec, frame, device, Unobserved, |depth| {
+            legacy_queue(p, &frame, depth)
+        }),
+        AnyScheduler::Deadline(p) => assemble(spec, frame, device, Unobserved, |depth| {
+            legacy_queue(p, &frame, depth)
+        }),
+        #[allow(unreachable_patterns)]
+        other if frame.numbers.legacy => assemble(spec, frame, device, Unobserved, |depth| {
+            legacy_queue(other, &frame, depth)
+        }),
+        #[allow(unreachable_patterns)]
+        other => assemble(spec, frame, device, Unobserved, |depth| {
+            mq_queue(other, &frame, depth)
+        }),
+    }
+}
+
+fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
+    spec: &CellSpec,
+    frame: Frame,
+    device: D,
+    observer: O,
+    queue: impl FnOnce(u32) -> Q,
+) -> Box<dyn Running> {
+    let capacity = device.capacity();
+    let spindle = Spindle::new(device, frame.depth);
+    let queue = queue(frame.depth);
+    let machine = Machine::new(
+        queue,
+        spindle,
+        observer,
+        frame.cost,
+        frame.processors,
+        frame.numbers.max_sectors,
+    );
+    Box::new(Prepared {
+        machine,
+        spec: spec.clone(),
+        capacity,
+    })
+}
+
+fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> LegacyQueue<S> {
+    let kernel = frame.kernel;
+    let limits = LegacyLimits {
+        nr_requests: frame.numbers.nr_requests,
+        max_sectors: frame.numbers.max_sectors,
+        nomerges: frame.numbers.nomerges,
+        merge_rule: frame.merge_rule,
+        // The per-task plug replaced the queue's in 2.6.39 (section 0).
+        plug: if kernel.at_least(2, 6, 39) {
+            LegacyPlug::Task
+        } else {
+            LegacyPlug::Queue { hz: kernel.hz }
+        },
+        pools: if kernel.at_least(2, 6, 32) {
+            Pools::BySync
+        } else {
+            Pools::ByDirection
+        },
+    };
+    LegacyQueue::new(policy, limits, depth)
+}
+
+fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> MqQueue<S> {
+    let numbers = frame.numbers;
+    let limits = MqLimits {
+        nr_requests: numbers.nr_requests,
+        max_sectors: numbers.max_sectors,
+        nomerges: numbers.nomerges,
+        merge_rule: frame.merge_rule,
+        budget: numbers.budget,
+    };
+    MqQueue::new(
+        policy,
+        limits,
+        depth,
+        numbers.wbt.map(|target| Throttle::new(target, depth)),
+    )
+}
+
+fn numbers(
+    queue: &QueueSpec,
+    kernel: &Kernel,
+    legacy: bool,
+    depth: u32,
+    rotational: bool,
+    budget: bool,
+) -> Result<QueueNumbers, String> {
+    // Sections 1.5 and 8.1: 128 per pool; twice the smaller of tags and 128 with a scheduler; the device's depth without one.
+    let default = match (legacy, queue.scheduler.as_str()) {
+        (true, _) => 128,
+        (false, "none") => depth,
+        (false, _) => 2 * depth.min(128),
+    };
+    let nr_requests = queue.nr_requests.unwrap_or(default);
+    // Linux block/blk-sysfs.c: at least BLKDEV_MIN_RQ = 4 may be written; a device of depth 1 has fewer of its own.
+    check(
+        "nr_requests",
+        f64::from(nr_requests),
+        "requests",
+        if legacy { 4.0 } else { 1.0 },
+        65_536.0,
+    )?;
+    let nr_requests = if queue.scheduler == "none" {
+        nr_requests.min(depth)
+    } else {
+        nr_requests
+    };
+    // Section 1.6: 512 KiB up to 2.6.32, 1280 KiB from 4.x on.
+    let kb = queue
+        .max_sectors_kb
+        .unwrap_or(if kernel.at_least(4, 0, 0) { 1280 } else { 512 });
+    check("max_sectors_kb", f64::from(kb), "KiB", 4.0, 1_048_576.0)?;
+    check(
+        "nomerges",
+        f64::from(queue.nomerges),
+        "(0, 1 or 2)",
+        0.0,
+        2.0,
+    )?;
+    // Section 14: on by default for blk-mq except under bfq; none on the single queue.
+    let default_wbt = if legacy || queue.scheduler == "bfq" || !kernel.at_least(4, 10, 0) {
+        0
+    } else if rotational {
+        75_000
+    } else {
+        2_000
+    };
+    let wbt = queue.wbt_lat_usec.unwrap_or(default_wbt);
+    check("wbt_lat_usec", wbt as f64, "us", 0.0, 10_000_000.0)?;
+    Ok(QueueNumbers {
+        nr_requests,
+        max_sectors: Sectors::from_kib(u64::from(kb)),
+        nomerges: queue.nomerges,
+        budget: queue.budget.unwrap_or(budget),
+        wbt: (wbt > 0).then_some(Nanos::from_micros(wbt)),
+        legacy,
+    })
+}
+
+fn cost(spec: &CellSpec, light: bool) -> Result<CpuCost, String> {
+    let default = if light {
+        CpuCost::light()
+    } else {
+        CpuCost::default()
+    };
+    let host = &spec.host;
+    let number = |name: &str, value: Option<u64>, default: Nanos| -> Result<Nanos, String> {
+        let value = value.map_or(default, Nanos);
+        check(&format!("host {name}"), value.0 as f64, "ns", 0.0, 1e9)?;
+        Ok(value)
+    };
+    Ok(CpuCost {
+        user: number("user_ns", host.user_ns, default.user)?,
+        submit: number("submit_ns", host.submit_ns, default.submit)?,
+        interrupt: number("interrupt_ns", host.interrupt_ns, default.interrupt)?,
+        wake: number("wake_ns", host.wake_ns, default.wake)?,
+        scheduler: number(
+            "scheduler_ns",
+            host.scheduler_ns,
+            scheduler_cost(&spec.queue.scheduler),
+        )?,
+    })
+}

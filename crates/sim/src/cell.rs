@@ -1,0 +1,145 @@
+//! One cell from its spec to its result.
+
+use crate::build::{self, Built};
+use crate::machine::PhaseOutcome;
+use crate::probe::{Moment, TraceEvent};
+use crate::result::JobStats;
+use crate::spec::CellSpec;
+use crate::MODEL_VERSION;
+use seekwise_sched::Direction;
+use seekwise_units::{Nanos, Sectors};
+use serde_json::{json, Value};
+
+/// Runs a cell. The error is one sentence that names the parameter and its unit.
+pub fn run(spec: &CellSpec) -> Result<Value, String> {
+    let mut built = build::build(spec)?;
+    let mut phases = Vec::new();
+    for index in 0..spec.phases.len() {
+        let (started, outcome) = built.machine.run_phase(index)?;
+        phases.push(phase_json(spec, &built, index, started, &outcome));
+    }
+    let mut result = json!({
+        "schema": "seekwise.simulated-cell/1",
+        "name": spec.name,
+        "seed": spec.seed,
+        "model_version": MODEL_VERSION,
+        "models": {
+            "device": spec.device.model,
+            "scheduler": spec.queue.scheduler,
+            "kernel": built.kernel.to_string(),
+            "queue": built.queue_kind,
+        },
+        "settings": built.settings,
+        "phases": phases,
+    });
+    if let Some((events, dropped)) = built.machine.trace() {
+        result["trace"] = trace_json(events, dropped);
+    }
+    Ok(result)
+}
+
+fn phase_json(
+    spec: &CellSpec,
+    built: &Built,
+    index: usize,
+    started: Nanos,
+    outcome: &PhaseOutcome,
+) -> Value {
+    let phase = &spec.phases[index];
+    let mut total = JobStats::default();
+    for job in &outcome.jobs {
+        total.merge(job);
+    }
+    let cost = built.cost;
+    let ios = total.ios();
+    let seconds = |span: Nanos| Nanos(span.0 * ios).as_secs_f64();
+    let jobs: Vec<Value> = outcome
+        .jobs
+        .iter()
+        .enumerate()
+        .map(|(i, job)| {
+            let name = phase.jobs.get(i).map_or(String::new(), |j| j.name.clone());
+            let mut value = stats_json(job);
+            value["name"] = json!(name);
+            value
+        })
+        .collect();
+    let threads: Vec<Value> = outcome
+        .threads
+        .iter()
+        .map(|t| json!({"job": t.job, "process": t.process, "ended_ns": t.ended.0}))
+        .collect();
+    let mut value = stats_json(&total);
+    let extra = json!({
+        "operation": phase.operation,
+        "started_ns": started.0,
+        "elapsed_ns": outcome.elapsed.0,
+        "device_busy_ns": outcome.device_busy.0,
+        "device_bytes": Sectors(outcome.device_sectors).bytes().0,
+        "merges": outcome.merges,
+        "events": outcome.events,
+        "window_ns": outcome.windows.width().0,
+        "windows": outcome.windows.rows(),
+        "cpu": {
+            "user_s": seconds(cost.user),
+            "system_s": seconds(cost.submit) + seconds(cost.scheduler) + seconds(cost.wake),
+            "irq_s": seconds(cost.interrupt),
+            "processors": built.processors,
+        },
+        "jobs": jobs,
+        "threads": threads,
+    });
+    if let (Some(map), Value::Object(more)) = (value.as_object_mut(), extra) {
+        map.extend(more);
+    }
+    value
+}
+
+fn stats_json(stats: &JobStats) -> Value {
+    json!({
+        "bytes": stats.bytes(),
+        "bytes_read": Sectors(stats.sectors_read).bytes().0,
+        "bytes_written": Sectors(stats.sectors_written).bytes().0,
+        "ios": stats.ios(),
+        "reads": stats.reads,
+        "latency_bins": stats.latency.to_json(),
+        "latency_mean_ns": stats.latency.mean_ns(),
+        "latency_max_ns": stats.latency.max.0,
+    })
+}
+
+fn trace_json(events: &[TraceEvent], dropped: u64) -> Value {
+    let rows: Vec<Value> = events
+        .iter()
+        .map(|e| {
+            json!([
+                e.time.0,
+                e.moment.name(),
+                operation_name(e),
+                e.start,
+                e.sectors,
+                e.process
+            ])
+        })
+        .collect();
+    // Where the head is: at the end of what was done last.
+    let head: Vec<Value> = events
+        .iter()
+        .filter(|e| e.moment == Moment::Complete)
+        .map(|e| json!([e.time.0, e.start + e.sectors]))
+        .collect();
+    json!({
+        "columns": ["time_ns", "event", "op", "sector", "sectors", "process"],
+        "rows": rows,
+        "head": head,
+        "dropped": dropped,
+    })
+}
+
+pub fn operation_name(event: &TraceEvent) -> &'static str {
+    match (event.direction, event.sync) {
+        (Direction::Read, _) => "R",
+        (Direction::Write, true) => "WS",
+        (Direction::Write, false) => "W",
+    }
+}

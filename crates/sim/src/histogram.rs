@@ -1,0 +1,137 @@
+//! Access times, log-linear: the layout of HdrHistogram with two significant digits.
+//!
+//! Values below 256 ns have a bin each; above, every power of two is cut into 128 bins, so a bin is at most 1/128 of its value wide.
+//! Recording is a shift, an add and an increment; memory is fixed. The crate `hdrhistogram` is the oracle in the tests.
+//! Source: HdrHistogram (Gil Tene), "unit magnitude 0, sub-bucket count 256".
+
+use seekwise_units::Nanos;
+use serde_json::{Map, Value};
+
+const SUB_BITS: u32 = 8;
+const HALF: usize = 1 << (SUB_BITS - 1);
+/// Up to 2^42 ns, 73 minutes; longer ones stand in the last bin.
+const OCTAVES: usize = 42 - SUB_BITS as usize;
+
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    bins: Box<[u64]>,
+    pub count: u64,
+    pub sum: u128,
+    pub max: Nanos,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Histogram {
+    pub fn new() -> Self {
+        Self {
+            bins: vec![0; (OCTAVES + 2) * HALF].into_boxed_slice(),
+            count: 0,
+            sum: 0,
+            max: Nanos::ZERO,
+        }
+    }
+
+    #[inline]
+    fn index(value: u64) -> usize {
+        // Octave 0 covers 0..256 whole; octave k covers 2^(7+k)..2^(8+k) in steps of 2^k.
+        let octave =
+            (64 - SUB_BITS).saturating_sub((value | (2 * HALF as u64 - 1)).leading_zeros());
+        ((octave as usize) << (SUB_BITS - 1)) + (value >> octave) as usize
+    }
+
+    /// Largest value of a bin.
+    fn upper(index: usize) -> u64 {
+        if index < 2 * HALF {
+            return index as u64;
+        }
+        let octave = index / HALF - 1;
+        let sub = index - octave * HALF;
+        ((sub as u64 + 1) << octave) - 1
+    }
+
+    #[inline]
+    pub fn record(&mut self, value: Nanos) {
+        let last = self.bins.len() - 1;
+        self.bins[Self::index(value.0).min(last)] += 1;
+        self.count += 1;
+        self.sum += u128::from(value.0);
+        self.max = self.max.max(value);
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.bins.iter_mut().zip(other.bins.iter()) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
+    pub fn mean_ns(&self) -> f64 {
+        if self.count == 0 {
+            0.0
+        } else {
+            self.sum as f64 / self.count as f64
+        }
+    }
+
+    /// (upper bound in ns, count) of every bin that holds something.
+    pub fn occupied(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.bins
+            .iter()
+            .enumerate()
+            .filter(|(_, &n)| n > 0)
+            .map(|(i, &n)| (Self::upper(i), n))
+    }
+
+    pub fn to_json(&self) -> Value {
+        Value::Object(
+            self.occupied()
+                .map(|(upper, n)| (upper.to_string(), Value::from(n)))
+                .collect::<Map<_, _>>(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_host::random::Random;
+
+    #[test]
+    fn bins_are_those_of_hdrhistogram() {
+        let mut ours = Histogram::new();
+        let mut oracle = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 42, 2).unwrap();
+        let mut random = Random::new(3, 0);
+        for i in 0..200_000u64 {
+            let value = random.bits() >> (22 + i % 42);
+            ours.record(Nanos(value));
+            oracle.record(value).unwrap();
+        }
+        let expected: Vec<(u64, u64)> = oracle
+            .iter_recorded()
+            .map(|v| (v.value_iterated_to(), v.count_at_value()))
+            .collect();
+        let got: Vec<(u64, u64)> = ours.occupied().collect();
+        assert_eq!(got.len(), expected.len());
+        for ((upper, n), (oracle_value, oracle_n)) in got.iter().zip(&expected) {
+            assert_eq!(*upper, oracle.highest_equivalent(*oracle_value));
+            assert_eq!(n, oracle_n);
+        }
+    }
+
+    #[test]
+    fn mean_is_exact_and_longer_values_stand_in_the_last_bin() {
+        let mut h = Histogram::new();
+        h.record(Nanos(1));
+        h.record(Nanos(1 << 50));
+        assert_eq!(h.mean_ns(), (1.0 + (1u64 << 50) as f64) / 2.0);
+        assert_eq!(h.occupied().count(), 2);
+        assert_eq!(h.max, Nanos(1 << 50));
+    }
+}

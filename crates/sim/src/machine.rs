@@ -1,0 +1,693 @@
+//! One cell at work: threads, queue, drive and clock.
+//!
+//! Sources of events are few, so the next one is the smallest of three numbers instead of the head of a heap:
+//!
+//! ```text
+//!   drive.next_at()   completion: interrupt, queue run again, then the waiting thread is told
+//!   queue.timer()     plug timer, the policy's idling and expiry timers, write-back throttling
+//!   agenda.next_at()  a thread becomes ready, or its bio reaches the queue
+//! ```
+//!
+//! Equal times: the drive's interrupt before timers before threads, each in order of insertion. A closed-loop operation costs two
+//! events: its completion, and the arrival of the thread's next bio, whose time follows from the processor's at once.
+
+use crate::agenda::Agenda;
+use crate::result::{JobStats, ThreadEnd, Windows};
+use crate::spindle::Spindle;
+use seekwise_device::Device;
+use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
+use seekwise_host::cpu::{CpuCost, Processors};
+use seekwise_host::job::{Operation, Pace, Script, Start, Stream, Wait};
+use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// What a thread does.
+#[derive(Clone, Debug)]
+pub enum Load {
+    Generated {
+        stream: Stream,
+        pace: Pace,
+        sync: bool,
+    },
+    Scripted(Script),
+}
+
+/// A thread as a phase starts it.
+#[derive(Clone, Debug)]
+pub struct ThreadPlan {
+    pub job: u32,
+    pub process: ProcessId,
+    pub priority: Priority,
+    pub processor: usize,
+    pub starts: Nanos,
+    pub load: Load,
+    /// Operations to issue at most.
+    pub operations_max: u64,
+    /// Nothing is issued from this time of the phase on.
+    pub deadline: Nanos,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    operation: u32,
+    at: Lba,
+    left: Sectors,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    plan: ThreadPlan,
+    left: u64,
+    in_flight: u32,
+    /// Rest of an operation whose next part found no free request.
+    pending: Option<Pending>,
+    /// Arrivals that came while the thread slept for a request.
+    backlog: u32,
+    due: Nanos,
+    waits_for: WaitsFor,
+    ended: Option<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WaitsFor {
+    Nothing,
+    Operation(u32),
+    All,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    thread: u32,
+    direction: Direction,
+    sync: bool,
+    no_idle: bool,
+    /// Bios not done yet, and sectors not submitted yet.
+    bios: u32,
+    unsubmitted: u64,
+    sectors: u64,
+    started: Nanos,
+}
+
+/// Entries of the agenda: thread number and what it does, in one word.
+const READY: u32 = 0;
+const ENTER: u32 = 1;
+const RETRY: u32 = 2;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    pub time: Nanos,
+    pub waiting: usize,
+}
+
+/// What a phase did.
+#[derive(Clone, Debug)]
+pub struct PhaseOutcome {
+    pub elapsed: Nanos,
+    pub jobs: Vec<JobStats>,
+    pub threads: Vec<ThreadEnd>,
+    pub device_busy: Nanos,
+    pub device_sectors: u64,
+    pub windows: Windows,
+    pub cpu_busy: Nanos,
+    pub merges: u64,
+    pub events: u64,
+}
+
+pub struct Machine<Q, D, O> {
+    pub now: Nanos,
+    pub queue: Q,
+    pub drive: Spindle<D>,
+    pub observer: O,
+    cost: CpuCost,
+    to_submit: Nanos,
+    to_return: Nanos,
+    max_sectors: Sectors,
+    processors: Processors,
+    agenda: Agenda,
+    threads: Vec<Thread>,
+    thread_of_process: Vec<u32>,
+    in_flight: Vec<InFlight>,
+    free: Vec<u32>,
+    finished: Vec<u32>,
+    jobs: Vec<JobStats>,
+    windows: Windows,
+    running: usize,
+    phase_start: Nanos,
+    last_return: Nanos,
+    events: u64,
+}
+
+impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
+    pub fn new(
+        queue: Q,
+        drive: Spindle<D>,
+        observer: O,
+        cost: CpuCost,
+        processors: u32,
+        max_sectors: Sectors,
+    ) -> Self {
+        Self {
+            now: Nanos::ZERO,
+            queue,
+            drive,
+            observer,
+            cost,
+            to_submit: cost.to_submit(),
+            to_return: cost.to_return(),
+            max_sectors,
+            processors: Processors::new(processors),
+            agenda: Agenda::default(),
+            threads: Vec::new(),
+            thread_of_process: Vec::new(),
+            in_flight: Vec::new(),
+            free: Vec::new(),
+            finished: Vec::with_capacity(64),
+            jobs: Vec::new(),
+            windows: Windows::new(Nanos::ZERO),
+            running: 0,
+            phase_start: Nanos::ZERO,
+            last_return: Nanos::ZERO,
+            events: 0,
+        }
+    }
+
+    pub fn processors(&self) -> usize {
+        self.processors.count()
+    }
+
+    /// Runs one phase to its end: every thread is through and everything that it asked for is done.
+    pub fn run_phase(
+        &mut self,
+        plans: Vec<ThreadPlan>,
+        jobs: usize,
+    ) -> Result<PhaseOutcome, Stalled> {
+        let start = self.now;
+        self.phase_start = start;
+        self.last_return = start;
+        self.events = 0;
+        self.windows = Windows::new(start);
+        self.jobs = (0..jobs).map(|_| JobStats::default()).collect();
+        let entries: usize = plans
+            .iter()
+            .map(|p| match &p.load {
+                Load::Generated {
+                    pace: Pace::Closed { depth, .. },
+                    ..
+                } => *depth as usize + 2,
+                _ => 3,
+            })
+            .sum();
+        self.agenda = Agenda::new(entries);
+        let processes = plans
+            .iter()
+            .map(|p| p.process.0 as usize + 1)
+            .max()
+            .unwrap_or(0);
+        self.thread_of_process = vec![u32::MAX; processes];
+        self.threads.clear();
+        self.running = plans.len();
+        let (busy, sectors, cpu, merges) = (
+            self.drive.busy,
+            self.drive.sectors,
+            self.processors.busy,
+            self.queue.merges(),
+        );
+        for mut plan in plans {
+            let index = self.threads.len() as u32;
+            plan.deadline = Nanos(plan.deadline.0.saturating_add(start.0));
+            self.thread_of_process[plan.process.0 as usize] = index;
+            let starts = start + plan.starts;
+            let lanes = match &plan.load {
+                Load::Generated {
+                    pace: Pace::Closed { depth, .. },
+                    ..
+                } => *depth,
+                _ => 1,
+            };
+            let left = plan.operations_max;
+            self.threads.push(Thread {
+                plan,
+                left,
+                in_flight: 0,
+                pending: None,
+                backlog: 0,
+                due: starts,
+                waits_for: WaitsFor::Nothing,
+                ended: None,
+            });
+            for _ in 0..lanes {
+                self.agenda.push(starts, index << 2 | READY);
+            }
+        }
+        // Threads with nothing to do end where they start.
+        for index in 0..self.threads.len() as u32 {
+            self.end_if_through(start, index);
+        }
+        self.run()?;
+        Ok(PhaseOutcome {
+            elapsed: self.last_return - start,
+            jobs: std::mem::take(&mut self.jobs),
+            threads: self
+                .threads
+                .iter()
+                .map(|t| ThreadEnd {
+                    job: t.plan.job,
+                    process: t.plan.process.0,
+                    ended: t.ended.unwrap_or(self.now) - start,
+                })
+                .collect(),
+            device_busy: self.drive.busy - busy,
+            device_sectors: self.drive.sectors - sectors,
+            windows: self.windows.clone(),
+            cpu_busy: self.processors.busy - cpu,
+            merges: self.queue.merges() - merges,
+            events: self.events,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Stalled> {
+        while self.running > 0 {
+            let drive = self.drive.next_at();
+            let thread = self.agenda.next_at();
+            let timer = self.queue.timer();
+            self.events += 1;
+            if drive <= thread && drive <= timer {
+                if drive == Nanos::NEVER {
+                    return Err(Stalled {
+                        time: self.now,
+                        waiting: self.queue.allocated(),
+                    });
+                }
+                self.advance(drive);
+                self.completion();
+            } else if timer <= thread {
+                self.advance(timer);
+                self.queue
+                    .fire(self.now, &mut self.drive, &mut self.observer);
+                self.wake_sleepers();
+            } else {
+                self.advance(thread);
+                self.act();
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn advance(&mut self, to: Nanos) {
+        debug_assert!(to >= self.now, "time never runs backwards");
+        self.now = to;
+    }
+
+    #[inline]
+    fn completion(&mut self) {
+        let now = self.now;
+        let tag = self.drive.complete_next(now);
+        let in_flight = &mut self.in_flight;
+        let finished = &mut self.finished;
+        self.queue.complete(
+            now,
+            tag,
+            &mut self.drive,
+            &mut self.observer,
+            |Done { token, .. }| {
+                let operation = &mut in_flight[token as usize];
+                operation.bios -= 1;
+                if operation.bios == 0 && operation.unsubmitted == 0 {
+                    finished.push(token);
+                }
+            },
+        );
+        self.wake_sleepers();
+        if self.finished.len() == 1 {
+            let token = self.finished[0];
+            self.finished.clear();
+            self.finish(token);
+        } else {
+            let mut finished = std::mem::take(&mut self.finished);
+            for &token in &finished {
+                self.finish(token);
+            }
+            finished.clear();
+            self.finished = finished;
+        }
+    }
+
+    #[inline]
+    fn wake_sleepers(&mut self) {
+        while let Some(process) = self.queue.take_woken() {
+            let thread = self.thread_of_process[process.0 as usize];
+            let processor = self.threads[thread as usize].plan.processor;
+            let at = self.processors.book(processor, self.now, self.cost.wake);
+            self.agenda.push(at, thread << 2 | RETRY);
+        }
+    }
+
+    /// An operation is done: its access time is known, and the thread goes on.
+    #[inline]
+    fn finish(&mut self, token: u32) {
+        let now = self.now;
+        let InFlight {
+            thread: index,
+            direction,
+            sectors,
+            started,
+            ..
+        } = self.in_flight[token as usize];
+        self.free.push(token);
+        let thread = &mut self.threads[index as usize];
+        thread.in_flight -= 1;
+        let processor = thread.plan.processor;
+        let returned;
+        match &mut thread.plan.load {
+            Load::Generated {
+                pace: Pace::Closed { think, .. },
+                stream,
+                ..
+            } => {
+                let goes_on = thread.left > 0 && now < thread.plan.deadline;
+                if goes_on && *think == seekwise_host::job::Gap::ZERO {
+                    let enters =
+                        self.processors
+                            .book(processor, now, self.to_return + self.to_submit);
+                    returned = enters - self.to_submit;
+                    self.agenda.push(enters, index << 2 | ENTER);
+                } else {
+                    returned = self.processors.book(processor, now, self.to_return);
+                    if goes_on {
+                        let at = returned + think.draw(&mut stream.random);
+                        self.agenda.push(at, index << 2 | READY);
+                    }
+                }
+            }
+            Load::Generated {
+                pace: Pace::Open { .. },
+                ..
+            } => {
+                returned = self.processors.book(processor, now, self.to_return);
+            }
+            Load::Scripted(_) => {
+                returned = self.processors.book(processor, now, self.to_return);
+                let told = match thread.waits_for {
+                    WaitsFor::Operation(waited) => waited == token,
+                    WaitsFor::All => thread.in_flight == 0,
+                    WaitsFor::Nothing => false,
+                };
+                if told {
+                    thread.waits_for = WaitsFor::Nothing;
+                    self.next_line(index, returned);
+                }
+            }
+        }
+        let latency = returned - started;
+        let job = self.threads[index as usize].plan.job;
+        self.jobs[job as usize].record(direction, Sectors(sectors), latency);
+        self.windows.record(now, sectors, latency);
+        self.last_return = self.last_return.max(returned);
+        self.end_if_through(returned, index);
+    }
+
+    /// Ends a thread that has nothing more to issue and nothing outstanding.
+    #[inline]
+    fn end_if_through(&mut self, at: Nanos, index: u32) {
+        let thread = &self.threads[index as usize];
+        if thread.in_flight > 0 || thread.pending.is_some() || thread.ended.is_some() {
+            return;
+        }
+        let through = match &thread.plan.load {
+            Load::Generated { .. } => {
+                thread.left == 0 || self.now >= thread.plan.deadline || at >= thread.plan.deadline
+            }
+            Load::Scripted(script) => {
+                script.next >= script.operations.len() && thread.waits_for == WaitsFor::Nothing
+            }
+        };
+        if through {
+            self.end(at, index);
+        }
+    }
+
+    #[cold]
+    fn end(&mut self, at: Nanos, index: u32) {
+        let thread = &mut self.threads[index as usize];
+        thread.ended = Some(at);
+        thread.left = 0;
+        let process = thread.plan.process;
+        self.running -= 1;
+        self.last_return = self.last_return.max(at);
+        self.queue
+            .process_exits(self.now, process, &mut self.drive, &mut self.observer);
+    }
+
+    /// The next entry of the agenda is due.
+    #[inline]
+    fn act(&mut self) {
+        let Some(entry) = self.agenda.pop() else {
+            return;
+        };
+        let index = entry >> 2;
+        match entry & 3 {
+            ENTER => self.enter(index),
+            READY => self.ready(index),
+            _ => self.retry(index),
+        }
+    }
+
+    /// A thread may issue its next operation: it needs its processor first.
+    fn ready(&mut self, index: u32) {
+        let now = self.now;
+        let thread = &mut self.threads[index as usize];
+        if thread.ended.is_some() {
+            return;
+        }
+        if let Load::Scripted(script) = &mut thread.plan.load {
+            match script.operations.get(script.next) {
+                None => {
+                    self.end_if_through(now, index);
+                    return;
+                }
+                Some(line) if line.wait == Wait::All => {
+                    script.next += 1;
+                    if thread.in_flight == 0 {
+                        self.next_line(index, now);
+                    } else {
+                        thread.waits_for = WaitsFor::All;
+                        self.queue
+                            .process_waits(now, &mut self.drive, &mut self.observer);
+                    }
+                    return;
+                }
+                Some(_) => {}
+            }
+        } else if now >= thread.plan.deadline {
+            self.end_if_through(now, index);
+            return;
+        }
+        let processor = thread.plan.processor;
+        let at = self.processors.book(processor, now, self.to_submit);
+        if at == now {
+            self.enter(index);
+        } else {
+            self.agenda.push(at, index << 2 | ENTER);
+        }
+    }
+
+    /// A thread's operation reaches the block layer.
+    #[inline]
+    fn enter(&mut self, index: u32) {
+        let now = self.now;
+        let thread = &mut self.threads[index as usize];
+        if thread.pending.is_some() {
+            thread.backlog += 1;
+            return;
+        }
+        let (operation, started, sync, no_idle) = match &mut thread.plan.load {
+            Load::Generated { stream, pace, sync } => {
+                if thread.left == 0 {
+                    return;
+                }
+                thread.left -= 1;
+                let started = match pace {
+                    Pace::Closed { .. } => now.saturating_sub(self.to_submit),
+                    Pace::Open { .. } => thread.due,
+                };
+                let operation = stream.draw();
+                (
+                    operation,
+                    started,
+                    *sync || operation.direction == Direction::Read,
+                    false,
+                )
+            }
+            Load::Scripted(script) => {
+                let line = script.operations[script.next];
+                script.next += 1;
+                let operation = Operation {
+                    direction: line.direction,
+                    start: line.lba,
+                    sectors: line.sectors,
+                };
+                (
+                    operation,
+                    now.saturating_sub(self.to_submit),
+                    line.sync,
+                    line.no_idle,
+                )
+            }
+        };
+        thread.in_flight += 1;
+        let record = InFlight {
+            thread: index,
+            direction: operation.direction,
+            sync,
+            no_idle,
+            bios: 0,
+            unsubmitted: operation.sectors.0,
+            sectors: operation.sectors.0,
+            started,
+        };
+        let token = match self.free.pop() {
+            Some(token) => {
+                self.in_flight[token as usize] = record;
+                token
+            }
+            None => {
+                self.in_flight.push(record);
+                self.in_flight.len() as u32 - 1
+            }
+        };
+        self.submit(index, token, operation.start, operation.sectors);
+    }
+
+    fn bio(&self, index: u32, token: u32, start: Lba, sectors: Sectors) -> Bio {
+        let plan = &self.threads[index as usize].plan;
+        let operation = &self.in_flight[token as usize];
+        Bio {
+            token,
+            start,
+            sectors,
+            direction: operation.direction,
+            sync: operation.sync,
+            no_idle: operation.no_idle,
+            metadata: false,
+            process: plan.process,
+            priority: plan.priority,
+            unplug: operation.sync,
+        }
+    }
+
+    /// Hands an operation (or its rest) down in bios of at most `max_sectors`.
+    #[inline]
+    fn submit(&mut self, index: u32, token: u32, mut at: Lba, mut left: Sectors) {
+        let now = self.now;
+        let several = left > self.max_sectors;
+        if several {
+            self.queue.begin_plug();
+        }
+        while left.0 > 0 {
+            let sectors = left.min(self.max_sectors);
+            let bio = self.bio(index, token, at, sectors);
+            self.observer.submitted(now, &bio);
+            match self
+                .queue
+                .submit(now, &bio, &mut self.drive, &mut self.observer)
+            {
+                Submission::Accepted => {
+                    at = at + sectors;
+                    left = Sectors(left.0 - sectors.0);
+                    let operation = &mut self.in_flight[token as usize];
+                    operation.bios += 1;
+                    operation.unsubmitted -= sectors.0;
+                }
+                Submission::Blocked => {
+                    self.threads[index as usize].pending = Some(Pending {
+                        operation: token,
+                        at,
+                        left,
+                    });
+                    break;
+                }
+            }
+        }
+        if several {
+            self.queue
+                .end_plug(now, &mut self.drive, &mut self.observer);
+        }
+        if left.0 == 0 {
+            self.submitted(index, token);
+        }
+    }
+
+    /// The call that submitted an operation is through: an asynchronous thread goes on, a synchronous one sleeps.
+    #[inline]
+    fn submitted(&mut self, index: u32, token: u32) {
+        let now = self.now;
+        let thread = &mut self.threads[index as usize];
+        match &mut thread.plan.load {
+            Load::Generated {
+                pace: Pace::Closed { .. },
+                ..
+            } => {}
+            Load::Generated {
+                pace: Pace::Open { gap },
+                stream,
+                ..
+            } => {
+                thread.due += gap.draw(&mut stream.random);
+                if thread.left > 0 && thread.due < thread.plan.deadline {
+                    let at = thread.due.max(now);
+                    self.agenda.push(at, index << 2 | READY);
+                } else {
+                    thread.left = 0;
+                }
+            }
+            Load::Scripted(script) => match script.operations[script.next - 1].wait {
+                Wait::Own => {
+                    thread.waits_for = WaitsFor::Operation(token);
+                    self.queue
+                        .process_waits(now, &mut self.drive, &mut self.observer);
+                }
+                Wait::No | Wait::All => self.next_line(index, now),
+            },
+        }
+    }
+
+    /// A scripted thread's previous call returned at `returned`: when does the next line begin?
+    fn next_line(&mut self, index: u32, returned: Nanos) {
+        let thread = &mut self.threads[index as usize];
+        let Load::Scripted(script) = &thread.plan.load else {
+            return;
+        };
+        let at = match script.operations.get(script.next) {
+            None => {
+                self.end_if_through(returned, index);
+                return;
+            }
+            Some(line) => match line.start {
+                Start::After(pause) => returned + pause,
+                Start::At(time) => (self.phase_start + time).max(returned),
+            },
+        };
+        self.agenda.push(at, index << 2 | READY);
+    }
+
+    /// A thread that slept for a request tries again.
+    fn retry(&mut self, index: u32) {
+        let thread = &mut self.threads[index as usize];
+        let Some(Pending {
+            operation,
+            at,
+            left,
+        }) = thread.pending.take()
+        else {
+            return;
+        };
+        self.submit(index, operation, at, left);
+        while self.threads[index as usize].pending.is_none()
+            && self.threads[index as usize].backlog > 0
+        {
+            self.threads[index as usize].backlog -= 1;
+            self.enter(index);
+        }
+    }
+}

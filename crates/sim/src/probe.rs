@@ -1,0 +1,120 @@
+//! A trace of a run: what was submitted, handed out, started and done, with the address, for pictures of the head over time.
+
+use seekwise_host::block::{Bio, Observer};
+use seekwise_sched::{Direction, Request};
+use seekwise_units::Nanos;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    Submit,
+    Insert,
+    Issue,
+    Start,
+    Complete,
+    Backmerge,
+    Frontmerge,
+}
+
+impl Moment {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Insert => "insert",
+            Self::Issue => "issue",
+            Self::Start => "start",
+            Self::Complete => "complete",
+            Self::Backmerge => "backmerge",
+            Self::Frontmerge => "frontmerge",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    pub time: Nanos,
+    pub moment: Moment,
+    pub direction: Direction,
+    pub sync: bool,
+    pub start: u64,
+    pub sectors: u64,
+    pub process: u32,
+}
+
+/// Collects events up to a bound, then only counts: memory stays flat.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    pub events: Vec<TraceEvent>,
+    pub events_max: usize,
+    pub dropped: u64,
+}
+
+impl Recorder {
+    pub fn new(events_max: usize) -> Self {
+        Self {
+            events: Vec::new(),
+            events_max,
+            dropped: 0,
+        }
+    }
+
+    fn note(&mut self, event: TraceEvent) {
+        if self.events.len() < self.events_max {
+            self.events.push(event);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    fn request(&mut self, time: Nanos, moment: Moment, r: &Request) {
+        self.note(TraceEvent {
+            time,
+            moment,
+            direction: r.direction,
+            sync: r.sync,
+            start: r.start.0,
+            sectors: r.sectors.0,
+            process: r.process.0,
+        });
+    }
+}
+
+impl Observer for Recorder {
+    fn submitted(&mut self, now: Nanos, bio: &Bio) {
+        self.note(TraceEvent {
+            time: now,
+            moment: Moment::Submit,
+            direction: bio.direction,
+            sync: bio.sync,
+            start: bio.start.0,
+            sectors: bio.sectors.0,
+            process: bio.process.0,
+        });
+    }
+    fn inserted(&mut self, now: Nanos, request: &Request) {
+        self.request(now, Moment::Insert, request);
+    }
+    fn issued(&mut self, now: Nanos, request: &Request) {
+        self.request(now, Moment::Issue, request);
+    }
+    fn started(&mut self, now: Nanos, request: &Request) {
+        self.request(now, Moment::Start, request);
+    }
+    fn completed(&mut self, now: Nanos, request: &Request) {
+        self.request(now, Moment::Complete, request);
+    }
+    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
+        self.note(TraceEvent {
+            time: now,
+            moment: if front {
+                Moment::Frontmerge
+            } else {
+                Moment::Backmerge
+            },
+            direction: bio.direction,
+            sync: bio.sync,
+            start: bio.start.0,
+            sectors: bio.sectors.0,
+            process: bio.process.0,
+        });
+    }
+}

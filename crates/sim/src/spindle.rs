@@ -1,0 +1,80 @@
+//! A drive model behind the queue's [`Driver`] border, with its busy time.
+
+use seekwise_device::{Command, CommandKind, Device, Tag};
+use seekwise_host::block::Driver;
+use seekwise_sched::Direction;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+#[derive(Clone, Debug)]
+pub struct Spindle<D> {
+    pub device: D,
+    depth: u32,
+    outstanding: u32,
+    busy_since: Nanos,
+    pub busy: Nanos,
+    pub sectors: u64,
+}
+
+impl<D: Device> Spindle<D> {
+    /// `depth`: commands that the host keeps outstanding, at most the device's own.
+    pub fn new(device: D, depth: u32) -> Self {
+        let depth = depth.min(device.depth().0).max(1);
+        Self {
+            device,
+            depth,
+            outstanding: 0,
+            busy_since: Nanos::ZERO,
+            busy: Nanos::ZERO,
+            sectors: 0,
+        }
+    }
+
+    #[inline]
+    pub fn next_at(&self) -> Nanos {
+        self.device.next_completion().unwrap_or(Nanos::NEVER)
+    }
+
+    #[inline]
+    pub fn complete_next(&mut self, now: Nanos) -> u32 {
+        let tag = self.device.complete_next(now).0;
+        self.outstanding -= 1;
+        if self.outstanding == 0 {
+            self.busy += now - self.busy_since;
+        }
+        tag
+    }
+
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+}
+
+impl<D: Device> Driver for Spindle<D> {
+    fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    #[inline]
+    fn start(&mut self, now: Nanos, tag: u32, direction: Direction, start: Lba, sectors: Sectors) {
+        if self.outstanding == 0 {
+            self.busy_since = now;
+        }
+        self.outstanding += 1;
+        self.sectors += sectors.0;
+        let kind = match direction {
+            Direction::Read => CommandKind::Read,
+            Direction::Write => CommandKind::Write {
+                force_unit_access: false,
+            },
+        };
+        self.device.submit(
+            now,
+            Command {
+                tag: Tag(tag),
+                kind,
+                start,
+                sectors,
+            },
+        );
+    }
+}
