@@ -8,7 +8,7 @@ use crate::plan;
 use crate::probe::{Recorder, TraceEvent};
 use crate::spec::{CellSpec, QueueSpec};
 use crate::spindle::Spindle;
-use seekwise_device::Device;
+use seekwise_device::{Device, Drive};
 use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
 use seekwise_host::block::merge::MergeRule;
 use seekwise_host::block::mq::{MqLimits, MqQueue};
@@ -18,6 +18,9 @@ use seekwise_host::cpu::{scheduler_cost, CpuCost};
 use seekwise_sched::{registry, AnyScheduler, Kernel, Scheduler, Setup};
 use seekwise_units::{Nanos, Sectors};
 use serde_json::{json, Value};
+
+/// libata keeps one of 32 tags for itself up to 4.18 (section 1.6).
+const NCQ_LEGACY: u32 = 31;
 
 /// A machine ready to run the phases of its spec.
 pub struct Built {
@@ -125,8 +128,10 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         )
     })?;
     let drive = drive::build(&spec.device, spec.seed)?;
+    let traits = drive.traits();
     let legacy = entry.kernels.until.is_some();
     let depth = match spec.device.depth {
+        None if traits.sata && !kernel.at_least(4, 19, 0) => drive.depth().min(NCQ_LEGACY),
         None => drive.depth(),
         Some(depth) => {
             check(
@@ -139,8 +144,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
             depth
         }
     };
-    let rotational = queue.rotational.unwrap_or(drive.rotational());
-    let numbers = numbers(queue, &kernel, legacy, depth, rotational, drive.budget())?;
+    let rotational = queue.rotational.unwrap_or(traits.rotational);
+    let numbers = numbers(queue, &kernel, legacy, depth, rotational, traits.budget)?;
     let mut setup = Setup::new(kernel);
     setup.rotational = rotational;
     setup.depth_device = depth;
@@ -163,7 +168,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         1.0,
         4096.0,
     )?;
-    let cost = cost(spec, drive.light())?;
+    let cost = cost(spec, traits.light)?;
     check(
         "trace_events_max",
         spec.trace_events_max as f64,
@@ -201,6 +206,10 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     let machine = match drive {
         AnyDrive::Fixed(device) => with_device(spec, frame, device, policy),
         AnyDrive::Linear(device) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(Drive::Hdd(device), _) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(Drive::Null(device), _) => with_device(spec, frame, device, policy),
+        #[allow(unreachable_patterns)]
+        AnyDrive::Model(device, _) => with_device(spec, frame, device, policy),
     };
     Ok(Built {
         machine,

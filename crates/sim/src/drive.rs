@@ -1,15 +1,29 @@
-//! Which drive a cell has: a model by name, or one of the reference drives.
+//! Which drive a cell has: a model by name or as TOML, or one of the reference drives of the recordings.
 
 use crate::build::check;
 use crate::reference::{Fixed, Linear};
 use crate::spec::DeviceSpec;
-use seekwise_device::Device;
+use seekwise_device::model::Kind;
+use seekwise_device::{Device, Drive, Model};
 use seekwise_units::{Depth, Nanos, Sectors};
 
 /// Any drive that a cell can have.
 pub enum AnyDrive {
     Fixed(Fixed),
     Linear(Linear),
+    Model(Drive, Traits),
+}
+
+/// What a kernel knows of a drive before it asks for anything.
+#[derive(Clone, Copy, Debug)]
+pub struct Traits {
+    pub rotational: bool,
+    /// The driver takes a budget before it asks the scheduler (SCSI, SATA).
+    pub budget: bool,
+    /// A short driver path (NVMe, null).
+    pub light: bool,
+    /// SATA: kernels before 4.19 keep one of the 32 tags for themselves (section 1.6).
+    pub sata: bool,
 }
 
 /// Capacity of the recordings' model disk (README of the recordings, "Devices").
@@ -22,6 +36,7 @@ impl AnyDrive {
         match self {
             Self::Fixed(d) => d.capacity(),
             Self::Linear(d) => d.capacity(),
+            Self::Model(d, _) => d.capacity(),
         }
     }
 
@@ -29,63 +44,114 @@ impl AnyDrive {
         match self {
             Self::Fixed(d) => d.depth().0,
             Self::Linear(d) => d.depth().0,
+            Self::Model(d, _) => d.depth().0,
         }
     }
 
-    pub fn rotational(&self) -> bool {
-        true
-    }
-
-    /// Does its driver take a budget before it asks the scheduler?
-    pub fn budget(&self) -> bool {
-        false
-    }
-
-    /// Is its driver's path a short one (NVMe, null)?
-    pub fn light(&self) -> bool {
-        false
+    pub fn traits(&self) -> Traits {
+        match self {
+            Self::Model(_, traits) => *traits,
+            _ => Traits {
+                rotational: true,
+                budget: false,
+                light: false,
+                sata: false,
+            },
+        }
     }
 }
 
-pub fn build(spec: &DeviceSpec, _seed: u64) -> Result<AnyDrive, String> {
-    let number =
-        |name: &str, unit: &str, default: f64, min: f64, max: f64| -> Result<f64, String> {
-            let value = spec.parameters.get(name).copied().unwrap_or(default);
-            check(&format!("{} {name}", spec.model), value, unit, min, max)?;
-            Ok(value)
-        };
-    let known: &[&str] = match spec.model.as_str() {
-        "fixed" => &["capacity_sectors", "service_ns", "depth"],
-        "linear" => &["capacity_sectors", "base_ns", "sectors_per_ns"],
-        other => return Err(format!("there is no drive model \"{other}\"")),
+pub fn build(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
+    match spec.model.as_str() {
+        "fixed" => {
+            known(spec, &["capacity_sectors", "service_ns", "depth"])?;
+            let depth = number(spec, "depth", "commands", 1.0, 1.0, 65_536.0)? as u32;
+            let service = number(spec, "service_ns", "ns", REFERENCE_SERVICE_NS, 0.0, 1e12)?;
+            Ok(AnyDrive::Fixed(Fixed::new(
+                capacity(spec)?,
+                Depth(depth),
+                Nanos(service as u64),
+            )))
+        }
+        "linear" => {
+            known(spec, &["capacity_sectors", "base_ns", "sectors_per_ns"])?;
+            let base = number(spec, "base_ns", "ns", 1_000_000.0, 0.0, 1e12)?;
+            let per_ns = number(spec, "sectors_per_ns", "sectors/ns", 100.0, 1.0, 1e12)?;
+            Ok(AnyDrive::Linear(Linear::new(
+                capacity(spec)?,
+                Nanos(base as u64),
+                per_ns as u64,
+            )))
+        }
+        _ => modelled(spec, seed),
+    }
+}
+
+fn modelled(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
+    let mut model = match &spec.toml {
+        Some(text) => Model::parse(text),
+        None => Model::shipped(&spec.model),
+    }
+    .map_err(|e| e.to_string())?;
+    for (key, value) in &spec.parameters {
+        model.set(key, *value).map_err(|e| e.to_string())?;
+    }
+    let traits = match model.kind {
+        Kind::Hdd => Traits {
+            rotational: true,
+            budget: true,
+            light: false,
+            sata: true,
+        },
+        Kind::Null => Traits {
+            rotational: false,
+            budget: false,
+            light: true,
+            sata: false,
+        },
     };
-    if let Some(name) = spec
+    // The seed decides where the platters stand at the start, as chance does in the world.
+    let instance = (seed ^ (seed >> 32)).wrapping_mul(0x9E37_79B9) as u32;
+    let drive = model.build(instance).map_err(|e| e.to_string())?;
+    Ok(AnyDrive::Model(drive, traits))
+}
+
+fn number(
+    spec: &DeviceSpec,
+    name: &str,
+    unit: &str,
+    default: f64,
+    min: f64,
+    max: f64,
+) -> Result<f64, String> {
+    let value = spec.parameters.get(name).copied().unwrap_or(default);
+    check(&format!("{} {name}", spec.model), value, unit, min, max)?;
+    Ok(value)
+}
+
+fn capacity(spec: &DeviceSpec) -> Result<Sectors, String> {
+    number(
+        spec,
+        "capacity_sectors",
+        "sectors",
+        REFERENCE_SECTORS,
+        8.0,
+        1e15,
+    )
+    .map(|n| Sectors(n as u64))
+}
+
+fn known(spec: &DeviceSpec, names: &[&str]) -> Result<(), String> {
+    match spec
         .parameters
         .keys()
-        .find(|name| !known.contains(&name.as_str()))
+        .find(|name| !names.contains(&name.as_str()))
     {
-        return Err(format!(
+        None => Ok(()),
+        Some(name) => Err(format!(
             "drive {} has no parameter \"{name}\" (it has {})",
             spec.model,
-            known.join(", ")
-        ));
+            names.join(", ")
+        )),
     }
-    let capacity =
-        Sectors(number("capacity_sectors", "sectors", REFERENCE_SECTORS, 8.0, 1e15)? as u64);
-    Ok(match spec.model.as_str() {
-        "fixed" => {
-            let depth = number("depth", "commands", 1.0, 1.0, 65_536.0)? as u32;
-            let service = number("service_ns", "ns", REFERENCE_SERVICE_NS, 0.0, 1e12)?;
-            AnyDrive::Fixed(Fixed::new(capacity, Depth(depth), Nanos(service as u64)))
-        }
-        _ => {
-            let base = number("base_ns", "ns", 1_000_000.0, 0.0, 1e12)?;
-            let sectors_per_ns = number("sectors_per_ns", "sectors/ns", 100.0, 1.0, 1e12)?;
-            AnyDrive::Linear(Linear::new(
-                capacity,
-                Nanos(base as u64),
-                sectors_per_ns as u64,
-            ))
-        }
-    })
 }

@@ -1,0 +1,18 @@
+//! Runs one case for a profiler: `cargo run --release --example speed -- hdd-deadline 1000000 1`.
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let name = args.next().unwrap_or_else(|| "hdd-deadline".to_owned());
+    let ios = args
+        .next()
+        .map_or(1_000_000, |n| n.parse().expect("a number of I/Os"));
+    let seed = args.next().map_or(1, |n| n.parse().expect("a seed"));
+    let row = seekwise_sim::bench::run(&name, ios, seed).expect("a case");
+    println!(
+        "{name}: {} ios in {:.3} CPU seconds, {:.2} million/s, {:.1} ns each",
+        row.ios,
+        row.cpu_seconds,
+        row.ios as f64 / row.cpu_seconds / 1e6,
+        row.cpu_seconds * 1e9 / row.ios as f64
+    );
+}

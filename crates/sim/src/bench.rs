@@ -1,0 +1,101 @@
+//! The simulator's own speed: simulated operations per second of one core's CPU time.
+//!
+//! Each case is a cell like any other, built from its JSON spec, with histograms and windows on; start-up is inside the time.
+
+use crate::spec::CellSpec;
+use crate::{build, cell};
+use serde_json::{json, Value};
+
+pub struct Row {
+    pub name: String,
+    pub ios: u64,
+    pub cpu_seconds: f64,
+    /// Build of the cell alone.
+    pub start_seconds: f64,
+}
+
+pub const CASES: &[&str] = &[
+    "hdd-deadline",
+    "hdd-noop",
+    "hdd-cfq",
+    "hdd-bfq",
+    "hdd-kyber",
+    "ssd-mq-deadline",
+    "nvme-none",
+    "null-none",
+    "trace-million",
+];
+
+/// CPU time of the calling thread.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// The cell of a case: 8 threads, closed loop, 4 KiB random reads over the whole drive, unless the name says otherwise.
+pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
+    let threads = 8;
+    let (model, scheduler, kernel) = match name {
+        "hdd-deadline" => ("generic_1tb_sata", "deadline", "4.4"),
+        "hdd-noop" => ("generic_1tb_sata", "noop", "4.4"),
+        "hdd-cfq" => ("generic_1tb_sata", "cfq", "4.4"),
+        "hdd-bfq" => ("generic_1tb_sata", "bfq", "6.1"),
+        "hdd-kyber" => ("generic_1tb_sata", "kyber", "6.1"),
+        "ssd-mq-deadline" => ("samsung_850_evo", "mq-deadline", "6.1"),
+        "nvme-none" => ("samsung_990_pro", "none", "6.1"),
+        "null-none" => ("null", "none", "6.1"),
+        "trace-million" => ("generic_1tb_sata", "deadline", "4.4"),
+        other => {
+            return Err(format!(
+                "there is no case \"{other}\" (known: {})",
+                CASES.join(", ")
+            ))
+        }
+    };
+    let phase = if name == "trace-million" {
+        json!({"operation": "mixed", "list": trace(ios, seed)})
+    } else {
+        json!({"operation": "rand_read", "jobs": [
+            {"threads": threads, "pattern": "random", "block_bytes": 4096, "ios": ios.div_ceil(threads)}]})
+    };
+    Ok(json!({
+        "name": name,
+        "seed": seed,
+        "device": {"model": model},
+        "queue": {"scheduler": scheduler, "kernel": kernel},
+        "phases": [phase],
+    }))
+}
+
+/// A list of random reads and writes of 4 KiB by eight processes, somewhat slower than the drive can serve.
+fn trace(ios: u64, seed: u64) -> String {
+    use std::fmt::Write;
+    let mut random = seekwise_host::random::Random::new(seed, u64::MAX);
+    let mut text = String::with_capacity(ios as usize * 32);
+    let mut time_us = 0;
+    for _ in 0..ios {
+        time_us += random.below(20_000);
+        let op = if random.below(10) < 7 { "R" } else { "W" };
+        let sector = random.below(240_000_000) * 8;
+        let _ = writeln!(text, "{time_us},{},{op},{sector},8", random.below(8));
+    }
+    text
+}
+
+pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
+    let spec: CellSpec =
+        serde_json::from_value(spec(name, ios, seed)?).map_err(|e| e.to_string())?;
+    let start = cpu_seconds();
+    drop(build::build(&spec)?);
+    let start_seconds = cpu_seconds() - start;
+    let start = cpu_seconds();
+    let result = cell::run(&spec)?;
+    let cpu_seconds = cpu_seconds() - start;
+    let ios = result["phases"][0]["ios"].as_u64().unwrap_or(0);
+    Ok(Row {
+        name: name.to_owned(),
+        ios,
+        cpu_seconds,
+        start_seconds,
+    })
+}
