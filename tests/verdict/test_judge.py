@@ -151,6 +151,26 @@ def test_three_settings_give_the_set_not_beaten_and_groups() -> None:
     assert set(found.text.split(" / ")) == {"noop", "deadline"}
 
 
-def test_level_of_a_look_is_pococks() -> None:
-    assert RULE.level_per_look == 0.022
-    assert RULE.looks == (3, 5, 8)
+def test_below_ten_cells_the_other_settings_of_the_cell_lend_degrees_of_freedom() -> None:
+    observations = study([{"a": 0.08, "b": 0.0, "c": 0.0, "d": 0.0}], noise=0.01, blocks=3)
+    ab = next(v for v in judge(observations) if (v.setting_a, v.setting_b) == ("a", "b"))
+    y = np.log([[o.value for o in observations if o.setting == s] for s in "abcd"]).T
+    # Two-way analysis of variance by hand; the pair's own variance may only raise it.
+    residual = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
+    difference = y[:, 0] - y[:, 1]
+    variance = max(2 * (residual**2).sum() / 6, difference.var(ddof=1))
+    assert ab.p_value == pytest.approx(2 * stats.t.sf(abs(difference.mean()) / math.sqrt(variance / 3), 6))
+
+
+def test_a_run_that_may_stop_early_is_judged_more_strictly() -> None:
+    assert (RULE.level_per_look, RULE.looks) == (0.022, (3, 5, 8))
+    observations = study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(40)], noise=0.03, blocks=5)
+    once = {v.cell for v in judge(observations) if v.winner}
+    looked = {v.cell for v in judge(observations, sequential=True) if v.winner}
+    assert looked < once
+
+
+def test_runs_without_any_noise_decide() -> None:
+    # A deterministic simulator gives the same number in every block.
+    verdicts = judge(study([{"a": 0.05 * (i % 2), "b": 0.0} for i in range(12)], noise=0.0, blocks=3))
+    assert [v.word for v in verdicts] == ["tie", "clear"] * 6

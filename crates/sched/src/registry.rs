@@ -4,7 +4,7 @@
 //! tunables (`&[Parameter]`) and a sentence. Dispatch is by `match`, not through a vtable: it sits on the simulator's hot path.
 
 use crate::kernel::Version;
-use crate::parameter::{between, Kernels, Parameter, Setup};
+use crate::parameter::{between, since, Kernels, Parameter, Setup};
 use crate::request::{Direction, ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -79,6 +79,9 @@ schedulers! {
     Anticipatory, crate::anticipatory::Anticipatory, "anticipatory", between(Version(2, 6, 0), Version(2, 6, 33)), crate::anticipatory::PARAMETERS, "waits for the process just served, so that a reader is not torn away from its place";
     Noop, crate::noop::Noop, "noop", single_queue(Version(2, 6, 0)), crate::noop::PARAMETERS, "first come, first served; merges only";
     Deadline, crate::deadline::Deadline, "deadline", single_queue(Version(2, 6, 0)), crate::deadline::PARAMETERS, "sorted batches, reads first, each request with an expiry time";
+    None, crate::none::None, "none", since(3, 13, 0), crate::none::PARAMETERS, "no policy: software queues drained in turn";
+    MqDeadline, crate::mq_deadline::MqDeadline, "mq-deadline", since(4, 11, 0), crate::mq_deadline::PARAMETERS, "deadline for multi-queue, since 5.14 once per priority class";
+    Kyber, crate::kyber::Kyber, "kyber", since(4, 12, 0), crate::kyber::PARAMETERS, "tokens for reads and writes, adjusted to latency targets";
 }
 
 impl Scheduler for AnyScheduler {
@@ -92,6 +95,10 @@ impl Scheduler for AnyScheduler {
     }
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
         forward!(self, policy => policy.dispatch_forced(now, id))
+    }
+    #[inline]
+    fn issued(&mut self, now: Nanos, id: RequestId) {
+        forward!(self, policy => policy.issued(now, id))
     }
     #[inline]
     fn complete(&mut self, now: Nanos, request: &Request) {

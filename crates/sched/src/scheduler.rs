@@ -17,6 +17,9 @@ pub trait Scheduler: Clone {
     /// Takes the waiting request `id` as though the policy had just chosen it (replay after a miss).
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId);
 
+    /// A request that was handed out starts on the device. Between the two it may have waited for a tag.
+    fn issued(&mut self, _now: Nanos, _id: RequestId) {}
+
     /// The device is done with a request that was handed out.
     fn complete(&mut self, now: Nanos, request: &Request);
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control import attributes, interrupt, settings, sysfs
+from seekwise.control import attributes, child, interrupt, settings, sysfs
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lock import devices_locked
 from seekwise.control.state import SYSTEM_STATE
@@ -135,9 +135,19 @@ def _still_to_restore(entry: Entry, item: dict, folder: Path) -> frozenset[str] 
     return frozenset(name for name in item["old"] if attributes.row(name).survives_boot)
 
 
+def _end_load(entry: Entry) -> tuple[str, list[str]]:
+    sentences = []
+    if entry.owner.of_this_boot:
+        for item in entry.items:
+            if killed := child.kill_marked(str(item["mark"])):
+                sentences.append(f"{killed} processes of {item['program']} were still running and have been ended")
+    return "restored", sentences
+
+
 _RESTORERS: dict[str, Callable[[Entry], tuple[str, list[str]]]] = {
     "changed": _restore_settings,
     "applied": _restore_settings,
+    "child": _end_load,
 }
 
 

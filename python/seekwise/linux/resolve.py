@@ -18,6 +18,7 @@ from seekwise.linux.mounts import mount_of
 
 NOT_ON_A_DEVICE = {
     # filesystem: what it is, in words that end "… lies on"
+    "rootfs": "the initial RAM file system, which is memory",
     "tmpfs": "tmpfs, which is memory",
     "ramfs": "ramfs, which is memory",
     "devtmpfs": "devtmpfs, which is memory",
@@ -40,6 +41,8 @@ NOT_ON_A_DEVICE = {
     "squashfs": "squashfs, which cannot be written",
     "iso9660": "ISO 9660, which cannot be written",
 }
+
+READ_ONLY = frozenset({"squashfs", "iso9660"})
 
 BLOCK_FUSE = frozenset({"fuseblk"})
 """A FUSE filesystem on a block device (NTFS, exFAT): its mount names that device."""
@@ -113,6 +116,16 @@ class ResolvedPath:
         return tuple({device.name: device for device in devices}.values())  # type: ignore[attr-defined]
 
 
+def has_setting(device: BlockDevice, setting: str) -> bool:
+    """Whether the kernel shows this setting for this device at all."""
+    name = setting.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
+    if name == "queue_depth":
+        return device.queue_depth is not None
+    if name in ("stripe_cache_size", "group_thread_count"):
+        return name in device.details
+    return name in device.queue or name.removeprefix("iosched/") in device.iosched
+
+
 def is_parity_level(level: object) -> bool:
     return str(level) in ("raid4", "raid5", "raid6")
 
@@ -178,6 +191,13 @@ def _on_mount(stack: Stack, asked: str, mount: Mount, number: str | None) -> Res
             f"{asked} lies on {kind} mounted from {mount.source}, and no block device below it is known", hint=HINT
         )
     return _resolved(stack, asked, names, mount)
+
+
+def devices_of_mount(stack: Stack, mount: Mount) -> tuple[str, ...]:
+    """The block devices that a mounted filesystem lies on; none for memory, network and layered filesystems."""
+    if mount.filesystem in NOT_ON_A_DEVICE and mount.filesystem not in READ_ONLY:
+        return ()
+    return _devices_of(stack, mount, None)
 
 
 def _hint(mount: Mount) -> str:

@@ -26,6 +26,7 @@ def read_stack(root: Path | Tree = Path("/")) -> Stack:
     tree = open_tree(root)
     devices = {name: read_device(tree, node) for name, node in sorted(block_nodes(tree).items(), key=_natural)}
     mounts = read_mounts(tree)
+    devices = _with_links(devices, read_links(tree))
     devices = {name: _known_below(device, devices) for name, device in devices.items()}
     # A loop's file can lie on another loop, so the devices must all be there first.
     for name, device in devices.items():
@@ -86,6 +87,28 @@ def _loop_on(device: BlockDevice, devices: dict[str, BlockDevice], mounts: tuple
         name for name, other in devices.items() if other.major_minor and other.major_minor == mount.major_minor
     )
     return replace(device, below=found, details=details)
+
+
+def read_links(tree: Tree) -> dict[str, set[str]]:
+    """Links in `/dev` that lead to a block device, by the device's file name there."""
+    folders = [f"/dev/disk/{name}" for name in tree.names("/dev/disk")] + ["/dev/mapper", "/dev/md"]
+    links: dict[str, set[str]] = {}
+    for folder in folders:
+        for name in tree.names(folder):
+            if target := tree.link(f"{folder}/{name}"):
+                links.setdefault(target, set()).add(f"{folder}/{name}")
+    return links
+
+
+def _with_links(devices: dict[str, BlockDevice], links: dict[str, set[str]]) -> dict[str, BlockDevice]:
+    found = {}
+    for name, device in devices.items():
+        also = links.get(name.rpartition("!")[2], set())
+        if also:
+            known = {*device.details.get("links", ()), *also}
+            device = replace(device, details={**device.details, "links": sorted(known)})
+        found[name] = device
+    return found
 
 
 def read_btrfs(tree: Tree) -> dict[str, tuple[str, ...]]:

@@ -9,9 +9,11 @@ captured machine cannot reach the files of the machine that reads it. An archive
 
 from __future__ import annotations
 
+import lzma
 import os
 import stat
 import tarfile
+import zlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 
@@ -189,7 +191,7 @@ class ArchiveTree(Tree):
                             hint="make one with `seekwise capture FILE.tar.gz`",
                         )
                     self._add(tar, member)
-        except (tarfile.TarError, OSError, EOFError) as error:
+        except (tarfile.TarError, zlib.error, lzma.LZMAError, OSError, EOFError) as error:
             raise UsageError(f"{archive} cannot be read as a tar archive: {error}") from error
 
     def _add(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:

@@ -1,9 +1,34 @@
-"""Judgement: observations in, verdicts out. Reads records only; a better rule can judge old records again."""
+"""Judgement: observations in, verdicts out. Reads records only; a better rule can judge old records again.
+
+judge_records(records)           records of one run or several → verdicts   (what commands call)
+judge(observations)              the rule itself
+winner_tables(verdicts)          the articles' table, as data
+candidates, by_cell              more than two: the set not beaten, and groups
+"""
 
 from __future__ import annotations
 
+from seekwise.verdict.candidates import Candidates, by_cell
 from seekwise.verdict.judge import judge
 from seekwise.verdict.model import Metric, Observation, Verdict, Word
+from seekwise.verdict.observe import judge_records, observations
 from seekwise.verdict.rule import CONTROL_SUFFIX, RULE, RULE_VERSION, Rule
+from seekwise.verdict.tables import WinnerTable, winner_tables
 
-__all__ = ["CONTROL_SUFFIX", "RULE", "RULE_VERSION", "Metric", "Observation", "Rule", "Verdict", "Word", "judge"]
+__all__ = [
+    "CONTROL_SUFFIX",
+    "RULE",
+    "RULE_VERSION",
+    "Candidates",
+    "Metric",
+    "Observation",
+    "Rule",
+    "Verdict",
+    "WinnerTable",
+    "Word",
+    "by_cell",
+    "judge",
+    "judge_records",
+    "observations",
+    "winner_tables",
+]

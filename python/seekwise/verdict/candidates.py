@@ -45,7 +45,7 @@ class Candidates:
 
 def candidates(verdicts: Sequence[Verdict], *, level: float | None = None, rule: Rule = RULE) -> Candidates:
     """From all verdicts of one cell and metric."""
-    level = rule.level_per_look if level is None else level
+    level = rule.level if level is None else level
     first = verdicts[0]
     names = list(dict.fromkeys(name for v in verdicts for name in (v.setting_a, v.setting_b)))
     adjusted = holm([math.nan if v.p_value is None else v.p_value for v in verdicts])

@@ -57,6 +57,10 @@ class Contrasts:
     mean: Array
     s_squared: Array
     """Variance of one block's difference; NaN below two blocks."""
+    cell_s_squared: Array
+    """The same from all settings of the cell: twice the residual variance of setting + block."""
+    cell_df: Array
+    """Its degrees of freedom, (k − 1)(n − 1) for k settings in n complete blocks."""
 
     @property
     def df(self) -> Array:
@@ -102,7 +106,7 @@ def contrasts(grid: Grid, leave_out: frozenset[str] = frozenset()) -> Contrasts:
     pairs = [(a, b) for position, a in enumerate(kept) for b in kept[position + 1 :]]
     if not pairs:
         none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return Contrasts(none, none, none, none, nothing, nothing)
+        return Contrasts(none, none, none, none, nothing, nothing, nothing, nothing)
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
     # [cell, block, pair]
     difference = grid.log_values[:, :, first] - grid.log_values[:, :, second]
@@ -112,6 +116,7 @@ def contrasts(grid: Grid, leave_out: frozenset[str] = frozenset()) -> Contrasts:
     deviation = np.where(present, difference - mean[:, None, :], 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         s_squared = np.where(n > 1, (deviation**2).sum(axis=1) / np.maximum(n - 1, 1), np.nan)
+    residual_variance, residual_df = residual(grid.log_values[:, :, kept])
     both = grid.asked[:, first] & grid.asked[:, second]
     cell, pair = np.nonzero(both)
     return Contrasts(
@@ -121,4 +126,38 @@ def contrasts(grid: Grid, leave_out: frozenset[str] = frozenset()) -> Contrasts:
         blocks=n[cell, pair],
         mean=np.where(n > 0, mean, np.nan)[cell, pair],
         s_squared=s_squared[cell, pair],
+        cell_s_squared=2 * residual_variance[cell],
+        cell_df=residual_df[cell],
     )
+
+
+def residual(log_values: Array) -> tuple[Array, Array]:
+    """Residual variance of y = setting + block + error in each cell, and its degrees of freedom.
+
+    `log_values[cell, block, setting]`; missing values are left out of the fit. Without degrees of freedom: NaN and 0.
+    """
+    variance = np.full(len(log_values), np.nan)
+    df = np.zeros(len(log_values))
+    for i, values in enumerate(log_values):
+        errors, freedom = fit(values)
+        if freedom > 0:
+            variance[i], df[i] = np.nansum(errors**2) / freedom, freedom
+    return variance, df
+
+
+def fit(values: Array) -> tuple[Array, int]:
+    """Residuals of setting + block in one cell (NaN where nothing was observed), and the degrees of freedom left."""
+    present = ~np.isnan(values)
+    if present.all() and values.size:
+        errors = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
+        return errors, (values.shape[0] - 1) * (values.shape[1] - 1)
+    block, setting = np.nonzero(present)
+    design = np.zeros((len(block), sum(values.shape)))
+    design[np.arange(len(block)), block] = 1
+    design[np.arange(len(block)), values.shape[0] + setting] = 1
+    errors = np.full(values.shape, np.nan)
+    if not len(block):
+        return errors, 0
+    solution, _, rank, _ = np.linalg.lstsq(design, values[present], rcond=None)
+    errors[present] = values[present] - design @ solution
+    return errors, len(block) - int(rank)

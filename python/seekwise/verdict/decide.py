@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
-from seekwise.verdict.families import benjamini_hochberg
-from seekwise.verdict.moderate import NO_PRIOR, Prior, fit_prior, t_two_sided
+from seekwise.verdict.families import two_stage
+from seekwise.verdict.moderate import NO_PRIOR, Prior, fit_prior
 from seekwise.verdict.rule import RULE, Rule
 
 Array = NDArray[np.float64]
@@ -56,25 +56,41 @@ class Tested:
 
 
 def t_quantile(probability: float, df: Array) -> Array:
-    finite = np.isfinite(df) & (df > 0)
-    inside = stats.t.ppf(probability, np.where(finite, df, 1.0))
-    return np.where(finite, inside, np.where(np.isinf(df), stats.norm.ppf(probability), np.nan))
+    known = np.isfinite(df) & (df > 0)
+    return np.where(known, special.stdtrit(np.where(known, df, 1.0), probability), np.nan)
 
 
 def test(
-    mean: Array, s_squared: Array, blocks: NDArray[np.int64], cell: NDArray[np.int64], rule: Rule = RULE
+    mean: Array,
+    s_squared: Array,
+    blocks: NDArray[np.int64],
+    cell: NDArray[np.int64],
+    rule: Rule = RULE,
+    cell_s_squared: Array | None = None,
+    cell_df: Array | None = None,
 ) -> Tested:
-    """Moderated t of every row; the rows are one metric of one table, `cell` says which rows share a cell."""
+    """Moderated t of every row; the rows are one metric of one table, `cell` says which rows share a cell.
+
+    With too few cells to borrow from, the other settings of the same cell (`cell_s_squared`) lend their degrees of freedom,
+    but never a smaller variance than the pair's own: one noisy setting must not hide behind three quiet ones.
+    """
     df = np.maximum(blocks - 1, 0).astype(float)
     enough = (blocks >= max(rule.blocks_min, 2)) & np.isfinite(mean) & np.isfinite(s_squared)
-    cells_count = len(np.unique(cell[enough]))
-    prior = fit_prior(s_squared[enough], df[enough]) if cells_count >= rule.cells_for_pooling_min else NO_PRIOR
+    s2 = np.where(enough, np.maximum(s_squared, 0.0), np.nan)
+    prior = NO_PRIOR
+    if len(np.unique(cell[enough])) >= rule.cells_for_pooling_min:
+        prior = fit_prior(s2[enough], df[enough])
+    elif cell_s_squared is not None and cell_df is not None:
+        lends = enough & (cell_df > df)
+        s2 = np.where(lends, np.maximum(s2, cell_s_squared), s2)
+        df = np.where(lends, cell_df, df)
+    s2 = np.maximum(s2, SD_FLOOR**2)
     variance = np.full(mean.shape, np.nan)
     posterior_df = np.full(mean.shape, np.nan)
-    variance[enough], posterior_df[enough] = prior.squeeze(s_squared[enough], df[enough])
-    variance = np.maximum(variance, SD_FLOOR**2)
     p = np.full(mean.shape, np.nan)
-    p[enough] = t_two_sided(mean[enough] / np.sqrt(variance[enough] / blocks[enough]), posterior_df[enough])
+    if enough.any():
+        variance[enough], posterior_df[enough] = prior.squeeze(s2[enough], df[enough])
+        p[enough] = prior.p(mean[enough], s2[enough], blocks[enough].astype(float), df[enough])
     return Tested(mean, blocks, variance, posterior_df, p, prior)
 
 
@@ -117,13 +133,13 @@ def blocks_more(
         effect = np.abs(tested.mean)
         # The table multiplies each p by what q / p says now: with more blocks the same number of rivals remains.
         burden = np.clip(np.where(tested.p > 0, q / tested.p, 1.0), 1.0, None)
-        power = stats.norm.ppf(rule.power_target)
+        power = special.ndtri(rule.power_target)
         sd = np.sqrt(tested.variance)
-        to_show = ((stats.norm.isf(level / burden / 2) + power) * sd / effect) ** 2
+        to_show = ((-special.ndtri(level / burden / 2) + power) * sd / effect) ** 2
         to_clear_win = np.where(effect > win, (power * sd / (effect - win)) ** 2, np.inf)
         to_equal = np.where(
             effect < threshold,
-            ((stats.norm.ppf(0.5 + rule.interval_level / 2) + power) * sd / (threshold - effect)) ** 2,
+            ((special.ndtri(0.5 + rule.interval_level / 2) + power) * sd / (threshold - effect)) ** 2,
             np.inf,
         )
         needed = np.minimum(np.maximum(to_show, to_clear_win), to_equal)
@@ -136,7 +152,9 @@ def blocks_more(
     return np.where(np.isnan(needed), -1, more).astype(np.int64)
 
 
-def family_q(p_of_metrics: list[Array]) -> list[Array]:
-    """Benjamini-Hochberg over a whole table, all metrics together: a table without differences shows a winner 1 in 1/level times."""
-    joined = benjamini_hochberg(np.concatenate(p_of_metrics)) if p_of_metrics else np.zeros(0)
+def family_q(p_of_metrics: list[Array], level: float) -> list[Array]:
+    """q values over a whole table, all metrics together: a table without differences rarely shows even one winner."""
+    if not p_of_metrics:
+        return []
+    joined = two_stage(np.concatenate(p_of_metrics), level)
     return list(np.split(joined, np.cumsum([len(p) for p in p_of_metrics])[:-1]))

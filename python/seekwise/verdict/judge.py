@@ -22,14 +22,16 @@ def judge(
     rule: Rule = RULE,
     alpha: float = 0.05,
     control: tuple[str, str] | None = None,
+    sequential: bool = False,
 ) -> list[Verdict]:
     """Every pair of settings in every cell by every metric.
 
-    `alpha` is the level of a whole study judged at the rule's looks; a single look spends `level_per_look` of it.
+    `alpha` is what is promised: the share of false winners, and of tables without any difference that show a winner.
+    `sequential`: the run could have stopped at an earlier look (`--until decided`), so each look spends less of it.
     `control` names the two labels of an A/A pair; by default any setting `X (control)` beside `X` is one. The second label
     is only used to measure the noise: it takes part in no comparison (see `control.py` for its own verdicts).
     """
-    level = rule.level_per_look * alpha / 0.05
+    level = nominal_level(rule, alpha, sequential=sequential)
     tables: dict[str, list[Grid]] = {}
     for grid in grids(observations):
         tables.setdefault(grid.table, []).append(grid)
@@ -39,13 +41,18 @@ def judge(
         for grid in members:
             pairs = control_pairs(grid.settings, control)
             rows = contrasts(grid, leave_out=frozenset(second for _, second in pairs))
-            tested = test(rows.mean, rows.s_squared, rows.blocks, rows.cell, rule)
+            tested = test(rows.mean, rows.s_squared, rows.blocks, rows.cell, rule, rows.cell_s_squared, rows.cell_df)
             judged.append((grid, rows, tested, rule.control_noise_factor * control_noise(grid, pairs)))
-        q_values = family_q([tested.p for _, _, tested, _ in judged])
+        q_values = family_q([tested.p for _, _, tested, _ in judged], level)
         for (grid, rows, tested, noise_threshold), q in zip(judged, q_values, strict=True):
             decision = decide(tested, q, rule.threshold_log(grid.metric), noise_threshold, level, rule)
             verdicts.extend(_verdicts(grid, rows, tested, decision, level, noise_threshold, rule))
     return verdicts
+
+
+def nominal_level(rule: Rule, alpha: float, *, sequential: bool) -> float:
+    """The level at which q is compared, for a promised level alpha (the rule's numbers stand for 0.05)."""
+    return (rule.level_per_look if sequential else rule.level) * alpha / 0.05
 
 
 def control_pairs(settings: Sequence[str], control: tuple[str, str] | None) -> list[tuple[str, str]]:

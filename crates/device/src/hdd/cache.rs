@@ -1,0 +1,243 @@
+//! The drive's buffer for reads: segments, and the read-ahead that fills one of them while the drive has nothing else
+//! to do.
+//!
+//! ```text
+//!   segment   ├── asked for ──┼── read ahead so far ──┤·· limit
+//!             start                                   end = what has passed the head by now
+//! ```
+//!
+//! Modelled:      segments in a ring, replaced oldest first; one stream at a time, stopped by any work of the arm;
+//!                a read that lies in a segment, or runs into the stream, needs no positioning.
+//! Not modelled:  reading the sectors before the first one while waiting for it, adaptive segment sizes.
+
+use seekwise_units::{Lba, Nanos, Sectors};
+
+pub const SEGMENTS_MAX: usize = 32;
+const FILTER_SLOTS: usize = 256;
+/// Addresses that share a slot of the filter: 32 MiB.
+const FILTER_SHIFT: u32 = 16;
+
+#[derive(Clone, Debug)]
+pub struct Segments {
+    start: [u64; SEGMENTS_MAX],
+    end: [u64; SEGMENTS_MAX],
+    count: usize,
+    next: usize,
+    sectors_max: u64,
+    /// How many segments begin in the addresses of each slot: most misses need no search.
+    filter: [u8; FILTER_SLOTS],
+}
+
+impl Segments {
+    pub fn new(count: usize, sectors_max: Sectors) -> Self {
+        Self {
+            start: [0; SEGMENTS_MAX],
+            end: [0; SEGMENTS_MAX],
+            count: count.min(SEGMENTS_MAX),
+            next: 0,
+            // A segment spans at most two slots of the filter.
+            sectors_max: sectors_max.0.min(1 << FILTER_SHIFT),
+            filter: [0; FILTER_SLOTS],
+        }
+    }
+
+    fn slot(lba: u64) -> usize {
+        (lba >> FILTER_SHIFT) as usize % FILTER_SLOTS
+    }
+
+    /// Starts a segment in place of the oldest one; its number, or `None` without a cache.
+    #[inline]
+    pub fn open(&mut self, start: Lba, end: Lba) -> Option<usize> {
+        if self.count == 0 {
+            return None;
+        }
+        let segment = self.next;
+        self.next = if segment + 1 == self.count {
+            0
+        } else {
+            segment + 1
+        };
+        self.drop_segment(segment);
+        self.start[segment] = start.0.max(end.0.saturating_sub(self.sectors_max));
+        self.end[segment] = end.0;
+        self.filter[Self::slot(self.start[segment])] += 1;
+        Some(segment)
+    }
+
+    #[inline]
+    fn drop_segment(&mut self, segment: usize) {
+        if self.end[segment] != 0 {
+            self.filter[Self::slot(self.start[segment])] -= 1;
+            self.start[segment] = 0;
+            self.end[segment] = 0;
+        }
+    }
+
+    /// Moves the end of a segment on; what no longer fits is dropped at its start.
+    pub fn extend(&mut self, segment: usize, end: Lba) {
+        if end.0 <= self.end[segment] {
+            return;
+        }
+        self.filter[Self::slot(self.start[segment])] -= 1;
+        self.end[segment] = end.0;
+        self.start[segment] = self.start[segment].max(end.0.saturating_sub(self.sectors_max));
+        self.filter[Self::slot(self.start[segment])] += 1;
+    }
+
+    #[inline]
+    fn near(&self, start: u64) -> bool {
+        let slot = Self::slot(start);
+        self.filter[slot] != 0 || self.filter[(slot + FILTER_SLOTS - 1) % FILTER_SLOTS] != 0
+    }
+
+    /// Whether one segment holds the whole extent.
+    #[inline]
+    pub fn holds(&self, start: Lba, end: Lba) -> bool {
+        if !self.near(start.0) {
+            return false;
+        }
+        (0..self.count).any(|segment| self.start[segment] <= start.0 && end.0 <= self.end[segment])
+    }
+
+    /// The segment that holds the sectors just before `start`, or `start` itself.
+    pub fn reaching(&self, start: Lba) -> Option<usize> {
+        if !self.near(start.0) {
+            return None;
+        }
+        (0..self.count)
+            .find(|&segment| self.start[segment] < start.0 && start.0 <= self.end[segment])
+    }
+
+    pub fn start_of(&self, segment: usize) -> Lba {
+        Lba(self.start[segment])
+    }
+
+    /// Forgets every segment that overlaps what is being written.
+    pub fn invalidate(&mut self, start: Lba, end: Lba) {
+        for segment in 0..self.count {
+            if self.end[segment] != 0 && self.start[segment] < end.0 && start.0 < self.end[segment]
+            {
+                self.drop_segment(segment);
+            }
+        }
+    }
+}
+
+/// Reading on after the last read, until the limit or until the arm is needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// First sector not yet read at `since`.
+    pub from: Lba,
+    pub since: Nanos,
+    pub limit: Lba,
+    pub segment: Option<usize>,
+}
+
+/// Completions that need only the link: cache hits, accepted writes, flushes. In order of time, since the link is one.
+#[derive(Clone, Debug)]
+pub struct LinkQueue {
+    tags: [u32; Self::SLOTS],
+    done: [Nanos; Self::SLOTS],
+    head: usize,
+    len: usize,
+    /// When the link has moved all it was given.
+    pub free_at: Nanos,
+}
+
+impl LinkQueue {
+    const SLOTS: usize = 64;
+
+    pub fn new() -> Self {
+        Self {
+            tags: [0; Self::SLOTS],
+            done: [Nanos::ZERO; Self::SLOTS],
+            head: 0,
+            len: 0,
+            free_at: Nanos::ZERO,
+        }
+    }
+
+    /// Adds a command that can use the link from `earliest` on, for `span`.
+    pub fn push(&mut self, tag: u32, earliest: Nanos, span: Nanos) {
+        assert!(
+            self.len < Self::SLOTS,
+            "more commands outstanding than the depth of the drive allows"
+        );
+        let done = self.free_at.max(earliest) + span;
+        let slot = (self.head + self.len) % Self::SLOTS;
+        self.tags[slot] = tag;
+        self.done[slot] = done;
+        self.len += 1;
+        self.free_at = done;
+    }
+
+    #[inline]
+    pub fn next(&self) -> Nanos {
+        if self.len == 0 {
+            Nanos::NEVER
+        } else {
+            self.done[self.head]
+        }
+    }
+
+    pub fn pop(&mut self) -> u32 {
+        let tag = self.tags[self.head];
+        self.head = (self.head + 1) % Self::SLOTS;
+        self.len -= 1;
+        tag
+    }
+}
+
+impl Default for LinkQueue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_holds_what_was_read_until_it_is_the_oldest() {
+        let mut segments = Segments::new(2, Sectors(1000));
+        segments.open(Lba(100), Lba(200));
+        assert!(segments.holds(Lba(150), Lba(200)));
+        assert!(!segments.holds(Lba(150), Lba(201)));
+        segments.open(Lba(5000), Lba(5100));
+        assert!(segments.holds(Lba(100), Lba(200)));
+        segments.open(Lba(9000), Lba(9100));
+        assert!(!segments.holds(Lba(100), Lba(200)));
+    }
+
+    #[test]
+    fn a_growing_segment_forgets_its_start() {
+        let mut segments = Segments::new(1, Sectors(1000));
+        let segment = segments.open(Lba(70_000), Lba(70_100)).unwrap();
+        segments.extend(segment, Lba(71_100));
+        assert!(!segments.holds(Lba(70_000), Lba(70_100)));
+        assert!(segments.holds(Lba(70_100), Lba(71_100)));
+    }
+
+    #[test]
+    fn a_write_drops_what_it_overlaps() {
+        let mut segments = Segments::new(4, Sectors(1000));
+        segments.open(Lba(100), Lba(200));
+        segments.open(Lba(300), Lba(400));
+        segments.invalidate(Lba(190), Lba(210));
+        assert!(!segments.holds(Lba(100), Lba(110)));
+        assert!(segments.holds(Lba(300), Lba(400)));
+    }
+
+    #[test]
+    fn the_filter_never_hides_a_segment() {
+        let mut segments = Segments::new(8, Sectors(1 << 16));
+        for round in 0..1000u64 {
+            let start = round * 7919 % 1_000_003 * 64;
+            let segment = segments.open(Lba(start), Lba(start + 512)).unwrap();
+            segments.extend(segment, Lba(start + 60_000));
+            assert!(segments.holds(Lba(start + 59_000), Lba(start + 59_008)));
+            assert_eq!(segments.reaching(Lba(start + 60_000)), Some(segment));
+        }
+    }
+}

@@ -1,0 +1,681 @@
+//! A hard disk: one arm, one spindle, a queue, a cache.
+//!
+//! ```text
+//!   commands ─► decode ─┬─ in the cache, or the write cache has room ─────────────► link ─► done
+//!                       └─► queue (1..32) ─► seek ─► wait for the angle ─► transfer ─┘
+//!                                  ▲ next: nearest, oldest, or overdue (ncq.rs)
+//!        when idle: read on after the last read (cache.rs), put dirty data on the platters (write_cache.rs)
+//! ```
+//!
+//! The arm does one thing at a time and decides what is next when it becomes free. Decoding a command overlaps with
+//! what the arm does for others. One event per command: what happens in between is computed when somebody looks.
+//!
+//! Modelled:      see the files of this folder; read-modify-write of 4 KiB physical sectors as one extra turn.
+//! Not modelled:  errors and retries, power states, media caches, reading before arrival.
+
+pub mod cache;
+pub mod geometry;
+pub mod ncq;
+pub mod rotation;
+pub mod seek;
+pub mod write_cache;
+
+use crate::device::{Command, CommandKind, Device, Tag};
+use cache::{LinkQueue, Segments, Stream};
+use geometry::{Geometry, Layout};
+use ncq::{Head, Ordering, Queue, Waiting};
+use rotation::Spindle;
+use seek::{SeekCurve, SeekTimes};
+use seekwise_units::{Depth, Lba, Nanos, Sectors};
+use write_cache::WriteCache;
+
+/// Everything that distinguishes one disk from another.
+#[derive(Clone, Debug)]
+pub struct HddParameters {
+    pub rpm: f64,
+    pub layout: Layout,
+    pub seek: SeekTimes,
+    /// From the arrival of a command until the arm can start.
+    pub command_overhead: Nanos,
+    /// From the arrival of a command until its cached data can move.
+    pub cached_overhead: Nanos,
+    pub link_bytes_per_second: f64,
+    /// Status and set-up frames of one command.
+    pub link_overhead: Nanos,
+    pub depth: Depth,
+    pub ncq_efficiency: f64,
+    pub age_limit: Nanos,
+    pub segments: usize,
+    pub segment: Sectors,
+    /// How far the drive reads on after a read.
+    pub read_ahead: Sectors,
+    /// Extents that the write cache holds; 0 without a write cache.
+    pub dirty_extents: usize,
+    pub dirty_sectors: Sectors,
+    /// How long the arm is idle before the drive destages of its own accord.
+    pub destage_delay: Nanos,
+    /// Sectors of 512 bytes in a physical sector.
+    pub physical_sectors: u64,
+    /// Angle of the spindle at time zero, as a fraction of a turn.
+    pub start_angle: f64,
+}
+
+/// What does not change while the disk runs.
+#[derive(Clone, Debug)]
+struct Mechanics {
+    geometry: Geometry,
+    spindle: Spindle,
+    curve: SeekCurve,
+    ordering: Ordering,
+    command_overhead: Nanos,
+    cached_overhead: Nanos,
+    link_ns_per_sector: u64,
+    link_overhead: Nanos,
+    read_ahead: Sectors,
+    destage_delay: Nanos,
+    physical_sectors: u64,
+    depth: Depth,
+}
+
+/// What the arm is doing.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Idle,
+    Command {
+        tag: u32,
+        read: bool,
+        start: Lba,
+        end: Lba,
+        media_end: Nanos,
+        completion: Nanos,
+    },
+    Destage {
+        end: Nanos,
+    },
+}
+
+/// A write that waits for room in the write cache.
+#[derive(Clone, Copy, Debug, Default)]
+struct Blocked {
+    tag: u32,
+    start: Lba,
+    sectors: Sectors,
+}
+
+const BLOCKED_MAX: usize = 32;
+
+#[derive(Clone, Debug)]
+struct State {
+    queue: Queue,
+    head: Head,
+    /// Since when the arm is free, or when it will be.
+    free_at: Nanos,
+    work: Work,
+    /// A queued read that goes on where the arm's present read ends.
+    follower: Option<Tag>,
+    stream: Option<Stream>,
+    segments: Segments,
+    link: LinkQueue,
+    dirty: WriteCache,
+    blocked: [Blocked; BLOCKED_MAX],
+    blocked_count: usize,
+    busy: Nanos,
+}
+
+#[derive(Clone, Debug)]
+pub struct Hdd {
+    mechanics: Mechanics,
+    state: State,
+    next: Nanos,
+}
+
+impl Hdd {
+    pub fn new(parameters: &HddParameters) -> Self {
+        let start = (parameters.start_angle.rem_euclid(1.0) * f64::from(rotation::TURN)) as u32;
+        let spindle = Spindle::new(parameters.rpm, start);
+        Self {
+            mechanics: Mechanics {
+                geometry: Geometry::new(&parameters.layout, &spindle),
+                curve: SeekCurve::new(&parameters.seek, &spindle),
+                spindle,
+                ordering: Ordering::new(parameters.ncq_efficiency, parameters.age_limit),
+                command_overhead: parameters.command_overhead,
+                cached_overhead: parameters.cached_overhead,
+                link_ns_per_sector: (512e9 / parameters.link_bytes_per_second * 1024.0) as u64,
+                link_overhead: parameters.link_overhead,
+                read_ahead: parameters.read_ahead,
+                destage_delay: parameters.destage_delay,
+                physical_sectors: parameters.physical_sectors,
+                depth: parameters.depth,
+            },
+            state: State {
+                queue: Queue::new(),
+                head: Head::default(),
+                free_at: Nanos::ZERO,
+                work: Work::Idle,
+                follower: None,
+                stream: None,
+                segments: Segments::new(parameters.segments, parameters.segment),
+                link: LinkQueue::new(),
+                dirty: WriteCache::new(parameters.dirty_extents, parameters.dirty_sectors),
+                blocked: [Blocked::default(); BLOCKED_MAX],
+                blocked_count: 0,
+                busy: Nanos::ZERO,
+            },
+            next: Nanos::NEVER,
+        }
+    }
+
+    /// Where the arm is, in tracks from the outer edge, for pictures.
+    pub fn cylinder(&self) -> u32 {
+        self.state.head.cylinder
+    }
+
+    /// Cylinder of an address, for pictures.
+    pub fn cylinder_of(&self, lba: Lba) -> u32 {
+        self.mechanics.geometry.place(lba).cylinder
+    }
+
+    pub fn cylinders(&self) -> u32 {
+        self.mechanics.geometry.cylinders()
+    }
+
+    /// Time that the arm has worked for commands and for destaging; idle read-ahead is not counted.
+    pub fn busy(&self) -> Nanos {
+        self.state.busy
+    }
+
+    pub fn geometry(&self) -> &Geometry {
+        &self.mechanics.geometry
+    }
+
+    fn update_next(&mut self) {
+        let link = self.state.link.next();
+        self.next = match self.state.work {
+            Work::Command { completion, .. } => completion.min(link),
+            Work::Destage { end } if end < link && self.state.has_waiting() => self.foresee(),
+            _ => link,
+        };
+    }
+
+    /// When a command that waits behind destaging will be done, if nothing more arrives: lets a copy run ahead.
+    fn foresee(&self) -> Nanos {
+        let mut copy = self.state.clone();
+        while let Work::Destage { end } = copy.work {
+            if copy.link.next() <= end || !copy.has_waiting() {
+                break;
+            }
+            copy.advance(&self.mechanics, end);
+        }
+        match copy.work {
+            Work::Command { completion, .. } => completion.min(copy.link.next()),
+            _ => copy.link.next(),
+        }
+    }
+}
+
+impl Mechanics {
+    fn link_time(&self, sectors: Sectors) -> Nanos {
+        Nanos((sectors.0 * self.link_ns_per_sector) >> 10) + self.link_overhead
+    }
+
+    /// What remains to be sent when the last sector has been read: a frame of at most 8 KiB, and the status.
+    #[inline]
+    fn link_tail(&self, sectors: Sectors) -> Nanos {
+        self.link_time(Sectors(sectors.0.min(16)))
+    }
+
+    /// A write that does not cover whole physical sectors reads them first and comes back a turn later.
+    fn partial_write(&self, start: Lba, sectors: Sectors) -> Nanos {
+        let mask = self.physical_sectors - 1;
+        if (start.0 | (start.0 + sectors.0)) & mask == 0 {
+            Nanos::ZERO
+        } else {
+            self.spindle.turn()
+        }
+    }
+}
+
+impl State {
+    fn has_waiting(&self) -> bool {
+        !self.queue.is_empty() || self.blocked_count > 0 || self.dirty.flush_pending()
+    }
+
+    /// Lets the arm do what it does of its own accord up to `now`.
+    #[inline]
+    fn advance(&mut self, mechanics: &Mechanics, now: Nanos) {
+        loop {
+            match self.work {
+                Work::Destage { end } if end <= now => {
+                    self.dirty.end();
+                    self.work = Work::Idle;
+                    self.admit(mechanics, end);
+                    while let Some(tag) = self.dirty.flushed() {
+                        self.link.push(tag, end, mechanics.link_overhead);
+                    }
+                    self.decide(mechanics);
+                    if matches!(self.work, Work::Idle) && !self.dirty.is_empty() {
+                        self.destage(mechanics, end);
+                    }
+                }
+                Work::Idle
+                    if !self.dirty.is_empty() && self.free_at + mechanics.destage_delay <= now =>
+                {
+                    let from = self.free_at + mechanics.destage_delay;
+                    self.destage(mechanics, from);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Gives the arm, free since `free_at`, its next work.
+    #[inline]
+    fn decide(&mut self, mechanics: &Mechanics) {
+        let urgent = self.dirty.flush_pending() || self.blocked_count > 0;
+        if self.queue.is_empty() {
+            if urgent && !self.dirty.is_empty() {
+                self.destage(mechanics, self.free_at);
+            }
+            return;
+        }
+        if let Some(tag) = self.follower.take() {
+            if self
+                .queue
+                .overdue(self.free_at, mechanics.ordering.age_limit)
+                .is_none()
+            {
+                if let Some(slot) = self.queue.find(tag) {
+                    return self.follow(mechanics, slot);
+                }
+            }
+        }
+        let from = self
+            .queue
+            .first_ready(self.free_at, mechanics.command_overhead);
+        let slot = self.queue.choose(
+            from,
+            mechanics.command_overhead,
+            self.head,
+            &mechanics.spindle,
+            &mechanics.curve,
+            &mechanics.ordering,
+        );
+        if urgent && !self.dirty.is_empty() {
+            let angle = mechanics.spindle.angle_at(from);
+            let queued = self
+                .queue
+                .accesses
+                .cost(slot, self.head, angle, &mechanics.curve);
+            let (_, dirty) =
+                self.dirty
+                    .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
+            if dirty < queued {
+                return self.destage(mechanics, from);
+            }
+        }
+        self.start(mechanics, slot, from);
+    }
+
+    /// Starts the seek for a queued command.
+    #[inline]
+    fn start(&mut self, mechanics: &Mechanics, slot: usize, from: Nanos) {
+        self.stop_stream(mechanics, from);
+        let angle = mechanics.spindle.angle_at(from);
+        let ticks = self
+            .queue
+            .accesses
+            .cost(slot, self.head, angle, &mechanics.curve);
+        let waiting = self.queue.take(slot);
+        let mut media_end = from + mechanics.spindle.time_of(ticks) + waiting.extent.transfer;
+        if waiting.write {
+            media_end += mechanics.partial_write(waiting.start, waiting.sectors);
+        }
+        self.occupy(mechanics, &waiting, from, media_end);
+    }
+
+    /// Goes straight on to a read that begins where the last one ended: the head is already there.
+    fn follow(&mut self, mechanics: &Mechanics, slot: usize) {
+        let waiting = self.queue.take(slot);
+        let from = self.free_at;
+        let media_end =
+            (from + waiting.extent.transfer).max(waiting.arrival + mechanics.cached_overhead);
+        self.occupy(mechanics, &waiting, from, media_end);
+    }
+
+    #[inline]
+    fn occupy(&mut self, mechanics: &Mechanics, waiting: &Waiting, from: Nanos, media_end: Nanos) {
+        self.busy += media_end - from;
+        self.head = Head {
+            cylinder: waiting.extent.last_cylinder,
+            track: waiting.extent.last_track,
+        };
+        self.free_at = media_end;
+        self.work = Work::Command {
+            tag: waiting.tag,
+            read: !waiting.write,
+            start: waiting.start,
+            end: waiting.start + waiting.sectors,
+            media_end,
+            completion: media_end + mechanics.link_tail(waiting.sectors),
+        };
+    }
+
+    /// Puts the nearest dirty extent on the platters.
+    fn destage(&mut self, mechanics: &Mechanics, from: Nanos) {
+        self.stop_stream(mechanics, from);
+        let (slot, ticks) =
+            self.dirty
+                .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
+        let extent = self.dirty.begin(slot);
+        let end = from
+            + mechanics.spindle.time_of(ticks)
+            + extent.extent.transfer
+            + mechanics.partial_write(extent.start, extent.sectors);
+        self.busy += end - from;
+        self.head = Head {
+            cylinder: extent.extent.last_cylinder,
+            track: extent.extent.last_track,
+        };
+        self.free_at = end;
+        self.work = Work::Destage { end };
+    }
+
+    /// Lets blocked writes into the write cache.
+    fn admit(&mut self, mechanics: &Mechanics, now: Nanos) {
+        let mut admitted = 0;
+        while admitted < self.blocked_count {
+            let write = self.blocked[admitted];
+            if !self.dirty.accept(
+                &mechanics.geometry,
+                mechanics.curve.write_settle,
+                write.start,
+                write.sectors,
+            ) {
+                break;
+            }
+            self.link
+                .push(write.tag, now, mechanics.link_time(write.sectors));
+            admitted += 1;
+        }
+        self.blocked.copy_within(admitted..self.blocked_count, 0);
+        self.blocked_count -= admitted;
+    }
+
+    fn begin_stream(
+        &mut self,
+        mechanics: &Mechanics,
+        end: Lba,
+        segment: Option<usize>,
+        since: Nanos,
+    ) {
+        let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
+        self.stream = (limit > end && segment.is_some()).then_some(Stream {
+            from: end,
+            since,
+            limit,
+            segment,
+        });
+    }
+
+    /// First sector that the stream has not read at `now`.
+    fn stream_position(mechanics: &Mechanics, stream: &Stream, now: Nanos) -> Lba {
+        let limit = Sectors(stream.limit.0 - stream.from.0);
+        stream.from
+            + mechanics
+                .geometry
+                .sectors_in(stream.from, now.saturating_sub(stream.since), limit)
+    }
+
+    /// Ends the read-ahead because the arm is needed at `now`; keeps what was read.
+    #[inline]
+    fn stop_stream(&mut self, mechanics: &Mechanics, now: Nanos) {
+        let Some(stream) = self.stream.take() else {
+            return;
+        };
+        if now <= stream.since {
+            return;
+        }
+        let position = Self::stream_position(mechanics, &stream, now);
+        if let Some(segment) = stream.segment {
+            self.segments.extend(segment, position);
+        }
+        if position > stream.from {
+            let place = mechanics.geometry.place(Lba(position.0 - 1));
+            self.head = Head {
+                cylinder: place.cylinder,
+                track: place.track,
+            };
+        }
+    }
+
+    /// Serves a read from the cache or from the running read-ahead, if it can be; otherwise says what is still missing.
+    fn read(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Nanos,
+        tag: u32,
+        start: Lba,
+        sectors: Sectors,
+    ) -> bool {
+        let end = start + sectors;
+        if self.segments.holds(start, end)
+            || (!self.dirty.is_empty() && self.dirty.holds(start, end))
+        {
+            self.hit(mechanics, now, tag, sectors, end);
+            return true;
+        }
+        let Some(stream) = self.stream else {
+            return false;
+        };
+        let Some(segment) = stream.segment else {
+            return false;
+        };
+        if !matches!(self.work, Work::Idle) {
+            return false;
+        }
+        let position = Self::stream_position(mechanics, &stream, now);
+        if start < self.segments.start_of(segment) || start > position {
+            return false;
+        }
+        self.segments.extend(segment, position);
+        if end <= position {
+            self.hit(mechanics, now, tag, sectors, end);
+            return true;
+        }
+        if position == stream.limit {
+            return false; // The platter has gone on; the rest needs positioning.
+        }
+        // The head is reading towards it: done when the last sector has passed.
+        let left = Sectors(end.0 - stream.from.0);
+        let extent = mechanics.geometry.extent(stream.from, left);
+        let media_end = (stream.since + extent.transfer).max(now + mechanics.cached_overhead);
+        self.busy += media_end - now;
+        self.head = Head {
+            cylinder: extent.last_cylinder,
+            track: extent.last_track,
+        };
+        self.free_at = stream.since + extent.transfer;
+        self.stream = None;
+        self.work = Work::Command {
+            tag,
+            read: true,
+            start: position,
+            end,
+            media_end: self.free_at,
+            completion: media_end + mechanics.link_tail(sectors),
+        };
+        true
+    }
+
+    fn hit(&mut self, mechanics: &Mechanics, now: Nanos, tag: u32, sectors: Sectors, end: Lba) {
+        self.link.push(
+            tag,
+            now + mechanics.cached_overhead,
+            mechanics.link_time(sectors),
+        );
+        // A reader that keeps up keeps the read-ahead going.
+        if let Some(stream) = &mut self.stream {
+            let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
+            let running = Self::stream_position(mechanics, stream, now) < stream.limit;
+            if running && end >= stream.from && limit > stream.limit {
+                stream.limit = limit;
+            }
+        }
+    }
+}
+
+impl Device for Hdd {
+    fn capacity(&self) -> Sectors {
+        self.mechanics.geometry.capacity()
+    }
+
+    fn depth(&self) -> Depth {
+        self.mechanics.depth
+    }
+
+    fn submit(&mut self, now: Nanos, command: Command) {
+        let (mechanics, state) = (&self.mechanics, &mut self.state);
+        state.advance(mechanics, now);
+        let Command {
+            tag,
+            kind,
+            start,
+            sectors,
+        } = command;
+        let write = match kind {
+            CommandKind::Read => {
+                if state.read(mechanics, now, tag.0, start, sectors) {
+                    return self.update_next();
+                }
+                false
+            }
+            CommandKind::Write { force_unit_access } => {
+                state.segments.invalidate(start, start + sectors);
+                if state.dirty.enabled() && !force_unit_access {
+                    let settle = mechanics.curve.write_settle;
+                    if state.blocked_count == 0
+                        && state
+                            .dirty
+                            .accept(&mechanics.geometry, settle, start, sectors)
+                    {
+                        state.link.push(
+                            tag.0,
+                            now + mechanics.cached_overhead,
+                            mechanics.link_time(sectors),
+                        );
+                    } else {
+                        state.blocked[state.blocked_count] = Blocked {
+                            tag: tag.0,
+                            start,
+                            sectors,
+                        };
+                        state.blocked_count += 1;
+                        if matches!(state.work, Work::Idle) {
+                            state.free_at = state.free_at.max(now);
+                            state.decide(mechanics);
+                        }
+                    }
+                    return self.update_next();
+                }
+                true
+            }
+            CommandKind::Flush => {
+                if state.dirty.clean() {
+                    state.link.push(
+                        tag.0,
+                        now + mechanics.cached_overhead,
+                        mechanics.link_overhead,
+                    );
+                } else {
+                    state.dirty.flush(tag.0);
+                    if matches!(state.work, Work::Idle) {
+                        state.free_at = state.free_at.max(now + mechanics.cached_overhead);
+                        state.decide(mechanics);
+                    }
+                }
+                return self.update_next();
+            }
+            CommandKind::Trim => {
+                state.link.push(
+                    tag.0,
+                    now + mechanics.cached_overhead,
+                    mechanics.link_overhead,
+                );
+                return self.update_next();
+            }
+        };
+        let extent = mechanics.geometry.extent(start, sectors);
+        let settle = if write {
+            mechanics.curve.write_settle
+        } else {
+            0
+        };
+        state.queue.push(
+            Waiting {
+                tag: tag.0,
+                write,
+                start,
+                sectors,
+                arrival: now,
+                extent,
+            },
+            settle,
+        );
+        match state.work {
+            Work::Idle => {
+                state.free_at = state.free_at.max(now);
+                state.follower = None;
+                state.decide(mechanics);
+            }
+            Work::Command {
+                read: true, end, ..
+            } if !write && end == start => state.follower = Some(tag),
+            _ => {}
+        }
+        self.update_next();
+    }
+
+    #[inline]
+    fn next_completion(&self) -> Option<Nanos> {
+        (self.next != Nanos::NEVER).then_some(self.next)
+    }
+
+    fn complete_next(&mut self, now: Nanos) -> Tag {
+        let (mechanics, state) = (&self.mechanics, &mut self.state);
+        state.advance(mechanics, now);
+        let link = state.link.next();
+        let tag = match state.work {
+            Work::Command {
+                tag,
+                read,
+                start,
+                end,
+                media_end,
+                completion,
+            } if completion < link => {
+                debug_assert_eq!(completion, now);
+                state.work = Work::Idle;
+                state.free_at = media_end;
+                if read {
+                    let segment = match state.segments.reaching(start) {
+                        Some(segment) => {
+                            state.segments.extend(segment, end);
+                            Some(segment)
+                        }
+                        None => state.segments.open(start, end),
+                    };
+                    state.begin_stream(mechanics, end, segment, media_end);
+                }
+                state.decide(mechanics);
+                tag
+            }
+            _ => {
+                debug_assert_eq!(link, now);
+                state.link.pop()
+            }
+        };
+        self.update_next();
+        Tag(tag)
+    }
+}

@@ -1,0 +1,360 @@
+//! The commands that wait in the drive, and which one is next.
+//!
+//! The ideal is shortest access first: the command whose first sector can be reached soonest, seek and rotation
+//! together. Drives differ in how close they come, so the share of decisions made that way is a parameter; the others
+//! take the oldest command. Share one is the ideal, share zero is arrival order. A command older than the age limit is
+//! next whatever it costs; without a limit the ideal lets some wait seconds.
+//!
+//! Costs of the whole queue are computed side by side from plain arrays, so that the compiler can use vector
+//! instructions; nothing here allocates.
+
+use super::rotation::{Spindle, ANGLE_MASK, SLACK};
+use super::seek::SeekCurve;
+use crate::device::Tag;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+use super::geometry::Extent;
+
+/// Slots of the waiting set; a multiple of the vector width.
+pub const SLOTS: usize = 32;
+const LANES: usize = 4;
+
+/// Positions of waiting accesses, one array per property. `N` is how many fit.
+#[derive(Clone, Debug)]
+pub struct Accesses<const N: usize> {
+    cylinder: [i32; N],
+    track: [u32; N],
+    angle: [u32; N],
+    /// Ticks that a write settles longer.
+    settle: [u32; N],
+    /// Order of arrival.
+    serial: [u32; N],
+    len: usize,
+}
+
+/// Where the arm is, and what it sees.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Head {
+    pub cylinder: u32,
+    pub track: u32,
+}
+
+impl<const N: usize> Accesses<N> {
+    pub fn new() -> Self {
+        Self {
+            cylinder: [0; N],
+            track: [0; N],
+            angle: [0; N],
+            settle: [0; N],
+            serial: [0; N],
+            len: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.len == N
+    }
+
+    #[inline]
+    pub fn push(&mut self, extent: &Extent, settle: u32, serial: u32) {
+        let slot = self.len;
+        self.cylinder[slot] = extent.first.cylinder as i32;
+        self.track[slot] = extent.first.track;
+        self.angle[slot] = extent.first.angle;
+        self.settle[slot] = settle;
+        self.serial[slot] = serial;
+        self.len = slot + 1;
+    }
+
+    /// Takes a slot out; the last one moves into its place.
+    #[inline]
+    pub fn swap_remove(&mut self, slot: usize) {
+        let last = self.len - 1;
+        self.cylinder[slot] = self.cylinder[last];
+        self.track[slot] = self.track[last];
+        self.angle[slot] = self.angle[last];
+        self.settle[slot] = self.settle[last];
+        self.serial[slot] = self.serial[last];
+        self.len = last;
+    }
+
+    /// Ticks to reach the access in `slot` when the head sees `angle`.
+    #[inline(always)]
+    pub fn cost(&self, slot: usize, head: Head, angle: u32, curve: &SeekCurve) -> u32 {
+        let distance = (self.cylinder[slot] - head.cylinder as i32).unsigned_abs();
+        let moved = curve.ticks(distance.max(1)) + self.settle[slot];
+        let seek = if self.track[slot] == head.track {
+            0
+        } else {
+            moved
+        };
+        let wait = self.angle[slot]
+            .wrapping_sub(angle.wrapping_add(seek))
+            .wrapping_add(SLACK)
+            & ANGLE_MASK;
+        seek + wait.saturating_sub(SLACK)
+    }
+
+    /// The slot that can be reached soonest, and its cost.
+    #[inline]
+    pub fn nearest(&self, head: Head, angle: u32, curve: &SeekCurve) -> (usize, u32) {
+        debug_assert!(self.len > 0);
+        let mut costs = [u32::MAX; N];
+        let padded = self.len.next_multiple_of(LANES).min(N);
+        for slot in 0..padded {
+            costs[slot] = self.cost(slot, head, angle, curve);
+        }
+        let (mut best, mut best_cost) = (0, u32::MAX);
+        for (slot, &cost) in costs[..self.len].iter().enumerate() {
+            if cost < best_cost {
+                (best, best_cost) = (slot, cost);
+            }
+        }
+        (best, best_cost)
+    }
+
+    /// The slot that arrived first.
+    #[inline]
+    pub fn oldest(&self) -> usize {
+        let mut oldest = 0;
+        for slot in 1..self.len {
+            // Serials wrap; those that wait together are close.
+            if (self.serial[slot].wrapping_sub(self.serial[oldest]) as i32) < 0 {
+                oldest = slot;
+            }
+        }
+        oldest
+    }
+}
+
+impl<const N: usize> Default for Accesses<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How a drive orders.
+#[derive(Clone, Copy, Debug)]
+pub struct Ordering {
+    /// Share of decisions by shortest access, for each number of waiting commands; one is 2^16.
+    share: [u32; SLOTS + 1],
+    pub age_limit: Nanos,
+}
+
+impl Ordering {
+    /// `efficiency` is the part of the ideal gain in rate that the drive reaches: rate = r1 + efficiency · (ideal - r1).
+    ///
+    /// With a gain g the ideal access takes 1/g of the unordered one, so a share f of ideal decisions gives the rate
+    /// 1 / (f/g + 1 - f); solved for f. The ideal gains by queue length are those of DiskSim's 7200 rpm drives.
+    pub fn new(efficiency: f64, age_limit: Nanos) -> Self {
+        let mut share = [1 << 16; SLOTS + 1];
+        for (waiting, share) in share.iter_mut().enumerate() {
+            let gain = ideal_gain(waiting);
+            let part = efficiency * gain / (1.0 + efficiency * (gain - 1.0));
+            *share = libm::round(part * 65536.0) as u32;
+        }
+        Self { share, age_limit }
+    }
+
+    #[inline]
+    pub fn share(&self, waiting: usize) -> u32 {
+        self.share[waiting.min(SLOTS)]
+    }
+}
+
+/// Gain of shortest access first over arrival order with so many commands to choose from.
+fn ideal_gain(waiting: usize) -> f64 {
+    // Depth 2 leaves one command to choose from, depth 4 three, and so on.
+    const GAINS: [(f64, f64); 5] = [
+        (1.0, 1.0),
+        (3.0, 1.3),
+        (7.0, 1.5),
+        (15.0, 1.65),
+        (31.0, 1.85),
+    ];
+    let waiting = waiting as f64;
+    for pair in GAINS.windows(2) {
+        let ((low, low_gain), (high, high_gain)) = (pair[0], pair[1]);
+        if waiting <= high {
+            return low_gain + (high_gain - low_gain) * ((waiting - low) / (high - low)).max(0.0);
+        }
+    }
+    GAINS[4].1
+}
+
+/// A waiting command, beside its place in [`Accesses`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waiting {
+    pub tag: u32,
+    pub write: bool,
+    pub start: Lba,
+    pub sectors: Sectors,
+    pub arrival: Nanos,
+    pub extent: Extent,
+}
+
+/// Commands that wait for the arm.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    pub accesses: Accesses<SLOTS>,
+    commands: [Waiting; SLOTS],
+    serial: u32,
+    /// No waiting command arrived before this.
+    oldest_arrival: Nanos,
+    last_arrival: Nanos,
+    /// Fraction of an ideal decision left over from the last ones.
+    credit: u32,
+}
+
+impl Queue {
+    pub fn new() -> Self {
+        Self {
+            accesses: Accesses::new(),
+            commands: [Waiting::default(); SLOTS],
+            serial: 0,
+            oldest_arrival: Nanos::ZERO,
+            last_arrival: Nanos::ZERO,
+            credit: 0,
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.accesses.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.accesses.len()
+    }
+
+    #[inline]
+    pub fn push(&mut self, waiting: Waiting, settle: u32) {
+        let slot = self.accesses.len();
+        if slot == 0 {
+            self.oldest_arrival = waiting.arrival;
+        }
+        self.last_arrival = waiting.arrival;
+        self.accesses.push(&waiting.extent, settle, self.serial);
+        self.serial = self.serial.wrapping_add(1);
+        self.commands[slot] = waiting;
+    }
+
+    pub fn get(&self, slot: usize) -> &Waiting {
+        &self.commands[slot]
+    }
+
+    #[inline]
+    pub fn take(&mut self, slot: usize) -> Waiting {
+        let last = self.accesses.len() - 1;
+        let taken = self.commands[slot];
+        self.commands[slot] = self.commands[last];
+        self.accesses.swap_remove(slot);
+        taken
+    }
+
+    pub fn find(&self, tag: Tag) -> Option<usize> {
+        self.commands[..self.accesses.len()]
+            .iter()
+            .position(|waiting| waiting.tag == tag.0)
+    }
+
+    /// The first moment from `free_at` on at which one of the waiting commands has been decoded.
+    #[inline]
+    pub fn first_ready(&self, free_at: Nanos, overhead: Nanos) -> Nanos {
+        if self.last_arrival + overhead <= free_at {
+            return free_at;
+        }
+        let waiting = &self.commands[..self.accesses.len()];
+        waiting
+            .iter()
+            .map(|one| one.arrival + overhead)
+            .min()
+            .map_or(free_at, |ready| ready.max(free_at))
+    }
+
+    /// A command older than the limit, if there is one.
+    #[inline]
+    pub fn overdue(&mut self, now: Nanos, limit: Nanos) -> Option<usize> {
+        if now.saturating_sub(self.oldest_arrival) <= limit {
+            return None;
+        }
+        let oldest = self.accesses.oldest();
+        self.oldest_arrival = self.commands[oldest].arrival;
+        (now.saturating_sub(self.oldest_arrival) > limit).then_some(oldest)
+    }
+
+    /// The next command at `now`, among those that arrived at least `overhead` ago; there is one.
+    #[inline]
+    pub fn choose(
+        &mut self,
+        now: Nanos,
+        overhead: Nanos,
+        head: Head,
+        spindle: &Spindle,
+        curve: &SeekCurve,
+        ordering: &Ordering,
+    ) -> usize {
+        let waiting = self.accesses.len();
+        if waiting == 1 {
+            return 0;
+        }
+        if let Some(slot) = self.overdue(now, ordering.age_limit) {
+            return slot;
+        }
+        self.credit += ordering.share(waiting);
+        if self.credit < 1 << 16 {
+            return self.accesses.oldest();
+        }
+        self.credit -= 1 << 16;
+        let angle = spindle.angle_at(now);
+        let (slot, _) = self.accesses.nearest(head, angle, curve);
+        if self.commands[slot].arrival + overhead <= now {
+            return slot;
+        }
+        // The best one has not been decoded yet; it came a moment ago. Judge those that have.
+        let decoded = (0..waiting).filter(|&other| self.commands[other].arrival + overhead <= now);
+        decoded
+            .min_by_key(|&other| self.accesses.cost(other, head, angle, curve))
+            .unwrap_or_else(|| self.accesses.oldest())
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn efficiency_one_always_takes_the_nearest_and_zero_never() {
+        let ideal = Ordering::new(1.0, Nanos::NEVER);
+        let arrival = Ordering::new(0.0, Nanos::NEVER);
+        for waiting in 1..=SLOTS {
+            assert_eq!(ideal.share(waiting), 1 << 16);
+            assert_eq!(arrival.share(waiting), 0);
+        }
+    }
+
+    #[test]
+    fn half_the_gain_needs_more_than_half_the_decisions() {
+        let ordering = Ordering::new(0.5, Nanos::NEVER);
+        let share = f64::from(ordering.share(31)) / 65536.0;
+        // Gain 1.85: the share f with 1 / (f / 1.85 + 1 - f) = 1 + 0.5 * 0.85.
+        assert!(
+            (1.0 / (share / 1.85 + 1.0 - share) - 1.425).abs() < 1e-3,
+            "{share}"
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! Writes that the drive has accepted and not yet put on the platters.
+//!
+//! Modelled:      up to [`DIRTY_MAX`] extents, adjacent writes joined, overwritten data absorbed; a limit in bytes;
+//!                flushes that wait for what was dirty when they came.
+//! Not modelled:  contents, media-based caches.
+
+use super::geometry::{Extent, Geometry};
+use super::ncq::{Accesses, Head};
+use super::rotation::Spindle;
+use super::seek::SeekCurve;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+pub const DIRTY_MAX: usize = 128;
+/// Adjacent writes are joined up to 1 MiB, so that one destaging does not hold up reads for long.
+const JOINED_SECTORS_MAX: u64 = 2048;
+const FLUSHES_MAX: usize = 32;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DirtyExtent {
+    pub start: Lba,
+    pub sectors: Sectors,
+    pub extent: Extent,
+    serial: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct WriteCache {
+    accesses: Accesses<DIRTY_MAX>,
+    extents: [DirtyExtent; DIRTY_MAX],
+    extents_max: usize,
+    sectors: u64,
+    sectors_max: u64,
+    serial: u64,
+    /// Serial of the extent that is being written to the platter, if one is.
+    in_flight: Option<u64>,
+    flushes: [(u32, u64); FLUSHES_MAX],
+    flush_count: usize,
+}
+
+impl WriteCache {
+    pub fn new(extents_max: usize, sectors_max: Sectors) -> Self {
+        Self {
+            accesses: Accesses::new(),
+            extents: [DirtyExtent::default(); DIRTY_MAX],
+            extents_max: extents_max.min(DIRTY_MAX),
+            sectors: 0,
+            sectors_max: sectors_max.0,
+            serial: 0,
+            in_flight: None,
+            flushes: [(0, 0); FLUSHES_MAX],
+            flush_count: 0,
+        }
+    }
+
+    pub fn enabled(&self) -> bool {
+        self.extents_max > 0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.accesses.is_empty()
+    }
+
+    pub fn is_full(&self) -> bool {
+        // What is on its way to the platter keeps its place until it is there.
+        self.accesses.len() + usize::from(self.in_flight.is_some()) >= self.extents_max
+            || self.sectors >= self.sectors_max
+    }
+
+    pub fn flush_pending(&self) -> bool {
+        self.flush_count > 0
+    }
+
+    pub fn clean(&self) -> bool {
+        self.accesses.is_empty() && self.in_flight.is_none()
+    }
+
+    fn dirty(&self) -> &[DirtyExtent] {
+        &self.extents[..self.accesses.len()]
+    }
+
+    /// Whether the sectors are all dirty in one extent, and so can be read from the cache.
+    pub fn holds(&self, start: Lba, end: Lba) -> bool {
+        self.dirty()
+            .iter()
+            .any(|dirty| dirty.start <= start && end <= dirty.start + dirty.sectors)
+    }
+
+    /// Takes a write in; `false` when there is no room.
+    pub fn accept(
+        &mut self,
+        geometry: &Geometry,
+        settle: u32,
+        start: Lba,
+        sectors: Sectors,
+    ) -> bool {
+        let end = start + sectors;
+        if self.holds(start, end) {
+            return true;
+        }
+        // Joining would put off a flush that waits for the older part.
+        if self.flush_count == 0 {
+            let joins = |dirty: &DirtyExtent| {
+                dirty.start + dirty.sectors == start
+                    && dirty.sectors.0 + sectors.0 <= JOINED_SECTORS_MAX
+            };
+            if let Some(slot) = self.dirty().iter().position(joins) {
+                if self.sectors + sectors.0 > self.sectors_max {
+                    return false;
+                }
+                let dirty = &mut self.extents[slot];
+                dirty.sectors.0 += sectors.0;
+                dirty.extent = geometry.extent(dirty.start, dirty.sectors);
+                self.sectors += sectors.0;
+                return true;
+            }
+        }
+        if self.is_full() || (self.sectors > 0 && self.sectors + sectors.0 > self.sectors_max) {
+            return false;
+        }
+        let slot = self.accesses.len();
+        let extent = geometry.extent(start, sectors);
+        self.accesses.push(&extent, settle, self.serial as u32);
+        self.extents[slot] = DirtyExtent {
+            start,
+            sectors,
+            extent,
+            serial: self.serial,
+        };
+        self.serial += 1;
+        self.sectors += sectors.0;
+        true
+    }
+
+    /// The extent that can be reached soonest, and its cost in ticks; there is one.
+    pub fn nearest(
+        &self,
+        now: Nanos,
+        head: Head,
+        spindle: &Spindle,
+        curve: &SeekCurve,
+    ) -> (usize, u32) {
+        self.accesses.nearest(head, spindle.angle_at(now), curve)
+    }
+
+    /// Takes an extent out to be written.
+    pub fn begin(&mut self, slot: usize) -> DirtyExtent {
+        let taken = self.extents[slot];
+        let last = self.accesses.len() - 1;
+        self.extents[slot] = self.extents[last];
+        self.accesses.swap_remove(slot);
+        self.sectors -= taken.sectors.0;
+        self.in_flight = Some(taken.serial);
+        taken
+    }
+
+    pub fn end(&mut self) {
+        self.in_flight = None;
+    }
+
+    /// Notes a flush; the caller has seen that something is dirty.
+    pub fn flush(&mut self, tag: u32) {
+        assert!(
+            self.flush_count < FLUSHES_MAX,
+            "more flushes outstanding than the depth of the drive allows"
+        );
+        self.flushes[self.flush_count] = (tag, self.serial);
+        self.flush_count += 1;
+    }
+
+    /// Takes out a flush whose data are on the platters.
+    pub fn flushed(&mut self) -> Option<u32> {
+        if self.flush_count == 0 {
+            return None;
+        }
+        let oldest = self
+            .dirty()
+            .iter()
+            .map(|dirty| dirty.serial)
+            .chain(self.in_flight)
+            .min()
+            .unwrap_or(u64::MAX);
+        let (tag, serial) = self.flushes[0];
+        if oldest < serial {
+            return None;
+        }
+        self.flushes.copy_within(1..self.flush_count, 0);
+        self.flush_count -= 1;
+        Some(tag)
+    }
+}

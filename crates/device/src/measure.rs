@@ -1,0 +1,134 @@
+//! A small closed loop around one device, to see what a model delivers: no block layer, no scheduler.
+//!
+//! Each of `depth` threads keeps one command outstanding and sends the next one `turnaround` after the last is done.
+//! Used by `seekwise verify drives` and by the tests. Time is simulated, so a result is the same everywhere.
+
+use crate::device::{Command, CommandKind, Device, Tag};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    Random,
+    Sequential,
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    pub pattern: Pattern,
+    pub kind: CommandKind,
+    pub block: Sectors,
+    pub depth: u32,
+    /// Part of the device in use.
+    pub first: Lba,
+    pub span: Sectors,
+    pub turnaround: Nanos,
+    /// Commands to run before counting, and to count.
+    pub warm_up: u64,
+    pub commands: u64,
+    pub seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Result {
+    pub commands: u64,
+    pub elapsed: Nanos,
+    pub latency_mean_ns: f64,
+    pub latency_max: Nanos,
+    pub bytes: u64,
+}
+
+impl Result {
+    pub fn iops(&self) -> f64 {
+        self.commands as f64 / self.elapsed.as_secs_f64()
+    }
+
+    pub fn mb_per_second(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.elapsed.as_secs_f64()
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014): enough for addresses.
+#[derive(Clone, Debug)]
+pub struct Addresses(u64);
+
+impl Addresses {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ (z >> 31)) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// Runs a load on a device at `start`; the device is idle before and after.
+pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
+    let depth = load.depth.clamp(1, device.depth().0) as usize;
+    let blocks = (load.span.0 / load.block.0).max(1);
+    let mut random = Addresses::new(load.seed);
+    let mut position = 0;
+    let mut next_address = || {
+        let block = match load.pattern {
+            Pattern::Random => random.below(blocks),
+            Pattern::Sequential => {
+                position += 1;
+                (position - 1) % blocks
+            }
+        };
+        load.first + Sectors(block * load.block.0)
+    };
+    let total = load.warm_up + load.commands;
+    let mut submitted_at = vec![Nanos::ZERO; depth];
+    // Threads that will submit, in order of time: completions leave in order, so this is a queue.
+    let mut thinking = std::collections::VecDeque::with_capacity(depth + 1);
+    thinking.extend((0..depth as u32).map(|thread| (start, thread)));
+    let (mut submitted, mut completed) = (0, 0);
+    let mut result = Result::default();
+    let mut counting_since = start;
+    let mut latency_sum = 0u64;
+    while completed < total {
+        let completion = device.next_completion().unwrap_or(Nanos::NEVER);
+        match thinking.front() {
+            Some(&(time, thread)) if time < completion || completion == Nanos::NEVER => {
+                thinking.pop_front();
+                if submitted < total {
+                    submitted += 1;
+                    submitted_at[thread as usize] = time;
+                    let start = next_address();
+                    device.submit(
+                        time,
+                        Command {
+                            tag: Tag(thread),
+                            kind: load.kind,
+                            start,
+                            sectors: load.block,
+                        },
+                    );
+                }
+            }
+            _ => {
+                assert_ne!(completion, Nanos::NEVER, "the device lost a command");
+                let tag = device.complete_next(completion);
+                completed += 1;
+                let latency = completion - submitted_at[tag.0 as usize];
+                if completed == load.warm_up {
+                    counting_since = completion;
+                } else if completed > load.warm_up {
+                    latency_sum += latency.0;
+                    result.latency_max = result.latency_max.max(latency);
+                    result.elapsed = completion - counting_since;
+                }
+                thinking.push_back((completion + load.turnaround, tag.0));
+            }
+        }
+    }
+    result.commands = load.commands;
+    result.bytes = load.commands * load.block.bytes().0;
+    result.latency_mean_ns = latency_sum as f64 / load.commands as f64;
+    result
+}

@@ -1,0 +1,576 @@
+//! Kyber: tokens per kind of request, as many as latency targets allow.
+//!
+//!   reads   ─ queue ─┐ 256 tokens, 16 in a row        a token is held from dispatch to completion
+//!   writes  ─ queue ─┘ 128 tokens,  8 in a row
+//!                       ▲
+//!   100 ms after a completion: too slow → every kind gets tokens in proportion to how far it misses its own target
+//!
+//! Modelled:      software queues, turns, tokens, both latency histograms, the timer and its quirk (the two histograms of a
+//!                kind share one time-out, so that the total one counts only once it has 500 samples), the tag limit.
+//! Not modelled:  discards and other requests (they have tokens of their own), several hardware queues.
+//! Source:        behaviour of Linux 5.10 to 6.12 block/kyber-iosched.c.
+
+use crate::fifo::{Fifo, Links};
+use crate::kernel::Kernel;
+use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
+use crate::request::{Direction, ProcessId, Request, RequestId};
+use crate::scheduler::Scheduler;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// A minute: no device is that slow on purpose.
+const LATENCY_MAX_NS: u64 = 60_000_000_000;
+
+/// Defaults: Linux 5.10 to 6.12 block/kyber-iosched.c, kyber_latency_targets.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "read_lat_nsec",
+        unit: Unit::Nanos,
+        default: |_| 2_000_000,
+        min: 0,
+        max: LATENCY_MAX_NS,
+        kernels: ALWAYS,
+        meaning: "latency that reads should keep",
+    },
+    Parameter {
+        name: "write_lat_nsec",
+        unit: Unit::Nanos,
+        default: |_| 10_000_000,
+        min: 0,
+        max: LATENCY_MAX_NS,
+        kernels: ALWAYS,
+        meaning: "latency that writes should keep",
+    },
+];
+
+const DOMAINS: usize = 2;
+const NAMES: [&str; DOMAINS] = ["reads", "writes"];
+/// Linux 6.1 block/kyber-iosched.c: kyber_depth.
+const TOKENS: [u32; DOMAINS] = [256, 128];
+/// Linux 6.1 block/kyber-iosched.c: kyber_batch_size.
+const BATCH: [u32; DOMAINS] = [16, 8];
+/// Asynchronous requests may hold three quarters of the scheduler's tags. Linux 6.1: KYBER_ASYNC_PERCENT.
+const ASYNC_PERCENT: u64 = 75;
+/// Linux 6.1 block/blk-merge.c: blk_bio_list_merge looks at the eight newest.
+const MERGE_NEWEST: usize = 8;
+
+/// Buckets are a quarter of the target wide; the first four are within it. Linux 6.1: KYBER_LATENCY_BUCKETS, KYBER_GOOD_BUCKETS.
+const BUCKETS: usize = 8;
+const GOOD_BUCKETS: usize = 4;
+/// A percentile is taken from this many samples on, or after a second.
+const SAMPLES_ENOUGH: u32 = 500;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Histogram([u32; BUCKETS]);
+
+impl Histogram {
+    /// The bucket in which the given percentile lies.
+    fn percentile(&self, percent: u32) -> usize {
+        let samples: u32 = self.0.iter().sum();
+        let mut rest = (samples as u64 * percent as u64).div_ceil(100) as u32;
+        for (bucket, count) in self.0[..BUCKETS - 1].iter().enumerate() {
+            if *count >= rest {
+                return bucket;
+            }
+            rest -= count;
+        }
+        BUCKETS - 1
+    }
+}
+
+/// A kind of request.
+#[derive(Clone, Debug)]
+struct Domain {
+    /// One list per CPU, still open to merges.
+    software: Vec<Fifo>,
+    /// Taken from the software queues together; leaves first.
+    flushed: Fifo,
+    flushes: u32,
+    target: Nanos,
+    tokens: u32,
+    tokens_used: u32,
+    /// Since allocation.
+    total: Histogram,
+    /// Since issue.
+    io: Histogram,
+    /// Tick at which few samples are enough.
+    timeout: Option<u64>,
+    /// Last percentile of the total latency, for use at the next congestion.
+    remembered: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    issued: Nanos,
+    domain: u8,
+    /// Software queue.
+    queue: u16,
+    /// How many flushes its domain had seen: one more, and it is flushed too.
+    flushes: u32,
+    holds_token: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Kyber {
+    kernel: Kernel,
+    domains: [Domain; DOMAINS],
+    links: Links,
+    slots: Vec<Slot>,
+    waiting: usize,
+    current: usize,
+    batching: u32,
+    /// Tick at which the timer fires.
+    timer: Option<u64>,
+}
+
+#[inline]
+fn index(direction: Direction) -> usize {
+    match direction {
+        Direction::Read => 0,
+        Direction::Write => 1,
+    }
+}
+
+impl Kyber {
+    pub fn new(setup: &Setup) -> Self {
+        Self::with_software_queues(setup, 1)
+    }
+
+    /// One software queue per CPU; a process submits from the CPU of its number, modulo their count.
+    pub fn with_software_queues(setup: &Setup, count: usize) -> Self {
+        let domain = |index: usize, name| Domain {
+            software: vec![Fifo::default(); count.max(1)],
+            flushed: Fifo::default(),
+            flushes: 0,
+            target: Nanos(setup.get(PARAMETERS, name)),
+            tokens: TOKENS[index],
+            tokens_used: 0,
+            total: Histogram::default(),
+            io: Histogram::default(),
+            timeout: None,
+            remembered: None,
+        };
+        Self {
+            kernel: setup.kernel,
+            domains: [domain(0, "read_lat_nsec"), domain(1, "write_lat_nsec")],
+            links: Links::default(),
+            slots: Vec::new(),
+            waiting: 0,
+            current: 0,
+            batching: 0,
+            timer: None,
+        }
+    }
+
+    #[inline]
+    fn queue(&self, process: ProcessId) -> usize {
+        match self.domains[0].software.len() {
+            1 => 0,
+            count => process.0 as usize % count,
+        }
+    }
+
+    /// The oldest of the current domain, if there is one and a token for it.
+    #[inline]
+    fn pull(&mut self) -> Option<RequestId> {
+        let domain = &mut self.domains[self.current];
+        if domain.tokens_used >= domain.tokens {
+            return None;
+        }
+        if domain.flushed.is_empty() {
+            domain.flushes = domain.flushes.wrapping_add(1);
+            if let [only] = domain.software.as_mut_slice() {
+                core::mem::swap(only, &mut domain.flushed);
+            } else {
+                for queue in &mut domain.software {
+                    while let Some(id) = queue.pop_front(&mut self.links) {
+                        domain.flushed.push_back(&mut self.links, id);
+                    }
+                }
+            }
+        }
+        let id = self.domains[self.current]
+            .flushed
+            .pop_front(&mut self.links)?;
+        self.hand_out(id);
+        Some(id)
+    }
+
+    #[inline]
+    fn hand_out(&mut self, id: RequestId) {
+        let slot = &mut self.slots[id.0 as usize];
+        slot.holds_token = true;
+        self.domains[slot.domain as usize].tokens_used += 1;
+        self.batching += 1;
+        self.waiting -= 1;
+    }
+
+    /// Is it still on its software queue, where merges reach it?
+    fn is_open(&self, id: RequestId) -> bool {
+        let slot = self.slots[id.0 as usize];
+        slot.flushes == self.domains[slot.domain as usize].flushes
+    }
+
+    fn remove(&mut self, id: RequestId) {
+        let open = self.is_open(id);
+        let slot = self.slots[id.0 as usize];
+        let domain = &mut self.domains[slot.domain as usize];
+        let list = if open {
+            &mut domain.software[slot.queue as usize]
+        } else {
+            &mut domain.flushed
+        };
+        list.remove(&mut self.links, id);
+    }
+
+    /// The percentile of a histogram, which it empties; none while there are too few samples too soon.
+    fn take_percentile(
+        histogram: &mut Histogram,
+        timeout: &mut Option<u64>,
+        jiffies: u64,
+        hz: u64,
+        percent: u32,
+    ) -> Option<usize> {
+        let samples: u32 = histogram.0.iter().sum();
+        if samples == 0 {
+            return None;
+        }
+        let due = *timeout.get_or_insert((jiffies + hz).max(1));
+        if samples < SAMPLES_ENOUGH && jiffies < due {
+            return None;
+        }
+        *timeout = None;
+        let bucket = histogram.percentile(percent);
+        *histogram = Histogram::default();
+        Some(bucket)
+    }
+
+    fn adjust(&mut self, jiffies: u64) {
+        let hz = self.kernel.hz as u64;
+        let mut congested = false;
+        for domain in &mut self.domains {
+            let slow = Self::take_percentile(&mut domain.io, &mut domain.timeout, jiffies, hz, 90);
+            congested |= slow.is_some_and(|bucket| bucket >= GOOD_BUCKETS);
+        }
+        for (domain, most) in self.domains.iter_mut().zip(TOKENS) {
+            let now =
+                Self::take_percentile(&mut domain.total, &mut domain.timeout, jiffies, hz, 99);
+            let bucket = if congested {
+                now.or(domain.remembered.take())
+            } else {
+                if now.is_some() {
+                    domain.remembered = now;
+                }
+                now
+            };
+            if congested {
+                domain.remembered = None;
+            }
+            if let Some(bucket) = bucket {
+                if congested || bucket >= GOOD_BUCKETS {
+                    domain.tokens = (domain.tokens * (bucket as u32 + 1) / 4).clamp(1, most);
+                }
+            }
+        }
+    }
+}
+
+fn count_sample(histogram: &mut Histogram, target: Nanos, latency: Nanos) {
+    let width = (target.0 / 4).max(1);
+    let bucket = (latency.0.saturating_sub(1) / width).min(BUCKETS as u64 - 1);
+    histogram.0[bucket as usize] += 1;
+}
+
+impl Scheduler for Kyber {
+    #[inline]
+    fn insert(&mut self, _now: Nanos, request: &Request) {
+        let slot = request.id.0 as usize;
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, Slot::default());
+        }
+        let (domain, queue) = (index(request.direction), self.queue(request.process));
+        self.slots[slot] = Slot {
+            issued: Nanos::NEVER,
+            domain: domain as u8,
+            queue: queue as u16,
+            flushes: self.domains[domain].flushes,
+            holds_token: false,
+        };
+        self.domains[domain].software[queue].push_back(&mut self.links, request.id);
+        self.waiting += 1;
+    }
+
+    #[inline]
+    fn dispatch(&mut self, _now: Nanos) -> Option<RequestId> {
+        if self.waiting == 0 {
+            // blk-mq does not ask a policy that has no work.
+            return None;
+        }
+        if self.batching < BATCH[self.current] {
+            if let Some(id) = self.pull() {
+                return Some(id);
+            }
+        }
+        self.batching = 0;
+        for _ in 0..DOMAINS {
+            self.current = (self.current + 1) % DOMAINS;
+            if let Some(id) = self.pull() {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    fn dispatch_forced(&mut self, _now: Nanos, id: RequestId) {
+        let domain = self.slots[id.0 as usize].domain as usize;
+        if domain != self.current || self.batching >= BATCH[domain] {
+            self.batching = 0;
+        }
+        self.current = domain;
+        self.remove(id);
+        self.hand_out(id);
+    }
+
+    #[inline]
+    fn issued(&mut self, now: Nanos, id: RequestId) {
+        self.slots[id.0 as usize].issued = now;
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Nanos, request: &Request) {
+        let slot = &mut self.slots[request.id.0 as usize];
+        let domain = &mut self.domains[slot.domain as usize];
+        if core::mem::take(&mut slot.holds_token) {
+            domain.tokens_used -= 1;
+        }
+        count_sample(
+            &mut domain.total,
+            domain.target,
+            now.saturating_sub(request.allocated),
+        );
+        if slot.issued != Nanos::NEVER {
+            count_sample(
+                &mut domain.io,
+                domain.target,
+                now.saturating_sub(slot.issued),
+            );
+        }
+        // HZ/10 after this completion, unless the timer runs already.
+        if self.timer.is_none() {
+            self.timer = Some(self.kernel.jiffies(now) + self.kernel.hz as u64 / 10);
+        }
+    }
+
+    #[inline]
+    fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    fn timer(&self) -> Option<Nanos> {
+        self.timer.map(|tick| self.kernel.tick_start(tick))
+    }
+
+    fn fire(&mut self, now: Nanos) -> bool {
+        let jiffies = self.kernel.jiffies(now);
+        if self.timer.is_some_and(|tick| tick <= jiffies) {
+            self.timer = None;
+            self.adjust(jiffies);
+        }
+        // More tokens show at the next run of the queue; the timer runs none.
+        false
+    }
+
+    fn may_merge(&self, request: &Request, bio: &Request) -> bool {
+        let slot = self.slots[request.id.0 as usize];
+        if slot.queue as usize != self.queue(bio.process) || !self.is_open(request.id) {
+            return false;
+        }
+        let list = &self.domains[slot.domain as usize].software[slot.queue as usize];
+        let mut at = request.id;
+        for _ in 0..MERGE_NEWEST {
+            match list.after(&self.links, at) {
+                Some(newer) => at = newer,
+                None => return true,
+            }
+        }
+        false
+    }
+
+    fn grown(&mut self, _now: Nanos, _id: RequestId, _start: Lba, _sectors: Sectors) {}
+
+    fn joined(&mut self, _now: Nanos, _kept: RequestId, gone: RequestId) {
+        self.remove(gone);
+        self.waiting -= 1;
+    }
+
+    fn tag_limit(&self, sync: bool, _direction: Direction, tags: u32) -> u32 {
+        if sync {
+            tags
+        } else {
+            ((tags as u64 * ASYNC_PERCENT / 100) as u32).max(1)
+        }
+    }
+
+    fn describe(&self, _now: Nanos, out: &mut String) {
+        for (domain, name) in self.domains.iter().zip(NAMES) {
+            let ids = |list: &Fifo| {
+                list.iter(&self.links)
+                    .map(|id| format!("#{}", id.0))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            *out += &format!(
+                "{name}: {} of {} tokens in use; flushed: {}; software queues: {}\n  latency since allocation {:?}, since issue {:?}\n",
+                domain.tokens_used,
+                domain.tokens,
+                ids(&domain.flushed),
+                domain.software.iter().map(ids).collect::<Vec<_>>().join(" | "),
+                domain.total.0,
+                domain.io.0,
+            );
+        }
+        *out += &format!(
+            "batch of {}: {} of {} taken\n",
+            NAMES[self.current], self.batching, BATCH[self.current]
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{read, setup, write};
+
+    fn drain(kyber: &mut Kyber) -> Vec<u32> {
+        core::iter::from_fn(|| kyber.dispatch(Nanos(0)))
+            .map(|id| id.0)
+            .collect()
+    }
+
+    /// Reads that take `latency`, one after the other, from `from` on.
+    fn serve(kyber: &mut Kyber, count: u32, from: Nanos, latency: Nanos) {
+        for _ in 0..count {
+            let request = Request {
+                allocated: from,
+                ..read(0, 0)
+            };
+            kyber.insert(from, &request);
+            assert_eq!(kyber.dispatch(from), Some(RequestId(0)));
+            kyber.issued(from, RequestId(0));
+            kyber.complete(from + latency, &request);
+        }
+    }
+
+    #[test]
+    fn sixteen_reads_then_eight_writes() {
+        let mut kyber = Kyber::new(&setup("6.1"));
+        for id in 0..40 {
+            kyber.insert(Nanos(0), &read(id, 0));
+            kyber.insert(Nanos(0), &write(100 + id, 0));
+        }
+        let order = drain(&mut kyber);
+        assert_eq!(order[..16], (0..16).collect::<Vec<_>>());
+        assert_eq!(order[16..24], (100..108).collect::<Vec<_>>());
+        assert_eq!(order[24], 16);
+        assert_eq!(order.len(), 80);
+    }
+
+    #[test]
+    fn a_request_inserted_after_the_flush_waits_behind_the_flushed_ones() {
+        let mut kyber = Kyber::with_software_queues(&setup("6.1"), 2);
+        let from = |process, id| Request {
+            process: ProcessId(process),
+            ..read(id, 0)
+        };
+        kyber.insert(Nanos(0), &from(1, 0));
+        kyber.insert(Nanos(0), &from(1, 1));
+        kyber.insert(Nanos(0), &from(0, 2));
+        assert_eq!(kyber.dispatch(Nanos(0)), Some(RequestId(2)), "CPU 0 first");
+        kyber.insert(Nanos(0), &from(0, 3));
+        assert!(kyber.may_merge(&from(0, 3), &from(0, 9)));
+        assert!(!kyber.may_merge(&from(1, 1), &from(1, 9)), "flushed");
+        assert_eq!(drain(&mut kyber), [0, 1, 3]);
+    }
+
+    #[test]
+    fn tokens_bound_what_is_in_the_driver() {
+        let mut kyber = Kyber::new(&setup("6.1"));
+        for id in 0..300 {
+            kyber.insert(Nanos(0), &read(id, 0));
+        }
+        assert_eq!(drain(&mut kyber).len(), 256);
+        assert_eq!(kyber.dispatch(Nanos(0)), None);
+        kyber.complete(Nanos(1), &read(0, 0));
+        assert_eq!(kyber.dispatch(Nanos(1)), Some(RequestId(256)));
+    }
+
+    #[test]
+    fn the_timer_fires_a_tenth_of_a_second_after_the_first_completion() {
+        let mut kyber = Kyber::new(&setup("6.1"));
+        serve(&mut kyber, 1, Nanos(0), Nanos::from_micros(300));
+        serve(
+            &mut kyber,
+            1,
+            Nanos::from_millis(50),
+            Nanos::from_micros(300),
+        );
+        assert_eq!(kyber.timer(), Some(Nanos::from_millis(100)));
+        kyber.fire(Nanos::from_millis(100));
+        assert_eq!(kyber.timer(), None);
+    }
+
+    #[test]
+    fn quick_reads_lose_tokens_only_while_something_else_is_slow() {
+        let mut kyber = Kyber::new(&setup("6.1"));
+        // Bucket 1 of a 2 ms target: 0.5 to 1 ms.
+        serve(&mut kyber, 600, Nanos(0), Nanos::from_micros(800));
+        kyber.fire(Nanos::from_millis(101));
+        assert_eq!(
+            kyber.domains[0].tokens, 256,
+            "good, and nothing is congested"
+        );
+        let slow = Request {
+            allocated: Nanos(0),
+            ..write(1, 0)
+        };
+        for _ in 0..600 {
+            kyber.insert(Nanos(0), &slow);
+            kyber.dispatch(Nanos(0));
+            kyber.issued(Nanos(0), slow.id);
+            kyber.complete(Nanos::from_millis(30), &slow);
+        }
+        kyber.fire(Nanos::from_millis(300));
+        // Reads: remembered bucket 1, so 256 * 2 / 4. Writes: bucket 7, so more, but no more than 128.
+        assert_eq!(
+            [kyber.domains[0].tokens, kyber.domains[1].tokens],
+            [128, 128]
+        );
+        assert_eq!(kyber.domains[0].remembered, None, "used once");
+    }
+
+    #[test]
+    fn few_samples_count_after_a_second() {
+        let mut kyber = Kyber::new(&setup("6.1"));
+        serve(&mut kyber, 20, Nanos(0), Nanos::from_micros(100));
+        kyber.fire(Nanos::from_millis(100));
+        assert_eq!(kyber.domains[0].io.0[0], 20, "kept");
+        serve(
+            &mut kyber,
+            1,
+            Nanos::from_millis(1_050),
+            Nanos::from_micros(100),
+        );
+        kyber.fire(Nanos::from_millis(1_200));
+        assert_eq!(kyber.domains[0].io.0[0], 0, "judged");
+        assert_eq!(
+            kyber.domains[0].total.0[0], 21,
+            "the total waits anew: the time-out is shared"
+        );
+    }
+
+    #[test]
+    fn asynchronous_requests_hold_three_quarters_of_the_tags() {
+        let kyber = Kyber::new(&setup("6.1"));
+        assert_eq!(kyber.tag_limit(false, Direction::Write, 256), 192);
+        assert_eq!(kyber.tag_limit(true, Direction::Write, 256), 256);
+    }
+}

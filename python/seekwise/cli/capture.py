@@ -1,0 +1,26 @@
+"""`seekwise capture FILE.tar.gz`: this machine's storage as a small archive that `--root` reads elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from seekwise.linux.capture import capture
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--anonymise", is_flag=True, help="Replace serial numbers and world-wide names, each always by the same other one."
+)
+@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
+def command(file: Path, anonymise: bool, root: Path) -> None:
+    """Write what seekwise reads of this machine's storage to FILE (tar.gz).
+
+    Only files below /sys, /proc, /dev links and udev's database that describe storage; no contents, no host name.
+    Paths of mounts are in it. As root more is readable: serial numbers of SCSI drives, for example.
+    """
+    size = capture(file, anonymise=anonymise, root=root)
+    click.echo(f"{file}: {size / 1000:.0f} kB", err=True)
+    click.echo(f"look at it with `seekwise devices --root {file}`", err=True)

@@ -1,0 +1,37 @@
+"""`seekwise devices`: the storage stack from mount point to drive, with every setting as it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from seekwise.linux.document import devices_document
+from seekwise.linux.resolve import resolve_path
+from seekwise.linux.show import show_stack
+from seekwise.linux.stack import read_stack
+
+
+@click.command()
+@click.argument("path", required=False, metavar="[PATH|DEVICE]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document (schema seekwise.devices/1).")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    default=Path("/"),
+    metavar="TREE",
+    help="Read a captured machine: the archive of `seekwise capture`, or the folder it unpacks to.",
+)
+def command(path: str | None, as_json: bool, root: Path) -> None:
+    """Show the storage stack: mounts, arrays, mappings, drives, and their I/O settings.
+
+    With PATH or DEVICE only what lies below it, and where each setting would go.
+    """
+    stack = read_stack(root)
+    resolved = resolve_path(stack, path) if path else None
+    if as_json:
+        click.echo(json.dumps(devices_document(stack, resolved), indent=2))
+        return
+    show_stack(Console(highlight=False), stack, resolved)

@@ -1,0 +1,149 @@
+"""The stack for a terminal: trees from mount point to drive, then each queue's settings, then warnings.
+
+Readable without colour and at 80 columns; nothing depends on the terminal but line breaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from seekwise.linux.describe import identity, member_state, settings_lines, size_text
+from seekwise.linux.document import is_swap, settings_places
+from seekwise.linux.model import BlockDevice, Mount, Stack
+from seekwise.linux.resolve import ResolvedPath, devices_of_mount
+
+
+def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = None) -> None:
+    if resolved:
+        console.print(_resolved_tree(stack, resolved))
+        shown = [*resolved.chain()]
+        shown += [drive for name in resolved.devices for drive in stack.drives(name) if drive not in shown]
+    else:
+        for tree in _trees(stack):
+            console.print(tree)
+        shown = [device for device in stack.devices.values() if _worth_showing(stack, device)]
+    console.print()
+    for block in _settings(shown):
+        console.print(block)
+    if resolved:
+        _print_where(console, resolved)
+    names = {device.name for device in shown}
+    warnings = [text for text in stack.warnings if text.split(":")[0] in names]
+    notes = [*(resolved.notes if resolved else ()), *(f"warning: {text}" for text in warnings)]
+    if notes:
+        console.print()
+        for text in notes:
+            console.print(Text(text, overflow="fold"))
+
+
+def _worth_showing(stack: Stack, device: BlockDevice) -> bool:
+    """Empty loops, RAM disks and drives without a medium are noise."""
+    return bool(device.size_bytes or stack.above(device.name) or device.details.get("bound"))
+
+
+def _trees(stack: Stack) -> Iterator[Tree]:
+    """One tree per set of devices that is mounted, then those that nothing uses."""
+    places: dict[tuple[str, ...], list[Mount]] = {}
+    for mount in stack.mounts:
+        if names := devices_of_mount(stack, mount):
+            places.setdefault(names, []).append(mount)
+    # By mount point, so that `/` comes first; the place shown is where the filesystem's own top is mounted.
+    for names, mounts in sorted(places.items(), key=lambda item: str(_main(item[1]).mount_point)):
+        mounts = [_main(mounts), *(mount for mount in mounts if mount is not _main(mounts))]
+        tree = Tree(_mount_line(mounts[0]), highlight=False)
+        for other in mounts[1:]:
+            tree.label.append(f"\nalso {other.mount_point}", style="dim")  # type: ignore[union-attr]
+        for name in names:
+            _grow(tree, stack, stack.devices[name], None)
+        yield tree
+    reached = {below.name for names in places for name in names for below in _everything_below(stack, name)}
+    for device in stack.devices.values():
+        top = not any(above.name not in reached for above in stack.above(device.name))
+        if device.name not in reached and top and _worth_showing(stack, device):
+            tree = Tree(Text("swap" if is_swap(stack, device) else "not mounted", style="bold"), highlight=False)
+            _grow(tree, stack, device, None)
+            yield tree
+
+
+def _main(mounts: list[Mount]) -> Mount:
+    return min(mounts, key=lambda mount: (mount.root_within != "/", len(mount.mount_point.parts)))
+
+
+def _everything_below(stack: Stack, name: str) -> Iterator[BlockDevice]:
+    todo, seen = [name], set()
+    while todo:
+        current = todo.pop()
+        if current not in seen:
+            seen.add(current)
+            yield stack.devices[current]
+            todo.extend(stack.devices[current].below)
+
+
+def _mount_line(mount: Mount) -> Text:
+    text = Text(str(mount.mount_point), style="bold", overflow="fold")
+    inside = f" (folder {mount.root_within})" if mount.root_within != "/" else ""
+    return text.append(f"  {mount.filesystem}{inside}, {','.join(mount.options)}", style="not bold")
+
+
+def _resolved_tree(stack: Stack, resolved: ResolvedPath) -> Tree:
+    label = Text(resolved.path, style="bold", overflow="fold")
+    if resolved.mount:
+        label.append("  on ", style="not bold").append(_mount_line(resolved.mount))
+    tree = Tree(label, highlight=False)
+    for name in resolved.devices:
+        _grow(tree, stack, stack.devices[name], None)
+    return tree
+
+
+def _grow(tree: Tree, stack: Stack, device: BlockDevice, above: BlockDevice | None) -> None:
+    line = Text(device.name, style="bold", overflow="fold")
+    line.append(f"  {identity(device, full=False)}, {size_text(device.size_bytes)}", style="not bold")
+    if above is not None and (state := member_state(above, device.name)):
+        line.append(f", {state.upper() if 'faulty' in state else state}", style="bold")
+    if device.read_only:
+        line.append(", read-only", style="not bold")
+    branch = tree.add(line)
+    for name in device.below:
+        _grow(branch, stack, stack.devices[name], device)
+    for name in device.details.get("missing", ()):  # type: ignore[attr-defined]
+        branch.add(Text(f"{name}  not shown by the kernel"))
+
+
+def _settings(devices: list[BlockDevice]) -> Iterator[RenderableType]:
+    """A block per set of equal settings: twelve equal drives are told apart by what they are, not by twelve tables."""
+    groups: dict[tuple[tuple[str, str], ...], list[BlockDevice]] = {}
+    for device in devices:
+        lines = settings_lines(device)
+        if lines and device.kind != "partition":
+            groups.setdefault(tuple(lines), []).append(device)
+    for lines, group in groups.items():
+        heading = Text(overflow="fold")
+        for count, device in enumerate(group):
+            heading.append("\n" if count else "").append(device.name, style="bold").append(f"  {identity(device)}")
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, style="dim")
+        table.add_column(overflow="fold")
+        for label, value in lines:
+            table.add_row(label, Text(value, overflow="fold"))
+        yield Group(heading, Padding(table, (0, 0, 0, 2), expand=False))
+
+
+def _print_where(console: Console, resolved: ResolvedPath) -> None:
+    console.print()
+    console.print(Text("settings go to", style="bold"))
+    places: dict[str, list[str]] = {}
+    for setting, devices in settings_places(resolved).items():
+        if devices:
+            places.setdefault(", ".join(devices), []).append(setting)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    for names, settings in places.items():
+        table.add_row(Text(names), Text(", ".join(settings)))
+    console.print(Padding(table, (0, 0, 0, 2), expand=False))
