@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control import attributes, child, interrupt, settings, sysfs
+from seekwise.control import attributes, child, interrupt, scratch, settings, sysfs
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lock import devices_locked
 from seekwise.control.state import SYSTEM_STATE
@@ -144,10 +144,15 @@ def _end_load(entry: Entry) -> tuple[str, list[str]]:
     return "restored", sentences
 
 
+def _remove_scratch(entry: Entry) -> tuple[str, list[str]]:
+    return "restored", [scratch.remove_left_behind(item) for item in entry.items]
+
+
 _RESTORERS: dict[str, Callable[[Entry], tuple[str, list[str]]]] = {
     "changed": _restore_settings,
     "applied": _restore_settings,
     "child": _end_load,
+    "scratch": _remove_scratch,
 }
 
 
