@@ -205,6 +205,36 @@ impl Queue {
             .map(|entry| entry.request.id)
     }
 
+    /// The waiting request that must be what the row names although a merge into it was not seen as one: it lies within
+    /// the row's sectors and begins or ends with them. It grows to them; others within them become part of it.
+    pub fn adopt<S: Scheduler>(&mut self, policy: &mut S, row: &Row) -> Option<RequestId> {
+        let within = |request: &Request| {
+            request.direction == row.direction
+                && request.start >= row.start
+                && request.end() <= row.end()
+        };
+        let mut inside: Vec<_> = self
+            .entries()
+            .filter(|entry| entry.waiting && within(&entry.request))
+            .map(|entry| (entry.request.start, entry.number, entry.request.id))
+            .collect();
+        inside.sort();
+        let kept = inside
+            .iter()
+            .map(|(_, _, id)| *id)
+            .find(|id| self.get(*id).start == row.start || self.get(*id).end() == row.end())?;
+        for (_, _, gone) in inside.iter().filter(|(_, _, id)| *id != kept) {
+            let shares = self.entry(*gone).shares.clone();
+            self.entry_mut(kept).shares.extend(shares);
+            policy.joined(row.time, kept, *gone);
+            self.slots[gone.0 as usize] = None;
+            self.free.push(gone.0);
+            self.waiting -= 1;
+        }
+        self.grow(policy, row.time, kept, row.start, row.sectors.0);
+        Some(kept)
+    }
+
     /// Is `id` what the row names? Requests that look the same are the same.
     pub fn matches(&self, id: RequestId, row: &Row) -> bool {
         same(self.get(id), row.direction, row.start, row.sectors)

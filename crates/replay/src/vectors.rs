@@ -2,7 +2,7 @@
 
 use crate::outcome::{FileOutcome, Score, Tally};
 use crate::processes::Processes;
-use crate::{legacy, rows};
+use crate::{blk_mq, legacy, rows};
 use seekwise_sched::registry;
 use seekwise_sched::{Kernel, Setup};
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,9 @@ fn replay_file(
         .and_then(Path::parent)
         .and_then(Path::file_name)
         .and_then(|name| name.to_str());
+    if !stem.contains("__") {
+        return replay_blk_mq(path, stem, text, options, outcome, tally);
+    }
     let scheduler = folder.unwrap_or_default();
     let name = legacy::Name::parse(stem)?;
     outcome.scheduler = scheduler.to_owned();
@@ -173,6 +176,51 @@ fn replay_file(
     *tally = replayed;
     outcome.look = look;
     finished
+}
+
+fn replay_blk_mq(
+    path: &Path,
+    stem: &str,
+    text: &str,
+    options: &Options,
+    outcome: &mut FileOutcome,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let full = path.canonicalize().map_err(|error| error.to_string())?;
+    let kernel = blk_mq::kernel_of(&full);
+    outcome.kernel = kernel.to_owned();
+    let settings = blk_mq::Settings::parse(&read_settings(&full, stem)?, kernel)?;
+    outcome.scheduler = settings.scheduler.clone();
+    let rows = rows::parse(text)?;
+    let entry = registry::find(&settings.scheduler)
+        .ok_or_else(|| format!("\"{}\" is no scheduler", settings.scheduler))?;
+    let policy = entry.build(&settings.setup)?;
+    // Without the list nobody knows when a process ends; the replay does not depend on it otherwise.
+    let list = beside(path, "lists", &format!("{stem}.list")).unwrap_or_default();
+    let sectors = blk_mq::sectors_of_processes(&list);
+    let (replayed, look, finished) =
+        blk_mq::replay(policy, &rows, &settings, &sectors, options.explain);
+    *tally = replayed;
+    outcome.look = look;
+    finished
+}
+
+/// `NAME.conf` beside the recording, or, for a second sample, in the folder of the same name above.
+fn read_settings(full: &Path, stem: &str) -> Result<String, String> {
+    let folder = full.parent().unwrap_or(full);
+    let conf = format!("{stem}.conf");
+    let own = folder.join(&conf);
+    let first_sample = folder
+        .file_name()
+        .zip(folder.parent().and_then(Path::parent))
+        .map(|(name, above)| above.join(name).join(&conf));
+    let found = [Some(own), first_sample]
+        .into_iter()
+        .flatten()
+        .find(|file| file.is_file());
+    let found = found.ok_or_else(|| format!("there is no {conf} beside it"))?;
+    fs::read_to_string(&found)
+        .map_err(|error| format!("{} cannot be read: {error}", found.display()))
 }
 
 /// The kernel as the file name has it.

@@ -1,0 +1,460 @@
+//! Recordings of kernels with blk-mq: `SCHEDULER/NAME.csv`, settings in `NAME.conf`.
+//!
+//!   scheduler ──► H ──► device (D at once)      H: at most one request, taken out ahead of time
+//!
+//! null_blk gives the block layer no budget, so it pulls from the scheduler until a request finds no device tag. That one
+//! was decided right after the issue before it, long before a tag comes free for it. When the model is asked and what
+//! counts as a point follows the protocol beside the recordings.
+
+use crate::journal::Journal;
+use crate::outcome::{Look, Miss, Tally};
+use crate::queue::{words, Priorities, Queue};
+use crate::rows::{Event, Row};
+use seekwise_sched::{Kernel, ProcessId, RequestId, Scheduler, Setup};
+use seekwise_units::Nanos;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Kernel of recordings that lie in no folder of another one.
+const KERNEL_DEFAULT: &str = "6.1";
+/// Tick of Debian's kernels (CONFIG_HZ_250).
+const HZ: u32 = 250;
+/// A timer that is due this soon explains an issue.
+const TIMER_TOLERANCE: Nanos = Nanos::from_micros(10);
+/// A run of the queue shows its issue within this time.
+const RUN_TAKES_AT_MOST: Nanos = Nanos::from_micros(100);
+
+/// The kernel of a recording: the folder under `other-kernels`.
+pub fn kernel_of(path: &Path) -> &str {
+    let mut parts = path
+        .components()
+        .map(|part| part.as_os_str().to_str().unwrap_or_default());
+    parts.find(|part| *part == "other-kernels");
+    parts.next().unwrap_or(KERNEL_DEFAULT)
+}
+
+/// What `.conf` says.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub scheduler: String,
+    pub setup: Setup,
+    /// Requests that the device takes at once.
+    pub depth_device: u32,
+    /// Longest request.
+    pub sectors_max: u64,
+}
+
+impl Settings {
+    pub fn parse(text: &str, kernel: &str) -> Result<Self, String> {
+        let kernel = Kernel::parse(kernel, HZ)?;
+        let pairs: Vec<(&str, &str)> = text
+            .lines()
+            .filter_map(|line| line.trim().split_once('='))
+            .collect();
+        let find = |key: &str| {
+            pairs
+                .iter()
+                .find(|(name, _)| *name == key)
+                .map(|(_, value)| value.trim())
+        };
+        let number = |key: &str, otherwise: u64| match find(key) {
+            Some(value) => value
+                .parse::<u64>()
+                .map_err(|_| format!("{key} is \"{value}\", not a number")),
+            None => Ok(otherwise),
+        };
+        let offered = find("scheduler").ok_or("no line scheduler= in the settings")?;
+        let bracketed = offered
+            .split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'));
+        let scheduler = bracketed.map_or(offered, |(name, _)| name).to_owned();
+        let entry = seekwise_sched::registry::find(&scheduler)
+            .ok_or_else(|| format!("\"{scheduler}\" is no scheduler of the registry"))?;
+        let depth_device = number("hw_queue_depth", 1)?;
+        if !(1..=65_536).contains(&depth_device) {
+            return Err(format!(
+                "hw_queue_depth is {depth_device}, outside 1 to 65536 requests"
+            ));
+        }
+        let mut setup = Setup::new(kernel);
+        setup.rotational = number("rotational", 1)? != 0;
+        setup.depth_device = depth_device as u32;
+        setup.nr_requests =
+            number("nr_requests", setup.nr_requests.into())?.min(u32::MAX.into()) as u32;
+        for (name, value) in &pairs {
+            let Some(tunable) = name.strip_prefix("iosched/") else {
+                continue;
+            };
+            let value = value
+                .parse()
+                .map_err(|_| format!("{name} is \"{value}\", not a number"))?;
+            setup
+                .values
+                .set(&scheduler, entry.parameters, &kernel, tunable, value)?;
+        }
+        Ok(Self {
+            scheduler,
+            setup,
+            depth_device: depth_device as u32,
+            sectors_max: number("max_sectors_kb", 1280)?.saturating_mul(2),
+        })
+    }
+}
+
+/// Sectors that each process of `lists/NAME.list` submits: it ends once they are completed.
+pub fn sectors_of_processes(list: &str) -> BTreeMap<u32, u64> {
+    let mut sectors = BTreeMap::new();
+    for line in list.lines().filter(|line| !line.starts_with('#')) {
+        let mut fields = line.trim_end().split(',').skip(1);
+        let process = fields
+            .next()
+            .and_then(|text| text.trim_start_matches('p').parse().ok());
+        let length = fields.nth(2).and_then(|text| text.parse::<u64>().ok());
+        if let (Some(process), Some(length)) = (process, length) {
+            *sectors.entry(process).or_default() += length;
+        }
+    }
+    sectors
+}
+
+struct Replay<'a, S> {
+    policy: Journal<S>,
+    queue: Queue,
+    rows: &'a [Row],
+    settings: &'a Settings,
+    priorities: Priorities,
+    /// Sectors still to be completed before a process ends.
+    left: BTreeMap<u32, u64>,
+    issues: u64,
+    completes: u64,
+    tally: Tally,
+}
+
+/// Replays `rows` on `policy`. On an error the tally holds the points up to there.
+pub fn replay<S: Scheduler>(
+    policy: S,
+    rows: &[Row],
+    settings: &Settings,
+    sectors: &BTreeMap<u32, u64>,
+    explain: Option<usize>,
+) -> (Tally, Option<Look>, Result<(), String>) {
+    let mut replay = Replay {
+        policy: Journal::new(policy),
+        queue: Queue::default(),
+        rows,
+        settings,
+        priorities: Priorities::new(),
+        left: sectors.clone(),
+        issues: 0,
+        completes: 0,
+        tally: Tally::default(),
+    };
+    let mut look = None;
+    for at in 0..rows.len() {
+        replay.fire_timers(rows[at].time);
+        if explain.is_some_and(|line| look.is_none() && rows[at].line >= line) {
+            look = Some(replay.look(&rows[at]));
+        }
+        if let Err(error) = replay.row(at) {
+            return (replay.tally, look, Err(error));
+        }
+    }
+    let (waiting, in_driver) = (replay.queue.waiting(), replay.queue.in_driver());
+    let finished = if waiting + in_driver == 0 {
+        Ok(())
+    } else {
+        Err(format!("the recording is unfinished: at its end {waiting} requests wait and {in_driver} are with the device"))
+    };
+    (replay.tally, look, finished)
+}
+
+impl<S: Scheduler> Replay<'_, S> {
+    /// Requests with the device.
+    fn in_flight(&self) -> u64 {
+        self.issues - self.completes
+    }
+
+    fn fire_timers(&mut self, now: Nanos) {
+        while let Some(due) = self.policy.timer().filter(|due| *due <= now) {
+            self.policy.fire(due);
+            self.ask_if_full(due);
+        }
+    }
+
+    /// While the device is full, one request is taken ahead as soon as there is one.
+    fn ask_if_full(&mut self, now: Nanos) {
+        if self.in_flight() == u64::from(self.settings.depth_device) {
+            self.ask(now);
+        }
+    }
+
+    fn ask(&mut self, now: Nanos) {
+        if self.policy.chosen().is_none() {
+            self.policy.choose(now);
+        }
+    }
+
+    fn row(&mut self, at: usize) -> Result<(), String> {
+        let row = &self.rows[at];
+        match row.event {
+            Event::Submit | Event::Start => {}
+            Event::Insert => {
+                self.queue.insert(&mut self.policy, row, &self.priorities);
+                self.ask_if_full(row.time);
+            }
+            Event::BackMerge | Event::FrontMerge => {
+                self.queue.merge(
+                    &mut self.policy,
+                    row,
+                    &self.priorities,
+                    self.settings.sectors_max,
+                );
+                self.ask_if_full(row.time);
+            }
+            Event::Issue => {
+                let recorded = self
+                    .queue
+                    .named(row, true)
+                    .or_else(|| self.queue.adopt(&mut self.policy, row));
+                let recorded = recorded.ok_or_else(|| lost(row, "that waits"))?;
+                self.issue_point(row, recorded);
+                self.issues += 1;
+                self.ask(row.time);
+                self.nothing_point(at);
+            }
+            Event::Complete => {
+                let done = self
+                    .queue
+                    .complete(&mut self.policy, row)
+                    .ok_or_else(|| lost(row, "with the device"))?;
+                self.completes += 1;
+                for (process, sectors) in done.shares {
+                    self.give_back(row.time, process, sectors);
+                }
+                self.nothing_point(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// A process ends at once after its last request has completed.
+    fn give_back(&mut self, now: Nanos, process: ProcessId, sectors: u64) {
+        let Some(left) = self.left.get_mut(&process.0) else {
+            return;
+        };
+        *left = left.saturating_sub(sectors);
+        if *left == 0 {
+            self.left.remove(&process.0);
+            self.policy.process_exits(now, process);
+        }
+    }
+
+    fn issue_point(&mut self, row: &Row, recorded: RequestId) {
+        let waiting = self.queue.waiting();
+        self.ask(row.time);
+        if self.policy.chosen().is_none() {
+            let soon = row.time + TIMER_TOLERANCE;
+            if self.policy.timer().is_some_and(|due| due <= soon) {
+                self.policy.fire(row.time);
+                self.ask(row.time);
+            }
+        }
+        let chosen = self.policy.chosen();
+        let right = chosen.is_some_and(|id| self.queue.matches(id, row));
+        self.tally.issue_point(right, waiting >= 2);
+        let issued = match chosen {
+            Some(id) if right => {
+                self.policy.confirm();
+                id
+            }
+            _ => {
+                self.miss(row, "issue", words(self.queue.get(recorded)));
+                self.policy.take_instead(row.time, recorded);
+                recorded
+            }
+        };
+        self.queue.issue(issued);
+        self.policy.issued(row.time, issued);
+    }
+
+    /// After row `at`, which ran the queue.
+    fn nothing_point(&mut self, at: usize) {
+        let row = &self.rows[at];
+        let free = self.in_flight() < u64::from(self.settings.depth_device);
+        if !free || self.queue.waiting() == 0 || self.issue_follows(at) {
+            return;
+        }
+        self.ask(row.time);
+        let right = self.policy.chosen().is_none();
+        self.tally.nothing_point(right);
+        if !right {
+            self.miss(row, "nothing", "nothing".to_owned());
+            self.policy.put_back();
+        }
+    }
+
+    fn issue_follows(&self, at: usize) -> bool {
+        let until = self.rows[at].time + RUN_TAKES_AT_MOST;
+        let soon = self.rows[at + 1..]
+            .iter()
+            .take_while(|row| row.time <= until);
+        soon.into_iter().any(|row| row.event == Event::Issue)
+    }
+
+    fn miss(&mut self, row: &Row, point: &'static str, recorded: String) {
+        let state = self.tally.misses.is_empty().then(|| {
+            let (before, at) = self.policy.at_choice(row.time);
+            let mut state = String::new();
+            before.describe(at, &mut state);
+            state
+        });
+        let chosen = self.policy.chosen();
+        self.tally.misses.push(Miss {
+            row: row.line,
+            time_ns: row.time.0,
+            point,
+            recorded,
+            chosen: chosen.map_or("nothing".to_owned(), |id| words(self.queue.get(id))),
+            waiting: self.queue.waiting(),
+            state,
+        });
+    }
+
+    fn look(&self, row: &Row) -> Look {
+        let mut state = String::new();
+        let (before, at) = self.policy.at_choice(row.time);
+        if self.policy.chosen().is_some() {
+            state += &format!("taken ahead at {} ns; the state before that:\n", at.0);
+        }
+        before.describe(at, &mut state);
+        let chosen = self
+            .policy
+            .chosen()
+            .or_else(|| self.policy.clone().choose(row.time));
+        let name = |id: RequestId| format!("#{} {}", id.0, words(self.queue.get(id)));
+        Look {
+            row: row.line,
+            time_ns: row.time.0,
+            text: format!(
+                "{:?} {}+{} p{}",
+                row.event, row.start.0, row.sectors.0, row.process
+            )
+            .to_lowercase(),
+            in_driver: self.queue.in_driver(),
+            waiting: self
+                .queue
+                .waiting_entries()
+                .iter()
+                .map(|entry| {
+                    let age_us = row.time.saturating_sub(entry.request.allocated).0 / 1000;
+                    format!("{} waits {age_us} us", name(entry.request.id))
+                })
+                .collect(),
+            state,
+            would_choose: chosen.map_or("nothing".to_owned(), name),
+        }
+    }
+}
+
+fn lost(row: &Row, what: &str) -> String {
+    format!(
+        "line {}: no request {what} is {} sectors at {}",
+        row.line, row.sectors.0, row.start.0
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONF: &str = "scheduler=[mq-deadline] kyber none\nnr_requests=256\nrotational=1\nmax_sectors_kb=127\niosched/fifo_batch=4\nhw_queue_depth=2\n";
+
+    #[test]
+    fn the_kernel_is_the_folder_below_other_kernels() {
+        assert_eq!(
+            kernel_of(Path::new("/a/vectors/other-kernels/5.10/kyber/x.csv")),
+            "5.10"
+        );
+        assert_eq!(
+            kernel_of(Path::new("/a/vectors/6.1-second-sample/kyber/x.csv")),
+            "6.1"
+        );
+    }
+
+    #[test]
+    fn settings_are_read_and_absurd_ones_named() {
+        let settings = Settings::parse(CONF, "6.1").unwrap();
+        assert_eq!(
+            (
+                settings.scheduler.as_str(),
+                settings.depth_device,
+                settings.sectors_max
+            ),
+            ("mq-deadline", 2, 254)
+        );
+        assert_eq!(settings.setup.values.get("fifo_batch"), Some(4));
+        let wrong = Settings::parse(&CONF.replace("batch=4", "batch=many"), "6.1").unwrap_err();
+        assert_eq!(wrong, "iosched/fifo_batch is \"many\", not a number");
+        assert!(Settings::parse(&CONF.replace("[mq-deadline]", "[bogus]"), "6.1").is_err());
+        assert!(Settings::parse(&CONF.replace("depth=2", "depth=0"), "6.1").is_err());
+    }
+
+    #[test]
+    fn a_list_tells_when_a_process_ends() {
+        let sectors = sectors_of_processes(
+            "# time_us,proc,op,sector,sectors\n0,0,r,16,8\n5,2,A,24,8\n9,0,W,0,64\n",
+        );
+        assert_eq!(sectors, BTreeMap::from([(0, 72), (2, 8)]));
+    }
+
+    fn run(text: &str) -> (Tally, Result<(), String>) {
+        let settings = Settings::parse(&CONF.replace("depth=2", "depth=1"), "6.1").unwrap();
+        let entry = seekwise_sched::registry::find(&settings.scheduler).unwrap();
+        let policy = entry.build(&settings.setup).unwrap();
+        let rows =
+            crate::rows::parse(&format!("time_ns,event,op,sector,sectors,proc\n{text}")).unwrap();
+        let (tally, _, finished) = replay(policy, &rows, &settings, &BTreeMap::new(), None);
+        (tally, finished)
+    }
+
+    /// This test will hold a choice made at the moment of an issue against one that a later, better request would win.
+    #[test]
+    fn a_request_is_taken_right_after_the_issue_before_it() {
+        let early = "0,insert,R,100,8,p0\n5,issue,R,100,8,p0\n10,insert,R,900,8,p0\n20,insert,R,200,8,p0\n\
+            1000,complete,R,100,8,p0\n1005,issue,R,900,8,p0\n2000,complete,R,900,8,p0\n2005,issue,R,200,8,p0\n3000,complete,R,200,8,p0\n";
+        let (tally, finished) = run(early);
+        assert_eq!(finished, Ok(()));
+        assert_eq!((tally.score.passed, tally.score.total), (3, 3));
+        assert_eq!((tally.contested.passed, tally.contested.total), (1, 1));
+    }
+
+    #[test]
+    fn a_miss_is_counted_and_the_file_goes_on() {
+        let swapped = "0,insert,R,100,8,p0\n5,issue,R,100,8,p0\n10,insert,R,900,8,p0\n20,insert,R,200,8,p0\n\
+            1000,complete,R,100,8,p0\n1005,issue,R,200,8,p0\n2000,complete,R,200,8,p0\n2005,issue,R,900,8,p0\n3000,complete,R,900,8,p0\n";
+        let (tally, finished) = run(swapped);
+        assert_eq!(finished, Ok(()));
+        assert_eq!((tally.score.passed, tally.score.total), (2, 3));
+        assert_eq!(tally.misses[0].chosen, "R 900+8 p0");
+    }
+
+    #[test]
+    fn a_queue_that_was_run_in_vain_is_a_point() {
+        let idle = "0,insert,R,100,8,p0\n5,issue,R,100,8,p0\n10,insert,R,900,8,p0\n1000,complete,R,100,8,p0\n\
+            2000000,issue,R,900,8,p0\n3000000,complete,R,900,8,p0\n";
+        let (tally, finished) = run(idle);
+        assert_eq!(finished, Ok(()));
+        assert_eq!(
+            (tally.score.passed, tally.score.total),
+            (2, 3),
+            "mq-deadline never idles"
+        );
+        assert_eq!((tally.contested.passed, tally.contested.total), (0, 1));
+    }
+
+    #[test]
+    fn an_unfinished_recording_is_an_error() {
+        assert!(run("0,insert,R,100,8,p0\n").1.is_err());
+        assert!(run("0,issue,R,100,8,p0\n").1.is_err());
+    }
+}
