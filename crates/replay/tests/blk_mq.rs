@@ -16,11 +16,11 @@ fn hold(folders: &[&str], scheduler: &str, per_mille: u64) {
         "other-kernels/6.12",
         "6.1-second-sample",
     ];
-    let paths: Vec<_> = places
-        .iter()
-        .flat_map(|place| folders.iter().map(|folder| root.join(place).join(folder)))
-        .filter(|path| path.is_dir())
-        .collect();
+    let mut paths = Vec::new();
+    for place in places {
+        let found = folders.iter().map(|folder| root.join(place).join(folder));
+        paths.extend(found.filter(|path| path.is_dir()));
+    }
     let outcome = verify_vectors(&paths, &Options::default());
     for file in &outcome.files {
         assert_eq!(file.error, None, "{}", file.file);
