@@ -5,8 +5,10 @@
 //! against these policies by `seekwise-replay`.
 
 pub mod anticipatory;
+pub mod cfq;
 pub mod deadline;
 mod decay;
+pub mod distance;
 pub mod fifo;
 pub mod kernel;
 pub mod kyber;

@@ -77,6 +77,7 @@ const fn single_queue(since: Version) -> Kernels {
 
 schedulers! {
     Anticipatory, crate::anticipatory::Anticipatory, "anticipatory", between(Version(2, 6, 0), Version(2, 6, 33)), crate::anticipatory::PARAMETERS, "waits for the process just served, so that a reader is not torn away from its place";
+    Cfq, crate::cfq::Cfq, "cfq", single_queue(Version(2, 6, 18)), crate::cfq::PARAMETERS, "a queue per process, time slices by priority, a moment of idling for the process just served";
     Noop, crate::noop::Noop, "noop", single_queue(Version(2, 6, 0)), crate::noop::PARAMETERS, "first come, first served; merges only";
     Deadline, crate::deadline::Deadline, "deadline", single_queue(Version(2, 6, 0)), crate::deadline::PARAMETERS, "sorted batches, reads first, each request with an expiry time";
     None, crate::none::None, "none", since(3, 13, 0), crate::none::PARAMETERS, "no policy: software queues drained in turn";

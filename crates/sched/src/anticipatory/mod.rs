@@ -16,6 +16,7 @@ mod parameters;
 #[cfg(test)]
 mod tests;
 
+use crate::distance::{rank, Rank};
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
 use crate::parameter::Setup;
@@ -155,16 +156,14 @@ impl Anticipatory {
         &self.slots[id.0 as usize]
     }
 
-    /// Rank of a request as the next of its class, smaller first: one ahead (or not far behind) before one beyond the turn.
-    fn rank(&self, class: usize, id: RequestId) -> (bool, u64, u64) {
-        let (start, last) = (self.slot(id).start.0, self.last_end[class].0);
-        if start >= last {
-            (false, start - last, u64::MAX - start)
-        } else if start + BACK_SECTORS_MAX >= last {
-            (false, (last - start) * BACK_COST, u64::MAX - start)
-        } else {
-            (true, start, 0)
-        }
+    /// Place of a request in its class's sweep, smaller first.
+    fn rank(&self, class: usize, id: RequestId) -> Rank {
+        rank(
+            self.slot(id).start,
+            self.last_end[class],
+            BACK_SECTORS_MAX,
+            BACK_COST,
+        )
     }
 
     fn better(

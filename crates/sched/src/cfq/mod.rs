@@ -1,0 +1,112 @@
+//! cfq: a queue per process, time slices by priority, a moment of idling for the process just served.
+//!
+//! Two designs stand behind the name, each with generations of its own:
+//!
+//!   until 2.6.32   [`one_tree`]: queues stand in one order of service (rounds of several requests until 2.6.29).
+//!   2.6.33 on      [`trees`]: an order of service per class and kind of load, slices scaled to a target latency.
+//!
+//! What both share: requests of a queue ([`requests`]), the order of service ([`turns`]), tunables ([`parameters`]).
+
+mod dispatch_list;
+mod one_tree;
+mod parameters;
+mod queue;
+mod requests;
+mod turns;
+
+use crate::kernel::Kernel;
+use crate::parameter::Setup;
+use crate::request::{ProcessId, Request, RequestId};
+use crate::scheduler::Scheduler;
+use one_tree::OneTree;
+pub use parameters::PARAMETERS;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// From 4.8 on cfq keeps time in nanoseconds, before in ticks.
+fn counts_nanoseconds(kernel: &Kernel) -> bool {
+    kernel.at_least(4, 8, 0)
+}
+
+#[allow(clippy::large_enum_variant)] // One per block device.
+#[derive(Clone, Debug)]
+enum Design {
+    OneTree(OneTree),
+}
+
+#[derive(Clone, Debug)]
+pub struct Cfq(Design);
+
+impl Cfq {
+    pub fn new(setup: &Setup) -> Self {
+        Self(Design::OneTree(OneTree::new(setup)))
+    }
+}
+
+macro_rules! forward {
+    ($self:ident, $design:ident => $call:expr) => {
+        match &$self.0 {
+            Design::OneTree($design) => $call,
+        }
+    };
+    (mut $self:ident, $design:ident => $call:expr) => {
+        match &mut $self.0 {
+            Design::OneTree($design) => $call,
+        }
+    };
+}
+
+impl Scheduler for Cfq {
+    #[inline]
+    fn insert(&mut self, now: Nanos, request: &Request) {
+        forward!(mut self, design => design.insert(now, request))
+    }
+    #[inline]
+    fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
+        forward!(mut self, design => design.dispatch(now))
+    }
+    fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
+        forward!(mut self, design => design.dispatch_forced(now, id))
+    }
+    #[inline]
+    fn complete(&mut self, now: Nanos, request: &Request) {
+        forward!(mut self, design => design.complete(now, request))
+    }
+    #[inline]
+    fn waiting(&self) -> usize {
+        forward!(self, design => design.waiting())
+    }
+    #[inline]
+    fn timer(&self) -> Option<Nanos> {
+        forward!(self, design => design.timer())
+    }
+    fn fire(&mut self, now: Nanos) -> bool {
+        forward!(mut self, design => design.fire(now))
+    }
+    fn may_merge(&self, request: &Request, bio: &Request) -> bool {
+        forward!(self, design => design.may_merge(request, bio))
+    }
+    fn neighbour_after(&self, id: RequestId) -> Option<RequestId> {
+        forward!(self, design => design.neighbour_after(id))
+    }
+    fn neighbour_before(&self, id: RequestId) -> Option<RequestId> {
+        forward!(self, design => design.neighbour_before(id))
+    }
+    fn front_merge_candidate(&self, bio: &Request) -> Option<RequestId> {
+        forward!(self, design => design.front_merge_candidate(bio))
+    }
+    fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors) {
+        forward!(mut self, design => design.grown(now, id, start, sectors))
+    }
+    fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId) {
+        forward!(mut self, design => design.joined(now, kept, gone))
+    }
+    fn take_run_wish(&mut self) -> bool {
+        forward!(mut self, design => design.take_run_wish())
+    }
+    fn describe(&self, now: Nanos, out: &mut String) {
+        forward!(self, design => design.describe(now, out))
+    }
+    fn process_exits(&mut self, now: Nanos, process: ProcessId) {
+        forward!(mut self, design => design.process_exits(now, process))
+    }
+}
