@@ -1,0 +1,332 @@
+"""A raw device is written only if it proves empty and its owner names it.
+
+    with claimed(stack, "sdb", named=("S3Z9NB0K",)) as proof:
+        ...     # proof.test_offset_bytes, proof.test_size_bytes: where the load may write
+
+Proof: nobody has it open exclusively, and with us holding it so nobody can mount, assemble or swap on it until the end; no
+mount, swap, holder or partition, on it or on what stands on it; no signature; zeros in the first and last MiB. The load
+leaves these two MiB alone, so that a tested device proves empty again.
+
+Everything is refused with exit status 3 before anything is touched, and every reason is listed at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import stat
+import struct
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.control import interrupt, signatures, sysfs
+from seekwise.errors import MissingError, RefusedError, UsageError
+from seekwise.linux.model import BlockDevice, Mount, Stack
+
+VIRTUAL_KINDS = frozenset({"null", "nbd", "ublk", "zram", "ram", "pmem", "virtio", "xen", "rbd"})
+"""Without a serial their name is all there is. (zram, ram: content is lost at reboot anyway.)"""
+
+# Linux v6.12 include/uapi/linux/fs.h
+BLKROGET = 0x125E
+BLKGETSIZE64 = 0x80081272
+
+
+@dataclass(frozen=True)
+class EmptyProof:
+    """What was looked at, and where a load may write."""
+
+    device: str
+    node: Path
+    size_bytes: int
+    checks: tuple[str, ...]
+
+    @property
+    def test_offset_bytes(self) -> int:
+        return signatures.WINDOW_BYTES
+
+    @property
+    def test_size_bytes(self) -> int:
+        return self.size_bytes - 2 * signatures.WINDOW_BYTES
+
+
+@contextlib.contextmanager
+def claimed(stack: Stack, device: str, named: tuple[str, ...], root: Path = Path("/")) -> Iterator[EmptyProof]:
+    """The device is ours alone while inside: named, proven empty, and held open exclusively."""
+    allow_destroy(stack, device, named, root)
+    with interrupt.stoppable():
+        descriptor, proof = _prove(stack, device, root)
+        try:
+            yield proof
+        finally:
+            os.close(descriptor)
+
+
+def prove_empty(stack: Stack, device: str, root: Path = Path("/")) -> EmptyProof:
+    """The proof alone, for a moment. To write, use `claimed`: it keeps the device."""
+    descriptor, proof = _prove(stack, device, root)
+    os.close(descriptor)
+    return proof
+
+
+CHECKS = (
+    "not mounted, no swap, on it or above it",
+    "no partition, no holder",
+    "opened exclusively",
+    "writable",
+    "no signature",
+    "first and last MiB zero",
+)
+
+
+def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
+    found = _device(stack, device)
+    node = root / "dev" / found.name.replace("!", "/")
+    reasons = [*_in_use(stack, found, root)]
+    descriptor = None
+    size_bytes = 0
+    try:
+        descriptor = os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+        size_bytes = _size_bytes(descriptor)
+        reasons += _wrong_node(found, descriptor, node, root) or _content(found, descriptor, node, size_bytes)
+    except FileNotFoundError:
+        reasons.append(f"has no node {node}")
+    except PermissionError as error:
+        if not reasons and os.geteuid() != 0:
+            raise MissingError(f"{node} cannot be opened without root", "run it with sudo") from error
+        reasons.append(f"cannot be opened ({error.strerror})")
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            reasons.append("is held open exclusively by the kernel or another program")
+        else:
+            reasons.append(f"cannot be read ({error.strerror})")
+    if reasons:
+        if descriptor is not None:
+            os.close(descriptor)
+        raise RefusedError(
+            f"{found.name} does not prove empty: it {'; it '.join(dict.fromkeys(reasons))}",
+            "nothing was touched; choose another device, a folder on this one, or empty it yourself (`wipefs -a`, `blkdiscard -z`)",
+        )
+    assert descriptor is not None
+    return descriptor, EmptyProof(found.name, node, size_bytes, CHECKS)
+
+
+def _in_use(stack: Stack, device: BlockDevice, root: Path) -> Iterator[str]:
+    """Reasons from what the kernel tells about the device and all that stands on it."""
+    if device.read_only:
+        yield "is read-only"
+    if device.details.get("hidden") or device.details.get("hidden_path"):
+        yield "is one path of a multipath device"
+    for name in _with_everything_above(stack, device.name):
+        above = stack.devices[name]
+        carries = "" if name == device.name else f"carries {above.kind} {name}, which "
+        uses = [f"is mounted at {mount.mount_point}" for mount in stack.mounts if _is_source(mount, above)]
+        uses += ["is used as swap" for swap in stack.swaps if swap in _nodes(above)]
+        uses += [f"belongs to the btrfs filesystem {uuid}" for uuid, members in stack.btrfs.items() if name in members]
+        yield from (carries + use for use in uses)
+        if carries and not uses:
+            yield carries.removesuffix(", which ")
+    # Fresh from sysfs: the stack may have been read a while ago.
+    folder = root / "sys/class/block" / device.name
+    for holder in sorted(path.name for path in (folder / "holders").glob("*")):
+        yield f"is held by {holder}"
+    for partition in sorted(path.parent.name for path in folder.glob("*/partition")):
+        yield f"has the partition {partition}"
+    if sysfs.read(folder / "ro") == "1":
+        yield "is read-only"
+    if known := device.details.get("signature"):
+        yield f"holds {dict(known).get('type', 'a known format')}, says udev"
+    if root == Path("/"):
+        for pid, program in _openers(device):
+            yield f"is open in process {pid} ({program})"
+
+
+def _openers(device: BlockDevice) -> list[tuple[int, str]]:
+    """Processes that have the device open without claiming it, as virtual machines and databases do.
+
+    Looked at twice: udev opens a device for a moment whenever something happens to it.
+    """
+    found = _openers_now(device)
+    if found:
+        time.sleep(0.3)
+        found &= _openers_now(device)
+    return sorted(found)
+
+
+def _openers_now(device: BlockDevice) -> set[tuple[int, str]]:
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            for link in os.scandir(folder / "fd"):
+                status = link.stat()
+                if (
+                    stat.S_ISBLK(status.st_mode)
+                    and f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}" == device.major_minor
+                ):
+                    found.add((int(folder.name), (folder / "comm").read_text().strip()))
+        except OSError:
+            continue
+    return found
+
+
+def _is_source(mount: Mount, device: BlockDevice) -> bool:
+    return mount.major_minor == device.major_minor or mount.source in _nodes(device)
+
+
+def _content(device: BlockDevice, descriptor: int, node: Path, size_bytes: int) -> list[str]:
+    if size_bytes < 4 * signatures.WINDOW_BYTES:
+        return [f"is too small ({size_bytes} bytes): less than 4 MiB"]
+    windows = signatures.read_windows(descriptor, size_bytes)
+    found = signatures.found_in(windows)
+    found += signatures.second_opinion(str(node))
+    reasons = [f"holds {kind}" for kind in found]
+    if _is_read_only(descriptor):
+        reasons.append("is read-only")
+    if not found and not windows.all_zero:
+        reasons.append("holds data of an unknown kind in its first or last MiB")
+    if device.details.get("zoned"):
+        reasons.append("is a zoned device, which this version does not write")
+    return reasons
+
+
+def _wrong_node(device: BlockDevice, descriptor: int, node: Path, root: Path) -> list[str]:
+    """The node in /dev must be the device that sysfs told us about. (Below another root it is an ordinary file.)"""
+    status = os.fstat(descriptor)
+    if root != Path("/"):
+        return []
+    if not stat.S_ISBLK(status.st_mode):
+        return [f"has a node {node} that is no block device"]
+    number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+    return [] if number == device.major_minor else [f"has a node {node} that is another device ({number})"]
+
+
+def _size_bytes(descriptor: int) -> int:
+    if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
+        return os.fstat(descriptor).st_size
+    return struct.unpack("Q", fcntl.ioctl(descriptor, BLKGETSIZE64, b"\0" * 8))[0]
+
+
+def _is_read_only(descriptor: int) -> bool:
+    if not stat.S_ISBLK(os.fstat(descriptor).st_mode):
+        return False
+    return bool(struct.unpack("i", fcntl.ioctl(descriptor, BLKROGET, b"\0" * 4))[0])
+
+
+def _with_everything_above(stack: Stack, name: str) -> list[str]:
+    seen, todo = [], [name]
+    while todo:
+        current = todo.pop(0)
+        if current not in seen:
+            seen.append(current)
+            todo += [device.name for device in stack.above(current)]
+    return seen
+
+
+def _nodes(device: BlockDevice) -> set[str]:
+    names = {f"/dev/{device.name.replace('!', '/')}", *(str(link) for link in device.details.get("links", ()))}
+    if mapping := device.details.get("dm_name"):
+        names.add(f"/dev/mapper/{mapping}")
+    return names
+
+
+def _device(stack: Stack, device: str) -> BlockDevice:
+    name = device.removeprefix("/dev/").replace("/", "!")
+    if name not in stack.devices:
+        raise UsageError(f"no block device is called {device}", "`seekwise devices` lists them")
+    return stack.devices[name]
+
+
+def allow_destroy(stack: Stack, device: str, named: tuple[str, ...], root: Path = Path("/")) -> None:
+    """Refuses unless one of `named` is this very device's own name in the sense of `identifiers`."""
+    found = _device(stack, device)
+    accepted = identifiers(stack, found)
+    wanted = f"`--destroy {shlex.quote(accepted[0])}`" if accepted else None
+    no_name = "it has neither serial nor UUID nor by-id path: seekwise does not write to it"
+    hint = f"if all its content may be destroyed: {wanted}" if wanted else no_name
+    if not named:
+        raise RefusedError(f"{found.name} would be overwritten, and nobody named it in --destroy", hint)
+    for name in named:
+        if name in accepted or _is_link_to(name, found, root):
+            return
+        if found.kind == "loop" and found.backing_file and _same_path(name, found.backing_file):
+            return
+        if found.kind == "md" and _hex_digits(name) and _hex_digits(name) in map(_hex_digits, accepted):
+            return
+    given = ", ".join(repr(name) for name in named)
+    twin = _twins(stack, found)
+    if found.serial in named and twin:
+        raise RefusedError(
+            f"the serial {found.serial} names {', '.join([found.name, *twin])}",
+            "name the one by its path in /dev/disk/by-id",
+        )
+    raise RefusedError(f"--destroy {given} is not {found.name}", hint)
+
+
+def identifiers(stack: Stack, device: BlockDevice) -> tuple[str, ...]:
+    """What confirms this device in `--destroy`, the usual one first."""
+    links = tuple(
+        link for link in map(str, device.details.get("links", ())) if re.match(r"/dev/disk/by-(id|partuuid)/", link)
+    )
+    if device.kind == "partition":
+        return links
+    if device.kind == "loop":
+        return tuple(text for text in (device.backing_file,) if text)
+    if device.kind == "md":
+        uuid = device.details.get("uuid") or _md_uuid(device)
+        return (*([str(uuid)] if uuid else []), *links)
+    if "dm_name" in device.details:
+        uuid = device.details.get("dm_uuid")
+        return (*([str(uuid)] if uuid else []), *links)
+    serial = (device.serial or "").strip()
+    if serial and not _twins(stack, device):
+        return (serial, *links)
+    if links:
+        return links
+    return (device.name,) if device.kind in VIRTUAL_KINDS and not serial else ()
+
+
+def _twins(stack: Stack, device: BlockDevice) -> list[str]:
+    """Other whole devices with the same serial: the paths of one drive, or a careless hypervisor."""
+    if not device.serial:
+        return []
+    return [
+        other.name
+        for other in stack.devices.values()
+        if other.serial == device.serial and other.name != device.name and not other.below
+    ]
+
+
+def _is_link_to(name: str, device: BlockDevice, root: Path) -> bool:
+    """A path in by-id (by-partuuid for a partition) that leads to this device now."""
+    if not re.match(r"/dev/disk/by-(id|partuuid)/[^/]+$", name):
+        return False
+    link = root / name.lstrip("/")
+    return link.is_symlink() and Path(os.readlink(link)).name == device.name.rpartition("!")[2]
+
+
+def _same_path(one: str, other: str) -> bool:
+    return os.path.isabs(one) and os.path.realpath(one) == os.path.realpath(other)
+
+
+def _md_uuid(device: BlockDevice) -> str | None:
+    """From mdadm: sysfs tells an array's UUID only on newer kernels."""
+    mdadm = shutil.which("mdadm") or shutil.which("mdadm", path="/usr/sbin:/sbin")
+    if mdadm is None:
+        return None
+    done = subprocess.run(
+        [mdadm, "--detail", "--export", f"/dev/{device.name}"], capture_output=True, text=True, check=False, timeout=60
+    )
+    return next((line.partition("=")[2] for line in done.stdout.splitlines() if line.startswith("MD_UUID=")), None)
+
+
+def _hex_digits(uuid: str) -> str:
+    """`4ae1:03b2…` as mdadm writes it and `4ae1-03b2-…` as sysfs does are one UUID of 32 digits."""
+    text = re.sub(r"[-:]", "", uuid).lower()
+    return text if re.fullmatch(r"[0-9a-f]{32}", text) else ""
