@@ -14,11 +14,11 @@ BACKENDS = {
 }
 
 
-def get(name: str, options: Options = Options()) -> Backend:
+def get(name: str, options: Options | None = None) -> Backend:
     """The backend of that name, loaded when it is asked for."""
     module, _, attribute = BACKENDS[name].partition(":")
     try:
-        return getattr(import_module(module), attribute)(options)
+        return getattr(import_module(module), attribute)(options or Options())
     except ModuleNotFoundError as error:
         if error.name != module:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import click
 from seekwise import backend as backends
 from seekwise.backend.protocol import Backend, Options
 from seekwise.cli import _live, _shown
-from seekwise.store.database import Store
+from seekwise.store.database import Run, Store
 from seekwise.study import budget as budgets
 from seekwise.study import outcome, plan, run
 from seekwise.study.model import Study
@@ -43,6 +44,7 @@ def carried_out(
     report_folder: Path | None,
 ) -> None:
     """Runs a plan and prints what came out; the path of the report is the last line."""
+    backend.check(made)
     if not as_json:
         _shown.print_stack(made)
         for note in made.notes:
@@ -50,23 +52,20 @@ def carried_out(
         if made.notes:
             click.echo()
     with Store.open(db) as store:
-        run_id = run.begin(store, made, study_text, target)
-        finish(store, run_id, made, backend, as_json=as_json, report_folder=report_folder)
+        new = run.new_run(made, study_text, target)
+        finish(store, new, made, backend, as_json=as_json, report_folder=report_folder)
 
 
-def finish(
-    store: Store, run_id: str, made: Plan, backend: Backend, *, as_json: bool, report_folder: Path | None
-) -> None:
+def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bool, report_folder: Path | None) -> None:
+    run_id = what.run_id
     with _live.watching(made.blocks, quiet=as_json) as watcher:
         try:
-            run.carry_out(store, run_id, made, backend, say=watcher.say, tell=watcher.tell)
+            run.carry_out(store, what, made, backend, say=watcher.say, tell=watcher.tell)
         except KeyboardInterrupt:
-            rows, _ = store.count(run_id)
-            click.echo(
-                f"interrupted after {rows} of {len(made.trials)} trials; settings are back\n\n"
-                f"hint: `seekwise run --resume {run_id}` finishes it",
-                err=True,
-            )
+            _, valid = store.count(run_id)
+            hint = f"\n\nhint: `seekwise run --resume {run_id}` finishes it" if valid else ""
+            with contextlib.suppress(OSError):  # the terminal may be what went away
+                click.echo(f"interrupted after {valid} of {len(made.trials)} trials; settings are back{hint}", err=True)
             raise
     found = outcome.of(store, store.run(run_id))
     if not as_json:

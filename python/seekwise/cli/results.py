@@ -27,7 +27,9 @@ def command(run: str | None, db: Path | None, as_json: bool) -> None:
     if as_json:
         _shown.echo_json(_shown.results_document(found))
         return
-    click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}, {found.run.outcome or 'unfinished'}\n")
+    click.echo(
+        f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}, {found.run.outcome or 'unfinished'}\n"
+    )
     _shown.print_outcome(found)
     click.echo(f"\nnext: seekwise report {found.run.run_id}")
 

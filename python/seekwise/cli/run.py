@@ -40,7 +40,7 @@ def command(
         with Store.open(db, create=False) as store:
             run, plan = runs.to_resume(store, resume)
             chosen = backends.get(run.backend, Options(run.target, destroy))
-            _job.finish(store, run.run_id, plan, chosen, as_json=as_json, report_folder=None)
+            _job.finish(store, run, plan, chosen, as_json=as_json, report_folder=None)
         return
     if study is None:
         raise UsageError("which study?", hint="a TOML file, or one of: " + ", ".join(starters.names()))

@@ -25,6 +25,4 @@ def command(
     """
     study = starters.tune(target)
     made, backend = _job.planned(study, Options(target, destroy), seed=seed, budget_s=budget)
-    _job.carried_out(
-        made, backend, starters.text("tune"), target=target, db=db, as_json=as_json, report_folder=Path()
-    )
+    _job.carried_out(made, backend, starters.text("tune"), target=target, db=db, as_json=as_json, report_folder=Path())

@@ -103,5 +103,7 @@ def ordered(values: dict[str, Value]) -> dict[str, Value]:
 
 def label(values: dict[str, Value], compared: Iterable[str]) -> str:
     """What a setting is called in tables: the scheduler by its bare name, others as name=value."""
-    parts = [str(values[name]) if name == "scheduler" else f"{name}={values[name]}" for name in compared if name in values]
+    parts = [
+        str(values[name]) if name == "scheduler" else f"{name}={values[name]}" for name in compared if name in values
+    ]
     return " ".join(parts) or "as found"

@@ -148,7 +148,9 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
         text = f"{reference} was measured alone: nothing to choose from"
         return Advice(text, reasons=tuple(plan.notes[:1]))
     if not any(record.valid for record in records):
-        return Advice("no trial counted, so nothing can be recommended", reasons=(runs.invalid_note(list(records)) or "",))
+        return Advice(
+            "no trial counted, so nothing can be recommended", reasons=(runs.invalid_note(list(records)) or "",)
+        )
     best: tuple[float, Setting, list[Verdict]] | None = None
     for setting in candidates:
         against = [v for v in verdicts if {v.setting_a, v.setting_b} == {setting.label, reference}]

@@ -117,7 +117,9 @@ def _joined(*parts: str) -> str:
 
 def _check_factors(study: Study, source: str) -> None:
     rows = [("settings", study.settings)] if study.settings else []
-    rows += [(f"candidate[{i}]", {name: [value] for name, value in each.items()}) for i, each in enumerate(study.candidate)]
+    rows += [
+        (f"candidate[{i}]", {name: [value] for name, value in each.items()}) for i, each in enumerate(study.candidate)
+    ]
     for place, table in rows:
         for name, values in table.items():
             row = factors.factor(name)

@@ -379,7 +379,9 @@ def trial_seed(seed: int, index: int, attempt: int = 1) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def _touched(settings: tuple[Setting, ...], cells: tuple[Cell, ...], systems: tuple[SystemFacts, ...]) -> tuple[Touch, ...]:
+def _touched(
+    settings: tuple[Setting, ...], cells: tuple[Cell, ...], systems: tuple[SystemFacts, ...]
+) -> tuple[Touch, ...]:
     wanted: dict[str, list[str]] = {}
     for values in [*(setting.values for setting in settings), *(cell.fixed for cell in cells)]:
         for name, value in values.items():
@@ -392,7 +394,9 @@ def _touched(settings: tuple[Setting, ...], cells: tuple[Cell, ...], systems: tu
     for facts in systems:
         for name, values in wanted.items():
             row = factors.factor(name)
-            devices = [device for device, attributes in facts.current.items() if _lives_on(row, device, attributes, facts)]
+            devices = [
+                device for device, attributes in facts.current.items() if _lives_on(row, device, attributes, facts)
+            ]
             found += [
                 Touch(device, row.attribute, facts.current[device].get(row.attribute), tuple(values))
                 for device in devices
@@ -457,5 +461,3 @@ def _trial_cost(load: Load, rates: dict[str, float]) -> tuple[float, int]:
         seconds += lasting + PHASE_OVERHEAD_S
         written += amount if phase.operation.endswith("write") else 0.0
     return seconds, int(written)
-
-

@@ -21,10 +21,9 @@ def resolve(workload: Workload) -> Workload:
     table = table_of(workload.profile)
     table.pop("description", None)
     own = workload.model_dump(exclude_unset=True, exclude={"profile"})
-    if "runtime" in own or "random_ios" in own or "size" in own:
-        # A study that bounds a phase replaces the profile's own bound by time.
-        if "runtime" not in own and "runtime" in table and "random_ios" in own:
-            table.pop("runtime")
+    if "random_ios" in own and "runtime" not in own:
+        # A study that bounds a phase by amount replaces the profile's bound by time.
+        table.pop("runtime", None)
     return Workload.model_validate({"name": workload.profile, **table, **own})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import secrets
@@ -9,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-
 from importlib.metadata import version
+
 from seekwise.backend.protocol import Backend, Say
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import Run, Store, now
@@ -33,41 +34,44 @@ def new_run_id() -> str:
     return f"{datetime.now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
-def begin(store: Store, plan: Plan, study_text: str, target: str | None) -> str:
-    """Writes the run down before its first trial."""
-    run_id = new_run_id()
-    store.add_run(
-        Run(
-            run_id=run_id,
-            created_at=now(),
-            seekwise_version=version("seekwise"),
-            name=plan.study,
-            backend=plan.backend,
-            target=target,
-            seed=plan.seed,
-            study=study_text,
-            plan=plan.to_document(),
-            ended_at=None,
-            outcome=None,
-        )
+def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
+    return Run(
+        run_id=new_run_id(),
+        created_at=now(),
+        seekwise_version=version("seekwise"),
+        name=plan.study,
+        backend=plan.backend,
+        target=target,
+        seed=plan.seed,
+        study=study_text,
+        plan=plan.to_document(),
+        ended_at=None,
+        outcome=None,
     )
-    return run_id
 
 
 def carry_out(
     store: Store,
-    run_id: str,
+    run: Run,
     plan: Plan,
     backend: Backend,
     *,
     say: Say = lambda _: None,
     tell: Callable[[Progress], None] = lambda _: None,
 ) -> None:
-    """Does what is still to be done of a run. Whatever ends it, the records so far stay and the outcome is written."""
-    done = store.attempts(run_id)
+    """Does what is still to be done of a run. Whatever ends it, the records so far stay and the outcome is written.
+
+    A run that is refused before its first trial is not written down.
+    """
+    run_id = run.run_id
+    known = any(each.run_id == run_id for each in store.runs())
+    done = store.attempts(run_id) if known else {}
     open_trials = [trial for trial in plan.trials if not _is_done(done.get(trial.index), plan.attempts)]
     try:
         with backend.session(plan, run_id, say) as session:
+            if not known:
+                store.add_run(run)
+                known = True
             pace = Pace(plan, open_trials)
             tell(Progress(len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), None))
             for trials in _blocks(open_trials):
@@ -83,13 +87,18 @@ def carry_out(
                             len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), record
                         )
                     )
-    except KeyboardInterrupt:
-        store.end_run(run_id, "interrupted")
-        raise
-    except SeekwiseError as error:
-        store.end_run(run_id, f"failed: {error.message}")
+    except BaseException as error:
+        if known:
+            with contextlib.suppress(SeekwiseError):
+                store.end_run(run_id, _ending(error))
         raise
     store.end_run(run_id, "complete")
+
+
+def _ending(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return f"failed: {error.message if isinstance(error, SeekwiseError) else error!r}"
 
 
 def _is_done(state: tuple[int, bool] | None, attempts: int) -> bool:

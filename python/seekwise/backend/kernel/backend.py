@@ -17,7 +17,7 @@ from seekwise.study.plan import Plan, SystemFacts
 class KernelBackend:
     badge = "measured"
 
-    def __init__(self, options: Options = Options()) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
         self.targets: dict[str, Target] = {}
 
@@ -63,6 +63,16 @@ class KernelBackend:
             may_change=root,
             why_not="" if root else f"as root this would also try {others or 'other settings'}: use sudo",
         )
+
+    def check(self, plan: Plan) -> None:
+        """Refuses, before anything is touched or written down, what the session would refuse."""
+        for facts in plan.systems:
+            target = find(facts.target)
+            if target.is_device:
+                ground.check_claim(target, self.options.destroy)
+            else:
+                threads, size = session.needs([cell for cell in plan.cells if cell.system == facts.name])
+                ground.check_room(target, threads * size)
 
     def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[session.KernelSession]:
         targets = {facts.name: find(facts.target) for facts in plan.systems}

@@ -88,9 +88,7 @@ def other_programs(
 ) -> list[str]:
     """Programs besides ours that did I/O, most first: `rsync (pid 812, 14.2 MB)`."""
     spent = [
-        (amount - before.get(pid, (name, 0))[1], pid, name)
-        for pid, (name, amount) in after.items()
-        if pid not in ours
+        (amount - before.get(pid, (name, 0))[1], pid, name) for pid, (name, amount) in after.items() if pid not in ours
     ]
     busy = sorted((each for each in spent if each[0] >= least), reverse=True)
     return [f"{name} (pid {pid}, {amount / 1e6:.1f} MB)" for amount, pid, name in busy[:3]]

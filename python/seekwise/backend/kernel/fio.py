@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise.control import child
 from seekwise.errors import MissingError, SeekwiseError
 
 # fio 3.0 (2017) counts bytes in JSON and latencies in nanoseconds; runtime=700ms and json+ bins are as old.
@@ -34,7 +36,9 @@ def find() -> Fio:
     match = re.search(r"^fio-(\d+)\.(\d+)", text, re.MULTILINE)
     if match is None:
         shown = text.splitlines()[0][:80] if text else "nothing"
-        raise MissingError(f"{path} does not say which fio it is: `fio --version` prints {shown!r}", hint="reinstall fio")
+        raise MissingError(
+            f"{path} does not say which fio it is: `fio --version` prints {shown!r}", hint="reinstall fio"
+        )
     if (int(match[1]), int(match[2])) < VERSION_LEAST:
         raise MissingError(f"{path} is {match[0]}, but fio 3.0 or newer is needed", hint="install a newer fio")
     return Fio(path, match.string[match.start() :].splitlines()[0])
@@ -47,30 +51,34 @@ class FioRun:
     status: int
 
 
-def run(fio: Fio, job: str, folder: Path, *, timeout_s: float, prefix: tuple[str, ...] = (), extra: tuple[str, ...] = ()) -> FioRun:
+def run(
+    fio: Fio,
+    job: str,
+    folder: Path,
+    *,
+    timeout_s: float,
+    cgroup_files: tuple[Path, ...] = (),
+    extra: tuple[str, ...] = (),
+) -> FioRun:
     """Runs one job text; JSON goes to a file of its own, so that nothing else can mix with it."""
-    from seekwise.backend.kernel import child
-
     job_file, output = folder / "job.fio", folder / "fio.json"
     output.unlink(missing_ok=True)
     try:
         job_file.write_text(job)
     except OSError as error:
         raise SeekwiseError(f"cannot write {job_file}: {error.strerror}") from error
-    command = [*prefix, fio.path, "--output-format=json+", f"--output={output}", "--eta=never", *extra, str(job_file)]
-    status, _, stderr = child.run(command, timeout_s=timeout_s, cwd=folder)
+    command = [fio.path, "--output-format=json+", f"--output={output}", "--eta=never", *extra, str(job_file)]
+    done = child.run(command, timeout_s=timeout_s, cwd=folder, cgroup_files=cgroup_files)
     try:
         text = output.read_text(errors="replace")
     except OSError:
         text = ""
-    return FioRun(text, stderr, status)
+    return FioRun(text, done.stdout + done.stderr, done.returncode)
 
 
 def failed(run: FioRun, what: str) -> SeekwiseError:
     """The error for a fio that did not end well."""
     if run.status < 0:
-        import signal
-
         how = f"was killed by {signal.Signals(-run.status).name}"
     else:
         how = f"ended with status {run.status}"
@@ -85,11 +93,6 @@ def failed(run: FioRun, what: str) -> SeekwiseError:
 
 def _text_before_json(text: str) -> str:
     return "" if text.startswith("{") else text.split("\n{", 1)[0]
-
-
-def readable_by_fio(name: str) -> str:
-    """A file name as fio's options take it: `:` separates names there."""
-    return name.replace(":", "\\:")
 
 
 def scratch_home() -> Path:

@@ -22,14 +22,18 @@ class Place:
 
     folder: Path | None = None
     device: Path | None = None
+    offset_bytes: int = 0
     region_bytes: int = 0
-    """Device only: distance from one thread's region to the next."""
+    """Bytes that each thread has."""
 
-    def lines(self, load: Load) -> list[str]:
+    def lines(self) -> list[str]:
         if self.folder is not None:
             return [f"directory={escaped(str(self.folder))}", "filename_format=t.$jobnum"]
-        region = self.region_bytes - self.region_bytes % load.block_bytes
-        return [f"filename={escaped(str(self.device))}", f"offset_increment={region}"]
+        return [
+            f"filename={escaped(str(self.device))}",
+            f"offset={self.offset_bytes}",
+            f"offset_increment={self.region_bytes}",
+        ]
 
 
 def escaped(name: str) -> str:
@@ -37,16 +41,26 @@ def escaped(name: str) -> str:
     return name.replace(":", "\\:")
 
 
-def layout(place: Place, threads: int, size_bytes: int) -> str:
-    """Fills every file from its beginning to its end, one after the other, so that later writes find their blocks."""
-    names = ":".join(f"t.{number}" for number in range(threads))
-    return _text(
-        [
+def layout(place: Place, threads: int) -> str:
+    """Fills every file (region) from its beginning to its end, one after the other.
+
+    Later writes then find their blocks, and reads find data instead of holes.
+    """
+    total = threads * place.region_bytes
+    if place.folder is not None:
+        names = ":".join(f"t.{number}" for number in range(threads))
+        where = [
             f"directory={escaped(str(place.folder))}",
             f"filename={names}",
             "file_service_type=sequential",
-            f"size={threads * size_bytes}",
-            f"filesize={size_bytes}",
+            f"filesize={place.region_bytes}",
+        ]
+    else:
+        where = [f"filename={escaped(str(place.device))}", f"offset={place.offset_bytes}"]
+    return _text(
+        [
+            *where,
+            f"size={total}",
             "ioengine=psync",
             "bs=1m",
             "rw=write",
@@ -60,15 +74,15 @@ def layout(place: Place, threads: int, size_bytes: int) -> str:
 
 def phase(load: Load, step: Phase, place: Place, seed: int) -> str:
     """One operation of a trial."""
-    size = load.size_bytes - load.size_bytes % load.block_bytes
+    size = min(load.size_bytes, place.region_bytes)
     lines = [
-        *place.lines(load),
+        *place.lines(),
         f"ioengine={load.engine}",
         "thread=1",
         f"numjobs={load.threads}",
         f"rw={FIO_RW[step.operation]}",
         f"bs={load.block_bytes}",
-        f"size={size}",
+        f"size={size - size % load.block_bytes}",
         f"direct={int(load.direct)}",
         f"randseed={seed}",
         "randrepeat=0",
@@ -104,7 +118,15 @@ def _text(lines: list[str], name: str) -> str:
 
 # Options that would take a job away from the target, run programs, or write where nobody asked to.
 PLACE_OPTIONS = ("directory", "filename", "filename_format", "opendir")
-REFUSED_OPTIONS = ("exec_prerun", "exec_postrun", "include", "write_bw_log", "write_lat_log", "write_iops_log", "write_iolog")
+REFUSED_OPTIONS = (
+    "exec_prerun",
+    "exec_postrun",
+    "include",
+    "write_bw_log",
+    "write_lat_log",
+    "write_iops_log",
+    "write_iolog",
+)
 SEED_OPTIONS = ("randseed", "randrepeat", "allrandrepeat", "group_reporting")
 
 
@@ -175,9 +197,7 @@ def read_user_job(path: Path) -> UserJob:
         section.append(line)
     if not groups:
         raise UsageError(f"{path} has no job section besides [global]")
-    return UserJob(
-        tuple(global_lines), tuple(tuple((name, tuple(lines)) for name, lines in group) for group in groups)
-    )
+    return UserJob(tuple(global_lines), tuple(tuple((name, tuple(lines)) for name, lines in group) for group in groups))
 
 
 def user_group(job: UserJob, index: int, place: Place, seed: int) -> str:
@@ -185,7 +205,11 @@ def user_group(job: UserJob, index: int, place: Place, seed: int) -> str:
     where = (
         [f"directory={escaped(str(place.folder))}", "filename_format=u.$jobnum.$filenum"]
         if place.folder is not None
-        else [f"filename={escaped(str(place.device))}"]
+        else [
+            f"filename={escaped(str(place.device))}",
+            f"offset={place.offset_bytes}",
+            f"size={job.value('size') or place.region_bytes}",
+        ]
     )
     lines = ["[global]", *job.global_lines, *where, f"randseed={seed}", "randrepeat=0", "allrandrepeat=0"]
     lines += ["group_reporting=0", "lat_percentiles=1", "clat_percentiles=0"]

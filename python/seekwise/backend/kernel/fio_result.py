@@ -43,7 +43,9 @@ def parse(text: str, source: str = "fio's output") -> dict[str, object]:
     """The JSON document in what fio printed: the first `{` at the start of a line opens it."""
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     if start == 0 and not text.startswith("{"):
-        raise FioOutputError(f"{source} has no JSON{_sample(text)}", hint="run fio by hand with the job file to see why")
+        raise FioOutputError(
+            f"{source} has no JSON{_sample(text)}", hint="run fio by hand with the job file to see why"
+        )
     try:
         document, _ = json.JSONDecoder().raw_decode(text[start:])
     except json.JSONDecodeError as error:
@@ -70,7 +72,9 @@ def phase(jobs: list[dict], operation: Operation | None = None) -> FioPhase:
 
 
 def _phase(jobs: list[dict], operation: Operation | None) -> FioPhase:
-    sides = [(job, job[name]) for job in jobs for name in ("read", "write") if job.get(name, {}).get("total_ios", 0) > 0]
+    sides = [
+        (job, job[name]) for job in jobs for name in ("read", "write") if job.get(name, {}).get("total_ios", 0) > 0
+    ]
     bins: dict[int, int] = {}
     weighted, count, longest_latency = 0.0, 0, 0
     for _, side in sides:
@@ -145,7 +149,9 @@ def bin_upper(middle_ns: int) -> int:
 
 def told_from(jobs: list[dict], read_bytes: int, write_bytes: int) -> Operation:
     """The operation that jobs carried out, from their options; `mixed` where both directions or patterns occur."""
-    patterns = {str(job.get("job options", {}).get("rw", job.get("job options", {}).get("readwrite", ""))) for job in jobs}
+    patterns = {
+        str(job.get("job options", {}).get("rw", job.get("job options", {}).get("readwrite", ""))) for job in jobs
+    }
     random = {pattern.startswith("rand") for pattern in patterns}
     if (read_bytes and write_bytes) or len(random) > 1:
         return "mixed"

@@ -1,16 +1,15 @@
-"""The one narrow door to `seekwise.control`: scratch folders, proof of emptiness, settings, locks."""
+"""The one narrow door to `seekwise.control`: locks, scratch folders, proof of emptiness, settings."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from seekwise.backend.kernel.target import Target
+from seekwise.control import scratch as folders
 from seekwise.control import settings
 from seekwise.control.lock import devices_locked
-from seekwise.errors import RefusedError
 
 
 @contextmanager
@@ -20,20 +19,29 @@ def exclusively(target: Target) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def scratch(target: Target, needed_bytes: int) -> Iterator[Path]:
-    """A folder of our own on the target with room for that many bytes; removed at the end, also after a crash."""
-    import shutil
-    import tempfile
+def check_room(target: Target, needed_bytes: int) -> None:
+    """Refuses a folder in which the files cannot be, before anything is made."""
+    folders.check_target(target.path, needed_bytes)
 
-    free = os.statvfs(target.path)
-    if free.f_bavail * free.f_frsize < needed_bytes * 1.1:
-        raise RefusedError(f"{target.path} has too little room: {needed_bytes} bytes are needed")
-    folder = Path(tempfile.mkdtemp(prefix=".seekwise-", dir=target.path))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+def scratch(target: Target, needed_bytes: int) -> AbstractContextManager[Path]:
+    """A folder of our own on the target with room for that many bytes; removed at the end, also after a crash."""
+    return folders.scratch(target.path, needed_bytes)
+
+
+def claimed(target: Target, named: tuple[str, ...]) -> AbstractContextManager:
+    """A block device that proves empty and was named by its owner, held for us alone."""
+    from seekwise.control import emptiness
+
+    return emptiness.claimed(target.resolved.stack, target.resolved.device, named)
+
+
+def check_claim(target: Target, named: tuple[str, ...]) -> None:
+    """Refuses what `claimed` would refuse."""
+    from seekwise.control import emptiness
+
+    emptiness.allow_destroy(target.resolved.stack, target.resolved.device, named)
+    emptiness.prove_empty(target.resolved.stack, target.resolved.device)
 
 
 def changed(changes: dict[str, dict[str, str]]) -> AbstractContextManager[dict[str, dict[str, str]]]:
@@ -42,15 +50,10 @@ def changed(changes: dict[str, dict[str, str]]) -> AbstractContextManager[dict[s
 
 
 def check(changes: dict[str, dict[str, str]]) -> None:
+    """Raises for whatever of these settings can be known to be refused."""
     settings.check(changes)
 
 
 def seen(devices: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """Every setting of these devices as the kernel reports it now."""
     return {device: settings.read_settings(device) for device in devices}
-
-
-def allow_destroy(target: Target, named: tuple[str, ...]) -> AbstractContextManager[object]:
-    """Proof that a device is empty and was meant; raises RefusedError before anything is touched."""
-    raise RefusedError(f"{target.path} is a block device")
-    return ExitStack()

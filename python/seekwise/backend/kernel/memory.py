@@ -27,9 +27,9 @@ class MemoryGroup:
     limit_bytes: int
 
     @property
-    def prefix(self) -> tuple[str, ...]:
-        """Puts the command that follows into the group before it starts."""
-        return ("/bin/sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.folder))
+    def processes_file(self) -> Path:
+        """A program that writes itself in here before it starts is limited."""
+        return self.folder / "cgroup.procs"
 
     @property
     def peak_bytes(self) -> int | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from seekwise.backend.kernel import cpu, disk, environment, fio, fio_job, fio_result, ground, memory, validity
 from seekwise.backend.kernel.target import Target
 from seekwise.backend.protocol import Say
+from seekwise.control import child
 from seekwise.errors import MissingError, SeekwiseError
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -41,7 +42,9 @@ class KernelSession:
     def __init__(self, plan: Plan, run_id: str, program: fio.Fio, grounds: dict[str, Ground], work: Path, say: Say):
         self.plan, self.run_id, self.fio, self.grounds, self.work, self.say = plan, run_id, program, grounds, work, say
         self.user_jobs = {
-            cell.load.job: fio_job.read_user_job(Path(cell.load.job)) for cell in plan.cells if cell.load.job is not None
+            cell.load.job: fio_job.read_user_job(Path(cell.load.job))
+            for cell in plan.cells
+            if cell.load.job is not None
         }
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
@@ -62,36 +65,36 @@ class KernelSession:
 
     def _attempt(self, trial: Trial, attempt: int) -> Record:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
-        ground = self.grounds[cell.system]
+        ready = self.grounds[cell.system]
         seed = trial_seed(self.plan.seed, trial.index, attempt)
-        conditions: dict[str, object] = {**ground.conditions, "role": trial.role}
+        conditions: dict[str, object] = {**ready.conditions, "role": trial.role}
         started = now()
         if self.plan.wait_s:
             time.sleep(self.plan.wait_s)
         if self.plan.settle_s:
-            conditions["before"] = environment.watch_others(ground.target.leaf_names, self.plan.settle_s)
+            conditions["before"] = environment.watch_others(ready.target.leaf_names, self.plan.settle_s)
         if self.plan.trim:
-            conditions["trimmed"] = _trim(ground.target)
-        if temperature := environment.temperatures(ground.target.leaf_names):
+            conditions["trimmed"] = _trim(ready.target)
+        if temperature := environment.temperatures(ready.target.leaf_names):
             conditions["temperature_c"] = temperature
-        wanted = ground.target.changes({**cell.fixed, **setting.values})
+        wanted = ready.target.changes({**cell.fixed, **setting.values})
         with ExitStack() as stack:
-            seen = stack.enter_context(ground_settings(wanted, ground.target))
+            seen = stack.enter_context(ground_settings(wanted, ready.target))
             group = _memory_group(stack, cell)
-            phases, jobs, reason = self._phases(cell, ground, seed, seen, group)
+            phases, jobs, reason = self._phases(cell, ready, seed, seen, group)
         return Record(
             run_id=self.run_id,
             trial=trial.index,
             block=trial.block,
             cell=cell.key,
             setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
-            factors=_factors(cell, setting, ground.target),
+            factors=_factors(cell, setting, ready.target),
             badge="measured",
             seed=seed,
             started_at=started,
             phases=tuple(phases),
             settings_seen=seen,
-            environment=ground.environment,
+            environment=ready.environment,
             load={"fio": self.fio.version, "jobs": jobs, "caches": _caches(cell, group)},
             conditions=conditions,
             valid=reason is None,
@@ -102,7 +105,7 @@ class KernelSession:
     def _phases(
         self,
         cell: Cell,
-        ground: Ground,
+        ready: Ground,
         seed: int,
         seen: dict[str, dict[str, str]],
         group: memory.MemoryGroup | None,
@@ -111,39 +114,39 @@ class KernelSession:
         phases: list[Phase] = []
         jobs: list[str] = []
         reason: str | None = None
-        for step, operation, text in self._steps(cell, ground, seed):
+        for step, operation, text in self._steps(cell, ready, seed):
             jobs.append(text)
             if not cell.load.direct and not memory.drop_caches():
                 raise MissingError(
                     "dropping the caches before a buffered load needs root", hint="use sudo, or `direct = true`"
                 )
-            phase, against = self._phase(cell, ground, step, operation, text, seen, group)
+            phase, against = self._phase(cell, ready, step, operation, text, seen, group)
             phases.append(phase)
             reason = reason or against
             if against is not None:
                 break
         return phases, jobs, reason
 
-    def _steps(self, cell: Cell, ground: Ground, seed: int) -> Iterator[tuple[plans.Phase | None, str | None, str]]:
+    def _steps(self, cell: Cell, ready: Ground, seed: int) -> Iterator[tuple[plans.Phase | None, str | None, str]]:
         if cell.load.job is not None:
             job = self.user_jobs[cell.load.job]
             for index in range(len(job.groups)):
-                yield None, None, fio_job.user_group(job, index, ground.place, seed + index)
+                yield None, None, fio_job.user_group(job, index, ready.place, seed + index)
             return
         for index, step in enumerate(cell.load.phases):
-            yield step, step.operation, fio_job.phase(cell.load, step, ground.place, seed + index)
+            yield step, step.operation, fio_job.phase(cell.load, step, ready.place, seed + index)
 
     def _phase(
         self,
         cell: Cell,
-        ground: Ground,
+        ready: Ground,
         step: plans.Phase | None,
         operation: str | None,
         text: str,
         seen: dict[str, dict[str, str]],
         group: memory.MemoryGroup | None,
     ) -> tuple[Phase, str | None]:
-        target = ground.target
+        target = ready.target
         throttled = validity.throttle_count()
         programs = disk.read_program_io()
         cpu_before, disk_before = cpu.snapshot(), disk.read_diskstats()
@@ -152,7 +155,7 @@ class KernelSession:
             text,
             self.work,
             timeout_s=self._timeout(cell),
-            prefix=group.prefix if group else (),
+            cgroup_files=(group.processes_file,) if group else (),
             extra=() if _writes(text) else ("--readonly",),
         )
         cpu_after, disk_after = cpu.snapshot(), disk.read_diskstats()
@@ -184,7 +187,11 @@ class KernelSession:
 
 
 def _writes(job: str) -> bool:
-    return any("write" in line or "rw" == line.split("=")[1] for line in job.splitlines() if line.startswith(("rw=", "readwrite=")))
+    return any(
+        "write" in line or "rw" == line.split("=")[1]
+        for line in job.splitlines()
+        if line.startswith(("rw=", "readwrite="))
+    )
 
 
 def ground_settings(wanted: dict[str, dict[str, str]], target: Target):
@@ -286,12 +293,10 @@ def _factors(cell: Cell, setting: Setting, target: Target) -> dict[str, str | in
 
 def _trim(target: Target) -> str:
     """Frees the unused blocks; what fstrim says is kept."""
-    from seekwise.backend.kernel import child
-
     if target.mount is None:
         return "not a file system"
-    status, output, errors = child.run(["fstrim", "-v", str(target.mount.mount_point)], timeout_s=600)
-    return (output if status == 0 else f"not trimmed: {errors}").strip()
+    done = child.run(["fstrim", "-v", str(target.mount.mount_point)], timeout_s=600)
+    return (done.stdout if done.returncode == 0 else f"not trimmed: {done.stderr}").strip()
 
 
 @contextmanager
@@ -337,17 +342,28 @@ def _place(
     destroy: tuple[str, ...],
     say: Say,
 ) -> fio_job.Place:
-    threads = max(cell.load.threads for cell in cells)
-    size = max(cell.load.size_bytes for cell in cells)
+    threads, size = needs(cells)
     if target.is_device:
-        stack.enter_context(ground.allow_destroy(target, destroy))
-        whole = target.resolved.stack.devices[target.resolved.device].size_bytes
-        return fio_job.Place(device=target.path, region_bytes=min(size, whole // threads) if threads > 1 else 0)
-    folder = stack.enter_context(ground.scratch(target, threads * size))
-    place = fio_job.Place(folder=folder)
+        proof = stack.enter_context(ground.claimed(target, destroy))
+        # The proof leaves the first and last MiB out, so that the device proves empty again afterwards.
+        share = proof.test_size_bytes // threads
+        own_size = any(cell.load.job is not None for cell in cells)
+        region = proof.test_size_bytes if own_size else min(size, share - share % 2**20)
+        place = fio_job.Place(device=proof.node, offset_bytes=proof.test_offset_bytes, region_bytes=region)
+    else:
+        place = fio_job.Place(folder=stack.enter_context(ground.scratch(target, threads * size)), region_bytes=size)
     if any(cell.load.job is None for cell in cells):
-        say(f"laying out {threads} files of {size / 2**20:.0f} MiB in {folder}")
-        run = fio.run(program, fio_job.layout(place, threads, size), work, timeout_s=24 * 3600)
+        say(
+            f"writing {threads} files of {place.region_bytes / 2**20:.0f} MiB in {place.folder}"
+            if place.folder
+            else f"writing {threads} regions of {place.region_bytes / 2**20:.0f} MiB on {place.device}"
+        )
+        run = fio.run(program, fio_job.layout(place, threads), work, timeout_s=24 * 3600)
         if run.status != 0:
             raise fio.failed(run, "laying out its files")
     return place
+
+
+def needs(cells: list[Cell]) -> tuple[int, int]:
+    """(files, bytes of each) that serve every cell of a system."""
+    return max(cell.load.threads for cell in cells), max(cell.load.size_bytes for cell in cells)
