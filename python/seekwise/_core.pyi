@@ -15,3 +15,9 @@ def simulate_cells(specs_json: str, threads: int = 1, progress: Callable[[int, i
     `progress(done, of)` is called as cells finish; what it raises stops the run and passes through.
     Raises ValueError if the text is no list of cells.
     """
+
+def describe_cell(spec_json: str) -> str:
+    """What one cell would be, as JSON, without running it: `settings` in force, `schedulers` of its kernel, `drive`, `capacity_bytes`.
+
+    Raises ValueError with one sentence if it cannot be.
+    """

@@ -15,6 +15,7 @@ fn version() -> &'static str {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::simulate_cells, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate::describe_cell, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::model_version, module)?)?;
     Ok(())
 }

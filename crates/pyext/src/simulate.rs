@@ -49,3 +49,13 @@ pub fn simulate_cells(
 pub fn model_version() -> u32 {
     seekwise_sim::MODEL_VERSION
 }
+
+/// What a cell would be, without running it: settings in force after defaults, schedulers of its kernel, capacity.
+#[pyfunction]
+pub fn describe_cell(spec_json: &str) -> PyResult<String> {
+    let spec: CellSpec = serde_json::from_str(spec_json)
+        .map_err(|error| PyValueError::new_err(format!("the cell cannot be read: {error}")))?;
+    seekwise_sim::cell::describe(&spec)
+        .map(|value| value.to_string())
+        .map_err(PyValueError::new_err)
+}

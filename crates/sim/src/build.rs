@@ -29,6 +29,8 @@ pub struct Built {
     pub queue_kind: &'static str,
     pub cost: CpuCost,
     pub processors: u32,
+    pub drive_name: String,
+    pub capacity: Sectors,
     /// What is in force after defaults, under the kernel's names.
     pub settings: Value,
 }
@@ -191,6 +193,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         "iosched": entry.parameters.iter().filter(|p| p.kernels.contains(kernel.version))
             .map(|p| (p.name.to_owned(), json!(setup.get(entry.parameters, p.name)))).collect::<serde_json::Map<_, _>>(),
     });
+    let (drive_name, capacity) = (drive.name().to_owned(), drive.capacity());
     let merge_rule = match entry.name {
         "none" | "kyber" => MergeRule::Recent,
         _ => MergeRule::Hash,
@@ -206,10 +209,10 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     let machine = match drive {
         AnyDrive::Fixed(device) => with_device(spec, frame, device, policy),
         AnyDrive::Linear(device) => with_device(spec, frame, device, policy),
-        AnyDrive::Model(Drive::Hdd(device), _) => with_device(spec, frame, device, policy),
-        AnyDrive::Model(Drive::Null(device), _) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(Drive::Hdd(device), ..) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(Drive::Null(device), ..) => with_device(spec, frame, device, policy),
         #[allow(unreachable_patterns)]
-        AnyDrive::Model(device, _) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(device, ..) => with_device(spec, frame, device, policy),
     };
     Ok(Built {
         machine,
@@ -217,6 +220,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         queue_kind: if legacy { "single queue" } else { "blk-mq" },
         cost,
         processors,
+        drive_name,
+        capacity,
         settings,
     })
 }

@@ -24,7 +24,7 @@ pub fn run(spec: &CellSpec) -> Result<Value, String> {
         "seed": spec.seed,
         "model_version": MODEL_VERSION,
         "models": {
-            "device": spec.device.model,
+            "device": built.drive_name,
             "scheduler": spec.queue.scheduler,
             "kernel": built.kernel.to_string(),
             "queue": built.queue_kind,
@@ -36,6 +36,27 @@ pub fn run(spec: &CellSpec) -> Result<Value, String> {
         result["trace"] = trace_json(events, dropped);
     }
     Ok(result)
+}
+
+/// What a cell would be, without running it. The error is the one that [`run`] would give before its first phase.
+pub fn describe(spec: &CellSpec) -> Result<Value, String> {
+    let built = build::build(spec)?;
+    let offered: Vec<&str> = seekwise_sched::ENTRIES
+        .iter()
+        .filter(|entry| entry.kernels.contains(built.kernel.version))
+        .map(|entry| entry.name)
+        .collect();
+    Ok(json!({
+        "schema": "seekwise.cell-description/1",
+        "model_version": MODEL_VERSION,
+        "kernel": built.kernel.to_string(),
+        "queue": built.queue_kind,
+        "drive": built.drive_name,
+        "capacity_bytes": built.capacity.bytes().0,
+        "processors": built.processors,
+        "settings": built.settings,
+        "schedulers": offered,
+    }))
 }
 
 fn phase_json(

@@ -11,7 +11,7 @@ use seekwise_units::{Depth, Nanos, Sectors};
 pub enum AnyDrive {
     Fixed(Fixed),
     Linear(Linear),
-    Model(Drive, Traits),
+    Model(Drive, Traits, String),
 }
 
 /// What a kernel knows of a drive before it asks for anything.
@@ -36,7 +36,16 @@ impl AnyDrive {
         match self {
             Self::Fixed(d) => d.capacity(),
             Self::Linear(d) => d.capacity(),
-            Self::Model(d, _) => d.capacity(),
+            Self::Model(d, ..) => d.capacity(),
+        }
+    }
+
+    /// The model's full name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Fixed(_) => "reference drive: fixed service time",
+            Self::Linear(_) => "reference drive: service time linear in distance",
+            Self::Model(_, _, name) => name,
         }
     }
 
@@ -44,13 +53,13 @@ impl AnyDrive {
         match self {
             Self::Fixed(d) => d.depth().0,
             Self::Linear(d) => d.depth().0,
-            Self::Model(d, _) => d.depth().0,
+            Self::Model(d, ..) => d.depth().0,
         }
     }
 
     pub fn traits(&self) -> Traits {
         match self {
-            Self::Model(_, traits) => *traits,
+            Self::Model(_, traits, _) => *traits,
             _ => Traits {
                 rotational: true,
                 budget: false,
@@ -113,7 +122,7 @@ fn modelled(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
     // The seed decides where the platters stand at the start, as chance does in the world.
     let instance = (seed ^ (seed >> 32)).wrapping_mul(0x9E37_79B9) as u32;
     let drive = model.build(instance).map_err(|e| e.to_string())?;
-    Ok(AnyDrive::Model(drive, traits))
+    Ok(AnyDrive::Model(drive, traits, model.name))
 }
 
 fn number(

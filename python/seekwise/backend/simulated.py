@@ -1,0 +1,335 @@
+"""The simulated backend: the same study, records and verdicts, on a model of host, block layer and drive.
+
+A trial is one cell of the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only: it draws the addresses
+and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
+
+Not simulated yet, and refused by name: buffered loads, arrays, file systems. A cell's spec is `crates/sim/src/spec.rs`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+
+from seekwise import _core
+from seekwise.backend.protocol import Options, Say
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.store.database import now
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study.factors import ISCHED_PREFIX, Value, factor
+from seekwise.study.model import Study, System
+from seekwise.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
+
+# Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
+KERNEL_DEFAULT = "6.1"
+# Name of the modelled drive among the devices.
+DEVICE = "sim0"
+# Settings of the queue that a cell knows, by the factor's name.
+QUEUE_FACTORS = {
+    "nr_requests": "nr_requests",
+    "nomerges": "nomerges",
+    "max_sectors_kb": "max_sectors_kb",
+    "wbt_lat_usec": "wbt_lat_usec",
+}
+# Settings that change nothing in what is modelled for direct I/O; kept in the record as set.
+WITHOUT_EFFECT = {"read_ahead_kb", "rq_affinity", "add_random", "write_cache"}
+HOST_OPTIONS = ("processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns", "scheduler_ns")
+REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive")
+QUEUE_OPTIONS = ("hz", "budget", "rotational")
+# Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
+BATCH = 4
+
+
+class SimulatedBackend:
+    badge = "simulated"
+
+    def __init__(self, options: Options | None = None) -> None:
+        options = options or Options()
+        if options.destroy:
+            raise UsageError("`--destroy` names a real device, and the simulated backend touches none")
+        self.options = options
+        self.systems: dict[str, System] = {}
+
+    def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        self.systems = {system.name: self._checked(system) for system in study.system}
+        facts = tuple(self._facts(system) for system in self.systems.values())
+        for system in self.systems.values():
+            for values in _wanted(study):
+                _describe(_spec(system, values, seed=0, phases=[_probe_phase()]))
+        return facts
+
+    def _checked(self, system: System) -> System:
+        drive = self.options.target or system.drive
+        if drive is None:
+            raise UsageError(
+                f"system {system.name} has no `drive`, so there is nothing to simulate",
+                hint="name a drive model in the study, or with `--target`",
+            )
+        if system.drives > 1 or system.raid_level is not None or system.controller is not None:
+            raise UsageError(f"system {system.name} is an array, which this simulator does not model yet")
+        return system.model_copy(update={"drive": drive})
+
+    def _facts(self, system: System) -> SystemFacts:
+        found = _describe(_spec(system, {}, seed=0, phases=[_probe_phase()]))
+        settings = found["settings"]
+        current = {
+            "queue/scheduler": settings["scheduler"],
+            "queue/nr_requests": str(settings["nr_requests"]),
+            "queue/max_sectors_kb": str(settings["max_sectors_kb"]),
+            "queue/nomerges": str(settings["nomerges"]),
+            "queue/rotational": str(settings["rotational"]),
+            "queue/wbt_lat_usec": str(settings["wbt_lat_usec"]),
+            "device/queue_depth": str(settings["queue_depth"]),
+        }
+        return SystemFacts(
+            name=system.name,
+            target=f"{found['drive']} (simulated)",
+            stack=(f"{DEVICE}: {found['drive']}, {found['capacity_bytes'] / 1e9:.0f} GB, Linux {found['kernel']}",),
+            leaves=(DEVICE,),
+            offered=tuple(found["schedulers"]),
+            current={DEVICE: current},
+            scheduler=settings["scheduler"],
+        )
+
+    @contextmanager
+    def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[SimulatedSession]:
+        if not self.systems:
+            raise SeekwiseError("a simulated run needs its study described first")
+        yield SimulatedSession(plan, run_id, self.systems)
+
+
+@dataclass
+class SimulatedSession:
+    plan: Plan
+    run_id: str
+    systems: dict[str, System]
+
+    def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        workers = os.cpu_count() or 1
+        for first in range(0, len(trials), workers * BATCH):
+            batch = trials[first : first + workers * BATCH]
+            seeds = [trial_seed(self.plan.seed, each.index, attempts.get(each.index, 0) + 1) for each in batch]
+            specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
+            started = now()
+            results = json.loads(_core.simulate_cells(json.dumps(specs), workers))
+            for trial, seed, spec, result in zip(batch, seeds, specs, results, strict=True):
+                if "error" in result:
+                    raise SeekwiseError(f"{self.plan.cells[trial.cell].key} cannot be simulated: {result['error']}")
+                yield self._record(trial, seed, spec, result, started, attempts.get(trial.index, 0) + 1)
+
+    def _spec(self, trial: Trial, seed: int) -> dict:
+        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        system = self.systems[cell.system]
+        return _spec(system, {**cell.fixed, **setting.values}, seed=seed, phases=_phases(cell, system), name=cell.key)
+
+    def _record(self, trial: Trial, seed: int, spec: dict, result: dict, started: str, attempt: int) -> Record:
+        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        return Record(
+            run_id=self.run_id,
+            trial=trial.index,
+            block=trial.block,
+            cell=cell.key,
+            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
+            factors=_factors(cell, setting, result),
+            badge="simulated",
+            seed=seed,
+            started_at=started,
+            phases=tuple(_phase(each) for each in result["phases"]),
+            settings_seen={DEVICE: _seen(result["settings"], {**cell.fixed, **setting.values})},
+            environment={
+                "kernel": f"Linux {result['models']['kernel']} (model)",
+                "device_model": result["models"]["device"],
+                "processors": result["phases"][0]["cpu"]["processors"],
+            },
+            load={
+                "simulator": f"seekwise {_core.version()}",
+                "model_version": result["model_version"],
+                "seed": seed,
+                "models": result["models"],
+                "spec": spec,
+                **({"trace": result["trace"]} if "trace" in result else {}),
+            },
+            conditions={"role": trial.role},
+            attempt=attempt,
+        )
+
+
+def _wanted(study: Study) -> list[dict[str, Value]]:
+    """Every value that a study may set, so that what cannot be is said before the first trial."""
+    if study.candidate:
+        return [dict(each) for each in study.candidate]
+    schedulers = [each for each in study.settings.get("scheduler", []) if each != "offered"]
+    alone = [{"scheduler": each} for each in schedulers]
+    return alone + [
+        {name: value}
+        for name, values in study.settings.items()
+        if name != "scheduler" and not name.startswith(ISCHED_PREFIX)
+        for value in values
+    ]
+
+
+def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[dict], name: str = "") -> dict:
+    options = dict(system.options)
+    kernel = system.kernel or KERNEL_DEFAULT
+    queue: dict[str, object] = {
+        "scheduler": values.get("scheduler") or _default_scheduler(kernel),
+        "kernel": kernel,
+    }
+    device: dict[str, object] = {"model": system.drive}
+    tunables: dict[str, int] = {}
+    for factor_name, value in values.items():
+        if factor_name == "scheduler" or factor_name in WITHOUT_EFFECT:
+            continue
+        if factor_name == "queue_depth":
+            device["depth"] = value
+        elif factor_name in QUEUE_FACTORS:
+            queue[QUEUE_FACTORS[factor_name]] = value
+        elif factor_name.startswith(ISCHED_PREFIX):
+            tunables[factor_name.removeprefix(ISCHED_PREFIX)] = value
+        else:
+            raise UsageError(f"the simulated backend does not model `{factor_name}`")
+    queue["tunables"] = tunables
+    queue |= {key: options.pop(key) for key in QUEUE_OPTIONS if key in options}
+    host = {key: options.pop(key) for key in HOST_OPTIONS if key in options}
+    for key in REGION_OPTIONS:
+        options.pop(key, None)
+    trace = options.pop("trace_events_max", 0)
+    # What is left are parameters of the drive model, by its own names.
+    device["parameters"] = options
+    return {
+        "name": name,
+        "seed": seed,
+        "device": device,
+        "queue": queue,
+        "host": host,
+        "phases": phases,
+        "trace_events_max": trace,
+    }
+
+
+@cache
+def _default_scheduler(kernel: str) -> str:
+    """What a kernel chooses by itself. Linux 2.6.18 to 4.19: cfq by build configuration; later mq-deadline."""
+    version = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
+    if version >= (5, 0):
+        return "mq-deadline"
+    probe = {"seed": 0, "device": {"model": "fixed"}, "queue": {"scheduler": "noop", "kernel": kernel}}
+    offered = _describe({**probe, "phases": [_probe_phase()]})["schedulers"]
+    return "cfq" if "cfq" in offered else "deadline"
+
+
+def _describe(spec: dict) -> dict:
+    try:
+        return json.loads(_core.describe_cell(json.dumps(spec)))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _probe_phase() -> dict:
+    return {"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}
+
+
+def _phases(cell: Cell, system: System) -> list[dict]:
+    load = cell.load
+    if load.job is not None:
+        raise UsageError(f"cell {cell.key} is a fio job file, which only the kernel backend runs")
+    if not load.direct:
+        raise UsageError(
+            f"cell {cell.key} is buffered, which this simulator does not model yet", hint="set `direct = true`"
+        )
+    return [_phase_spec(cell, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases]
+
+
+def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | None, ios: int | None) -> dict:
+    load, options = cell.load, system.options
+    job: dict[str, object] = {
+        "name": operation,
+        "threads": load.threads,
+        "depth": load.iodepth,
+        "pattern": "sequential" if operation.startswith("seq") else "random",
+        "read_percent": 100.0 if operation.endswith("read") else 0.0,
+        "block_bytes": load.block_bytes,
+    }
+    if options.get("whole_drive"):
+        # Every thread reaches the whole drive, as on a raw device.
+        job["own_regions"] = False
+    else:
+        # Every thread has a file of its own; files lie one after the other, as on a fresh file system.
+        job |= {"own_regions": True, "region_bytes": load.threads * load.size_bytes}
+    job |= {key: options[key] for key in ("region_start_bytes", "region_bytes") if key in options}
+    if load.rate_limit_bytes is not None:
+        job["rate_iops"] = load.rate_limit_bytes / load.block_bytes
+    phase: dict[str, object] = {"operation": operation, "jobs": [job]}
+    if runtime_s is not None:
+        phase["runtime_ns"] = round(runtime_s * 1e9)
+    else:
+        job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
+    return phase
+
+
+def _phase(result: dict) -> Phase:
+    cpu, elapsed_s = result["cpu"], result["elapsed_ns"] / 1e9
+    spent = cpu["user_s"] + cpu["system_s"] + cpu["irq_s"]
+    return Phase(
+        operation=result["operation"],
+        elapsed_s=elapsed_s,
+        bytes=result["bytes"],
+        ios=result["ios"],
+        latency_bins={int(upper): count for upper, count in result["latency_bins"].items()},
+        latency_mean_ns=result["latency_mean_ns"],
+        latency_max_ns=result["latency_max_ns"],
+        cpu=CpuSeconds(
+            submitter_user=cpu["user_s"],
+            submitter_system=cpu["system_s"],
+            user=cpu["user_s"],
+            system=cpu["system_s"],
+            irq=cpu["irq_s"],
+            softirq=0.0,
+            idle=max(0.0, cpu["processors"] * elapsed_s - spent),
+        ),
+        device_bytes=result["device_bytes"],
+        windows=tuple((rate, latency) for rate, latency in result["windows"]),
+        details={
+            "device_busy_ns": result["device_busy_ns"],
+            "merges": result["merges"],
+            "window_ns": result["window_ns"],
+            "threads": result["threads"],
+            "jobs": result["jobs"],
+        },
+    )
+
+
+def _seen(settings: dict, values: dict[str, Value]) -> dict[str, str]:
+    """The settings in force, under the kernel's file names."""
+    seen = {
+        "queue/scheduler": settings["scheduler"],
+        "queue/nr_requests": str(settings["nr_requests"]),
+        "queue/max_sectors_kb": str(settings["max_sectors_kb"]),
+        "queue/nomerges": str(settings["nomerges"]),
+        "queue/wbt_lat_usec": str(settings["wbt_lat_usec"]),
+        "device/queue_depth": str(settings["queue_depth"]),
+    }
+    seen |= {f"queue/iosched/{name}": str(value) for name, value in settings["iosched"].items()}
+    for name in WITHOUT_EFFECT & values.keys():
+        seen[factor(name).attribute] = str(values[name])
+    return seen
+
+
+def _factors(cell: Cell, setting: Setting, result: dict) -> dict[str, str | int | float | bool]:
+    load = cell.load
+    return {
+        "system": cell.system,
+        "load": load.name,
+        "threads": load.threads,
+        "block_bytes": load.block_bytes,
+        "iodepth": load.iodepth,
+        "direct": load.direct,
+        "scheduler": result["settings"]["scheduler"],
+        **cell.fixed,
+        **setting.values,
+    }
