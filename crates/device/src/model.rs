@@ -154,6 +154,7 @@ const HDD_RULES: &[Rule] = &[
     rule("seek_e_ms_per_track", "ms/track", 0.0, 10.0),
     optional("write_settle_extra_ms", "ms", 0.0, 100.0, 1.0),
     optional("command_overhead_ms", "ms", 0.0, 50.0, 0.3),
+    optional("arm_setup_ms", "ms", 0.0, 50.0, 0.0),
     optional("cached_overhead_ms", "ms", 0.0, 50.0, 0.1),
     rule("interface_mb_s", "MB/s", 0.1, 10_000.0),
     optional("link_per_command_us", "us", 0.0, 10_000.0, 8.0),
@@ -362,6 +363,7 @@ impl Model {
                 interleave: self.get("interleave") as u32,
             },
             seek: SeekTimes {
+                setup_ms: self.get("arm_setup_ms"),
                 track_to_track_ms: self.get("seek_track_to_track_ms"),
                 settle_tracks: self.get("seek_settle_tracks"),
                 a_ms: self.get("seek_a_ms"),

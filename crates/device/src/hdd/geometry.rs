@@ -299,7 +299,7 @@ mod tests {
         for track in 0..12 {
             let place = geometry.place(Lba(u64::from(track) * 100));
             assert!(
-                place.angle.abs_diff(track * tenth & ANGLE_MASK) < 32,
+                place.angle.abs_diff((track * tenth) & ANGLE_MASK) < 32,
                 "track {track}"
             );
             assert_eq!(place.track, track);

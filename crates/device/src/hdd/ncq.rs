@@ -109,8 +109,8 @@ impl<const N: usize> Accesses<N> {
         debug_assert!(self.len > 0);
         let mut costs = [u32::MAX; N];
         let padded = self.len.next_multiple_of(LANES).min(N);
-        for slot in 0..padded {
-            costs[slot] = self.cost(slot, head, angle, curve);
+        for (slot, cost) in costs[..padded].iter_mut().enumerate() {
+            *cost = self.cost(slot, head, angle, curve);
         }
         let (mut best, mut best_cost) = (0, u32::MAX);
         for (slot, &cost) in costs[..self.len].iter().enumerate() {

@@ -16,7 +16,7 @@
 //! needed. Not moving at all costs nothing; another head at the same radius costs t(1), since heads of today must find
 //! their track again.
 //!
-//! Modelled:      one curve per drive, extra settling before a write.
+//! Modelled:      one curve per drive, preparation of the servo before a seek, extra settling before a write.
 //! Not modelled:  difference between inward and outward seeks, run-out, retries.
 //! Source of the form: Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994.
 
@@ -38,6 +38,8 @@ pub struct SeekCurve {
 /// The same curve in the units of the models.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeekTimes {
+    /// Preparing the servo, in front of every seek.
+    pub setup_ms: f64,
     pub track_to_track_ms: f64,
     /// Distance from which a seek needs the whole settling time.
     pub settle_tracks: f64,
@@ -55,12 +57,12 @@ impl SeekCurve {
         let settled_ms = times.a_ms + times.b_ms_per_sqrt_track * libm::sqrt(times.settle_tracks);
         let ramp_ms = (settled_ms - times.track_to_track_ms) / (times.settle_tracks - 1.0).max(1.0);
         Self {
-            first: ticks(times.track_to_track_ms - ramp_ms),
+            first: ticks(times.setup_ms + times.track_to_track_ms - ramp_ms),
             ramp: ticks(ramp_ms),
-            a: ticks(times.a_ms),
+            a: ticks(times.setup_ms + times.a_ms),
             b: ticks(times.b_ms_per_sqrt_track),
             bend: times.bend_tracks as f32,
-            c: ticks(times.c_ms),
+            c: ticks(times.setup_ms + times.c_ms),
             e: ticks(times.e_ms_per_track),
             write_settle: ticks(times.write_settle_ms) as u32,
         }
@@ -86,6 +88,7 @@ mod tests {
     /// The curve of the WD RE WD2500YS.
     fn wd2500ys() -> (SeekCurve, Spindle) {
         let times = SeekTimes {
+            setup_ms: 0.0,
             track_to_track_ms: 0.8,
             settle_tracks: 50.0,
             a_ms: 2.0172,
