@@ -4,9 +4,14 @@ use seekwise_device::{CommandKind, Device, Drive, Model};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 fn main() {
-    for id in std::env::args().skip(1) {
+    let mut arguments = std::env::args().skip(1);
+    let id = arguments.next().expect("usage: speed MODEL [DEPTH]...");
+    let depths: Vec<u32> = arguments
+        .map(|depth| depth.parse().expect("a depth"))
+        .collect();
+    {
         let drive = Drive::new(&Model::shipped(&id).unwrap(), 0).unwrap();
-        for depth in [1, 8, 32] {
+        for depth in depths {
             let load = Load {
                 pattern: Pattern::Random,
                 kind: CommandKind::Read,
@@ -22,7 +27,10 @@ fn main() {
             let begin = std::time::Instant::now();
             let result = run(&mut drive.clone(), Nanos::ZERO, &load);
             let each = begin.elapsed().as_nanos() as f64 / load.commands as f64;
-            println!("{id} depth {depth}: {each:.1} ns a command, {:.1} IOPS", result.iops());
+            println!(
+                "{id} depth {depth}: {each:.1} ns a command, {:.1} IOPS",
+                result.iops()
+            );
         }
     }
 }

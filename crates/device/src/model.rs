@@ -4,7 +4,7 @@
 //! module with its unit and the range in which it makes sense; anything outside is refused with a sentence.
 
 use crate::hdd::geometry::Layout;
-use crate::hdd::seek::SeekTimes;
+use crate::hdd::seek::{SeekTimes, SEEK_TURNS_MAX};
 use crate::hdd::{Hdd, HddParameters};
 use crate::null::Null;
 use crate::Drive;
@@ -319,6 +319,20 @@ impl Model {
                 self.id
             )));
         }
+        let full_ms = self.get("seek_c_ms")
+            + self.get("seek_e_ms_per_track") * self.get("tracks_per_surface");
+        let longest_ms = SEEK_TURNS_MAX * 60e3 / self.get("rpm");
+        for (key, ms) in [
+            ("seek_e_ms_per_track", full_ms),
+            ("seek_a_ms", self.get("seek_a_ms") + self.near_ms()),
+        ] {
+            if ms > longest_ms {
+                return Err(ModelError(format!(
+                    "`{key}` of drive model `{}` makes a seek of {ms:.1} ms; at most {longest_ms:.0} ms, {SEEK_TURNS_MAX} turns, can be modelled",
+                    self.id
+                )));
+            }
+        }
         if tracks >= f64::from(1 << 24) {
             return Err(ModelError(format!(
                 "drive model `{}` has {tracks:.0} tracks over all heads; at most {} can be modelled",
@@ -327,6 +341,14 @@ impl Model {
             )));
         }
         Ok(())
+    }
+
+    /// Acceleration part of the longest seek on the square-root side of the curve.
+    fn near_ms(&self) -> f64 {
+        let tracks = self
+            .get("seek_d0_tracks")
+            .min(self.get("tracks_per_surface"));
+        self.get("seek_b_ms_per_sqrt_track") * libm::sqrt(tracks)
     }
 
     /// The running device; `instance` tells the drives of one system apart.

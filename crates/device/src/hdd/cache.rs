@@ -13,9 +13,21 @@
 use seekwise_units::{Lba, Nanos, Sectors};
 
 pub const SEGMENTS_MAX: usize = 32;
-const FILTER_SLOTS: usize = 256;
+const FILTER_SLOTS: usize = 1024;
 /// Addresses that share a slot of the filter: 32 MiB.
 const FILTER_SHIFT: u32 = 16;
+
+/// What [`Segments::lookup`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    Nothing,
+    /// Everything before this address, in this segment.
+    UpTo(Lba, usize),
+    All,
+}
+
+/// No segment.
+pub const NO_SEGMENT: usize = usize::MAX;
 
 #[derive(Clone, Debug)]
 pub struct Segments {
@@ -90,22 +102,43 @@ impl Segments {
         self.filter[slot] != 0 || self.filter[(slot + FILTER_SLOTS - 1) % FILTER_SLOTS] != 0
     }
 
-    /// Whether one segment holds the whole extent.
+    /// How much of an extent is in a segment.
     #[inline]
-    pub fn holds(&self, start: Lba, end: Lba) -> bool {
+    pub fn lookup(&self, start: Lba, end: Lba) -> Held {
         if !self.near(start.0) {
-            return false;
+            return Held::Nothing;
         }
-        (0..self.count).any(|segment| self.start[segment] <= start.0 && end.0 <= self.end[segment])
+        for segment in 0..self.count {
+            let (from, to) = (self.start[segment], self.end[segment]);
+            // A segment that ends where the extent starts can be continued; an unused one has no sectors.
+            if from <= start.0 && start.0 <= to && from < to {
+                return if end.0 <= to {
+                    Held::All
+                } else {
+                    Held::UpTo(Lba(to), segment)
+                };
+            }
+        }
+        Held::Nothing
     }
 
-    /// The segment that holds the sectors just before `start`, or `start` itself.
-    pub fn reaching(&self, start: Lba) -> Option<usize> {
-        if !self.near(start.0) {
-            return None;
+    /// The segment that takes what was read: the hinted or the latest one if it ends where the extent starts, else a
+    /// new one. `None` without a cache.
+    #[inline]
+    pub fn store(&mut self, start: Lba, end: Lba, hint: usize) -> Option<usize> {
+        let latest = if self.next == 0 {
+            self.count
+        } else {
+            self.next
         }
-        (0..self.count)
-            .find(|&segment| self.start[segment] < start.0 && start.0 <= self.end[segment])
+        .wrapping_sub(1);
+        for segment in [latest, hint] {
+            if segment < self.count && self.end[segment] == start.0 && start.0 > 0 {
+                self.extend(segment, end);
+                return Some(segment);
+            }
+        }
+        self.open(start, end)
     }
 
     pub fn start_of(&self, segment: usize) -> Lba {
@@ -130,7 +163,7 @@ pub struct Stream {
     pub from: Lba,
     pub since: Nanos,
     pub limit: Lba,
-    pub segment: Option<usize>,
+    pub segment: usize,
 }
 
 /// Completions that need only the link: cache hits, accepted writes, flushes. In order of time, since the link is one.
@@ -202,12 +235,12 @@ mod tests {
     fn a_segment_holds_what_was_read_until_it_is_the_oldest() {
         let mut segments = Segments::new(2, Sectors(1000));
         segments.open(Lba(100), Lba(200));
-        assert!(segments.holds(Lba(150), Lba(200)));
-        assert!(!segments.holds(Lba(150), Lba(201)));
+        assert_eq!(segments.lookup(Lba(150), Lba(200)), Held::All);
+        assert_ne!(segments.lookup(Lba(150), Lba(201)), Held::All);
         segments.open(Lba(5000), Lba(5100));
-        assert!(segments.holds(Lba(100), Lba(200)));
+        assert_eq!(segments.lookup(Lba(100), Lba(200)), Held::All);
         segments.open(Lba(9000), Lba(9100));
-        assert!(!segments.holds(Lba(100), Lba(200)));
+        assert_ne!(segments.lookup(Lba(100), Lba(200)), Held::All);
     }
 
     #[test]
@@ -215,8 +248,8 @@ mod tests {
         let mut segments = Segments::new(1, Sectors(1000));
         let segment = segments.open(Lba(70_000), Lba(70_100)).unwrap();
         segments.extend(segment, Lba(71_100));
-        assert!(!segments.holds(Lba(70_000), Lba(70_100)));
-        assert!(segments.holds(Lba(70_100), Lba(71_100)));
+        assert_ne!(segments.lookup(Lba(70_000), Lba(70_100)), Held::All);
+        assert_eq!(segments.lookup(Lba(70_100), Lba(71_100)), Held::All);
     }
 
     #[test]
@@ -225,8 +258,8 @@ mod tests {
         segments.open(Lba(100), Lba(200));
         segments.open(Lba(300), Lba(400));
         segments.invalidate(Lba(190), Lba(210));
-        assert!(!segments.holds(Lba(100), Lba(110)));
-        assert!(segments.holds(Lba(300), Lba(400)));
+        assert_ne!(segments.lookup(Lba(100), Lba(110)), Held::All);
+        assert_eq!(segments.lookup(Lba(300), Lba(400)), Held::All);
     }
 
     #[test]
@@ -236,8 +269,12 @@ mod tests {
             let start = round * 7919 % 1_000_003 * 64;
             let segment = segments.open(Lba(start), Lba(start + 512)).unwrap();
             segments.extend(segment, Lba(start + 60_000));
-            assert!(segments.holds(Lba(start + 59_000), Lba(start + 59_008)));
-            assert_eq!(segments.reaching(Lba(start + 60_000)), Some(segment));
+            assert_eq!(
+                segments.lookup(Lba(start + 59_000), Lba(start + 59_008)),
+                Held::All
+            );
+            let beyond = segments.lookup(Lba(start + 60_000), Lba(start + 60_008));
+            assert_eq!(beyond, Held::UpTo(Lba(start + 60_000), segment));
         }
     }
 }

@@ -21,7 +21,7 @@ pub mod seek;
 pub mod write_cache;
 
 use crate::device::{Command, CommandKind, Device, Tag};
-use cache::{LinkQueue, Segments, Stream};
+use cache::{Held, LinkQueue, Segments, Stream, NO_SEGMENT};
 use geometry::{Geometry, Layout};
 use ncq::{Head, Ordering, Queue, Waiting};
 use rotation::Spindle;
@@ -88,6 +88,7 @@ enum Work {
         end: Lba,
         media_end: Nanos,
         completion: Nanos,
+        segment: usize,
     },
     Destage {
         end: Nanos,
@@ -293,7 +294,9 @@ impl State {
         let from = self
             .queue
             .first_ready(self.free_at, mechanics.command_overhead);
-        let slot = self.queue.choose(
+        // What the read-ahead is doing ends here; the head may have moved with it.
+        self.stop_stream(mechanics, from);
+        let (slot, cost) = self.queue.choose(
             from,
             mechanics.command_overhead,
             self.head,
@@ -302,32 +305,15 @@ impl State {
             &mechanics.ordering,
         );
         if urgent && !self.dirty.is_empty() {
-            let angle = mechanics.spindle.angle_at(from);
-            let queued = self
-                .queue
-                .accesses
-                .cost(slot, self.head, angle, &mechanics.curve);
             let (_, dirty) =
                 self.dirty
                     .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
-            if dirty < queued {
+            if dirty < cost {
                 return self.destage(mechanics, from);
             }
         }
-        self.start(mechanics, slot, from);
-    }
-
-    /// Starts the seek for a queued command.
-    #[inline]
-    fn start(&mut self, mechanics: &Mechanics, slot: usize, from: Nanos) {
-        self.stop_stream(mechanics, from);
-        let angle = mechanics.spindle.angle_at(from);
-        let ticks = self
-            .queue
-            .accesses
-            .cost(slot, self.head, angle, &mechanics.curve);
         let waiting = self.queue.take(slot);
-        let mut media_end = from + mechanics.spindle.time_of(ticks) + waiting.extent.transfer;
+        let mut media_end = from + mechanics.spindle.time_of(cost) + waiting.extent.transfer;
         if waiting.write {
             media_end += mechanics.partial_write(waiting.start, waiting.sectors);
         }
@@ -356,6 +342,7 @@ impl State {
             read: !waiting.write,
             start: waiting.start,
             end: waiting.start + waiting.sectors,
+            segment: waiting.segment,
             media_end,
             completion: media_end + mechanics.link_tail(waiting.sectors),
         };
@@ -410,7 +397,7 @@ impl State {
         since: Nanos,
     ) {
         let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
-        self.stream = (limit > end && segment.is_some()).then_some(Stream {
+        self.stream = segment.filter(|_| limit > end).map(|segment| Stream {
             from: end,
             since,
             limit,
@@ -437,9 +424,7 @@ impl State {
             return;
         }
         let position = Self::stream_position(mechanics, &stream, now);
-        if let Some(segment) = stream.segment {
-            self.segments.extend(segment, position);
-        }
+        self.segments.extend(stream.segment, position);
         if position > stream.from {
             let place = mechanics.geometry.place(Lba(position.0 - 1));
             self.head = Head {
@@ -449,7 +434,9 @@ impl State {
         }
     }
 
-    /// Serves a read from the cache or from the running read-ahead, if it can be; otherwise says what is still missing.
+    /// Serves a read from the cache or from the running read-ahead, if it can be; otherwise says from which address on
+    /// the platters are needed, and which segment ends there.
+    #[inline]
     fn read(
         &mut self,
         mechanics: &Mechanics,
@@ -457,55 +444,68 @@ impl State {
         tag: u32,
         start: Lba,
         sectors: Sectors,
-    ) -> bool {
+    ) -> Option<(Lba, usize)> {
         let end = start + sectors;
-        if self.segments.holds(start, end)
-            || (!self.dirty.is_empty() && self.dirty.holds(start, end))
-        {
+        if let (Some(stream), Work::Idle) = (self.stream, self.work) {
+            let position = Self::stream_position(mechanics, &stream, now);
+            self.segments.extend(stream.segment, position);
+            // Where it has stopped at its limit the platter has gone on, and the rest needs positioning.
+            if start >= self.segments.start_of(stream.segment)
+                && start <= position
+                && end > position
+                && position < stream.limit
+            {
+                self.read_from_stream(mechanics, now, &stream, position, tag, sectors, end);
+                return None;
+            }
+        }
+        let held = self.segments.lookup(start, end);
+        if held == Held::All || (!self.dirty.is_empty() && self.dirty.holds(start, end)) {
             self.hit(mechanics, now, tag, sectors, end);
-            return true;
+            return None;
         }
-        let Some(stream) = self.stream else {
-            return false;
-        };
-        let Some(segment) = stream.segment else {
-            return false;
-        };
-        if !matches!(self.work, Work::Idle) {
-            return false;
-        }
-        let position = Self::stream_position(mechanics, &stream, now);
-        if start < self.segments.start_of(segment) || start > position {
-            return false;
-        }
-        self.segments.extend(segment, position);
-        if end <= position {
-            self.hit(mechanics, now, tag, sectors, end);
-            return true;
-        }
-        if position == stream.limit {
-            return false; // The platter has gone on; the rest needs positioning.
-        }
-        // The head is reading towards it: done when the last sector has passed.
-        let left = Sectors(end.0 - stream.from.0);
-        let extent = mechanics.geometry.extent(stream.from, left);
-        let media_end = (stream.since + extent.transfer).max(now + mechanics.cached_overhead);
-        self.busy += media_end - now;
+        Some(match held {
+            Held::UpTo(address, segment) => (address, segment),
+            _ => (start, NO_SEGMENT),
+        })
+    }
+
+    /// The head is reading towards the end of the command already: done when the last sector has passed.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the caller has just computed them"
+    )]
+    fn read_from_stream(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Nanos,
+        stream: &Stream,
+        position: Lba,
+        tag: u32,
+        sectors: Sectors,
+        end: Lba,
+    ) {
+        let extent = mechanics
+            .geometry
+            .extent(stream.from, Sectors(end.0 - stream.from.0));
+        let media_end = stream.since + extent.transfer;
+        self.busy += media_end.saturating_sub(now);
         self.head = Head {
             cylinder: extent.last_cylinder,
             track: extent.last_track,
         };
-        self.free_at = stream.since + extent.transfer;
+        self.free_at = media_end;
         self.stream = None;
         self.work = Work::Command {
             tag,
             read: true,
             start: position,
             end,
-            media_end: self.free_at,
-            completion: media_end + mechanics.link_tail(sectors),
+            segment: stream.segment,
+            media_end,
+            completion: media_end.max(now + mechanics.cached_overhead)
+                + mechanics.link_tail(sectors),
         };
-        true
     }
 
     fn hit(&mut self, mechanics: &Mechanics, now: Nanos, tag: u32, sectors: Sectors, end: Lba) {
@@ -543,12 +543,13 @@ impl Device for Hdd {
             start,
             sectors,
         } = command;
-        let write = match kind {
+        let (write, from, segment) = match kind {
             CommandKind::Read => {
-                if state.read(mechanics, now, tag.0, start, sectors) {
+                let Some((missing, segment)) = state.read(mechanics, now, tag.0, start, sectors)
+                else {
                     return self.update_next();
-                }
-                false
+                };
+                (false, missing, segment)
             }
             CommandKind::Write { force_unit_access } => {
                 state.segments.invalidate(start, start + sectors);
@@ -578,7 +579,7 @@ impl Device for Hdd {
                     }
                     return self.update_next();
                 }
-                true
+                (true, start, NO_SEGMENT)
             }
             CommandKind::Flush => {
                 if state.dirty.clean() {
@@ -605,23 +606,23 @@ impl Device for Hdd {
                 return self.update_next();
             }
         };
-        let extent = mechanics.geometry.extent(start, sectors);
+        let sectors = Sectors(sectors.0 - (from.0 - start.0));
+        let extent = mechanics.geometry.extent(from, sectors);
         let settle = if write {
             mechanics.curve.write_settle
         } else {
             0
         };
-        state.queue.push(
-            Waiting {
-                tag: tag.0,
-                write,
-                start,
-                sectors,
-                arrival: now,
-                extent,
-            },
-            settle,
-        );
+        let waiting = Waiting {
+            tag: tag.0,
+            write,
+            start: from,
+            sectors,
+            arrival: now,
+            extent,
+            segment,
+        };
+        state.queue.push(waiting, settle);
         match state.work {
             Work::Idle => {
                 state.free_at = state.free_at.max(now);
@@ -653,18 +654,13 @@ impl Device for Hdd {
                 end,
                 media_end,
                 completion,
+                segment,
             } if completion < link => {
                 debug_assert_eq!(completion, now);
                 state.work = Work::Idle;
                 state.free_at = media_end;
                 if read {
-                    let segment = match state.segments.reaching(start) {
-                        Some(segment) => {
-                            state.segments.extend(segment, end);
-                            Some(segment)
-                        }
-                        None => state.segments.open(start, end),
-                    };
+                    let segment = state.segments.store(start, end, segment);
                     state.begin_stream(mechanics, end, segment, media_end);
                 }
                 state.decide(mechanics);

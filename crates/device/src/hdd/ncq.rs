@@ -18,6 +18,9 @@ use super::geometry::Extent;
 /// Slots of the waiting set; a multiple of the vector width.
 pub const SLOTS: usize = 32;
 const LANES: usize = 4;
+/// Marks of an empty slot: a cost above every real one.
+const NO_TRACK: u32 = u32::MAX;
+const OUT_OF_REACH: u32 = 1 << 30;
 
 /// Positions of waiting accesses, one array per property. `N` is how many fit.
 #[derive(Clone, Debug)]
@@ -43,9 +46,9 @@ impl<const N: usize> Accesses<N> {
     pub fn new() -> Self {
         Self {
             cylinder: [0; N],
-            track: [0; N],
+            track: [NO_TRACK; N],
             angle: [0; N],
-            settle: [0; N],
+            settle: [OUT_OF_REACH; N],
             serial: [0; N],
             len: 0,
         }
@@ -83,6 +86,8 @@ impl<const N: usize> Accesses<N> {
         self.angle[slot] = self.angle[last];
         self.settle[slot] = self.settle[last];
         self.serial[slot] = self.serial[last];
+        self.track[last] = NO_TRACK;
+        self.settle[last] = OUT_OF_REACH;
         self.len = last;
     }
 
@@ -106,19 +111,19 @@ impl<const N: usize> Accesses<N> {
     /// The slot that can be reached soonest, and its cost.
     #[inline]
     pub fn nearest(&self, head: Head, angle: u32, curve: &SeekCurve) -> (usize, u32) {
-        debug_assert!(self.len > 0);
-        let mut costs = [u32::MAX; N];
+        debug_assert!(self.len > 0 && N.is_power_of_two());
+        let mut costs = [0; N];
+        // Slots up to the vector width are judged too; the empty ones are out of reach.
         let padded = self.len.next_multiple_of(LANES).min(N);
+        let slots = N as u32 - 1;
+        let mut best = i32::MAX;
         for (slot, cost) in costs[..padded].iter_mut().enumerate() {
             *cost = self.cost(slot, head, angle, curve);
+            // The slot goes where the cost means nanoseconds, so that one minimum finds both.
+            best = best.min(((*cost & !slots) | slot as u32) as i32);
         }
-        let (mut best, mut best_cost) = (0, u32::MAX);
-        for (slot, &cost) in costs[..self.len].iter().enumerate() {
-            if cost < best_cost {
-                (best, best_cost) = (slot, cost);
-            }
-        }
-        (best, best_cost)
+        let slot = best as usize & slots as usize;
+        (slot, costs[slot])
     }
 
     /// The slot that arrived first.
@@ -199,6 +204,8 @@ pub struct Waiting {
     pub sectors: Sectors,
     pub arrival: Nanos,
     pub extent: Extent,
+    /// Segment of the cache that ends where this read starts, as far as was known when it came.
+    pub segment: usize,
 }
 
 /// Commands that wait for the arm.
@@ -247,10 +254,6 @@ impl Queue {
         self.commands[slot] = waiting;
     }
 
-    pub fn get(&self, slot: usize) -> &Waiting {
-        &self.commands[slot]
-    }
-
     #[inline]
     pub fn take(&mut self, slot: usize) -> Waiting {
         let last = self.accesses.len() - 1;
@@ -291,7 +294,7 @@ impl Queue {
         (now.saturating_sub(self.oldest_arrival) > limit).then_some(oldest)
     }
 
-    /// The next command at `now`, among those that arrived at least `overhead` ago; there is one.
+    /// The next command at `now`, among those that arrived at least `overhead` ago (there is one), and its cost.
     #[inline]
     pub fn choose(
         &mut self,
@@ -301,29 +304,31 @@ impl Queue {
         spindle: &Spindle,
         curve: &SeekCurve,
         ordering: &Ordering,
-    ) -> usize {
+    ) -> (usize, u32) {
         let waiting = self.accesses.len();
+        let angle = spindle.angle_at(now);
+        let costing = |queue: &Self, slot| (slot, queue.accesses.cost(slot, head, angle, curve));
         if waiting == 1 {
-            return 0;
+            return costing(self, 0);
         }
         if let Some(slot) = self.overdue(now, ordering.age_limit) {
-            return slot;
+            return costing(self, slot);
         }
         self.credit += ordering.share(waiting);
         if self.credit < 1 << 16 {
-            return self.accesses.oldest();
+            return costing(self, self.accesses.oldest());
         }
         self.credit -= 1 << 16;
-        let angle = spindle.angle_at(now);
-        let (slot, _) = self.accesses.nearest(head, angle, curve);
+        let (slot, cost) = self.accesses.nearest(head, angle, curve);
         if self.commands[slot].arrival + overhead <= now {
-            return slot;
+            return (slot, cost);
         }
         // The best one has not been decoded yet; it came a moment ago. Judge those that have.
         let decoded = (0..waiting).filter(|&other| self.commands[other].arrival + overhead <= now);
-        decoded
-            .min_by_key(|&other| self.accesses.cost(other, head, angle, curve))
-            .unwrap_or_else(|| self.accesses.oldest())
+        let best = decoded
+            .map(|other| costing(self, other))
+            .min_by_key(|&(_, cost)| cost);
+        best.unwrap_or_else(|| costing(self, self.accesses.oldest()))
     }
 }
 
@@ -335,7 +340,10 @@ impl Default for Queue {
 
 #[cfg(test)]
 mod tests {
+    use super::super::geometry::Place;
+    use super::super::seek::SeekTimes;
     use super::*;
+    use crate::measure::Addresses;
 
     #[test]
     fn efficiency_one_always_takes_the_nearest_and_zero_never() {
@@ -344,6 +352,62 @@ mod tests {
         for waiting in 1..=SLOTS {
             assert_eq!(ideal.share(waiting), 1 << 16);
             assert_eq!(arrival.share(waiting), 0);
+        }
+    }
+
+    /// Vectors and keys must find what a plain search finds, whatever was in the slots before.
+    #[test]
+    fn the_nearest_is_the_minimum_of_all_costs() {
+        let spindle = Spindle::new(7200.0, 0);
+        let times = SeekTimes {
+            setup_ms: 0.1,
+            track_to_track_ms: 0.8,
+            settle_tracks: 50.0,
+            a_ms: 2.0,
+            b_ms_per_sqrt_track: 0.04,
+            bend_tracks: 25_000.0,
+            c_ms: 5.2,
+            e_ms_per_track: 0.000137,
+            write_settle_ms: 1.0,
+        };
+        let curve = SeekCurve::new(&times, &spindle);
+        let mut random = Addresses::new(7);
+        let mut queue = Accesses::<SLOTS>::new();
+        for round in 0..5_000u32 {
+            while queue.len() <= (round as usize * 7) % SLOTS {
+                let first = Place {
+                    cylinder: random.below(86_000) as u32,
+                    track: random.below(500_000) as u32,
+                    angle: random.below(1 << 24) as u32,
+                };
+                let extent = Extent {
+                    first,
+                    ..Extent::default()
+                };
+                queue.push(
+                    &extent,
+                    (random.below(2) as u32) * curve.write_settle,
+                    round,
+                );
+            }
+            let head = Head {
+                cylinder: random.below(86_000) as u32,
+                track: random.below(500_000) as u32,
+            };
+            let angle = random.below(1 << 24) as u32;
+            let (slot, cost) = queue.nearest(head, angle, &curve);
+            let least = (0..queue.len())
+                .map(|slot| queue.cost(slot, head, angle, &curve))
+                .min()
+                .unwrap();
+            assert!(slot < queue.len());
+            assert_eq!(cost, queue.cost(slot, head, angle, &curve));
+            // The slot number hides the last bits of the cost: 16 ns.
+            assert!(
+                cost < least + SLOTS as u32,
+                "{cost} is not the least, {least} is"
+            );
+            queue.swap_remove(slot);
         }
     }
 

@@ -22,6 +22,12 @@
 
 use super::rotation::Spindle;
 
+/// Seek times are multiples of so many ticks, 16 ns at 7200 rpm.
+const STEP: u32 = 32;
+const STEP_RECIPROCAL: f32 = 1.0 / 32.0;
+/// Longest seek that can be represented, in turns.
+pub const SEEK_TURNS_MAX: f64 = 15.0;
+
 /// Curve with times in ticks of its spindle.
 #[derive(Clone, Copy, Debug)]
 pub struct SeekCurve {
@@ -77,7 +83,9 @@ impl SeekCurve {
         let near = if step < near { step } else { near };
         let far = self.c + self.e * d;
         let ticks = if d <= self.bend { near } else { far };
-        ticks as i32 as u32
+        // Adding 2^23 leaves the whole number in the low bits, rounded. A cast would do too, but its rules for numbers
+        // out of range keep the compiler from using vectors.
+        ((ticks * STEP_RECIPROCAL + 8_388_608.0).to_bits() & 0x007f_ffff) * STEP
     }
 }
 
