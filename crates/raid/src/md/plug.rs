@@ -1,0 +1,99 @@
+//! The task plug that the RAID thread holds while it works through stripes: 4 KiB pages grow into requests there.
+//!
+//! Source: linux-block-layer reference 8.3, kernels 5.x to 6.x: a bio is tried against the newest plugged request of its queue;
+//! flush at 32 requests (64 over several queues) or when the newest has 128 KiB; queues in the order of their newest request.
+
+use seekwise_units::{Lba, Sectors};
+
+/// A request to one member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberRequest {
+    pub member: u32,
+    pub write: bool,
+    pub start: Lba,
+    pub sectors: Sectors,
+}
+
+const FLUSH_BYTES: u64 = 128 << 10;
+const REQUESTS_ONE_QUEUE: usize = 32;
+const REQUESTS_QUEUES: usize = 64;
+
+/// A plug over the queues of all members.
+#[derive(Clone, Debug)]
+pub struct Plug {
+    requests: Vec<MemberRequest>,
+    several_queues: bool,
+    pub sectors_max: Sectors,
+}
+
+impl Plug {
+    pub fn new(sectors_max: Sectors) -> Self {
+        Self { requests: Vec::new(), several_queues: false, sectors_max }
+    }
+
+    /// Takes a bio; what has to leave the plug first goes to `out`.
+    pub fn add(&mut self, bio: MemberRequest, out: &mut Vec<MemberRequest>) {
+        let newest = self.requests.iter_mut().rev().find(|request| request.member == bio.member);
+        if let Some(request) = newest.filter(|request| request.write == bio.write) {
+            let grown = Sectors(request.sectors.0 + bio.sectors.0);
+            if grown <= self.sectors_max {
+                if request.start + request.sectors == bio.start {
+                    request.sectors = grown;
+                    return;
+                }
+                if bio.start + bio.sectors == request.start {
+                    (request.start, request.sectors) = (bio.start, grown);
+                    return;
+                }
+            }
+        }
+        let limit = if self.several_queues { REQUESTS_QUEUES } else { REQUESTS_ONE_QUEUE };
+        let newest = self.requests.last().copied();
+        if self.requests.len() >= limit || newest.is_some_and(|request| request.sectors.bytes().0 >= FLUSH_BYTES) {
+            self.flush(out);
+        }
+        if newest.is_some_and(|request| request.member != bio.member) {
+            self.several_queues = true;
+        }
+        self.requests.push(bio);
+    }
+
+    /// Hands out everything: members in the order of their newest request, each member's requests oldest first.
+    pub fn flush(&mut self, out: &mut Vec<MemberRequest>) {
+        while let Some(member) = self.requests.last().map(|request| request.member) {
+            out.extend(self.requests.iter().filter(|request| request.member == member));
+            self.requests.retain(|request| request.member != member);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(member: u32, start: u64) -> MemberRequest {
+        MemberRequest { member, write: true, start: Lba(start), sectors: Sectors(8) }
+    }
+
+    #[test]
+    fn neighbouring_pages_of_a_member_become_one_request() {
+        let (mut plug, mut out) = (Plug::new(Sectors(2560)), Vec::new());
+        for start in [0, 8, 16] {
+            plug.add(page(1, start), &mut out);
+            plug.add(page(0, start), &mut out);
+        }
+        plug.flush(&mut out);
+        let sizes: Vec<_> = out.iter().map(|request| (request.member, request.sectors.0)).collect();
+        assert_eq!(sizes, [(0, 24), (1, 24)]);
+    }
+
+    #[test]
+    fn a_request_of_128_kib_sends_the_plug_off_before_the_next() {
+        let (mut plug, mut out) = (Plug::new(Sectors(2560)), Vec::new());
+        (0..32).for_each(|place| plug.add(page(0, place * 8), &mut out));
+        assert!(out.is_empty());
+        plug.add(page(0, 4096), &mut out);
+        assert_eq!(out.len(), 1);
+        assert_eq!(out[0].sectors, Sectors(256));
+    }
+}

@@ -1,0 +1,641 @@
+//! md's RAID 5 and RAID 6: the stripe cache, what a write has to read first, and in which order the pages go out.
+//!
+//! A *stripe head* covers one 4 KiB row: a page of each member. A write is cut into rows; the RAID thread decides per row
+//! between read-modify-write and reconstruct-write, reads, computes parity and writes. Reads of present members pass by.
+//!
+//! Source: linux-block-layer reference 9.4 (drivers/md/raid5.c 2.6.23 to 6.12); vectors recorded from 6.1 and 6.12.
+//! Not modelled: journal, reshape, bad blocks, worker groups, a cache that grows by itself.
+
+use super::plug::{MemberRequest, Plug};
+use super::Generation;
+use crate::layout::parity::Parity;
+use seekwise_units::{Lba, Sectors};
+use std::collections::VecDeque;
+
+/// Sectors in a page, the unit of the stripe cache.
+pub const PAGE: u64 = 8;
+
+/// What a caller knows a request by.
+pub type BioId = u32;
+
+/// Stripes that the RAID thread takes in one go (MAX_STRIPE_BATCH, 3.x and later).
+const THREAD_BATCH: usize = 8;
+/// Lists that free stripes are kept on since 3.13 (NR_STRIPE_HASH_LOCKS).
+const FREE_LISTS: usize = 8;
+/// Rows that may be reading for a write before further ones are held back (IO_THRESHOLD).
+const PREREAD_LIMIT: u32 = 1;
+
+/// `rmw_level` in sysfs (4.1 and later).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RmwLevel {
+    Disabled = 0,
+    Enabled = 1,
+    Preferred = 2,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Raid5Config {
+    pub generation: Generation,
+    pub parity: Parity,
+    /// Stripe heads in the cache (`stripe_cache_size`).
+    pub stripe_cache_size: u32,
+    pub rmw_level: RmwLevel,
+    /// Largest request to a member.
+    pub member_sectors_max: Sectors,
+    /// First array row not known to have right parity: rows from here on are always reconstructed.
+    pub in_sync_until: Lba,
+}
+
+/// One page of a stripe head.
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    /// The cache holds what the member should hold.
+    uptodate: bool,
+    /// Under way to or from the member, or being computed.
+    locked: bool,
+    to_write: bool,
+    overwritten: bool,
+    /// Written by the computation that is now on its way out.
+    written: bool,
+    /// Read on behalf of a reader (degraded array), not of a write.
+    wanted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Free,
+    /// On the list of stripes to handle, held back, or activated after being held back.
+    Handle,
+    Delayed,
+    Hold,
+    /// Waits for members; comes back on completion.
+    Io,
+    /// Follows the head of its batch.
+    Batched,
+}
+
+#[derive(Clone, Debug)]
+struct Stripe {
+    row: u64,
+    place: Place,
+    in_use: bool,
+    pages: Vec<Page>,
+    /// Writes attached and not yet computed; `later` came while the row was busy.
+    writers: Vec<BioId>,
+    writing: Vec<BioId>,
+    readers: Vec<(BioId, u32)>,
+    io_left: u32,
+    preread_active: bool,
+    computed: bool,
+    /// Stripes of the same chunk that are written together with this one (full-stripe writes).
+    batch: Vec<u32>,
+    touched: u64,
+    free_list: usize,
+}
+
+/// Something the array did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A request goes to a member. `bio` names the array request for reads that pass by the cache.
+    Issue { request: MemberRequest, bio: Option<BioId> },
+    /// All of the array request is done.
+    Done(BioId),
+}
+
+struct Bio {
+    id: BioId,
+    left: u32,
+}
+
+/// The array. Time does not occur here: the caller tells what completed and when the thread runs.
+pub struct Raid5 {
+    config: Raid5Config,
+    stripes: Vec<Stripe>,
+    rows: std::collections::HashMap<u64, u32>,
+    handle: VecDeque<u32>,
+    delayed: VecDeque<u32>,
+    hold: VecDeque<u32>,
+    plugged: VecDeque<u32>,
+    preread_active: u32,
+    bios: Vec<Bio>,
+    missing: Vec<bool>,
+    plug: Plug,
+    plug_out: Vec<MemberRequest>,
+    clock: u64,
+    /// Writes that found no free stripe: (bio, next row visits).
+    waiting: VecDeque<(BioId, VecDeque<Visit>, bool)>,
+}
+
+/// A write meets a row: which data pages it covers there, and which of them wholly.
+#[derive(Clone, Debug)]
+struct Visit {
+    row: u64,
+    pages: Vec<(u32, bool)>,
+}
+
+impl Raid5 {
+    pub fn new(config: Raid5Config) -> Self {
+        let members = config.parity.members as usize;
+        let lists = if config.generation >= Generation::Linux4_4 { FREE_LISTS } else { 1 };
+        let stripe = |index: usize| Stripe {
+            row: u64::MAX,
+            place: Place::Free,
+            in_use: false,
+            pages: vec![Page::default(); members],
+            writers: Vec::new(),
+            writing: Vec::new(),
+            readers: Vec::new(),
+            io_left: 0,
+            preread_active: false,
+            computed: false,
+            batch: Vec::new(),
+            touched: 0,
+            free_list: index % lists,
+        };
+        Self {
+            stripes: (0..config.stripe_cache_size as usize).map(stripe).collect(),
+            rows: std::collections::HashMap::new(),
+            handle: VecDeque::new(),
+            delayed: VecDeque::new(),
+            hold: VecDeque::new(),
+            plugged: VecDeque::new(),
+            preread_active: 0,
+            bios: Vec::new(),
+            missing: vec![false; members],
+            plug: Plug::new(config.member_sectors_max),
+            plug_out: Vec::new(),
+            clock: 0,
+            waiting: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// A member has failed or comes back.
+    pub fn set_missing(&mut self, member: u32, missing: bool) {
+        self.missing[member as usize] = missing;
+    }
+
+    fn map(&self) -> &Parity {
+        &self.config.parity
+    }
+
+    fn is_parity(&self, row: u64, member: u32) -> bool {
+        let roles = self.map().roles(row / self.map().chunk.0);
+        roles.p == member || roles.q == Some(member)
+    }
+
+    /// A request arrives. Reads of present members are issued at once, split at chunks; writes attach to their rows and wait
+    /// for [`Raid5::unplug`] and [`Raid5::run_thread`].
+    pub fn submit(&mut self, id: BioId, start: Lba, sectors: Sectors, write: bool, sync: bool, effects: &mut Vec<Effect>) {
+        if write {
+            let visits = self.visits(start, sectors);
+            self.bios.push(Bio { id, left: visits.len() as u32 });
+            self.attach(id, visits, sync);
+            return;
+        }
+        let mut left = 0;
+        let pieces: Vec<_> = crate::layout::split_at_chunks(start, sectors, self.map().chunk).collect();
+        for (piece, length) in pieces {
+            let (member, at) = self.map().locate(piece);
+            if self.missing[member as usize] {
+                for row in (at.0 / PAGE..(at.0 + length.0).div_ceil(PAGE)).map(|page| page * PAGE) {
+                    if let Some(stripe) = self.take_stripe(row) {
+                        self.stripes[stripe as usize].readers.push((id, member));
+                        self.stripes[stripe as usize].pages[member as usize].wanted = true;
+                        self.queue_for_thread(stripe);
+                        left += 1;
+                    }
+                }
+            } else {
+                left += 1;
+                effects.push(Effect::Issue { request: MemberRequest { member, write: false, start: at, sectors: length }, bio: Some(id) });
+            }
+        }
+        self.bios.push(Bio { id, left });
+    }
+
+    /// The rows that a write meets, in the order in which md visits them.
+    fn visits(&self, start: Lba, sectors: Sectors) -> VecDeque<Visit> {
+        let (begin, end) = (start.0, start.0 + sectors.0);
+        let first_page = begin / PAGE * PAGE;
+        let pages = (first_page..end).step_by(PAGE as usize);
+        let mut visits: VecDeque<Visit> = VecDeque::new();
+        let place = |page: u64| {
+            let (member, at) = self.map().locate(Lba(page));
+            (at.0, member, begin <= page && page + PAGE <= end)
+        };
+        if self.config.generation < Generation::Linux6_1 {
+            // Page by page in array order; a row met again is the same stripe head, found in the cache.
+            for page in pages {
+                let (row, member, whole) = place(page);
+                visits.push_back(Visit { row, pages: vec![(member, whole)] });
+            }
+            return visits;
+        }
+        // Each row once with all its pages. A write that starts inside a chunk and goes on to a member further up starts
+        // with the next chunk, whose rows lie lower.
+        let pages: Vec<u64> = pages.collect();
+        let chunk = self.map().chunk.0;
+        let (first_member, _) = self.map().locate(Lba(first_page));
+        let offset = first_page % chunk;
+        let mut turn = 0;
+        if chunk - offset < sectors.0 {
+            let stripe = first_page / chunk / u64::from(self.map().data_members());
+            let mut next = first_member + 1;
+            while next < self.map().members && self.is_parity(stripe * chunk, next) {
+                next += 1;
+            }
+            if next < self.map().members {
+                turn = ((chunk - offset) / PAGE) as usize % pages.len();
+            }
+        }
+        let mut index_of_row = std::collections::HashMap::new();
+        for &page in pages[turn..].iter().chain(&pages[..turn]) {
+            let (row, member, whole) = place(page);
+            let index = *index_of_row.entry(row).or_insert_with(|| {
+                visits.push_back(Visit { row, pages: Vec::new() });
+                visits.len() - 1
+            });
+            visits[index].pages.push((member, whole));
+        }
+        visits
+    }
+
+    fn attach(&mut self, id: BioId, mut visits: VecDeque<Visit>, sync: bool) {
+        while let Some(visit) = visits.pop_front() {
+            let Some(stripe) = self.take_stripe(visit.row) else {
+                visits.push_front(visit);
+                // The submitter waits for a free stripe; what it attached so far has to go out.
+                self.unplug();
+                self.waiting.push_back((id, visits, sync));
+                return;
+            };
+            let busy = self.stripes[stripe as usize].computed || !self.stripes[stripe as usize].writing.is_empty();
+            if busy {
+                // The row is on its way out; md waits here too for the overlap to clear.
+                visits.push_front(visit);
+                self.unplug();
+                self.waiting.push_back((id, visits, sync));
+                return;
+            }
+            let head = &mut self.stripes[stripe as usize];
+            for &(member, whole) in &visit.pages {
+                let page = &mut head.pages[member as usize];
+                page.to_write = true;
+                page.overwritten |= whole;
+            }
+            head.writers.push(id);
+            if sync && !head.preread_active {
+                head.preread_active = true;
+                self.preread_active += 1;
+            }
+            if self.joins_batch(stripe) {
+                continue;
+            }
+            if !self.plugged.contains(&stripe) {
+                self.plugged.push_back(stripe);
+            }
+        }
+    }
+
+    fn full(&self, stripe: u32) -> bool {
+        let head = &self.stripes[stripe as usize];
+        (0..self.map().members).all(|member| self.is_parity(head.row, member) || head.pages[member as usize].overwritten)
+    }
+
+    /// Full-stripe writes of neighbouring rows in one chunk follow the first of them (4.1 and later).
+    fn joins_batch(&mut self, stripe: u32) -> bool {
+        if self.config.generation < Generation::Linux4_4 || self.missing.contains(&true) || !self.full(stripe) {
+            return false;
+        }
+        let row = self.stripes[stripe as usize].row;
+        if row % self.map().chunk.0 == 0 || self.stripes[stripe as usize].place != Place::Free {
+            return false;
+        }
+        let Some(&before) = self.rows.get(&(row - PAGE)) else { return false };
+        let head = (0..self.stripes.len() as u32).find(|&other| self.stripes[other as usize].batch.contains(&before)).unwrap_or(before);
+        let state = &self.stripes[head as usize];
+        let open = self.plugged.contains(&head) && !state.computed && state.io_left == 0;
+        if !open || !self.full(before) {
+            return false;
+        }
+        self.stripes[head as usize].batch.push(stripe);
+        self.stripes[stripe as usize].place = Place::Batched;
+        if self.stripes[stripe as usize].preread_active {
+            self.stripes[stripe as usize].preread_active = false;
+            self.preread_active -= 1;
+        }
+        true
+    }
+
+    /// The stripe head of a row: the cached one, or the least recently used free one. None while all are busy.
+    fn take_stripe(&mut self, row: u64) -> Option<u32> {
+        self.clock += 1;
+        if let Some(&stripe) = self.rows.get(&row) {
+            let head = &mut self.stripes[stripe as usize];
+            head.in_use = true;
+            head.touched = self.clock;
+            return Some(stripe);
+        }
+        let lists = if self.config.generation >= Generation::Linux4_4 { FREE_LISTS as u64 } else { 1 };
+        let list = (row / PAGE % lists) as usize;
+        let stripe = (0..self.stripes.len())
+            .filter(|&stripe| !self.stripes[stripe].in_use && self.stripes[stripe].free_list == list)
+            .min_by_key(|&stripe| self.stripes[stripe].touched)? as u32;
+        let clock = self.clock;
+        let head = &mut self.stripes[stripe as usize];
+        let old = head.row;
+        head.row = row;
+        head.in_use = true;
+        head.touched = clock;
+        head.pages.fill(Page::default());
+        self.rows.remove(&old);
+        self.rows.insert(row, stripe);
+        Some(stripe)
+    }
+
+    fn queue_for_thread(&mut self, stripe: u32) {
+        let head = &mut self.stripes[stripe as usize];
+        if matches!(head.place, Place::Free | Place::Io) {
+            head.place = Place::Handle;
+            self.handle.push_back(stripe);
+        }
+    }
+
+    /// The submitter's plug ends: its rows go to the RAID thread.
+    pub fn unplug(&mut self) {
+        while let Some(stripe) = self.plugged.pop_front() {
+            match self.stripes[stripe as usize].place {
+                Place::Delayed if self.stripes[stripe as usize].preread_active => {
+                    self.delayed.retain(|&other| other != stripe);
+                    self.stripes[stripe as usize].place = Place::Free;
+                    self.queue_for_thread(stripe);
+                }
+                _ => self.queue_for_thread(stripe),
+            }
+        }
+    }
+
+    /// The RAID thread runs until nothing is left to handle, holding a plug over the members.
+    pub fn run_thread(&mut self, effects: &mut Vec<Effect>) {
+        loop {
+            if self.preread_active < PREREAD_LIMIT {
+                while let Some(stripe) = self.delayed.pop_front() {
+                    let head = &mut self.stripes[stripe as usize];
+                    head.preread_active = true;
+                    self.preread_active += 1;
+                    if self.config.generation == Generation::Linux2_6_23 {
+                        head.place = Place::Handle;
+                        self.handle.push_back(stripe);
+                    } else {
+                        head.place = Place::Hold;
+                        self.hold.push_back(stripe);
+                    }
+                }
+            }
+            let batch = if self.config.generation >= Generation::Linux4_4 { THREAD_BATCH } else { 1 };
+            let mut taken = Vec::with_capacity(batch);
+            while taken.len() < batch {
+                let Some(stripe) = self.handle.pop_front().or_else(|| self.hold.pop_front()) else { break };
+                taken.push(stripe);
+            }
+            if taken.is_empty() {
+                break;
+            }
+            for &stripe in &taken {
+                self.handle_stripe(stripe, effects);
+            }
+            for &stripe in &taken {
+                self.release(stripe);
+            }
+            self.retry_waiting();
+        }
+        let mut out = core::mem::take(&mut self.plug_out);
+        self.plug.flush(&mut out);
+        effects.extend(out.drain(..).map(|request| Effect::Issue { request, bio: None }));
+        self.plug_out = out;
+    }
+
+    fn retry_waiting(&mut self) {
+        for _ in 0..self.waiting.len() {
+            let (id, visits, sync) = self.waiting.pop_front().expect("counted");
+            self.attach(id, visits, sync);
+        }
+        if !self.waiting.is_empty() || !self.plugged.is_empty() {
+            self.unplug();
+        }
+    }
+
+    /// After a turn: to which list the stripe goes.
+    fn release(&mut self, stripe: u32) {
+        let head = &mut self.stripes[stripe as usize];
+        if head.place != Place::Handle && head.place != Place::Hold {
+            return;
+        }
+        let wants_more = head.computed || !head.writers.is_empty() || !head.readers.is_empty();
+        if head.io_left > 0 {
+            head.place = Place::Io;
+        } else if head.computed {
+            head.place = Place::Handle;
+            self.handle.push_back(stripe);
+        } else if wants_more {
+            head.place = Place::Delayed;
+            self.delayed.push_back(stripe);
+        } else {
+            head.place = Place::Free;
+            head.in_use = false;
+            if head.preread_active {
+                head.preread_active = false;
+                self.preread_active -= 1;
+            }
+        }
+    }
+
+    fn send(&mut self, stripe: u32, member: u32, write: bool) {
+        let row = self.stripes[stripe as usize].row;
+        let request = MemberRequest { member, write, start: Lba(row), sectors: Sectors(PAGE) };
+        self.plug.add(request, &mut self.plug_out);
+        let head = &mut self.stripes[stripe as usize];
+        head.pages[member as usize].locked = true;
+        head.io_left += 1;
+    }
+
+    fn handle_stripe(&mut self, stripe: u32, effects: &mut Vec<Effect>) {
+        let head = &self.stripes[stripe as usize];
+        if head.io_left > 0 {
+            return;
+        }
+        if head.computed {
+            self.write_out(stripe, effects);
+            return;
+        }
+        if !head.readers.is_empty() && !self.serve_degraded_readers(stripe, effects) {
+            return;
+        }
+        if !self.stripes[stripe as usize].writers.is_empty() {
+            self.prepare_write(stripe);
+        }
+    }
+
+    /// Reads of a missing member: everything else of the row is read, then the page is computed. False while reading.
+    fn serve_degraded_readers(&mut self, stripe: u32, effects: &mut Vec<Effect>) -> bool {
+        let members = self.map().members;
+        let wanted: Vec<u32> = (0..members).filter(|&member| self.stripes[stripe as usize].pages[member as usize].wanted).collect();
+        if wanted.iter().any(|&member| !self.stripes[stripe as usize].pages[member as usize].uptodate) {
+            // As many present pages as there is data are enough; P before Q, as md prefers.
+            let row = self.stripes[stripe as usize].row;
+            let q = self.map().roles(row / self.map().chunk.0).q;
+            let mut sources: Vec<u32> = (0..members).filter(|&member| !self.missing[member as usize] && Some(member) != q).collect();
+            sources.extend(q.filter(|&member| !self.missing[member as usize]));
+            sources.truncate(self.map().data_members() as usize);
+            let to_read: Vec<u32> = sources.into_iter().rev().filter(|&member| !self.stripes[stripe as usize].pages[member as usize].uptodate).collect();
+            if !to_read.is_empty() {
+                to_read.into_iter().for_each(|member| self.send(stripe, member, false));
+                return false;
+            }
+            for &member in &wanted {
+                self.stripes[stripe as usize].pages[member as usize].uptodate = true;
+            }
+        }
+        for &member in &wanted {
+            self.stripes[stripe as usize].pages[member as usize].wanted = false;
+        }
+        let readers = core::mem::take(&mut self.stripes[stripe as usize].readers);
+        readers.into_iter().for_each(|(id, _)| self.piece_done(id, effects));
+        true
+    }
+
+    /// Chooses between read-modify-write and reconstruct-write; reads what is missing, or computes.
+    fn prepare_write(&mut self, stripe: u32) {
+        let head = &self.stripes[stripe as usize];
+        let (members, row) = (self.map().members, head.row);
+        let cost = |member: u32| if self.missing[member as usize] { 2 * members } else { 1 };
+        let unread = |member: u32| !head.pages[member as usize].uptodate;
+        let modify = |member: u32| head.pages[member as usize].to_write || self.is_parity(row, member);
+        let reconstruct = |member: u32| !self.is_parity(row, member) && !head.pages[member as usize].overwritten;
+        let mut rmw: u32 = (0..members).filter(|&member| modify(member) && unread(member)).map(cost).sum();
+        let mut rcw: u32 = (0..members).filter(|&member| reconstruct(member) && unread(member)).map(cost).sum();
+        let rmw_possible = self.config.rmw_level != RmwLevel::Disabled
+            && (self.map().parities == 1 || self.config.generation >= Generation::Linux4_4);
+        if row >= self.config.in_sync_until.0 || !rmw_possible {
+            // Parity cannot be trusted, or cannot be updated in place.
+            (rcw, rmw) = (rcw.min(1), 2 * members + 2);
+        }
+        let prefer_rmw = rmw < rcw || (rmw == rcw && self.config.rmw_level == RmwLevel::Preferred);
+        let pages: Vec<u32> = if rmw == 0 || rcw == 0 {
+            Vec::new()
+        } else if prefer_rmw {
+            (0..members).rev().filter(|&member| modify(member) && unread(member) && !self.missing[member as usize]).collect()
+        } else {
+            (0..members).rev().filter(|&member| reconstruct(member) && unread(member) && !self.missing[member as usize]).collect()
+        };
+        if pages.is_empty() {
+            self.compute(stripe);
+        } else if head.preread_active {
+            pages.into_iter().for_each(|member| self.send(stripe, member, false));
+        }
+        // Else the row stays without I/O and `release` holds it back.
+    }
+
+    /// Parity is computed; the pages go out when the thread comes round again.
+    fn compute(&mut self, stripe: u32) {
+        let group: Vec<u32> = core::iter::once(stripe).chain(self.stripes[stripe as usize].batch.iter().copied()).collect();
+        for stripe in group {
+            let row = self.stripes[stripe as usize].row;
+            let parity: Vec<bool> = (0..self.map().members).map(|member| self.is_parity(row, member)).collect();
+            let head = &mut self.stripes[stripe as usize];
+            for (member, page) in head.pages.iter_mut().enumerate() {
+                if page.to_write || parity[member] {
+                    page.written = true;
+                    page.uptodate = true;
+                }
+                page.to_write = false;
+                page.overwritten = false;
+            }
+            head.writing = core::mem::take(&mut head.writers);
+            head.computed = true;
+        }
+    }
+
+    fn write_out(&mut self, stripe: u32, effects: &mut Vec<Effect>) {
+        let group: Vec<u32> = core::iter::once(stripe).chain(self.stripes[stripe as usize].batch.iter().copied()).collect();
+        let mut sent = false;
+        for member in (0..self.map().members).rev() {
+            for &each in &group {
+                if self.stripes[each as usize].pages[member as usize].written && !self.missing[member as usize] {
+                    self.send(each, member, true);
+                    sent = true;
+                }
+            }
+        }
+        for &each in &group {
+            let head = &mut self.stripes[each as usize];
+            head.computed = false;
+            head.pages.iter_mut().for_each(|page| page.written = false);
+            if head.preread_active {
+                head.preread_active = false;
+                self.preread_active -= 1;
+            }
+        }
+        if group.len() > 1 {
+            self.stripes[stripe as usize].batch.clear();
+            for &each in &group[1..] {
+                self.stripes[each as usize].place = Place::Io;
+            }
+        }
+        if !sent {
+            // Every page of the row lies on missing members.
+            let writing = core::mem::take(&mut self.stripes[stripe as usize].writing);
+            writing.into_iter().for_each(|id| self.piece_done(id, effects));
+        }
+    }
+
+    fn piece_done(&mut self, id: BioId, effects: &mut Vec<Effect>) {
+        let place = self.bios.iter().position(|bio| bio.id == id).expect("an open request");
+        self.bios[place].left -= 1;
+        if self.bios[place].left == 0 {
+            self.bios.swap_remove(place);
+            effects.push(Effect::Done(id));
+        }
+    }
+
+    /// A read that passed by the cache is done.
+    pub fn bypass_complete(&mut self, id: BioId, effects: &mut Vec<Effect>) {
+        self.piece_done(id, effects);
+    }
+
+    /// A request of the cache to a member is done; the thread has work afterwards.
+    pub fn complete(&mut self, request: MemberRequest, effects: &mut Vec<Effect>) {
+        for row in (request.start.0..request.start.0 + request.sectors.0).step_by(PAGE as usize) {
+            let Some(&stripe) = self.rows.get(&row) else { continue };
+            let head = &mut self.stripes[stripe as usize];
+            let page = &mut head.pages[request.member as usize];
+            if !page.locked {
+                continue;
+            }
+            page.locked = false;
+            page.uptodate = true;
+            head.io_left -= 1;
+            if head.io_left > 0 {
+                continue;
+            }
+            if head.writing.is_empty() {
+                self.queue_for_thread(stripe);
+                continue;
+            }
+            let writing = core::mem::take(&mut head.writing);
+            head.place = Place::Free;
+            head.in_use = !head.writers.is_empty() || !head.readers.is_empty() || self.plugged.contains(&stripe);
+            if !self.stripes[stripe as usize].writers.is_empty() {
+                self.queue_for_thread(stripe);
+            }
+            writing.into_iter().for_each(|id| self.piece_done(id, effects));
+        }
+        self.retry_waiting();
+    }
+
+    /// Array requests not yet done.
+    pub fn open(&self) -> usize {
+        self.bios.len()
+    }
+}
