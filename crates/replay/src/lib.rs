@@ -6,6 +6,7 @@
 pub mod blk_mq;
 pub mod journal;
 pub mod legacy;
+pub mod mapping;
 pub mod outcome;
 pub mod processes;
 pub mod queue;

@@ -25,6 +25,12 @@ impl MemberState {
     pub fn new(rotational: bool) -> Self {
         Self { readable: true, rotational, pending: 0, head: Lba(0), run_start: None, run_next: None }
     }
+
+    /// A request that ended at `end` is done.
+    pub fn complete(&mut self, end: Lba) {
+        self.pending = self.pending.saturating_sub(1);
+        self.head = end;
+    }
 }
 
 /// Read balance of RAID 1.
@@ -52,24 +58,21 @@ impl Raid1Balance {
         }
     }
 
-    /// Chooses the member for a read and remembers the choice; None when no member is readable. Does not count it as pending.
-    pub fn choose(&mut self, start: Lba, sectors: Sectors) -> Option<usize> {
-        let end = start + sectors;
-        if end > self.in_sync_until {
-            let first = self.members.iter().position(|member| member.readable)?;
-            self.remember(first, start, end);
-            return Some(first);
+    /// Which member a read goes to; None when none is readable. Changes nothing: tell the choice with [`Self::take`].
+    pub fn decide(&self, start: Lba, sectors: Sectors) -> Option<usize> {
+        if start + sectors > self.in_sync_until {
+            return self.members.iter().position(|member| member.readable);
         }
-        let chosen = match self.generation {
-            Generation::Linux2_6_23 | Generation::Linux2_6_32 => self.choose_2_6(start)?,
-            Generation::Linux4_4 | Generation::Linux6_1 => self.choose_4_4(start)?,
-            Generation::Linux6_12 => self.choose_6_12(start)?,
-        };
-        self.remember(chosen, start, end);
-        Some(chosen)
+        match self.generation {
+            Generation::Linux2_6_23 | Generation::Linux2_6_32 => self.choose_2_6(start),
+            Generation::Linux4_4 | Generation::Linux6_1 => self.choose_4_4(start),
+            Generation::Linux6_12 => self.choose_6_12(start),
+        }
     }
 
-    fn remember(&mut self, chosen: usize, start: Lba, end: Lba) {
+    /// The read went to `chosen`: it becomes the member last used, and counts as pending there until [`Self::complete`].
+    pub fn take(&mut self, chosen: usize, start: Lba, sectors: Sectors) {
+        let end = start + sectors;
         self.last_used = chosen;
         self.next_sequential = end;
         let member = &mut self.members[chosen];
@@ -77,6 +80,12 @@ impl Raid1Balance {
             member.run_start = Some(start);
         }
         member.run_next = Some(end);
+        member.pending += 1;
+    }
+
+    /// A request that ended at `end` (array sectors) is done on `member`.
+    pub fn complete(&mut self, member: usize, end: Lba) {
+        self.members[member].complete(end);
     }
 
     /// A sequential read stays; otherwise a member with nothing pending is taken at once, else the nearest.
@@ -208,11 +217,19 @@ pub fn choose_raid10(generation: Generation, members: &[MemberState], copies: &[
 mod tests {
     use super::*;
 
+    /// Decides, takes and completes at once, so that nothing stays pending but what a test sets.
+    fn choose(balance: &mut Raid1Balance, start: Lba, sectors: Sectors) -> Option<usize> {
+        let chosen = balance.decide(start, sectors)?;
+        balance.take(chosen, start, sectors);
+        balance.members[chosen].pending -= 1;
+        Some(chosen)
+    }
+
     #[test]
     fn one_read_at_a_time_stays_on_the_first_member_since_4_4() {
         let mut balance = Raid1Balance::new(Generation::Linux4_4, 2, true);
         for start in [5000, 100, 90000] {
-            assert_eq!(balance.choose(Lba(start), Sectors(8)), Some(0));
+            assert_eq!(choose(&mut balance, Lba(start), Sectors(8)), Some(0));
         }
     }
 
@@ -220,31 +237,31 @@ mod tests {
     fn a_busy_member_is_avoided_and_the_nearest_serves_when_all_are_busy() {
         let mut balance = Raid1Balance::new(Generation::Linux4_4, 2, true);
         balance.members[0].pending = 1;
-        assert_eq!(balance.choose(Lba(5000), Sectors(8)), Some(1));
+        assert_eq!(choose(&mut balance, Lba(5000), Sectors(8)), Some(1));
         balance.members[1].pending = 3;
         balance.members[0].head = Lba(100);
         balance.members[1].head = Lba(9000);
-        assert_eq!(balance.choose(Lba(8000), Sectors(8)), Some(1));
+        assert_eq!(choose(&mut balance, Lba(8000), Sectors(8)), Some(1));
         balance.members[0].rotational = false;
-        assert_eq!(balance.choose(Lba(7000), Sectors(8)), Some(0), "with flash the fewest pending decide");
+        assert_eq!(choose(&mut balance, Lba(7000), Sectors(8)), Some(0), "with flash the fewest pending decide");
     }
 
     #[test]
     fn a_sequential_stream_keeps_its_member_in_every_generation() {
         for generation in [Generation::Linux2_6_23, Generation::Linux2_6_32, Generation::Linux4_4, Generation::Linux6_1, Generation::Linux6_12] {
             let mut balance = Raid1Balance::new(generation, 2, true);
-            let first = balance.choose(Lba(1 << 20), Sectors(256)).unwrap();
+            let first = choose(&mut balance, Lba(1 << 20), Sectors(256)).unwrap();
             balance.members[first].pending = 1;
-            assert_eq!(balance.choose(Lba((1 << 20) + 256), Sectors(256)), Some(first), "{generation:?}");
+            assert_eq!(choose(&mut balance, Lba((1 << 20) + 256), Sectors(256)), Some(first), "{generation:?}");
         }
     }
 
     #[test]
     fn old_kernels_leave_the_last_used_member_for_an_idle_one() {
         let mut balance = Raid1Balance::new(Generation::Linux2_6_23, 2, true);
-        let first = balance.choose(Lba(1000), Sectors(8)).unwrap();
+        let first = choose(&mut balance, Lba(1000), Sectors(8)).unwrap();
         balance.members[first].pending = 1;
-        assert_eq!(balance.choose(Lba(5000), Sectors(8)), Some(1 - first));
+        assert_eq!(choose(&mut balance, Lba(5000), Sectors(8)), Some(1 - first));
     }
 
     #[test]
@@ -261,7 +278,7 @@ mod tests {
         let mut balance = Raid1Balance::new(Generation::Linux6_12, 3, false);
         balance.in_sync_until = Lba(1000);
         balance.members[0].pending = 9;
-        assert_eq!(balance.choose(Lba(2000), Sectors(8)), Some(0));
-        assert_eq!(balance.choose(Lba(100), Sectors(8)), Some(1));
+        assert_eq!(choose(&mut balance, Lba(2000), Sectors(8)), Some(0));
+        assert_eq!(choose(&mut balance, Lba(100), Sectors(8)), Some(1));
     }
 }

@@ -1,8 +1,12 @@
 //! The task plug that the RAID thread holds while it works through stripes: 4 KiB pages grow into requests there.
 //!
-//! Source: linux-block-layer reference 8.3, kernels 5.x to 6.x: a bio is tried against the newest plugged request of its queue;
-//! flush at 32 requests (64 over several queues) or when the newest has 128 KiB; queues in the order of their newest request.
+//! Flushed at 32 requests (64 over several queues) or when the newest has 128 KiB. Two generations:
+//! up to 6.11 a bio is tried against the newest plugged request of its queue, and queues leave in the order of their newest
+//! request; from 6.12 (as packaged) it is tried against the newest request of all if that is of its queue, else against the oldest of
+//! its queue, and queues leave in the order of their oldest. Within a queue requests leave oldest first in both.
+//! Source: linux-block-layer reference 8.3 and the recorded order of member requests (`tests/vectors/md`, 6.1 and 6.12).
 
+use super::Generation;
 use seekwise_units::{Lba, Sectors};
 
 /// A request to one member.
@@ -23,20 +27,31 @@ const REQUESTS_QUEUES: usize = 64;
 pub struct Plug {
     requests: Vec<MemberRequest>,
     several_queues: bool,
+    newest_first: bool,
     pub sectors_max: Sectors,
 }
 
 impl Plug {
-    pub fn new(sectors_max: Sectors) -> Self {
-        Self { requests: Vec::new(), several_queues: false, sectors_max }
+    pub fn new(generation: Generation, sectors_max: Sectors) -> Self {
+        let newest_first = generation < Generation::Linux6_12;
+        Self { requests: Vec::new(), several_queues: false, newest_first, sectors_max }
+    }
+
+    /// The one plugged request that a bio to `member` is tried against.
+    fn candidate(&mut self, member: u32) -> Option<&mut MemberRequest> {
+        if self.newest_first || self.requests.last().is_some_and(|request| request.member == member) {
+            self.requests.iter_mut().rev().find(|request| request.member == member)
+        } else {
+            self.requests.iter_mut().find(|request| request.member == member)
+        }
     }
 
     /// Takes a bio; what has to leave the plug first goes to `out`.
     pub fn add(&mut self, bio: MemberRequest, out: &mut Vec<MemberRequest>) {
-        let newest = self.requests.iter_mut().rev().find(|request| request.member == bio.member);
-        if let Some(request) = newest.filter(|request| request.write == bio.write) {
+        let sectors_max = self.sectors_max;
+        if let Some(request) = self.candidate(bio.member).filter(|request| request.write == bio.write) {
             let grown = Sectors(request.sectors.0 + bio.sectors.0);
-            if grown <= self.sectors_max {
+            if grown <= sectors_max {
                 if request.start + request.sectors == bio.start {
                     request.sectors = grown;
                     return;
@@ -58,9 +73,10 @@ impl Plug {
         self.requests.push(bio);
     }
 
-    /// Hands out everything: members in the order of their newest request, each member's requests oldest first.
+    /// Hands out everything, member by member, each member's requests oldest first.
     pub fn flush(&mut self, out: &mut Vec<MemberRequest>) {
-        while let Some(member) = self.requests.last().map(|request| request.member) {
+        let next = |requests: &[MemberRequest], newest: bool| if newest { requests.last().copied() } else { requests.first().copied() };
+        while let Some(MemberRequest { member, .. }) = next(&self.requests, self.newest_first) {
             out.extend(self.requests.iter().filter(|request| request.member == member));
             self.requests.retain(|request| request.member != member);
         }
@@ -77,7 +93,7 @@ mod tests {
 
     #[test]
     fn neighbouring_pages_of_a_member_become_one_request() {
-        let (mut plug, mut out) = (Plug::new(Sectors(2560)), Vec::new());
+        let (mut plug, mut out) = (Plug::new(Generation::Linux6_1, Sectors(2560)), Vec::new());
         for start in [0, 8, 16] {
             plug.add(page(1, start), &mut out);
             plug.add(page(0, start), &mut out);
@@ -89,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_request_of_128_kib_sends_the_plug_off_before_the_next() {
-        let (mut plug, mut out) = (Plug::new(Sectors(2560)), Vec::new());
+        let (mut plug, mut out) = (Plug::new(Generation::Linux6_1, Sectors(2560)), Vec::new());
         (0..32).for_each(|place| plug.add(page(0, place * 8), &mut out));
         assert!(out.is_empty());
         plug.add(page(0, 4096), &mut out);

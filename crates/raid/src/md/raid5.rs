@@ -162,7 +162,7 @@ impl Raid5 {
             preread_active: 0,
             bios: Vec::new(),
             missing: vec![false; members],
-            plug: Plug::new(config.member_sectors_max),
+            plug: Plug::new(config.generation, config.member_sectors_max),
             plug_out: Vec::new(),
             clock: 0,
             waiting: VecDeque::new(),
