@@ -21,3 +21,6 @@ def describe_cell(spec_json: str) -> str:
 
     Raises ValueError with one sentence if it cannot be.
     """
+
+def verify_mapping(paths: list[str]) -> str:
+    """md's model against recordings of real arrays: `{passed, total, ordered: {passed, total}, files: [...]}` as JSON text."""

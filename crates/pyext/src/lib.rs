@@ -1,6 +1,7 @@
 //! The Python extension `seekwise._core`: thin bindings, no logic. Every function takes and gives plain data
 //! (JSON text where it is structured); its typed face is `python/seekwise/_core.pyi`.
 
+mod mapping;
 mod simulate;
 
 use pyo3::prelude::*;
@@ -17,5 +18,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::simulate_cells, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::describe_cell, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::model_version, module)?)?;
+    module.add_function(wrap_pyfunction!(mapping::verify_mapping, module)?)?;
     Ok(())
 }

@@ -214,11 +214,8 @@ impl Geometry {
                 ));
             }
         }
-        let usable = if chunk.0 == 0 {
-            member
-        } else {
-            Sectors(member.0 / chunk.0 * chunk.0)
-        };
+        let chunks = member.0.checked_div(chunk.0);
+        let usable = chunks.map_or(member, |chunks| Sectors(chunks * chunk.0));
         if usable.0 == 0 {
             return refuse(format!(
                 "a member of {} bytes is smaller than one chunk of {} bytes",

@@ -52,13 +52,21 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) {
         files.push(path.to_path_buf());
         return;
     }
-    let Ok(entries) = std::fs::read_dir(path) else { return };
-    let mut entries: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return;
+    };
+    let mut entries: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .collect();
     entries.sort();
     for entry in entries {
         if entry.is_dir() {
             find(&entry, files);
-        } else if entry.extension().is_some_and(|extension| extension == "csv") && is_array_recording(&entry) {
+        } else if entry
+            .extension()
+            .is_some_and(|extension| extension == "csv")
+            && is_array_recording(&entry)
+        {
             files.push(entry);
         }
     }
@@ -70,7 +78,11 @@ fn is_array_recording(path: &Path) -> bool {
 }
 
 fn verify_file(path: &Path) -> MappingFile {
-    let failed = |total: u64, reason: String| MappingFile { total: total.max(1), misses: vec![reason], ..MappingFile::default() };
+    let failed = |total: u64, reason: String| MappingFile {
+        total: total.max(1),
+        misses: vec![reason],
+        ..MappingFile::default()
+    };
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => return failed(1, format!("cannot be read: {error}")),

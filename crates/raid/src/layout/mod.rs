@@ -26,11 +26,9 @@ pub fn split_at_chunks(
         if at >= end {
             return None;
         }
-        let stop = if chunk.0 == 0 {
-            end
-        } else {
-            ((at / chunk.0 + 1) * chunk.0).min(end)
-        };
+        let stop = at
+            .checked_div(chunk.0)
+            .map_or(end, |index| ((index + 1) * chunk.0).min(end));
         let piece = (Lba(at), Sectors(stop - at));
         at = stop;
         Some(piece)

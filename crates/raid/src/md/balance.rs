@@ -23,7 +23,14 @@ pub struct MemberState {
 
 impl MemberState {
     pub fn new(rotational: bool) -> Self {
-        Self { readable: true, rotational, pending: 0, head: Lba(0), run_start: None, run_next: None }
+        Self {
+            readable: true,
+            rotational,
+            pending: 0,
+            head: Lba(0),
+            run_start: None,
+            run_next: None,
+        }
     }
 
     /// A request that ended at `end` is done.
@@ -106,7 +113,11 @@ impl Raid1Balance {
             return Some(stay);
         }
         // md computes distances in 32 bits; arrays beyond 1 TiB wrap (2.6.23).
-        let distance = |member: usize| (start.0 as i32).wrapping_sub(self.members[member].head.0 as i32).wrapping_abs();
+        let distance = |member: usize| {
+            (start.0 as i32)
+                .wrapping_sub(self.members[member].head.0 as i32)
+                .wrapping_abs()
+        };
         let (mut best, mut best_distance) = (stay, distance(stay));
         let mut member = below(stay);
         while member != stay {
@@ -139,12 +150,21 @@ impl Raid1Balance {
     }
 
     fn fewest_pending_or_nearest(&self, start: Lba) -> Option<usize> {
-        let readable = || self.members.iter().enumerate().filter(|(_, member)| member.readable);
-        let (idlest, least) = readable().map(|(index, member)| (index, member.pending)).min_by_key(|&(_, pending)| pending)?;
+        let readable = || {
+            self.members
+                .iter()
+                .enumerate()
+                .filter(|(_, member)| member.readable)
+        };
+        let (idlest, least) = readable()
+            .map(|(index, member)| (index, member.pending))
+            .min_by_key(|&(_, pending)| pending)?;
         if least == 0 || readable().any(|(_, member)| !member.rotational) {
             return Some(idlest);
         }
-        readable().min_by_key(|(_, member)| member.head.distance(start)).map(|(index, _)| index)
+        readable()
+            .min_by_key(|(_, member)| member.head.distance(start))
+            .map(|(index, _)| index)
     }
 
     fn choose_4_4(&self, start: Lba) -> Option<usize> {
@@ -169,7 +189,12 @@ impl Raid1Balance {
     fn choose_6_12(&self, start: Lba) -> Option<usize> {
         let mut long_run = None;
         let mut least = u32::MAX;
-        for (index, member) in self.members.iter().enumerate().filter(|(_, member)| member.readable) {
+        for (index, member) in self
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(_, member)| member.readable)
+        {
             let mut pending = member.pending;
             if self.sequential(index, start) {
                 if !self.run_is_long(index) {
@@ -190,9 +215,22 @@ impl Raid1Balance {
 /// Read balance of RAID 10: `copies` of one chunk, first copy first, as (member, member sector).
 ///
 /// `near` and `far` are the layout's copies. Gives the place within `copies`.
-pub fn choose_raid10(generation: Generation, members: &[MemberState], copies: &[(u32, Lba)], near: u32, far: u32) -> Option<usize> {
-    let readable = || copies.iter().enumerate().filter(|(_, copy)| members[copy.0 as usize].readable);
-    if generation >= Generation::Linux4_4 && readable().any(|(_, copy)| !members[copy.0 as usize].rotational) {
+pub fn choose_raid10(
+    generation: Generation,
+    members: &[MemberState],
+    copies: &[(u32, Lba)],
+    near: u32,
+    far: u32,
+) -> Option<usize> {
+    let readable = || {
+        copies
+            .iter()
+            .enumerate()
+            .filter(|(_, copy)| members[copy.0 as usize].readable)
+    };
+    if generation >= Generation::Linux4_4
+        && readable().any(|(_, copy)| !members[copy.0 as usize].rotational)
+    {
         return readable()
             .filter(|(_, copy)| !members[copy.0 as usize].rotational)
             .min_by_key(|(_, copy)| members[copy.0 as usize].pending)
@@ -243,16 +281,30 @@ mod tests {
         balance.members[1].head = Lba(9000);
         assert_eq!(choose(&mut balance, Lba(8000), Sectors(8)), Some(1));
         balance.members[0].rotational = false;
-        assert_eq!(choose(&mut balance, Lba(7000), Sectors(8)), Some(0), "with flash the fewest pending decide");
+        assert_eq!(
+            choose(&mut balance, Lba(7000), Sectors(8)),
+            Some(0),
+            "with flash the fewest pending decide"
+        );
     }
 
     #[test]
     fn a_sequential_stream_keeps_its_member_in_every_generation() {
-        for generation in [Generation::Linux2_6_23, Generation::Linux2_6_32, Generation::Linux4_4, Generation::Linux6_1, Generation::Linux6_12] {
+        for generation in [
+            Generation::Linux2_6_23,
+            Generation::Linux2_6_32,
+            Generation::Linux4_4,
+            Generation::Linux6_1,
+            Generation::Linux6_12,
+        ] {
             let mut balance = Raid1Balance::new(generation, 2, true);
             let first = choose(&mut balance, Lba(1 << 20), Sectors(256)).unwrap();
             balance.members[first].pending = 1;
-            assert_eq!(choose(&mut balance, Lba((1 << 20) + 256), Sectors(256)), Some(first), "{generation:?}");
+            assert_eq!(
+                choose(&mut balance, Lba((1 << 20) + 256), Sectors(256)),
+                Some(first),
+                "{generation:?}"
+            );
         }
     }
 
@@ -266,11 +318,29 @@ mod tests {
 
     #[test]
     fn far_layouts_read_the_outer_copy_since_2_6_32() {
-        let members = vec![MemberState { pending: 1, ..MemberState::new(true) }; 2];
+        let members = vec![
+            MemberState {
+                pending: 1,
+                ..MemberState::new(true)
+            };
+            2
+        ];
         let copies = [(0, Lba(900)), (1, Lba(100))];
-        assert_eq!(choose_raid10(Generation::Linux2_6_32, &members, &copies, 1, 2), Some(1));
-        let near_head = vec![MemberState { head: Lba(880), ..members[0] }, members[1]];
-        assert_eq!(choose_raid10(Generation::Linux2_6_23, &near_head, &copies, 1, 2), Some(0));
+        assert_eq!(
+            choose_raid10(Generation::Linux2_6_32, &members, &copies, 1, 2),
+            Some(1)
+        );
+        let near_head = vec![
+            MemberState {
+                head: Lba(880),
+                ..members[0]
+            },
+            members[1],
+        ];
+        assert_eq!(
+            choose_raid10(Generation::Linux2_6_23, &near_head, &copies, 1, 2),
+            Some(0)
+        );
     }
 
     #[test]

@@ -25,8 +25,15 @@ pub enum Generation {
 impl Generation {
     /// From a version such as `2.6.24-hz250`, `4.4.178` or `6.12`; None where no number can be read.
     pub fn of_kernel(version: &str) -> Option<Self> {
-        let mut numbers = version.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty()).map(|part| part.parse::<u32>().ok());
-        let version = (numbers.next()??, numbers.next()??, numbers.next().flatten().unwrap_or(0));
+        let mut numbers = version
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|part| !part.is_empty())
+            .map(|part| part.parse::<u32>().ok());
+        let version = (
+            numbers.next()??,
+            numbers.next()??,
+            numbers.next().flatten().unwrap_or(0),
+        );
         Some(match version {
             (2, 6, 0..=25) => Self::Linux2_6_23,
             (0..=2, ..) => Self::Linux2_6_32,
@@ -44,9 +51,21 @@ mod tests {
 
     #[test]
     fn kernels_map_to_the_generation_not_after_them() {
-        let cases = [("2.6.24-hz250", Linux2_6_23), ("2.6.32.69", Linux2_6_32), ("4.4.178", Linux4_4), ("5.10", Linux4_4), ("6.1", Linux6_1), ("6.12.107+deb13", Linux6_12), ("6.18", Linux6_12)];
+        let cases = [
+            ("2.6.24-hz250", Linux2_6_23),
+            ("2.6.32.69", Linux2_6_32),
+            ("4.4.178", Linux4_4),
+            ("5.10", Linux4_4),
+            ("6.1", Linux6_1),
+            ("6.12.107+deb13", Linux6_12),
+            ("6.18", Linux6_12),
+        ];
         for (version, generation) in cases {
-            assert_eq!(Generation::of_kernel(version), Some(generation), "{version}");
+            assert_eq!(
+                Generation::of_kernel(version),
+                Some(generation),
+                "{version}"
+            );
         }
         assert_eq!(Generation::of_kernel("unknown"), None);
     }

@@ -34,22 +34,40 @@ pub struct Plug {
 impl Plug {
     pub fn new(generation: Generation, sectors_max: Sectors) -> Self {
         let newest_first = generation < Generation::Linux6_12;
-        Self { requests: Vec::new(), several_queues: false, newest_first, sectors_max }
+        Self {
+            requests: Vec::new(),
+            several_queues: false,
+            newest_first,
+            sectors_max,
+        }
     }
 
     /// The one plugged request that a bio to `member` is tried against.
     fn candidate(&mut self, member: u32) -> Option<&mut MemberRequest> {
-        if self.newest_first || self.requests.last().is_some_and(|request| request.member == member) {
-            self.requests.iter_mut().rev().find(|request| request.member == member)
+        if self.newest_first
+            || self
+                .requests
+                .last()
+                .is_some_and(|request| request.member == member)
+        {
+            self.requests
+                .iter_mut()
+                .rev()
+                .find(|request| request.member == member)
         } else {
-            self.requests.iter_mut().find(|request| request.member == member)
+            self.requests
+                .iter_mut()
+                .find(|request| request.member == member)
         }
     }
 
     /// Takes a bio; what has to leave the plug first goes to `out`.
     pub fn add(&mut self, bio: MemberRequest, out: &mut Vec<MemberRequest>) {
         let sectors_max = self.sectors_max;
-        if let Some(request) = self.candidate(bio.member).filter(|request| request.write == bio.write) {
+        if let Some(request) = self
+            .candidate(bio.member)
+            .filter(|request| request.write == bio.write)
+        {
             let grown = Sectors(request.sectors.0 + bio.sectors.0);
             if grown <= sectors_max {
                 if request.start + request.sectors == bio.start {
@@ -62,9 +80,15 @@ impl Plug {
                 }
             }
         }
-        let limit = if self.several_queues { REQUESTS_QUEUES } else { REQUESTS_ONE_QUEUE };
+        let limit = if self.several_queues {
+            REQUESTS_QUEUES
+        } else {
+            REQUESTS_ONE_QUEUE
+        };
         let newest = self.requests.last().copied();
-        if self.requests.len() >= limit || newest.is_some_and(|request| request.sectors.bytes().0 >= FLUSH_BYTES) {
+        if self.requests.len() >= limit
+            || newest.is_some_and(|request| request.sectors.bytes().0 >= FLUSH_BYTES)
+        {
             self.flush(out);
         }
         if newest.is_some_and(|request| request.member != bio.member) {
@@ -75,9 +99,19 @@ impl Plug {
 
     /// Hands out everything, member by member, each member's requests oldest first.
     pub fn flush(&mut self, out: &mut Vec<MemberRequest>) {
-        let next = |requests: &[MemberRequest], newest: bool| if newest { requests.last().copied() } else { requests.first().copied() };
+        let next = |requests: &[MemberRequest], newest: bool| {
+            if newest {
+                requests.last().copied()
+            } else {
+                requests.first().copied()
+            }
+        };
         while let Some(MemberRequest { member, .. }) = next(&self.requests, self.newest_first) {
-            out.extend(self.requests.iter().filter(|request| request.member == member));
+            out.extend(
+                self.requests
+                    .iter()
+                    .filter(|request| request.member == member),
+            );
             self.requests.retain(|request| request.member != member);
         }
     }
@@ -88,7 +122,12 @@ mod tests {
     use super::*;
 
     fn page(member: u32, start: u64) -> MemberRequest {
-        MemberRequest { member, write: true, start: Lba(start), sectors: Sectors(8) }
+        MemberRequest {
+            member,
+            write: true,
+            start: Lba(start),
+            sectors: Sectors(8),
+        }
     }
 
     #[test]
@@ -99,7 +138,10 @@ mod tests {
             plug.add(page(0, start), &mut out);
         }
         plug.flush(&mut out);
-        let sizes: Vec<_> = out.iter().map(|request| (request.member, request.sectors.0)).collect();
+        let sizes: Vec<_> = out
+            .iter()
+            .map(|request| (request.member, request.sectors.0))
+            .collect();
         assert_eq!(sizes, [(0, 24), (1, 24)]);
     }
 

@@ -97,7 +97,10 @@ struct Stripe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// A request goes to a member. `bio` names the array request for reads that pass by the cache.
-    Issue { request: MemberRequest, bio: Option<BioId> },
+    Issue {
+        request: MemberRequest,
+        bio: Option<BioId>,
+    },
     /// All of the array request is done.
     Done(BioId),
 }
@@ -136,7 +139,11 @@ struct Visit {
 impl Raid5 {
     pub fn new(config: Raid5Config) -> Self {
         let members = config.parity.members as usize;
-        let lists = if config.generation >= Generation::Linux4_4 { FREE_LISTS } else { 1 };
+        let lists = if config.generation >= Generation::Linux4_4 {
+            FREE_LISTS
+        } else {
+            1
+        };
         let stripe = |index: usize| Stripe {
             row: u64::MAX,
             place: Place::Free,
@@ -186,15 +193,27 @@ impl Raid5 {
 
     /// A request arrives. Reads of present members are issued at once, split at chunks; writes attach to their rows and wait
     /// for [`Raid5::unplug`] and [`Raid5::run_thread`].
-    pub fn submit(&mut self, id: BioId, start: Lba, sectors: Sectors, write: bool, sync: bool, effects: &mut Vec<Effect>) {
+    pub fn submit(
+        &mut self,
+        id: BioId,
+        start: Lba,
+        sectors: Sectors,
+        write: bool,
+        sync: bool,
+        effects: &mut Vec<Effect>,
+    ) {
         if write {
             let visits = self.visits(start, sectors);
-            self.bios.push(Bio { id, left: visits.len() as u32 });
+            self.bios.push(Bio {
+                id,
+                left: visits.len() as u32,
+            });
             self.attach(id, visits, sync);
             return;
         }
         let mut left = 0;
-        let pieces: Vec<_> = crate::layout::split_at_chunks(start, sectors, self.map().chunk).collect();
+        let pieces: Vec<_> =
+            crate::layout::split_at_chunks(start, sectors, self.map().chunk).collect();
         for (piece, length) in pieces {
             let (member, at) = self.map().locate(piece);
             if self.missing[member as usize] {
@@ -208,7 +227,15 @@ impl Raid5 {
                 }
             } else {
                 left += 1;
-                effects.push(Effect::Issue { request: MemberRequest { member, write: false, start: at, sectors: length }, bio: Some(id) });
+                effects.push(Effect::Issue {
+                    request: MemberRequest {
+                        member,
+                        write: false,
+                        start: at,
+                        sectors: length,
+                    },
+                    bio: Some(id),
+                });
             }
         }
         self.bios.push(Bio { id, left });
@@ -228,7 +255,10 @@ impl Raid5 {
             // Page by page in array order; a row met again is the same stripe head, found in the cache.
             for page in pages {
                 let (row, member, whole) = place(page);
-                visits.push_back(Visit { row, pages: vec![(member, whole)] });
+                visits.push_back(Visit {
+                    row,
+                    pages: vec![(member, whole)],
+                });
             }
             return visits;
         }
@@ -253,7 +283,10 @@ impl Raid5 {
         for &page in pages[turn..].iter().chain(&pages[..turn]) {
             let (row, member, whole) = place(page);
             let index = *index_of_row.entry(row).or_insert_with(|| {
-                visits.push_back(Visit { row, pages: Vec::new() });
+                visits.push_back(Visit {
+                    row,
+                    pages: Vec::new(),
+                });
                 visits.len() - 1
             });
             visits[index].pages.push((member, whole));
@@ -270,7 +303,8 @@ impl Raid5 {
                 self.waiting.push_back((id, visits, sync));
                 return;
             };
-            let busy = self.stripes[stripe as usize].computed || !self.stripes[stripe as usize].writing.is_empty();
+            let busy = self.stripes[stripe as usize].computed
+                || !self.stripes[stripe as usize].writing.is_empty();
             if busy {
                 // The row is on its way out; md waits here too for the overlap to clear.
                 visits.push_front(visit);
@@ -300,20 +334,29 @@ impl Raid5 {
 
     fn full(&self, stripe: u32) -> bool {
         let head = &self.stripes[stripe as usize];
-        (0..self.map().members).all(|member| self.is_parity(head.row, member) || head.pages[member as usize].overwritten)
+        (0..self.map().members).all(|member| {
+            self.is_parity(head.row, member) || head.pages[member as usize].overwritten
+        })
     }
 
     /// Full-stripe writes of neighbouring rows in one chunk follow the first of them (4.1 and later).
     fn joins_batch(&mut self, stripe: u32) -> bool {
-        if self.config.generation < Generation::Linux4_4 || self.missing.contains(&true) || !self.full(stripe) {
+        if self.config.generation < Generation::Linux4_4
+            || self.missing.contains(&true)
+            || !self.full(stripe)
+        {
             return false;
         }
         let row = self.stripes[stripe as usize].row;
         if row % self.map().chunk.0 == 0 || self.stripes[stripe as usize].place != Place::Free {
             return false;
         }
-        let Some(&before) = self.rows.get(&(row - PAGE)) else { return false };
-        let head = (0..self.stripes.len() as u32).find(|&other| self.stripes[other as usize].batch.contains(&before)).unwrap_or(before);
+        let Some(&before) = self.rows.get(&(row - PAGE)) else {
+            return false;
+        };
+        let head = (0..self.stripes.len() as u32)
+            .find(|&other| self.stripes[other as usize].batch.contains(&before))
+            .unwrap_or(before);
         let state = &self.stripes[head as usize];
         let open = self.plugged.contains(&head) && !state.computed && state.io_left == 0;
         if !open || !self.full(before) {
@@ -337,10 +380,16 @@ impl Raid5 {
             head.touched = self.clock;
             return Some(stripe);
         }
-        let lists = if self.config.generation >= Generation::Linux4_4 { FREE_LISTS as u64 } else { 1 };
+        let lists = if self.config.generation >= Generation::Linux4_4 {
+            FREE_LISTS as u64
+        } else {
+            1
+        };
         let list = (row / PAGE % lists) as usize;
         let stripe = (0..self.stripes.len())
-            .filter(|&stripe| !self.stripes[stripe].in_use && self.stripes[stripe].free_list == list)
+            .filter(|&stripe| {
+                !self.stripes[stripe].in_use && self.stripes[stripe].free_list == list
+            })
             .min_by_key(|&stripe| self.stripes[stripe].touched)? as u32;
         let clock = self.clock;
         let head = &mut self.stripes[stripe as usize];
@@ -393,10 +442,16 @@ impl Raid5 {
                     }
                 }
             }
-            let batch = if self.config.generation >= Generation::Linux4_4 { THREAD_BATCH } else { 1 };
+            let batch = if self.config.generation >= Generation::Linux4_4 {
+                THREAD_BATCH
+            } else {
+                1
+            };
             let mut taken = Vec::with_capacity(batch);
             while taken.len() < batch {
-                let Some(stripe) = self.handle.pop_front().or_else(|| self.hold.pop_front()) else { break };
+                let Some(stripe) = self.handle.pop_front().or_else(|| self.hold.pop_front()) else {
+                    break;
+                };
                 taken.push(stripe);
             }
             if taken.is_empty() {
@@ -412,7 +467,10 @@ impl Raid5 {
         }
         let mut out = core::mem::take(&mut self.plug_out);
         self.plug.flush(&mut out);
-        effects.extend(out.drain(..).map(|request| Effect::Issue { request, bio: None }));
+        effects.extend(
+            out.drain(..)
+                .map(|request| Effect::Issue { request, bio: None }),
+        );
         self.plug_out = out;
     }
 
@@ -453,7 +511,12 @@ impl Raid5 {
 
     fn send(&mut self, stripe: u32, member: u32, write: bool) {
         let row = self.stripes[stripe as usize].row;
-        let request = MemberRequest { member, write, start: Lba(row), sectors: Sectors(PAGE) };
+        let request = MemberRequest {
+            member,
+            write,
+            start: Lba(row),
+            sectors: Sectors(PAGE),
+        };
         self.plug.add(request, &mut self.plug_out);
         let head = &mut self.stripes[stripe as usize];
         head.pages[member as usize].locked = true;
@@ -480,17 +543,30 @@ impl Raid5 {
     /// Reads of a missing member: everything else of the row is read, then the page is computed. False while reading.
     fn serve_degraded_readers(&mut self, stripe: u32, effects: &mut Vec<Effect>) -> bool {
         let members = self.map().members;
-        let wanted: Vec<u32> = (0..members).filter(|&member| self.stripes[stripe as usize].pages[member as usize].wanted).collect();
-        if wanted.iter().any(|&member| !self.stripes[stripe as usize].pages[member as usize].uptodate) {
+        let wanted: Vec<u32> = (0..members)
+            .filter(|&member| self.stripes[stripe as usize].pages[member as usize].wanted)
+            .collect();
+        if wanted
+            .iter()
+            .any(|&member| !self.stripes[stripe as usize].pages[member as usize].uptodate)
+        {
             // As many present pages as there is data are enough; P before Q, as md prefers.
             let row = self.stripes[stripe as usize].row;
             let q = self.map().roles(row / self.map().chunk.0).q;
-            let mut sources: Vec<u32> = (0..members).filter(|&member| !self.missing[member as usize] && Some(member) != q).collect();
+            let mut sources: Vec<u32> = (0..members)
+                .filter(|&member| !self.missing[member as usize] && Some(member) != q)
+                .collect();
             sources.extend(q.filter(|&member| !self.missing[member as usize]));
             sources.truncate(self.map().data_members() as usize);
-            let to_read: Vec<u32> = sources.into_iter().rev().filter(|&member| !self.stripes[stripe as usize].pages[member as usize].uptodate).collect();
+            let to_read: Vec<u32> = sources
+                .into_iter()
+                .rev()
+                .filter(|&member| !self.stripes[stripe as usize].pages[member as usize].uptodate)
+                .collect();
             if !to_read.is_empty() {
-                to_read.into_iter().for_each(|member| self.send(stripe, member, false));
+                to_read
+                    .into_iter()
+                    .for_each(|member| self.send(stripe, member, false));
                 return false;
             }
             for &member in &wanted {
@@ -501,7 +577,9 @@ impl Raid5 {
             self.stripes[stripe as usize].pages[member as usize].wanted = false;
         }
         let readers = core::mem::take(&mut self.stripes[stripe as usize].readers);
-        readers.into_iter().for_each(|(id, _)| self.piece_done(id, effects));
+        readers
+            .into_iter()
+            .for_each(|(id, _)| self.piece_done(id, effects));
         true
     }
 
@@ -509,12 +587,26 @@ impl Raid5 {
     fn prepare_write(&mut self, stripe: u32) {
         let head = &self.stripes[stripe as usize];
         let (members, row) = (self.map().members, head.row);
-        let cost = |member: u32| if self.missing[member as usize] { 2 * members } else { 1 };
+        let cost = |member: u32| {
+            if self.missing[member as usize] {
+                2 * members
+            } else {
+                1
+            }
+        };
         let unread = |member: u32| !head.pages[member as usize].uptodate;
-        let modify = |member: u32| head.pages[member as usize].to_write || self.is_parity(row, member);
-        let reconstruct = |member: u32| !self.is_parity(row, member) && !head.pages[member as usize].overwritten;
-        let mut rmw: u32 = (0..members).filter(|&member| modify(member) && unread(member)).map(cost).sum();
-        let mut rcw: u32 = (0..members).filter(|&member| reconstruct(member) && unread(member)).map(cost).sum();
+        let modify =
+            |member: u32| head.pages[member as usize].to_write || self.is_parity(row, member);
+        let reconstruct =
+            |member: u32| !self.is_parity(row, member) && !head.pages[member as usize].overwritten;
+        let mut rmw: u32 = (0..members)
+            .filter(|&member| modify(member) && unread(member))
+            .map(cost)
+            .sum();
+        let mut rcw: u32 = (0..members)
+            .filter(|&member| reconstruct(member) && unread(member))
+            .map(cost)
+            .sum();
         let rmw_possible = self.config.rmw_level != RmwLevel::Disabled
             && (self.map().parities == 1 || self.config.generation >= Generation::Linux4_4);
         if row >= self.config.in_sync_until.0 || !rmw_possible {
@@ -525,24 +617,40 @@ impl Raid5 {
         let pages: Vec<u32> = if rmw == 0 || rcw == 0 {
             Vec::new()
         } else if prefer_rmw {
-            (0..members).rev().filter(|&member| modify(member) && unread(member) && !self.missing[member as usize]).collect()
+            (0..members)
+                .rev()
+                .filter(|&member| {
+                    modify(member) && unread(member) && !self.missing[member as usize]
+                })
+                .collect()
         } else {
-            (0..members).rev().filter(|&member| reconstruct(member) && unread(member) && !self.missing[member as usize]).collect()
+            (0..members)
+                .rev()
+                .filter(|&member| {
+                    reconstruct(member) && unread(member) && !self.missing[member as usize]
+                })
+                .collect()
         };
         if pages.is_empty() {
             self.compute(stripe);
         } else if head.preread_active {
-            pages.into_iter().for_each(|member| self.send(stripe, member, false));
+            pages
+                .into_iter()
+                .for_each(|member| self.send(stripe, member, false));
         }
         // Else the row stays without I/O and `release` holds it back.
     }
 
     /// Parity is computed; the pages go out when the thread comes round again.
     fn compute(&mut self, stripe: u32) {
-        let group: Vec<u32> = core::iter::once(stripe).chain(self.stripes[stripe as usize].batch.iter().copied()).collect();
+        let group: Vec<u32> = core::iter::once(stripe)
+            .chain(self.stripes[stripe as usize].batch.iter().copied())
+            .collect();
         for stripe in group {
             let row = self.stripes[stripe as usize].row;
-            let parity: Vec<bool> = (0..self.map().members).map(|member| self.is_parity(row, member)).collect();
+            let parity: Vec<bool> = (0..self.map().members)
+                .map(|member| self.is_parity(row, member))
+                .collect();
             let head = &mut self.stripes[stripe as usize];
             for (member, page) in head.pages.iter_mut().enumerate() {
                 if page.to_write || parity[member] {
@@ -558,11 +666,15 @@ impl Raid5 {
     }
 
     fn write_out(&mut self, stripe: u32, effects: &mut Vec<Effect>) {
-        let group: Vec<u32> = core::iter::once(stripe).chain(self.stripes[stripe as usize].batch.iter().copied()).collect();
+        let group: Vec<u32> = core::iter::once(stripe)
+            .chain(self.stripes[stripe as usize].batch.iter().copied())
+            .collect();
         let mut sent = false;
         for member in (0..self.map().members).rev() {
             for &each in &group {
-                if self.stripes[each as usize].pages[member as usize].written && !self.missing[member as usize] {
+                if self.stripes[each as usize].pages[member as usize].written
+                    && !self.missing[member as usize]
+                {
                     self.send(each, member, true);
                     sent = true;
                 }
@@ -586,12 +698,18 @@ impl Raid5 {
         if !sent {
             // Every page of the row lies on missing members.
             let writing = core::mem::take(&mut self.stripes[stripe as usize].writing);
-            writing.into_iter().for_each(|id| self.piece_done(id, effects));
+            writing
+                .into_iter()
+                .for_each(|id| self.piece_done(id, effects));
         }
     }
 
     fn piece_done(&mut self, id: BioId, effects: &mut Vec<Effect>) {
-        let place = self.bios.iter().position(|bio| bio.id == id).expect("an open request");
+        let place = self
+            .bios
+            .iter()
+            .position(|bio| bio.id == id)
+            .expect("an open request");
         self.bios[place].left -= 1;
         if self.bios[place].left == 0 {
             self.bios.swap_remove(place);
@@ -607,7 +725,9 @@ impl Raid5 {
     /// A request of the cache to a member is done; the thread has work afterwards.
     pub fn complete(&mut self, request: MemberRequest, effects: &mut Vec<Effect>) {
         for row in (request.start.0..request.start.0 + request.sectors.0).step_by(PAGE as usize) {
-            let Some(&stripe) = self.rows.get(&row) else { continue };
+            let Some(&stripe) = self.rows.get(&row) else {
+                continue;
+            };
             let head = &mut self.stripes[stripe as usize];
             let page = &mut head.pages[request.member as usize];
             if !page.locked {
@@ -625,11 +745,15 @@ impl Raid5 {
             }
             let writing = core::mem::take(&mut head.writing);
             head.place = Place::Free;
-            head.in_use = !head.writers.is_empty() || !head.readers.is_empty() || self.plugged.contains(&stripe);
+            head.in_use = !head.writers.is_empty()
+                || !head.readers.is_empty()
+                || self.plugged.contains(&stripe);
             if !self.stripes[stripe as usize].writers.is_empty() {
                 self.queue_for_thread(stripe);
             }
-            writing.into_iter().for_each(|id| self.piece_done(id, effects));
+            writing
+                .into_iter()
+                .for_each(|id| self.piece_done(id, effects));
         }
         self.retry_waiting();
     }

@@ -41,25 +41,38 @@ impl ArrayRow {
 
     pub fn describe(&self) -> String {
         let direction = if self.write { "write" } else { "read" };
-        let whom = self.member.map_or("array".into(), |member| format!("member {member}"));
-        format!("line {}: {direction} of {} sectors at {} on {whom}", self.line, self.sectors.0, self.start.0)
+        let whom = self
+            .member
+            .map_or("array".into(), |member| format!("member {member}"));
+        format!(
+            "line {}: {direction} of {} sectors at {} on {whom}",
+            self.line, self.sectors.0, self.start.0
+        )
     }
 }
 
 pub fn parse(text: &str) -> Result<Vec<ArrayRow>, String> {
     let mut lines = text.lines().enumerate();
-    if lines.next().is_none_or(|(_, header)| header.trim_end() != HEADER) {
+    if lines
+        .next()
+        .is_none_or(|(_, header)| header.trim_end() != HEADER)
+    {
         return Err(format!("line 1 is not the header {HEADER}"));
     }
     lines
         .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(index, line)| row(index + 1, line).ok_or_else(|| format!("line {} is not a row of a recording: {line}", index + 1)))
+        .map(|(index, line)| {
+            row(index + 1, line)
+                .ok_or_else(|| format!("line {} is not a row of a recording: {line}", index + 1))
+        })
         .collect()
 }
 
 fn row(line: usize, text: &str) -> Option<ArrayRow> {
     let fields: Vec<&str> = text.trim_end().split(',').collect();
-    let [time, event, device, op, sector, sectors, array_sector, process] = fields[..] else { return None };
+    let [time, event, device, op, sector, sectors, array_sector, process] = fields[..] else {
+        return None;
+    };
     time.parse::<u64>().ok()?;
     let event = match event {
         "queue" => ArrayEvent::Queue,
@@ -72,20 +85,30 @@ fn row(line: usize, text: &str) -> Option<ArrayRow> {
     Some(ArrayRow {
         line,
         event,
-        member: if device == "md" { None } else { Some(device.parse().ok()?) },
+        member: if device == "md" {
+            None
+        } else {
+            Some(device.parse().ok()?)
+        },
         write: op.contains('W'),
         sync: op.contains('S') || !op.contains('W'),
         metadata: op.contains('M'),
         start: Lba(sector.parse().ok()?),
         sectors: Sectors(sectors.parse().ok()?),
-        array_start: if array_sector.is_empty() { None } else { Some(Lba(array_sector.parse().ok()?)) },
+        array_start: if array_sector.is_empty() {
+            None
+        } else {
+            Some(Lba(array_sector.parse().ok()?))
+        },
         process: process.to_string(),
     })
 }
 
 /// Pages that members were given, superblock writes apart.
 pub fn count_pages(rows: &[ArrayRow]) -> u64 {
-    let issued = rows.iter().filter(|row| row.event == ArrayEvent::Issue && !row.metadata);
+    let issued = rows
+        .iter()
+        .filter(|row| row.event == ArrayEvent::Issue && !row.metadata);
     issued.map(|row| row.sectors.0.div_ceil(PAGE)).sum()
 }
 
@@ -113,18 +136,32 @@ const KERNEL_DEFAULT: &str = "6.1";
 
 impl ArrayConf {
     pub fn parse(text: &str, path: &Path) -> Result<Self, String> {
-        let values: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).map(|(key, value)| (key.trim(), value.trim())).collect();
+        let values: HashMap<&str, &str> = text
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .map(|(key, value)| (key.trim(), value.trim()))
+            .collect();
         let number = |key: &str, default: Option<u64>| match (values.get(key), default) {
-            (Some(value), _) => value.parse::<u64>().map_err(|_| format!("{key} is not a number: {value}")),
+            (Some(value), _) => value
+                .parse::<u64>()
+                .map_err(|_| format!("{key} is not a number: {value}")),
             (None, Some(default)) => Ok(default),
             (None, None) => Err(format!("{key} is missing in the .conf")),
         };
         let members = number("raid_disks", None)? as u32;
-        let offsets = (0..members).map(|member| number(&format!("dev-m{member}_offset"), Some(0)).map(Sectors)).collect::<Result<Vec<_>, _>>()?;
+        let offsets = (0..members)
+            .map(|member| number(&format!("dev-m{member}_offset"), Some(0)).map(Sectors))
+            .collect::<Result<Vec<_>, _>>()?;
         let largest = offsets.iter().map(|offset| offset.0).max().unwrap_or(0);
-        let kernel = values.get("kernel").map(ToString::to_string).unwrap_or_else(|| kernel_of(path));
+        let kernel = values
+            .get("kernel")
+            .map(ToString::to_string)
+            .unwrap_or_else(|| kernel_of(path));
         Ok(Self {
-            level: values.get("level").ok_or("level is missing in the .conf")?.to_string(),
+            level: values
+                .get("level")
+                .ok_or("level is missing in the .conf")?
+                .to_string(),
             members,
             chunk: Sectors(number("chunk_size", Some(0))? / 512),
             layout: number("layout", Some(0))? as u32,
@@ -141,14 +178,20 @@ impl ArrayConf {
                 Some(_) => Sectors(number("component_size_kib", None)? * 2),
                 None => Sectors(MEMBER_DEFAULT.0 - largest),
             },
-            generation: Generation::of_kernel(&kernel).ok_or_else(|| format!("kernel {kernel} is not understood"))?,
+            generation: Generation::of_kernel(&kernel)
+                .ok_or_else(|| format!("kernel {kernel} is not understood"))?,
         })
     }
 }
 
 /// The folder under `other-kernels/`, else 6.1.
 fn kernel_of(path: &Path) -> String {
-    let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    let parts: Vec<_> = path
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
     let place = parts.iter().position(|part| part == "other-kernels");
-    place.and_then(|place| parts.get(place + 1).cloned()).unwrap_or_else(|| KERNEL_DEFAULT.into())
+    place
+        .and_then(|place| parts.get(place + 1).cloned())
+        .unwrap_or_else(|| KERNEL_DEFAULT.into())
 }

@@ -36,7 +36,10 @@ struct Expected {
 enum Array {
     Raid0(Raid0),
     Raid1(Box<Raid1Balance>),
-    Raid10 { map: Raid10, members: Vec<MemberState> },
+    Raid10 {
+        map: Raid10,
+        members: Vec<MemberState>,
+    },
 }
 
 /// Where requests are cut apart from chunks, in sectors from their start: the largest request of the members, and what the
@@ -66,67 +69,142 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
         return Err("raid_disks or chunk_size of the .conf is zero".into());
     }
     let mut array = match conf.level.as_str() {
-        "raid0" => Array::Raid0(Raid0::new(&vec![conf.member; conf.members as usize], conf.chunk)),
-        "raid1" => Array::Raid1(Box::new(Raid1Balance::new(conf.generation, conf.members, conf.rotational))),
+        "raid0" => Array::Raid0(Raid0::new(
+            &vec![conf.member; conf.members as usize],
+            conf.chunk,
+        )),
+        "raid1" => Array::Raid1(Box::new(Raid1Balance::new(
+            conf.generation,
+            conf.members,
+            conf.rotational,
+        ))),
         _ => {
             let layout = Raid10Layout::from_md(conf.layout);
             if layout.near == 0 || layout.far == 0 || layout.copies() > conf.members {
-                return Err(format!("layout {} does not fit {} members", conf.layout, conf.members));
+                return Err(format!(
+                    "layout {} does not fit {} members",
+                    conf.layout, conf.members
+                ));
             }
             let members = vec![MemberState::new(conf.rotational); conf.members as usize];
             let member = Sectors(conf.member.0 / conf.chunk.0 * conf.chunk.0);
-            Array::Raid10 { map: Raid10 { members: conf.members, layout, chunk: conf.chunk, member }, members }
+            Array::Raid10 {
+                map: Raid10 {
+                    members: conf.members,
+                    layout,
+                    chunk: conf.chunk,
+                    member,
+                },
+                members,
+            }
         }
     };
     let chunk = match &array {
         Array::Raid1(_) => Sectors(0),
         // With as many near copies as members every chunk is everywhere and nothing is split.
-        Array::Raid10 { map, .. } if map.layout.near >= map.members && map.layout.far == 1 => Sectors(0),
+        Array::Raid10 { map, .. } if map.layout.near >= map.members && map.layout.far == 1 => {
+            Sectors(0)
+        }
         _ => conf.chunk,
     };
-    let mut cuts = Cuts { sectors_max: conf.member_sectors_max.0.max(1), shown: BTreeMap::new() };
+    let mut cuts = Cuts {
+        sectors_max: conf.member_sectors_max.0.max(1),
+        shown: BTreeMap::new(),
+    };
     let mut file = MappingFile::default();
     let mut open: Vec<Open> = Vec::new();
     let mut under_way: Vec<Piece> = Vec::new();
     for row in rows {
         match (row.event, row.member) {
             (ArrayEvent::Queue, _) => {
-                let mut request = Open { row: row.clone(), decided: Vec::new() };
-                request.decided.push(decide(&mut array, conf, chunk, row.start, row));
+                let mut request = Open {
+                    row: row.clone(),
+                    decided: Vec::new(),
+                };
+                request
+                    .decided
+                    .push(decide(&mut array, conf, chunk, row.start, row));
                 open.push(request);
             }
             (ArrayEvent::Done, _) => {
-                let done = |request: &Open| request.row.write == row.write && request.row.start <= row.start && row.start < request.row.end();
-                if let Some(place) = open.iter().position(|request| done(request) && row.end() >= request.row.end()) {
+                let done = |request: &Open| {
+                    request.row.write == row.write
+                        && request.row.start <= row.start
+                        && row.start < request.row.end()
+                };
+                if let Some(place) = open
+                    .iter()
+                    .position(|request| done(request) && row.end() >= request.row.end())
+                {
                     open.remove(place);
                 }
             }
             (ArrayEvent::Remap, Some(member)) => {
-                let offset = *conf.offsets.get(member as usize).ok_or_else(|| format!("line {} names member {member}", row.line))?;
-                let start = row.array_start.ok_or_else(|| format!("line {} has no md_sector", row.line))?;
-                let request = open.iter_mut().find(|request| request.row.write == row.write && request.row.start <= start && start < request.row.end());
-                let request = request.ok_or_else(|| format!("line {} belongs to no open array request", row.line))?;
+                let offset = *conf
+                    .offsets
+                    .get(member as usize)
+                    .ok_or_else(|| format!("line {} names member {member}", row.line))?;
+                let start = row
+                    .array_start
+                    .ok_or_else(|| format!("line {} has no md_sector", row.line))?;
+                let request = open.iter_mut().find(|request| {
+                    request.row.write == row.write
+                        && request.row.start <= start
+                        && start < request.row.end()
+                });
+                let request = request
+                    .ok_or_else(|| format!("line {} belongs to no open array request", row.line))?;
                 let begin = request.row.start;
                 let at_chunk = chunk.0 != 0 && start.0 % chunk.0 == 0;
                 if start != begin && !at_chunk {
-                    cuts.shown.entry(row.process.clone()).or_default().insert(start.0 - begin.0);
+                    cuts.shown
+                        .entry(row.process.clone())
+                        .or_default()
+                        .insert(start.0 - begin.0);
                 }
-                if !request.decided.iter().any(|expected| expected.start == start) {
+                if !request
+                    .decided
+                    .iter()
+                    .any(|expected| expected.start == start)
+                {
                     let fresh = decide(&mut array, conf, chunk, start, &request.row);
                     request.decided.push(fresh);
                 }
-                let expected = request.decided.iter_mut().find(|expected| expected.start == start).expect("just decided");
-                let chunk_end = if chunk.0 == 0 { u64::MAX } else { (start.0 / chunk.0 + 1) * chunk.0 };
-                let end = request.row.end().0.min(chunk_end).min(cuts.next(&row.process, begin, start).0);
-                let place = expected.places.iter().position(|&(chosen, at)| chosen == member && Lba(at.0 + offset.0) == row.start);
+                let expected = request
+                    .decided
+                    .iter_mut()
+                    .find(|expected| expected.start == start)
+                    .expect("just decided");
+                let chunk_end = if chunk.0 == 0 {
+                    u64::MAX
+                } else {
+                    (start.0 / chunk.0 + 1) * chunk.0
+                };
+                let end = request
+                    .row
+                    .end()
+                    .0
+                    .min(chunk_end)
+                    .min(cuts.next(&row.process, begin, start).0);
+                let place = expected.places.iter().position(|&(chosen, at)| {
+                    chosen == member && Lba(at.0 + offset.0) == row.start
+                });
                 let right = place.is_some() && start.0 + row.sectors.0 == end;
                 file.total += 1;
                 file.passed += u64::from(right);
                 if !right {
-                    file.misses.push(format!("{}; the model: {} sectors to {}", row.describe(), end - start.0, describe(&expected.places)));
+                    file.misses.push(format!(
+                        "{}; the model: {} sectors to {}",
+                        row.describe(),
+                        end - start.0,
+                        describe(&expected.places)
+                    ));
                 }
                 if start.0 + row.sectors.0 < end {
-                    cuts.shown.entry(row.process.clone()).or_default().insert(start.0 + row.sectors.0 - begin.0);
+                    cuts.shown
+                        .entry(row.process.clone())
+                        .or_default()
+                        .insert(start.0 + row.sectors.0 - begin.0);
                 }
                 // State follows the recording: what was taken for this piece is moved to where it went.
                 match place {
@@ -138,7 +216,12 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
                         take(&mut array, member, start, row.sectors, row.write);
                     }
                 }
-                under_way.push(Piece { member, at: row.start, sectors: row.sectors, array_end: start + row.sectors });
+                under_way.push(Piece {
+                    member,
+                    at: row.start,
+                    sectors: row.sectors,
+                    array_end: start + row.sectors,
+                });
             }
             (ArrayEvent::Issue, Some(member)) if row.metadata => pend(&mut array, member, 1),
             (ArrayEvent::Complete, Some(member)) if row.metadata => pend(&mut array, member, -1),
@@ -147,7 +230,10 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
                 let mut index = 0;
                 while index < under_way.len() {
                     let piece = &under_way[index];
-                    if piece.member == member && row.start <= piece.at && piece.at + piece.sectors <= row.end() {
+                    if piece.member == member
+                        && row.start <= piece.at
+                        && piece.at + piece.sectors <= row.end()
+                    {
                         done.push(under_way.remove(index));
                     } else {
                         index += 1;
@@ -165,20 +251,42 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
 }
 
 /// Where the model sends the piece that starts at `start`, taken at once: one place for a read, every copy for a write.
-fn decide(array: &mut Array, conf: &ArrayConf, chunk: Sectors, start: Lba, request: &ArrayRow) -> Expected {
-    let end = if chunk.0 == 0 { request.end().0 } else { ((start.0 / chunk.0 + 1) * chunk.0).min(request.end().0) };
+fn decide(
+    array: &mut Array,
+    conf: &ArrayConf,
+    chunk: Sectors,
+    start: Lba,
+    request: &ArrayRow,
+) -> Expected {
+    let end = if chunk.0 == 0 {
+        request.end().0
+    } else {
+        ((start.0 / chunk.0 + 1) * chunk.0).min(request.end().0)
+    };
     let sectors = Sectors(end - start.0);
     let places: Vec<(u32, Lba)> = match array {
         Array::Raid0(map) => vec![map.locate(start)],
-        Array::Raid1(_) if request.write => (0..conf.members).map(|member| (member, start)).collect(),
-        Array::Raid1(balance) => balance.decide(start, sectors).map(|member| (member as u32, start)).into_iter().collect(),
+        Array::Raid1(_) if request.write => {
+            (0..conf.members).map(|member| (member, start)).collect()
+        }
+        Array::Raid1(balance) => balance
+            .decide(start, sectors)
+            .map(|member| (member as u32, start))
+            .into_iter()
+            .collect(),
         Array::Raid10 { map, members } => {
             let mut copies = Vec::new();
             map.copies(start, |member, at| copies.push((member, at)));
             if request.write {
                 copies
             } else {
-                let chosen = choose_raid10(conf.generation, members, &copies, map.layout.near, map.layout.far);
+                let chosen = choose_raid10(
+                    conf.generation,
+                    members,
+                    &copies,
+                    map.layout.near,
+                    map.layout.far,
+                );
                 chosen.map(|place| copies[place]).into_iter().collect()
             }
         }
@@ -212,11 +320,20 @@ fn finish(array: &mut Array, conf: &ArrayConf, piece: &Piece) {
     match array {
         Array::Raid0(_) => {}
         Array::Raid1(balance) => balance.complete(member, piece.array_end),
-        Array::Raid10 { members, .. } => members[member].complete(Lba(piece.at.0 + piece.sectors.0 - conf.offsets[member].0)),
+        Array::Raid10 { members, .. } => {
+            members[member].complete(Lba(piece.at.0 + piece.sectors.0 - conf.offsets[member].0))
+        }
     }
 }
 
 fn describe(places: &[(u32, Lba)]) -> String {
-    let places: Vec<String> = places.iter().map(|(member, at)| format!("member {member} at {}", at.0)).collect();
-    if places.is_empty() { "no further member".into() } else { places.join(", ") }
+    let places: Vec<String> = places
+        .iter()
+        .map(|(member, at)| format!("member {member} at {}", at.0))
+        .collect();
+    if places.is_empty() {
+        "no further member".into()
+    } else {
+        places.join(", ")
+    }
 }

@@ -32,10 +32,17 @@ impl Replay {
     fn settle(&mut self) {
         for effect in core::mem::take(&mut self.effects) {
             if let Effect::Issue { request, bio } = effect {
-                for at in (request.start.0 / PAGE * PAGE..request.start.0 + request.sectors.0).step_by(PAGE as usize) {
+                for at in (request.start.0 / PAGE * PAGE..request.start.0 + request.sectors.0)
+                    .step_by(PAGE as usize)
+                {
                     let page = (request.member, request.write, at);
                     self.window.model.push(page);
-                    self.under_way.push((page, bio.map(|id| id | u32::from(at + PAGE >= request.start.0 + request.sectors.0) << 31)));
+                    self.under_way.push((
+                        page,
+                        bio.map(|id| {
+                            id | u32::from(at + PAGE >= request.start.0 + request.sectors.0) << 31
+                        }),
+                    ));
                 }
             }
         }
@@ -49,14 +56,23 @@ impl Replay {
     }
 
     fn complete_page(&mut self, page: Page) {
-        let Some(place) = self.under_way.iter().position(|(other, _)| *other == page) else { return };
+        let Some(place) = self.under_way.iter().position(|(other, _)| *other == page) else {
+            return;
+        };
         let (_, bio) = self.under_way.remove(place);
         match bio {
             // The marked page is the last of its piece.
-            Some(id) if id >> 31 == 1 => self.array.bypass_complete(id & !(1 << 31), &mut self.effects),
+            Some(id) if id >> 31 == 1 => self
+                .array
+                .bypass_complete(id & !(1 << 31), &mut self.effects),
             Some(_) => {}
             None => {
-                let request = seekwise_raid::md::plug::MemberRequest { member: page.0, write: page.1, start: Lba(page.2), sectors: Sectors(PAGE) };
+                let request = seekwise_raid::md::plug::MemberRequest {
+                    member: page.0,
+                    write: page.1,
+                    start: Lba(page.2),
+                    sectors: Sectors(PAGE),
+                };
                 self.array.complete(request, &mut self.effects);
                 self.thread_due = true;
             }
@@ -68,7 +84,9 @@ impl Replay {
     fn drain(&mut self) {
         loop {
             self.run_thread();
-            let Some(&(page, _)) = self.under_way.first() else { break };
+            let Some(&(page, _)) = self.under_way.first() else {
+                break;
+            };
             self.complete_page(page);
         }
     }
@@ -76,20 +94,36 @@ impl Replay {
 
 pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String> {
     let parities = if conf.level == "raid6" { 2 } else { 1 };
-    let layout = ParityLayout::from_md(conf.layout).ok_or_else(|| format!("layout {} is not modelled", conf.layout))?;
-    if conf.members <= parities + 1 || conf.chunk.0 == 0 || conf.chunk.0 % PAGE != 0 || conf.stripe_cache_size < 17 {
+    let layout = ParityLayout::from_md(conf.layout)
+        .ok_or_else(|| format!("layout {} is not modelled", conf.layout))?;
+    if conf.members <= parities + 1
+        || conf.chunk.0 == 0
+        || conf.chunk.0 % PAGE != 0
+        || conf.stripe_cache_size < 17
+    {
         return Err("the .conf describes no array that md would make".into());
     }
     let offset = conf.offsets[0];
     let config = Raid5Config {
         generation: conf.generation,
-        parity: Parity { members: conf.members, parities, layout, chunk: conf.chunk },
+        parity: Parity {
+            members: conf.members,
+            parities,
+            layout,
+            chunk: conf.chunk,
+        },
         stripe_cache_size: conf.stripe_cache_size,
         rmw_level: conf.rmw_level,
         member_sectors_max: conf.member_sectors_max,
         in_sync_until: Lba(u64::MAX),
     };
-    let mut replay = Replay { array: Raid5::new(config), under_way: Vec::new(), window: Window::default(), thread_due: false, effects: Vec::new() };
+    let mut replay = Replay {
+        array: Raid5::new(config),
+        under_way: Vec::new(),
+        window: Window::default(),
+        thread_due: false,
+        effects: Vec::new(),
+    };
     let mut file = MappingFile::default();
     let mut open: Vec<(ArrayRow, u64)> = Vec::new();
     for (next_id, row) in rows.iter().enumerate() {
@@ -100,20 +134,37 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
         match (row.event, row.member) {
             (ArrayEvent::Queue, _) => {
                 open.push((row.clone(), row.sectors.0));
-                replay.array.submit(next_id as u32, row.start, row.sectors, row.write, row.sync, &mut replay.effects);
+                replay.array.submit(
+                    next_id as u32,
+                    row.start,
+                    row.sectors,
+                    row.write,
+                    row.sync,
+                    &mut replay.effects,
+                );
                 replay.array.unplug();
                 replay.thread_due = true;
                 replay.settle();
             }
             (ArrayEvent::Issue, Some(member)) if !row.metadata => {
-                replay.window.recorded.extend(pages().map(|at| (member, row.write, at.wrapping_sub(offset.0))));
+                replay
+                    .window
+                    .recorded
+                    .extend(pages().map(|at| (member, row.write, at.wrapping_sub(offset.0))));
             }
             (ArrayEvent::Complete, Some(member)) if !row.metadata => {
-                pages().for_each(|at| replay.complete_page((member, row.write, at.wrapping_sub(offset.0))));
+                pages().for_each(|at| {
+                    replay.complete_page((member, row.write, at.wrapping_sub(offset.0)))
+                });
             }
             (ArrayEvent::Done, _) => {
-                let place = open.iter().position(|(request, _)| request.write == row.write && request.start <= row.start && row.end() <= request.end());
-                let place = place.ok_or_else(|| format!("line {} ends no open array request", row.line))?;
+                let place = open.iter().position(|(request, _)| {
+                    request.write == row.write
+                        && request.start <= row.start
+                        && row.end() <= request.end()
+                });
+                let place =
+                    place.ok_or_else(|| format!("line {} ends no open array request", row.line))?;
                 open[place].1 = open[place].1.saturating_sub(row.sectors.0);
                 if open[place].1 == 0 {
                     open.remove(place);
@@ -127,14 +178,24 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
         }
     }
     replay.drain();
-    score(&core::mem::take(&mut replay.window), rows.last().map_or(0, |row| row.line), &mut file);
+    score(
+        &core::mem::take(&mut replay.window),
+        rows.last().map_or(0, |row| row.line),
+        &mut file,
+    );
     Ok(file)
 }
 
 fn score(window: &Window, line: usize, file: &mut MappingFile) {
     let mut balance: BTreeMap<Page, (i64, i64)> = BTreeMap::new();
-    window.recorded.iter().for_each(|page| balance.entry(*page).or_default().0 += 1);
-    window.model.iter().for_each(|page| balance.entry(*page).or_default().1 += 1);
+    window
+        .recorded
+        .iter()
+        .for_each(|page| balance.entry(*page).or_default().0 += 1);
+    window
+        .model
+        .iter()
+        .for_each(|page| balance.entry(*page).or_default().1 += 1);
     for ((member, write, at), (recorded, model)) in balance {
         file.total += recorded.max(model) as u64;
         file.passed += recorded.min(model) as u64;
@@ -145,7 +206,9 @@ fn score(window: &Window, line: usize, file: &mut MappingFile) {
     }
     let rows = |pages: &[Page]| {
         let mut rows: BTreeMap<u64, Vec<(u32, bool)>> = BTreeMap::new();
-        pages.iter().for_each(|&(member, write, at)| rows.entry(at).or_default().push((member, write)));
+        pages
+            .iter()
+            .for_each(|&(member, write, at)| rows.entry(at).or_default().push((member, write)));
         rows
     };
     let model = rows(&window.model);
