@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,19 +36,42 @@ def judge(
     tables: dict[str, list[Grid]] = {}
     for grid in grids(observations):
         tables.setdefault(grid.table, []).append(grid)
-    verdicts: list[Verdict] = []
-    for members in tables.values():
-        judged = []
-        for grid in members:
-            pairs = control_pairs(grid.settings, control)
-            rows = contrasts(grid, leave_out=frozenset(second for _, second in pairs))
-            tested = test(rows.mean, rows.s_squared, rows.blocks, rows.cell, rule, rows.cell_s_squared, rows.cell_df)
-            judged.append((grid, rows, tested, rule.control_noise_factor * control_noise(grid, pairs)))
-        q_values = family_q([tested.p for _, _, tested, _ in judged], level)
-        for (grid, rows, tested, noise_threshold), q in zip(judged, q_values, strict=True):
-            decision = decide(tested, q, rule.threshold_log(grid.metric), noise_threshold, level, rule)
-            verdicts.extend(_verdicts(grid, rows, tested, decision, level, noise_threshold, rule))
-    return verdicts
+    return [
+        verdict
+        for members in tables.values()
+        for judged in judge_table(members, level, rule, control)
+        for verdict in verdicts(judged, rule)
+    ]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One metric of one table, judged; rows of `contrasts`, `tested` and `decision` belong together."""
+
+    grid: Grid
+    contrasts: Contrasts
+    tested: Tested
+    decision: Decision
+    level: float
+    noise_threshold: float
+    """Twice the A/A noise on the log scale; 0 without a control."""
+
+
+def judge_table(
+    members: Sequence[Grid], level: float, rule: Rule = RULE, control: tuple[str, str] | None = None
+) -> list[Judged]:
+    """All metrics of one table together: they share one error rate."""
+    prepared = []
+    for grid in members:
+        pairs = control_pairs(grid.settings, control)
+        rows = contrasts(grid, leave_out=frozenset(second for _, second in pairs))
+        tested = test(rows.mean, rows.s_squared, rows.blocks, rows.cell, rule, rows.cell_s_squared, rows.cell_df)
+        prepared.append((grid, rows, tested, rule.control_noise_factor * control_noise(grid, pairs)))
+    q_values = family_q([tested.p for _, _, tested, _ in prepared], level)
+    return [
+        Judged(grid, rows, tested, decide(tested, q, rule.threshold_log(grid.metric), noise, level, rule), level, noise)
+        for (grid, rows, tested, noise), q in zip(prepared, q_values, strict=True)
+    ]
 
 
 def nominal_level(rule: Rule, alpha: float, *, sequential: bool) -> float:
@@ -75,9 +99,10 @@ def control_noise(grid: Grid, pairs: Sequence[tuple[str, str]]) -> float:
     return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
 
 
-def _verdicts(
-    grid: Grid, rows: Contrasts, tested: Tested, decision: Decision, level: float, noise_threshold: float, rule: Rule
-) -> list[Verdict]:
+def verdicts(judged: Judged, rule: Rule = RULE) -> list[Verdict]:
+    """In words and names."""
+    grid, rows, tested, decision = judged.grid, judged.contrasts, judged.tested, judged.decision
+    level, noise_threshold = judged.level, judged.noise_threshold
     high_wins = more_is_better(grid.metric)
     threshold = rule.threshold_log(grid.metric)
     made = []
