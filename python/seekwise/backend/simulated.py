@@ -96,6 +96,9 @@ class SimulatedBackend:
             scheduler=settings["scheduler"],
         )
 
+    def check(self, plan: Plan) -> None:
+        """`describe` has refused what cannot be simulated."""
+
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[SimulatedSession]:
         if not self.systems:

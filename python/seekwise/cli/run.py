@@ -11,8 +11,8 @@ from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _options
 from seekwise.errors import UsageError
 from seekwise.store.database import Store
+from seekwise.study import parse, starters
 from seekwise.study import run as runs
-from seekwise.study import starters
 
 
 @click.command("run")
@@ -40,6 +40,7 @@ def command(
         with Store.open(db, create=False) as store:
             run, plan = runs.to_resume(store, resume)
             chosen = backends.get(run.backend, Options(run.target, destroy))
+            chosen.describe(parse.loads(run.study, f"study of run {run.run_id}"))
             _job.finish(store, run, plan, chosen, as_json=as_json, report_folder=None)
         return
     if study is None:

@@ -421,6 +421,7 @@ SETTING_OVERHEAD_S = 0.15
 GUESSED_RATE = {"seq_read": 80e6, "seq_write": 60e6, "rand_read": 0.8e6, "rand_write": 0.8e6}
 """Bytes/s where nothing is known: a hard disk of 2010 at 4 KiB, so that an estimate is rather too long."""
 LAYOUT_RATE = 100e6
+SIMULATED_TRIAL_S = 0.02
 JOB_SECONDS = 60.0
 
 
@@ -438,7 +439,7 @@ def estimated(plan: Plan) -> Plan:
         for facts in plan.systems
     )
     if plan.backend == "simulated":
-        return replace(plan, trial_s=tuple(0.02 for _ in seconds), bytes_per_trial=tuple(0 for _ in written))
+        return replace(plan, trial_s=tuple(SIMULATED_TRIAL_S for _ in seconds), bytes_per_trial=tuple(0 for _ in written))
     layout = prepared / plan.systems[0].rates.get("layout", LAYOUT_RATE)
     return replace(
         plan, trial_s=tuple(seconds), bytes_per_trial=tuple(written), bytes_prepared=prepared, prepare_s=layout + 1.0

@@ -75,18 +75,12 @@ def carry_out(
             pace = Pace(plan, open_trials)
             tell(Progress(len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), None))
             for trials in _blocks(open_trials):
-                left = {trial.index: trial for trial in trials}
                 for record in session.run(trials, {index: count for index, (count, _) in done.items()}):
                     store.add(record)
-                    if record.valid or record.attempt >= plan.attempts:
-                        left.pop(record.trial, None)
-                        open_trials = [trial for trial in open_trials if trial.index != record.trial]
-                        pace.ended(plan.trials[record.trial])
-                    tell(
-                        Progress(
-                            len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), record
-                        )
-                    )
+                    # Trials come in order: what stands before this one is done, valid or given up.
+                    todo = [trial for trial in open_trials if trial.index > record.trial]
+                    pace.reached(todo)
+                    tell(Progress(len(plan.trials) - len(todo), len(plan.trials), pace.left_s(todo), record))
     except BaseException as error:
         if known:
             with contextlib.suppress(SeekwiseError):
@@ -116,13 +110,17 @@ class Pace:
     def __init__(self, plan: Plan, todo: list[Trial]) -> None:
         self.plan = plan
         self.started = time.monotonic()
+        self.estimated_s = self._estimate(todo)
         self.estimated_done_s = 0.0
 
-    def ended(self, trial: Trial) -> None:
-        self.estimated_done_s += self.plan.trial_s[trial.cell]
+    def reached(self, todo: list[Trial]) -> None:
+        self.estimated_done_s = self.estimated_s - self._estimate(todo)
+
+    def _estimate(self, trials: list[Trial]) -> float:
+        return sum(self.plan.trial_s[trial.cell] for trial in trials)
 
     def left_s(self, todo: list[Trial]) -> float:
-        estimated = sum(self.plan.trial_s[trial.cell] for trial in todo)
+        estimated = self._estimate(todo)
         if self.estimated_done_s <= 0:
             return estimated
         return estimated * (time.monotonic() - self.started) / self.estimated_done_s

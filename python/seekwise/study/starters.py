@@ -24,11 +24,15 @@ def tune(target: str) -> Study:
     return study.model_copy(update={"system": [study.system[0].model_copy(update={"target": target})]})
 
 
+def open_shipped(name: str) -> tuple[Study, str]:
+    return parse.loads(text(name), name), text(name)
+
+
 def open_study(name: str) -> tuple[Study, str]:
     """(study, its text) of a file, or of a study that ships with the program."""
     path = Path(name)
     if not path.exists() and name in names():
-        return parse.loads(text(name), name), text(name)
+        return open_shipped(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, not a study", hint=f"did you mean `seekwise tune {name}`?")
     study = parse.load(path)

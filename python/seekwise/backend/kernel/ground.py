@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seekwise.backend.kernel.target import Target
 from seekwise.control import scratch as folders
-from seekwise.control import settings
+from seekwise.control import emptiness, settings
 from seekwise.control.lock import devices_locked
 
 
@@ -29,17 +29,13 @@ def scratch(target: Target, needed_bytes: int) -> AbstractContextManager[Path]:
     return folders.scratch(target.path, needed_bytes)
 
 
-def claimed(target: Target, named: tuple[str, ...]) -> AbstractContextManager:
+def claimed(target: Target, named: tuple[str, ...]) -> AbstractContextManager[emptiness.EmptyProof]:
     """A block device that proves empty and was named by its owner, held for us alone."""
-    from seekwise.control import emptiness
-
     return emptiness.claimed(target.resolved.stack, target.resolved.device, named)
 
 
 def check_claim(target: Target, named: tuple[str, ...]) -> None:
     """Refuses what `claimed` would refuse."""
-    from seekwise.control import emptiness
-
     emptiness.allow_destroy(target.resolved.stack, target.resolved.device, named)
     emptiness.prove_empty(target.resolved.stack, target.resolved.device)
 

@@ -24,6 +24,9 @@ from seekwise.study.plan import Cell, Plan, Setting, Trial, trial_seed
 TIMEOUT_LEAST_S = 120.0
 TIMEOUT_FACTOR = 20.0
 QUIET_WAIT_LONGEST_S = 5.0
+# Time that repeats of invalid trials may take, as a share of the plan's own; a machine that is never quiet must not keep a
+# run from ending. What is still invalid then stays so, and is said.
+REPEATS_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class KernelSession:
 
     def __init__(self, plan: Plan, run_id: str, program: fio.Fio, grounds: dict[str, Ground], work: Path, say: Say):
         self.plan, self.run_id, self.fio, self.grounds, self.work, self.say = plan, run_id, program, grounds, work, say
+        self.repeats_s = 0.0
         self.user_jobs = {
             cell.load.job: fio_job.read_user_job(Path(cell.load.job))
             for cell in plan.cells
@@ -50,12 +54,15 @@ class KernelSession:
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         for trial in trials:
             for attempt in range(attempts.get(trial.index, 0) + 1, self.plan.attempts + 1):
+                started = time.monotonic()
                 record = self._attempt(trial, attempt)
+                may_repeat = self.repeats_s < REPEATS_SHARE * self.plan.estimated_s
                 yield record
-                if record.valid:
+                if record.valid or not may_repeat:
                     break
                 if attempt < self.plan.attempts:
                     self._wait_for_quiet(self.grounds[self.plan.cells[trial.cell].system].target)
+                self.repeats_s += time.monotonic() - started
 
     def _wait_for_quiet(self, target: Target) -> None:
         """Others may be done soon: gives them a few seconds."""
