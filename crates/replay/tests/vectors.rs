@@ -59,6 +59,11 @@ fn anticipatory_decides_as_the_recorded_kernels() {
 }
 
 #[test]
+fn cfq_decides_as_the_recorded_kernels() {
+    hold("cfq", 980, 4);
+}
+
+#[test]
 fn a_torn_recording_counts_all_its_points_as_missed() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors");
     let whole =

@@ -7,11 +7,13 @@
 //!
 //! What both share: requests of a queue ([`requests`]), the order of service ([`turns`]), tunables ([`parameters`]).
 
+mod clock;
 mod dispatch_list;
 mod one_tree;
 mod parameters;
 mod queue;
 mod requests;
+mod trees;
 mod turns;
 
 use crate::kernel::Kernel;
@@ -21,6 +23,7 @@ use crate::scheduler::Scheduler;
 use one_tree::OneTree;
 pub use parameters::PARAMETERS;
 use seekwise_units::{Lba, Nanos, Sectors};
+use trees::Trees;
 
 /// From 4.8 on cfq keeps time in nanoseconds, before in ticks.
 fn counts_nanoseconds(kernel: &Kernel) -> bool {
@@ -31,6 +34,7 @@ fn counts_nanoseconds(kernel: &Kernel) -> bool {
 #[derive(Clone, Debug)]
 enum Design {
     OneTree(OneTree),
+    Trees(Trees),
 }
 
 #[derive(Clone, Debug)]
@@ -38,7 +42,11 @@ pub struct Cfq(Design);
 
 impl Cfq {
     pub fn new(setup: &Setup) -> Self {
-        Self(Design::OneTree(OneTree::new(setup)))
+        if setup.kernel.at_least(2, 6, 33) {
+            Self(Design::Trees(Trees::new(setup)))
+        } else {
+            Self(Design::OneTree(OneTree::new(setup)))
+        }
     }
 }
 
@@ -46,11 +54,13 @@ macro_rules! forward {
     ($self:ident, $design:ident => $call:expr) => {
         match &$self.0 {
             Design::OneTree($design) => $call,
+            Design::Trees($design) => $call,
         }
     };
     (mut $self:ident, $design:ident => $call:expr) => {
         match &mut $self.0 {
             Design::OneTree($design) => $call,
+            Design::Trees($design) => $call,
         }
     };
 }

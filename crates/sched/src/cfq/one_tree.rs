@@ -13,7 +13,8 @@
 use super::dispatch_list::DispatchList;
 use super::parameters::PARAMETERS;
 use super::queue::{
-    effective, is_seeky, is_valid, scaled_slice, AsyncQueues, Class, Process, Queue, CLOSE_SECTORS,
+    effective, is_seeky, is_valid, plan_merge, scaled_slice, AsyncQueues, Class, Process, Queue,
+    CLOSE_SECTORS,
 };
 use super::requests::Requests;
 use super::turns::Turns;
@@ -68,7 +69,8 @@ pub struct OneTree {
     /// Grace time before the idle class is served (rounds).
     class_timer: Option<u64>,
     last_completion: Option<u64>,
-    last_sync_completion: u64,
+    /// The queue was started at least a second before the first request.
+    last_sync_completion: i64,
 
     queueing_device: bool,
     depth_samples: u32,
@@ -105,6 +107,7 @@ impl OneTree {
             requests: Requests::new(
                 get("back_seek_max").saturating_mul(2),
                 get("back_seek_penalty"),
+                false,
             ),
             processes: Processes::default(),
             queues: Vec::new(),
@@ -120,7 +123,7 @@ impl OneTree {
             idle_timer: None,
             class_timer: None,
             last_completion: None,
-            last_sync_completion: 0,
+            last_sync_completion: -(kernel.hz as i64),
             // 2.6.32 assumes a device that queues until it has seen otherwise; 2.6.24 the other way round.
             queueing_device: !rounds,
             depth_samples: 0,
@@ -251,7 +254,7 @@ impl OneTree {
                 }
                 preferred = self.cooperator(index);
                 if let Some(other) = preferred {
-                    self.plan_merge(index, other);
+                    plan_merge(&mut self.queues, index, other);
                 } else if self.idle_timer.is_some() || (queue.in_flight > 0 && queue.idle_window) {
                     return None;
                 }
@@ -321,30 +324,6 @@ impl OneTree {
         }
         let other = &self.queues[nearest];
         (other.sync && !is_seeky(&other.seek)).then_some(nearest)
-    }
-
-    /// The processes of two queues are to share one from their next request on: that with more of them.
-    fn plan_merge(&mut self, index: usize, mut other: usize) {
-        if self.queues[index].merge_into.is_some() || self.queues[other].users == 0 {
-            return;
-        }
-        while let Some(next) = self.queues[other].merge_into {
-            if next == index {
-                return;
-            }
-            other = next;
-        }
-        let (own, others) = (self.queues[index].users, self.queues[other].users);
-        if own == 0 || others == 0 || index == other {
-            return;
-        }
-        let (from, to) = if others >= own {
-            (index, other)
-        } else {
-            (other, index)
-        };
-        self.queues[from].merge_into = Some(to);
-        self.queues[to].users += self.queues[from].users;
     }
 
     /// A process leaves a queue; the last one takes an empty queue with it.
@@ -634,7 +613,8 @@ impl OneTree {
             limit *= 4;
         }
         if !queue.sync && self.tunables.low_latency {
-            let mut depth = (now - self.last_sync_completion) / self.tunables.slice[SYNC].max(1);
+            let mut depth =
+                (now as i64 - self.last_sync_completion) as u64 / self.tunables.slice[SYNC].max(1);
             if depth == 0 && in_flight == 0 {
                 depth = 1;
             }
@@ -822,7 +802,7 @@ impl OneTree {
         }
         if slot.sync {
             self.processes[slot.process as usize].last_completion = now;
-            self.last_sync_completion = now;
+            self.last_sync_completion = now as i64;
         }
         if self.active == Some(index) {
             if self.queues[index].fresh {

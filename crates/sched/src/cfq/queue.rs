@@ -86,8 +86,21 @@ pub struct Queue {
     pub merge_into: Option<usize>,
     /// Several processes have shared it.
     pub shared: bool,
-    /// Since when a shared queue has been seeky.
+    /// Since when a shared queue has been seeky (2.6.32).
     pub seeky_since: Option<u64>,
+
+    /// Tree in which it stands (2.6.33 on).
+    pub tree: usize,
+    /// When the slice began: at its first completion.
+    pub slice_began: Option<u64>,
+    /// A bit for each of the last 32 requests: it was a seek.
+    pub seek_history: u32,
+    /// Has had four requests waiting at once since an idle time last failed.
+    pub deep: bool,
+    /// The slice was prolonged because no other queue is busy.
+    pub wait_busy: bool,
+    /// To be split at its next request.
+    pub split: bool,
 }
 
 impl Queue {
@@ -116,7 +129,18 @@ impl Queue {
             merge_into: None,
             shared: false,
             seeky_since: None,
+            tree: 0,
+            slice_began: None,
+            seek_history: 0,
+            deep: false,
+            wait_busy: false,
+            split: false,
         }
+    }
+
+    /// Most of its last requests were seeks (2.6.33 on): more than an eighth of 32.
+    pub fn seeks(&self) -> bool {
+        self.seek_history.count_ones() > 32 / 8
     }
 
     /// Is the slice over at `time`? Never before its first completion.
@@ -127,6 +151,7 @@ impl Queue {
 
     pub fn begin_slice(&mut self) {
         self.slice_ends = 0;
+        self.slice_began = None;
         self.taken = 0;
         self.fresh = true;
         self.fifo_checked = false;
@@ -182,4 +207,28 @@ pub const CLOSE_SECTORS: u64 = 8 * 1024;
 
 pub fn is_seeky(mean: &Mean) -> bool {
     mean.mean > CLOSE_SECTORS
+}
+
+/// The processes of two queues are to share one from their next request on: that with more of them.
+pub fn plan_merge(queues: &mut [Queue], index: usize, mut other: usize) {
+    if queues[index].merge_into.is_some() || queues[other].users == 0 {
+        return;
+    }
+    while let Some(next) = queues[other].merge_into {
+        if next == index {
+            return;
+        }
+        other = next;
+    }
+    let (own, others) = (queues[index].users, queues[other].users);
+    if own == 0 || others == 0 || index == other {
+        return;
+    }
+    let (from, to) = if others >= own {
+        (index, other)
+    } else {
+        (other, index)
+    };
+    queues[from].merge_into = Some(to);
+    queues[to].users += queues[from].users;
 }

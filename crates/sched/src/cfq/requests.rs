@@ -22,6 +22,7 @@ pub struct Slot {
     pub direction: Direction,
     pub sync: bool,
     pub metadata: bool,
+    pub no_idle: bool,
     /// With the driver or on the way to it.
     pub gone: bool,
 }
@@ -65,16 +66,19 @@ pub struct Requests {
     pub last_end: Lba,
     back_sectors_max: u64,
     back_cost: u64,
+    /// 2.6.33 on: the request to follow another is sought from that one's place, before from where the device was sent last.
+    from_removed: bool,
 }
 
 impl Requests {
-    pub fn new(back_sectors_max: u64, back_cost: u64) -> Self {
+    pub fn new(back_sectors_max: u64, back_cost: u64, from_removed: bool) -> Self {
         Self {
             slots: Vec::new(),
             links: Links::default(),
             last_end: Lba(0),
             back_sectors_max,
             back_cost,
+            from_removed,
         }
     }
 
@@ -102,6 +106,7 @@ impl Requests {
             direction: request.direction,
             sync: request.sync,
             metadata: request.metadata,
+            no_idle: request.no_idle,
             gone: false,
         };
         let index = request.id.0 as usize;
@@ -117,26 +122,21 @@ impl Requests {
         self.last_end.distance(start)
     }
 
-    /// Sync before async, metadata before data, near before far.
+    /// Sync before async, metadata before data, near to `last` before far from it.
     #[inline]
-    fn rank(&self, id: RequestId) -> (bool, bool, Rank) {
+    fn rank(&self, id: RequestId, last: Lba) -> (bool, bool, Rank) {
         let slot = self.slot(id);
         (
             !slot.sync,
             !slot.metadata,
-            rank(
-                slot.start,
-                self.last_end,
-                self.back_sectors_max,
-                self.back_cost,
-            ),
+            rank(slot.start, last, self.back_sectors_max, self.back_cost),
         )
     }
 
     #[inline]
-    fn better(&self, a: Option<RequestId>, b: Option<RequestId>) -> Option<RequestId> {
+    fn better(&self, a: Option<RequestId>, b: Option<RequestId>, last: Lba) -> Option<RequestId> {
         match (a, b) {
-            (Some(x), Some(y)) if x != y && self.rank(y) < self.rank(x) => b,
+            (Some(x), Some(y)) if x != y && self.rank(y, last) < self.rank(x, last) => b,
             (Some(_), _) => a,
             (None, _) => b,
         }
@@ -145,11 +145,16 @@ impl Requests {
     /// The nearer of the two around a waiting request; at the end of the disk the lowest one stands in.
     pub fn following(&self, waiting: &Waiting, id: RequestId) -> Option<RequestId> {
         let start = self.slot(id).start;
+        let last = if self.from_removed {
+            start
+        } else {
+            self.last_end
+        };
         let ahead = waiting
             .sorted
             .after(start, id)
             .or_else(|| waiting.sorted.first().filter(|first| *first != id));
-        self.better(ahead, waiting.sorted.before(start, id))
+        self.better(ahead, waiting.sorted.before(start, id), last)
     }
 
     /// Into sector order, and next if it is nearer. True when the next one changed.
@@ -157,7 +162,7 @@ impl Requests {
     pub fn sort_in(&self, waiting: &mut Waiting, id: RequestId) -> bool {
         waiting.sorted.insert(self.slot(id).start, id);
         let before = waiting.next;
-        waiting.next = self.better(before, Some(id));
+        waiting.next = self.better(before, Some(id), self.last_end);
         waiting.next != before
     }
 
