@@ -35,6 +35,10 @@ KIND_NAMES = {
 }
 
 
+ORDINARY_FLAGS = frozenset({"in_sync", "unknown", "external_bbl"})
+"""Flags of an md member that say nothing a reader needs; `external_bbl` is about who keeps the bad-block list."""
+
+
 def size_text(size_bytes: int) -> str:
     """Decimal units, as drives are sold: 1 TB is 10¹² bytes."""
     size = float(size_bytes)
@@ -88,7 +92,8 @@ def medium(device: BlockDevice) -> str:
     """`SATA hard disk`, `NVMe SSD`, `virtio disk`, `logical unit of megaraid_sas`."""
     controller = device.details.get("controller")
     if isinstance(controller, dict):
-        return f"logical unit of {controller['driver']}"
+        level = str(controller["level"]).replace("RAID-", "RAID ") if "level" in controller else ""
+        return f"{level} logical unit of {controller['driver']}".strip()
     if device.kind in KIND_NAMES:
         return KIND_NAMES[device.kind]
     if device.kind == "nvme":
@@ -97,8 +102,8 @@ def medium(device: BlockDevice) -> str:
     if device.kind not in ("disk", "virtio", "xen"):
         return device.kind
     transport = TRANSPORT_NAMES.get(device.transport or "", device.transport or "")
-    # A virtual disk says `rotational` because its driver does not know; calling it a hard disk would be a guess.
-    if device.kind in ("virtio", "xen") or device.transport in ("virtio-scsi", "scsi-debug", "hyper-v", "vmware"):
+    # These say `rotational` because their driver does not know; calling them hard disks would be a guess.
+    if device.kind in ("virtio", "xen") or device.transport in MEDIUM_UNKNOWN:
         return f"{transport} disk".strip()
     what = {True: "hard disk", False: "SSD"}.get(device.rotational, "disk")
     if rpm := device.details.get("rotation_rpm"):
@@ -114,7 +119,8 @@ def _md(device: BlockDevice) -> str:
     parts = ["RAID " + level.removeprefix("raid") if level.startswith("raid") else level]
     if layout := details.get("layout_name"):
         parts[0] += f" {layout}"
-    if chunk := details.get("chunk_bytes"):
+    # A mirror has no chunks; external metadata writes a number there all the same.
+    if (chunk := details.get("chunk_bytes")) and level != "raid1":
         parts.append(f"chunk {kib_text(int(str(chunk)))}")
     members = details.get("members")
     if isinstance(members, list):
@@ -142,12 +148,14 @@ def sync_state(device: BlockDevice) -> str:
 
 
 def member_state(array: BlockDevice, name: str) -> str | None:
-    """The member's state where it is not simply in sync."""
+    """The member's part or state, where there is more to say than that it is in sync."""
+    if array.kind == "bcache":
+        return "cache" if name in array.details.get("cache_devices", ()) else "backing device"  # type: ignore[operator]
     members = array.details.get("members")
     for member in members if isinstance(members, list) else ():
         if member["name"] == name:
-            state = str(member["state"]).replace("_", " ")
-            return None if state in ("in sync", "unknown") else state
+            flags = [flag for flag in str(member["state"]).split(",") if flag not in ORDINARY_FLAGS]
+            return ", ".join(flags).replace("_", " ") or None
     return None
 
 
@@ -178,6 +186,9 @@ def _loop(device: BlockDevice) -> str:
 def _bcache(device: BlockDevice) -> str:
     mode = device.details.get("cache_mode")
     return f"bcache, {mode}" if mode else "bcache"
+
+
+MEDIUM_UNKNOWN = frozenset({"virtio-scsi", "scsi-debug", "hyper-v", "vmware", "usb", "fc", "iscsi"})
 
 
 def passes_on(device: BlockDevice) -> bool:

@@ -142,7 +142,7 @@ def resolve_path(stack: Stack, path: str | Path) -> ResolvedPath:
         raise UsageError(
             f"{asked} is no device of this captured machine", hint="`seekwise devices --root …` lists them"
         )
-    absolute = PurePosixPath(os.path.normpath("/" + asked))
+    absolute = PurePosixPath(os.path.normpath("/" + asked.lstrip("/")))
     mount = mount_of(stack.mounts, absolute)
     if mount is None:
         raise UsageError(

@@ -126,7 +126,9 @@ def _transport(hardware: str | None, driver: str | None, host_name: str | None, 
     for name in (driver, host_name):
         if name in TRANSPORT_OF_HOST:
             return TRANSPORT_OF_HOST[name]
-    return "ata" if is_ata and driver and PATA_DRIVERS.match(driver) else "sata" if is_ata and not driver else None
+    if not is_ata:
+        return None
+    return "ata" if PATA_DRIVERS.match(driver or "") else "sata"
 
 
 def ncq(depth: int, supported: object) -> dict[str, object]:

@@ -5,11 +5,10 @@ Readable without colour and at 80 columns; nothing depends on the terminal but l
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -29,7 +28,7 @@ def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = N
             console.print(tree)
         shown = [device for device in stack.devices.values() if _worth_showing(stack, device)]
     console.print()
-    for block in _settings(shown):
+    for block in _settings(shown, console.width):
         console.print(block)
     if resolved:
         _print_where(console, resolved)
@@ -44,7 +43,7 @@ def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = N
 
 def _worth_showing(stack: Stack, device: BlockDevice) -> bool:
     """Empty loops, RAM disks and drives without a medium are noise."""
-    return bool(device.size_bytes or stack.above(device.name) or device.details.get("bound"))
+    return bool(device.size_bytes or stack.above(device.name) or device.below or device.details.get("bound"))
 
 
 def _trees(stack: Stack) -> Iterator[Tree]:
@@ -63,12 +62,20 @@ def _trees(stack: Stack) -> Iterator[Tree]:
             _grow(tree, stack, stack.devices[name], None)
         yield tree
     reached = {below.name for names in places for name in names for below in _everything_below(stack, name)}
+    others: dict[str, Tree] = {}
     for device in stack.devices.values():
         top = not any(above.name not in reached for above in stack.above(device.name))
         if device.name not in reached and top and _worth_showing(stack, device):
-            tree = Tree(Text("swap" if is_swap(stack, device) else "not mounted", style="bold"), highlight=False)
-            _grow(tree, stack, device, None)
-            yield tree
+            use = _use(stack, device)
+            others.setdefault(use, Tree(Text(use, style="bold"), highlight=False))
+            _grow(others[use], stack, device, None)
+    yield from others.values()
+
+
+def _use(stack: Stack, device: BlockDevice) -> str:
+    if "container_of" in device.details:
+        return "firmware RAID container"
+    return "swap" if is_swap(stack, device) else "not mounted"
 
 
 def _main(mounts: list[Mount]) -> Mount:
@@ -115,7 +122,7 @@ def _grow(tree: Tree, stack: Stack, device: BlockDevice, above: BlockDevice | No
         branch.add(Text(f"{name}  not shown by the kernel"))
 
 
-def _settings(devices: list[BlockDevice]) -> Iterator[RenderableType]:
+def _settings(devices: list[BlockDevice], width: int) -> Iterator[RenderableType]:
     """A block per set of equal settings: twelve equal drives are told apart by what they are, not by twelve tables."""
     groups: dict[tuple[tuple[str, str], ...], list[BlockDevice]] = {}
     for device in devices:
@@ -126,12 +133,20 @@ def _settings(devices: list[BlockDevice]) -> Iterator[RenderableType]:
         heading = Text(overflow="fold")
         for count, device in enumerate(group):
             heading.append("\n" if count else "").append(device.name, style="bold").append(f"  {identity(device)}")
-        table = Table.grid(padding=(0, 2))
-        table.add_column(no_wrap=True, style="dim")
-        table.add_column(overflow="fold")
+        label_width = max(len(label) for label, _ in lines) + 2
+        body = Text(overflow="fold")
         for label, value in lines:
-            table.add_row(label, Text(value, overflow="fold"))
-        yield Group(heading, Padding(table, (0, 0, 0, 2), expand=False))
+            body.append("" if not body else "\n").append(_hanging(label, value, label_width, width))
+        yield Group(heading, body)
+
+
+def _hanging(label: str, value: str, label_width: int, width: int) -> Text:
+    """`  label  value`, further lines of the value below its first."""
+    first, *rest = textwrap.wrap(value, max(width - label_width - 2, 20), break_on_hyphens=False) or [""]
+    text = Text("  ").append(label.ljust(label_width), style="dim").append(first)
+    for line in rest:
+        text.append("\n" + " " * (label_width + 2) + line)
+    return text
 
 
 def _print_where(console: Console, resolved: ResolvedPath) -> None:
@@ -141,9 +156,11 @@ def _print_where(console: Console, resolved: ResolvedPath) -> None:
     for setting, devices in settings_places(resolved).items():
         if devices:
             places.setdefault(", ".join(devices), []).append(setting)
-    table = Table.grid(padding=(0, 2))
-    table.add_column(overflow="fold")
-    table.add_column(overflow="fold")
+    label_width = max(map(len, places), default=0) + 2
     for names, settings in places.items():
-        table.add_row(Text(names), Text(", ".join(settings)))
-    console.print(Padding(table, (0, 0, 0, 2), expand=False))
+        # Twelve drives in a row leave no room beside them.
+        if label_width > console.width // 2:
+            console.print(Text(f"  {names}", overflow="fold"))
+            console.print(_hanging("", ", ".join(settings), 2, console.width))
+        else:
+            console.print(_hanging(names, ", ".join(settings), label_width, console.width))

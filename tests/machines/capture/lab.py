@@ -94,6 +94,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="keep images and the initramfs here")
     parser.add_argument("names", nargs="*", metavar="NAME", default=[])
     options = parser.parse_args()
+    options.system = options.system.resolve()
     work = options.work or Path(tempfile.mkdtemp(prefix="seekwise-lab-"))
     work.mkdir(parents=True, exist_ok=True)
     try:
@@ -191,7 +192,7 @@ def libraries(program: Path, root: Path, system: Path) -> None:
     found = {**os.environ, "LD_LIBRARY_PATH": f"{system}/lib/x86_64-linux-gnu:{system}/usr/lib/x86_64-linux-gnu"}
     listed = subprocess.run(["ldd", program], check=False, capture_output=True, text=True, env=found).stdout
     for path in re.findall(r"(/\S+\.so\S*)", listed):
-        inside = path.removeprefix(str(system.resolve())).removeprefix(str(system))
+        inside = path.removeprefix(str(system))
         destination = root / "usr" / inside.lstrip("/").removeprefix("usr/")
         if not destination.exists():
             destination.parent.mkdir(parents=True, exist_ok=True)
@@ -270,7 +271,7 @@ def boot(machine: Machine, kernel: Path, base: Path, work: Path, out: Path) -> b
         "-initrd",
         str(initrd),
         "-append",
-        "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init net.ifnames=0",
+        "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init scsi_mod.scan=sync sd_mod.async_probe=0 log_buf_len=1M",
         *(word.format(*images) for word in machine.qemu),
     ]
     try:
