@@ -4,6 +4,7 @@
 //! [`null`] and [`exact`] are the kinds of device.
 
 pub mod device;
+pub mod exact;
 pub mod hdd;
 pub mod measure;
 pub mod model;
@@ -22,6 +23,7 @@ use seekwise_units::{Depth, Nanos, Sectors};
 )]
 pub enum Drive {
     Hdd(hdd::Hdd),
+    Exact(exact::Exact),
     Null(null::Null),
 }
 
@@ -36,6 +38,7 @@ macro_rules! each {
     ($drive:expr, $device:ident => $body:expr) => {
         match $drive {
             Drive::Hdd($device) => $body,
+            Drive::Exact($device) => $body,
             Drive::Null($device) => $body,
         }
     };

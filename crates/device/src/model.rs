@@ -3,6 +3,7 @@
 //! Models are TOML files in `models/`, one per drive. Every parameter that a device reads is named in a table of this
 //! module with its unit and the range in which it makes sense; anything outside is refused with a sentence.
 
+use crate::exact::{Exact, ExactParameters, Order};
 use crate::hdd::geometry::Layout;
 use crate::hdd::seek::{SeekTimes, SEEK_TURNS_MAX};
 use crate::hdd::{Hdd, HddParameters};
@@ -35,6 +36,11 @@ pub const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../../models/ultrastar_hc550.toml"),
     ),
     ("st225", include_str!("../../../models/st225.toml")),
+    ("exact", include_str!("../../../models/exact.toml")),
+    (
+        "exact_files",
+        include_str!("../../../models/exact_files.toml"),
+    ),
     ("null", include_str!("../../../models/null.toml")),
 ];
 
@@ -42,6 +48,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Hdd,
+    Exact,
     Null,
 }
 
@@ -81,6 +88,8 @@ pub struct Model {
     pub id: String,
     pub name: String,
     pub kind: Kind,
+    #[serde(default = "sata")]
+    pub attachment: Attachment,
     /// Other names under which it is found.
     #[serde(default)]
     pub aliases: Vec<String>,
@@ -88,6 +97,10 @@ pub struct Model {
     #[serde(default)]
     pub notes: Vec<String>,
     pub parameters: BTreeMap<String, Parameter>,
+}
+
+fn sata() -> Attachment {
+    Attachment::Sata
 }
 
 /// Why a model cannot be used: one sentence without period.
@@ -170,16 +183,41 @@ const HDD_RULES: &[Rule] = &[
     optional("destage_delay_ms", "ms", 0.0, 100_000.0, 8.0),
 ];
 
+const EXACT_RULES: &[Rule] = &[
+    rule("capacity_sectors", "512 B sectors", 8.0, 1e12),
+    rule("sectors_per_track", "sectors", 1.0, 1e6),
+    optional("queue_depth", "commands", 1.0, 31.0, 31.0),
+    optional("earliest_end_first", "0 or 1", 0.0, 1.0, 1.0),
+    optional("read_ahead", "0 or 1", 0.0, 1.0, 1.0),
+];
+
 const NULL_RULES: &[Rule] = &[
     rule("capacity_sectors", "512 B sectors", 8.0, 2e11),
     rule("queue_depth", "commands", 1.0, 65_536.0),
     optional("latency_us", "us", 0.0, 1e7, 0.0),
 ];
 
+/// How a drive is attached, which decides the kernel's path to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Attachment {
+    Sata,
+    Nvme,
+    /// Memory cards: one command at a time.
+    Mmc,
+    /// No driver of its own: null_blk.
+    None,
+}
+
 impl Kind {
+    pub fn rotational(self) -> bool {
+        matches!(self, Self::Hdd | Self::Exact)
+    }
+
     fn rules(self) -> &'static [Rule] {
         match self {
             Self::Hdd => HDD_RULES,
+            Self::Exact => EXACT_RULES,
             Self::Null => NULL_RULES,
         }
     }
@@ -296,7 +334,7 @@ impl Model {
         }
         match self.kind {
             Kind::Hdd => self.check_hdd(),
-            Kind::Null => Ok(()),
+            Kind::Exact | Kind::Null => Ok(()),
         }
     }
 
@@ -356,6 +394,17 @@ impl Model {
         self.check()?;
         Ok(match self.kind {
             Kind::Hdd => Drive::Hdd(Hdd::new(&self.hdd_parameters(instance))),
+            Kind::Exact => Drive::Exact(Exact::new(ExactParameters {
+                capacity: Sectors(self.get("capacity_sectors") as u64),
+                sectors_per_track: self.get("sectors_per_track") as u64,
+                depth: Depth(self.get("queue_depth") as u32),
+                order: if self.get("earliest_end_first") == 0.0 {
+                    Order::Arrival
+                } else {
+                    Order::EarliestEnd
+                },
+                read_ahead: self.get("read_ahead") != 0.0,
+            })),
             Kind::Null => Drive::Null(Null::new(
                 Sectors(self.get("capacity_sectors") as u64),
                 Depth(self.get("queue_depth") as u32),

@@ -3,7 +3,7 @@
 use crate::build::check;
 use crate::reference::{Fixed, Linear};
 use crate::spec::DeviceSpec;
-use seekwise_device::model::Kind;
+use seekwise_device::model::Attachment;
 use seekwise_device::{Device, Drive, Model};
 use seekwise_units::{Depth, Nanos, Sectors};
 
@@ -105,19 +105,11 @@ fn modelled(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
     for (key, value) in &spec.parameters {
         model.set(key, *value).map_err(|e| e.to_string())?;
     }
-    let traits = match model.kind {
-        Kind::Hdd => Traits {
-            rotational: true,
-            budget: true,
-            light: false,
-            sata: true,
-        },
-        Kind::Null => Traits {
-            rotational: false,
-            budget: false,
-            light: true,
-            sata: false,
-        },
+    let traits = Traits {
+        rotational: model.kind.rotational(),
+        budget: model.attachment == Attachment::Sata,
+        light: matches!(model.attachment, Attachment::Nvme | Attachment::None),
+        sata: model.attachment == Attachment::Sata,
     };
     // The seed decides where the platters stand at the start, as chance does in the world.
     let instance = (seed ^ (seed >> 32)).wrapping_mul(0x9E37_79B9) as u32;
