@@ -121,12 +121,14 @@ def _iosched_hint(refusal: Refusal) -> str:
 
 
 def _small_range_hint(refusal: Refusal) -> str:
-    return "the kernel takes 0, 1 or 2"
+    return f"the kernel takes {row(refusal.attribute).unit}"
 
 
 def _stripe_cache_hint(refusal: Refusal) -> str:
     if refusal.found is None:
-        return "only md RAID 4, 5 and 6 have a stripe cache"
+        return "only md RAID 4, 5 and 6 have it"
+    if refusal.attribute == "md/group_thread_cnt":
+        return "md takes 0 to 8192 threads (Linux v6.12 drivers/md/raid5.c)"
     return "md takes 17 to 32768 stripes (Linux v6.12 drivers/md/raid5.c)"
 
 
@@ -150,16 +152,18 @@ REGISTRY: tuple[Attribute, ...] = (
     Attribute("queue/max_sectors_kb", "KiB", 80, _max_sectors_hint),
     Attribute("queue/nomerges", "0, 1, 2", 80, _small_range_hint),
     Attribute("queue/rq_affinity", "0, 1, 2", 80, _small_range_hint),
+    Attribute("queue/add_random", "0, 1", 80, _small_range_hint),
     Attribute("md/stripe_cache_size", "pages per member", 80, _stripe_cache_hint),
+    Attribute("md/group_thread_cnt", "threads", 80, _stripe_cache_hint),
 )
 _ROWS = {row.name: row for row in REGISTRY}
 _SHORT = {row.name.rpartition("/")[2]: row.name for row in REGISTRY if not row.name.endswith("*")}
 
 
 def canonical(name: str) -> str:
-    """`scheduler` → `queue/scheduler`, `iosched/fifo_batch` → `queue/iosched/fifo_batch`; unknown names are refused."""
-    if name.startswith("iosched/"):
-        name = f"queue/{name}"
+    """`scheduler` → `queue/scheduler`, `iosched.fifo_batch` → `queue/iosched/fifo_batch`; unknown names are refused."""
+    if name.startswith(("iosched/", "iosched.")):
+        name = f"queue/iosched/{name[len('iosched/') :]}"
     tunable = name.removeprefix(IOSCHED)
     if tunable != name and tunable.replace("_", "").isalnum():
         return name

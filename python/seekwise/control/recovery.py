@@ -49,7 +49,7 @@ def restore_left_behind(journal: Journal) -> list[Outcome]:
     """Entries of dead processes, newest first. Applied settings stay, unless a reboot has undone them."""
     if not any(_is_left_behind(entry) for entry in journal.entries()):
         return []
-    with interrupt.held(), journal.being_restored():
+    with interrupt.stoppable(), interrupt.held(), journal.being_restored():
         return [restore(entry, journal) for entry in journal.entries() if _is_left_behind(entry)]
 
 
@@ -57,7 +57,7 @@ def revert_all(journal: Journal) -> list[Outcome]:
     """Everything, what was applied on purpose included."""
     if journal.is_empty():
         return []
-    with interrupt.held(), journal.being_restored():
+    with interrupt.stoppable(), interrupt.held(), journal.being_restored():
         return [restore(entry, journal) for entry in journal.entries()]
 
 
@@ -79,10 +79,10 @@ def restore(entry: Entry, journal: Journal) -> Outcome:
         journal.close(entry)
         where = journal.folder / f"{entry.id}.damaged"
         return Outcome(entry, "failed", (f"a journal entry cannot be read ({entry.damage}): it is kept as {where}",))
+    if entry.kind not in _RESTORERS:
+        return Outcome(entry, "failed", (f"a journal entry is of the unknown kind {entry.kind}: {entry.id}",))
     try:
         state, sentences = _RESTORERS[entry.kind](entry)
-    except KeyError:
-        return Outcome(entry, "failed", (f"a journal entry is of the unknown kind {entry.kind}: {entry.id}",))
     except SeekwiseError as error:
         return Outcome(entry, "failed", (error.message,))
     if state != "failed":
@@ -148,11 +148,21 @@ def _remove_scratch(entry: Entry) -> tuple[str, list[str]]:
     return "restored", [scratch.remove_left_behind(item) for item in entry.items]
 
 
+def _take_back_files(entry: Entry) -> tuple[str, list[str]]:
+    from seekwise.advise import persist
+
+    try:
+        return "restored", [persist.take_back(item) for item in entry.items]
+    except OSError as error:
+        raise SeekwiseError(f"{error.filename} cannot be put back ({error.strerror})") from error
+
+
 _RESTORERS: dict[str, Callable[[Entry], tuple[str, list[str]]]] = {
     "changed": _restore_settings,
     "applied": _restore_settings,
     "child": _end_load,
     "scratch": _remove_scratch,
+    "persisted": _take_back_files,
 }
 
 
@@ -171,4 +181,8 @@ def describe(item: dict) -> str:
     if "old" in item:
         back = ", ".join(f"{name} = {item['old'].get(name, '(kernel default)')}" for name in item.get("asked", {}))
         return f"{item['device']}: {back}"
-    return f"{item.get('path', item)}"
+    if "file" in item:
+        return f"{item['file']}: {'removed' if item['before'] is None else 'as it was'}"
+    if "mark" in item:
+        return f"{item['program']}: ended, if anything of it still runs"
+    return f"{item.get('path', item)}: removed"

@@ -120,19 +120,35 @@ def read_settings(device: str, root: Path = Path("/")) -> dict[str, str]:
 
 
 def check(changes: Changes, root: Path = Path("/")) -> None:
-    """Raises for whatever can be known to fail before anything is written."""
+    """Raises for whatever can be known to fail before anything is written: values and privilege."""
+    check_values(changes, root)
+    for device, wanted in normalised(changes).items():
+        folder = sysfs.device_folder(device, root)
+        for name, asked in wanted.items():
+            file, found = attributes.path(name, folder), attributes.current(name, folder)
+            if not file.exists() or attributes.same(name, asked, found) or os.access(file, os.W_OK):
+                continue
+            if os.geteuid() != 0:
+                raise MissingError(f'{device} {name} = "{asked}" needs root (it is {found})', "run it with sudo")
+            refusal = attributes.Refusal(device, folder, name, asked, found, None)
+            raise SeekwiseError(
+                f'{device} {name} is read-only (asked "{asked}", found {found})', attributes.row(name).hint(refusal)
+            )
+
+
+def check_values(changes: Changes, root: Path = Path("/")) -> None:
+    """Raises for a device, an attribute or a scheduler that is not there. Needs no privilege."""
     for device, wanted in normalised(changes).items():
         folder = sysfs.device_folder(device, root)
         for name in sorted(wanted, key=attributes.order):
-            _check_one(device, folder, name, wanted)
+            _check_value(device, folder, name, wanted)
 
 
-def _check_one(device: str, folder: Path, name: str, wanted: Mapping[str, str]) -> None:
+def _check_value(device: str, folder: Path, name: str, wanted: Mapping[str, str]) -> None:
     asked, found = wanted[name], attributes.current(name, folder)
-    file = attributes.path(name, folder)
     refusal = attributes.Refusal(device, folder, name, asked, found, None)
     if not asked or "\n" in asked:
-        raise UsageError(f"{device} {name} needs a value", None)
+        raise UsageError(f"{device} {name} needs a value")
     if name == "queue/scheduler":
         offered = attributes.schedulers_offered(folder)
         if asked not in offered:
@@ -141,16 +157,9 @@ def _check_one(device: str, folder: Path, name: str, wanted: Mapping[str, str]) 
                 f'{device} does not offer scheduler "{asked}" (offered: {", ".join(offered) or "none"}; set: {found})',
                 attributes.scheduler_hint(refusal),
             )
-    if not file.exists():
-        comes_later = name.startswith(attributes.IOSCHED) and "queue/scheduler" in wanted
-        if not comes_later:
-            raise MissingError(f'{device} has no {name} (asked: "{asked}")', attributes.row(name).hint(refusal))
-    elif not attributes.same(name, asked, found) and not os.access(file, os.W_OK):
-        if os.geteuid() != 0:
-            raise MissingError(f'{device} {name} = "{asked}" needs root (it is {found})', "run it with sudo")
-        raise SeekwiseError(
-            f'{device} {name} is read-only (asked "{asked}", found {found})', attributes.row(name).hint(refusal)
-        )
+    comes_later = name.startswith(attributes.IOSCHED) and "queue/scheduler" in wanted
+    if not attributes.path(name, folder).exists() and not comes_later:
+        raise MissingError(f'{device} has no {name} (asked: "{asked}")', attributes.row(name).hint(refusal))
 
 
 def write_journalled(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seekwise.advise.lines import Lines, shell_lines
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
@@ -151,29 +152,37 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
         return Advice(
             "no trial counted, so nothing can be recommended", reasons=(runs.invalid_note(list(records)) or "",)
         )
-    best: tuple[float, Setting, list[Verdict]] | None = None
-    for setting in candidates:
-        against = [v for v in verdicts if {v.setting_a, v.setting_b} == {setting.label, reference}]
-        decided = [v for v in against if v.metric in ("rate", "access_time", "p99") and v.word == "clear"]
-        wins = [v for v in decided if v.winner == setting.label]
-        losses = [v for v in decided if v.winner == reference]
-        if setting.label == reference or not wins or losses:
-            continue
-        gain = _mean_gain(against, setting.label)
-        if best is None or gain > best[0]:
-            best = (gain, setting, wins)
-    facts = plan.systems[0]
+    best = recommended(verdicts, plan)
     if best is None:
-        keep = "keep" if facts.scheduler == reference else "stay with"
+        keep = "keep" if plan.systems[0].scheduler == reference else "stay with"
         why = "no other setting is clearly better without being clearly worse elsewhere"
         if all(v.word == "undecided" for v in verdicts):
             why = "these trials decide nothing"
         return Advice(f"{keep} {reference}: {why}", reasons=_open_question(verdicts))
-    _, setting, wins = best
+    setting, wins = best
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
-    set_lines, undo_lines = lines(setting, plan)
+    shown = lines(setting, plan)
     cautions = ("simulated: measure before you change a machine",) if plan.backend == "simulated" else ()
-    return Advice(f"set {setting.label} instead of {reference}", reasons, set_lines, undo_lines, cautions)
+    return Advice(f"set {setting.label} instead of {reference}", reasons, shown.set, shown.undo, cautions)
+
+
+def recommended(verdicts: Sequence[Verdict], plan: Plan) -> tuple[Setting, list[Verdict]] | None:
+    """The setting to be set and the verdicts that speak for it, or None."""
+    reference = plan.reference
+    best: tuple[float, Setting, list[Verdict]] | None = None
+    for setting in plan.settings:
+        if setting.control or setting.label == reference:
+            continue
+        against = [v for v in verdicts if {v.setting_a, v.setting_b} == {setting.label, reference}]
+        decided = [v for v in against if v.metric in ("rate", "access_time", "p99") and v.word == "clear"]
+        wins = [v for v in decided if v.winner == setting.label]
+        losses = [v for v in decided if v.winner == reference]
+        if not wins or losses:
+            continue
+        gain = _mean_gain(against, setting.label)
+        if best is None or gain > best[0]:
+            best = (gain, setting, wins)
+    return None if best is None else best[1:]
 
 
 def _mean_gain(against: Sequence[Verdict], label: str) -> float:
@@ -227,27 +236,24 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     return (text,)
 
 
-def lines(setting: Setting, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Shell lines that set and undo a setting on every device it touches."""
-    set_lines, undo_lines = [], []
+def wanted(setting: Setting, plan: Plan) -> dict[str, dict[str, str]]:
+    """{device: {attribute: value}} of a setting, on every device it touches."""
+    found: dict[str, dict[str, str]] = {}
     for facts in plan.systems:
         for name, value in setting.values.items():
             row = factor(name)
             if row is None or row.where == "build":
                 continue
             for touch in plan.touched:
-                if touch.attribute != row.attribute or touch.device not in facts.current:
-                    continue
-                path = f"/sys/block/{touch.device}/{touch.attribute}"
-                set_lines.append(f"echo {_quoted(value)} | sudo tee {path}")
-                if touch.now is not None:
-                    undo_lines.append(f"echo {_quoted(touch.now)} | sudo tee {path}")
-    return tuple(set_lines), tuple(undo_lines)
+                if touch.attribute == row.attribute and touch.device in facts.current:
+                    found.setdefault(touch.device, {})[row.attribute] = str(value)
+    return found
 
 
-def _quoted(value: object) -> str:
-    text = str(value)
-    return text if re.fullmatch(r"[\w.-]+", text) else f"'{text}'"
+def lines(setting: Setting, plan: Plan) -> Lines:
+    """Shell lines that set and undo a setting on every device it touches."""
+    before = {device: values for facts in plan.systems for device, values in facts.current.items()}
+    return shell_lines(wanted(setting, plan), before)
 
 
 def repeat_lines(run: Run, plan: Plan) -> list[str]:

@@ -1,0 +1,128 @@
+"""Shell lines that set values and take them back, ready to copy.
+
+    shell_lines({"sda": {"queue/scheduler": "bfq"}}, {"sda": {"queue/scheduler": "none", "queue/nr_requests": "64"}})
+    set:  echo bfq | sudo tee /sys/block/sda/queue/scheduler
+    undo: echo none | sudo tee /sys/block/sda/queue/scheduler
+          echo 64 | sudo tee /sys/block/sda/queue/nr_requests
+
+Lines stand in the order in which the kernel needs them. What a scheduler switch resets on the way is in the undo lines, if
+`old` knows it and the kernel would not come back to it by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.control import attributes, sysfs
+from seekwise.control.settings import Changes, normalised
+from seekwise.errors import UsageError
+
+# What the kernel sets when it switches to a scheduler (Linux v6.12 block/mq-deadline.c, kyber-iosched.c, bfq-iosched.c;
+# times as sysfs shows them at HZ=250 and HZ=1000). A tunable that is not listed is always written back.
+TUNABLE_DEFAULTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "mq-deadline": {
+        "read_expire": ("500",),
+        "write_expire": ("5000",),
+        "writes_starved": ("2",),
+        "front_merges": ("1",),
+        "fifo_batch": ("16",),
+        "prio_aging_expire": ("10000",),
+    },
+    "kyber": {"read_lat_nsec": ("2000000",), "write_lat_nsec": ("10000000",)},
+    "bfq": {
+        "back_seek_max": ("16384",),
+        "back_seek_penalty": ("2",),
+        "fifo_expire_async": ("250",),
+        "fifo_expire_sync": ("125", "124"),
+        "low_latency": ("1",),
+        "max_budget": ("0",),
+        "slice_idle": ("8",),
+        "slice_idle_us": ("8000",),
+        "strict_guarantees": ("0",),
+        "timeout_sync": ("124", "125"),
+    },
+}
+
+# Linux v6.12 block/blk-wbt.c wbt_default_latency_nsec: 75 ms for rotating drives, 2 ms for others.
+WBT_DEFAULTS_USEC = ("75000", "2000")
+
+
+@dataclass(frozen=True)
+class Lines:
+    set: tuple[str, ...]
+    undo: tuple[str, ...]
+
+
+def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root: Path = Path("/")) -> Lines:
+    """`old`: values as they are (or were) before; more than is wanted does no harm. `sudo` None: unless this is root."""
+    with_sudo = os.geteuid() != 0 if sudo is None else sudo
+    wanted = normalised(wanted)
+    # `old` may hold facts that are no settings (rotational, …): those cannot be put back and need not.
+    old = normalised({
+        device: {name: value for name, value in values.items() if _is_setting(name)} for device, values in old.items()
+    })  # fmt: skip
+    set_lines: list[str] = []
+    undo_lines: list[str] = []
+    for device, values in wanted.items():
+        before = old.get(device, {})
+        for name in sorted(values, key=attributes.order):
+            set_lines.append(_line(device, name, values[name], with_sudo, root))
+        for name in sorted(before, key=attributes.order):
+            if name in values or _is_moved(name, before, values):
+                undo_lines.append(_line(device, name, before[name], with_sudo, root))
+    return Lines(tuple(set_lines), tuple(undo_lines))
+
+
+def _is_setting(name: str) -> bool:
+    try:
+        return bool(attributes.canonical(name))
+    except UsageError:
+        return False
+
+
+def _is_moved(name: str, before: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether setting `wanted` and then going back to the scheduler of `before` leaves `name` at another value."""
+    scheduler = before.get("queue/scheduler")
+    if name.endswith("/async_depth"):
+        depth = before.get("queue/nr_requests", "")
+        # mq-deadline ties it to nr_requests: all of it (6.18) or three quarters (until then).
+        follows = {depth, str(max(1, 3 * int(depth) // 4)) if depth.isdigit() else ""}
+        return {"queue/scheduler", "queue/nr_requests"} & set(wanted) != set() and before[name] not in follows
+    # Also for the scheduler that is set already: writing `none` over `none` sets nr_requests anew (seen on 6.18).
+    if "queue/scheduler" not in wanted:
+        return False
+    if name == "queue/nr_requests":
+        return True
+    if name == "queue/wbt_lat_usec":
+        # bfq switches it off; leaving bfq brings the default back.
+        touched = "bfq" in (scheduler, wanted["queue/scheduler"])
+        return touched and before[name] not in (("0",) if scheduler == "bfq" else WBT_DEFAULTS_USEC)
+    if name.startswith(attributes.IOSCHED):
+        known = TUNABLE_DEFAULTS.get(scheduler or "", {}).get(name.removeprefix(attributes.IOSCHED), ())
+        return before[name] not in known
+    return False
+
+
+def _line(device: str, name: str, value: str, sudo: bool, root: Path) -> str:
+    path = shlex.quote(str(sysfs_path(device, name, root)))
+    text = shlex.quote(value)
+    return f"echo {text} | sudo tee {path}" if sudo else f"echo {text} > {path}"
+
+
+def sysfs_path(device: str, name: str, root: Path = Path("/")) -> Path:
+    """Where a value is written, as an absolute path of the machine (without `root`).
+
+    The write cache is switched at the drive where that is possible. A device of another machine gets the usual place.
+    """
+    try:
+        folder = sysfs.device_folder(device, root)
+    except UsageError:
+        return Path("/sys/block") / device.replace("/", "!") / name
+    file = attributes.path(name, folder)
+    if name == "queue/write_cache" and (drive := attributes.path(attributes.CACHE_TYPE, folder)).exists():
+        file = drive
+    return Path("/") / file.relative_to(root)
