@@ -140,7 +140,21 @@ pub fn replay<S: Scheduler>(
 impl<S: Scheduler> Replay<'_, S> {
     fn fire_timers(&mut self, now: Nanos) {
         while let Some(due) = self.policy.timer().filter(|due| *due <= now) {
-            self.policy.fire(due);
+            if self.policy.fire(due) {
+                self.run_quietly(due);
+            }
+        }
+    }
+
+    /// The queue is run where nothing can be concluded from the recording: the policy may come to rest in another state
+    /// (a queue chosen, a wait begun), but a request that it would hand out stays until an `issue` row asks for it.
+    fn run_quietly(&mut self, now: Nanos) {
+        if self.at_hand() > 0 {
+            return;
+        }
+        let before = self.policy.clone();
+        if self.policy.dispatch(now).is_some() {
+            self.policy = before;
         }
     }
 
@@ -256,7 +270,11 @@ impl<S: Scheduler> Replay<'_, S> {
     /// After row `at`, which ran the queue.
     fn nothing_point(&mut self, at: usize) {
         let row = &self.rows[at];
-        if self.at_hand() > 0 || self.queue.waiting() == 0 || self.issue_follows(at) {
+        if self.at_hand() > 0 {
+            return;
+        }
+        if self.queue.waiting() == 0 || self.issue_follows(at) {
+            self.run_quietly(row.time);
             return;
         }
         let before = self.policy.clone();

@@ -158,7 +158,7 @@ impl Trees {
             in_driver: 0,
             in_flight: [0; 2],
             idle_timer: None,
-            last_delayed_sync: -second,
+            last_delayed_sync: long_ago,
             queueing_device: None,
             depth_samples: 0,
             depth_peak: 0,
