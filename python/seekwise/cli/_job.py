@@ -13,7 +13,7 @@ from seekwise.backend.protocol import Backend, Options
 from seekwise.cli import _live, _shown
 from seekwise.store.database import Run, Store
 from seekwise.study import budget as budgets
-from seekwise.study import outcome, plan, run
+from seekwise.study import plan, run
 from seekwise.study.model import Study
 from seekwise.study.plan import Plan
 
@@ -67,6 +67,8 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
             with contextlib.suppress(OSError):  # the terminal may be what went away
                 click.echo(f"interrupted after {valid} of {len(made.trials)} trials; settings are back{hint}", err=True)
             raise
+    from seekwise.study import outcome  # loads the statistics, which nothing before this needs
+
     found = outcome.of(store, store.run(run_id))
     if not as_json:
         # Notes of the plan stand above already.

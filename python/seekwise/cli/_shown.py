@@ -6,16 +6,20 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
 from seekwise.errors import SeekwiseError
-from seekwise.report import page, terminal
 from seekwise.store import codec
-from seekwise.study.outcome import Outcome
 from seekwise.study.plan import Plan
 from seekwise.study.quantity import bytes_text, time_text
+
+if TYPE_CHECKING:
+    from seekwise.study.outcome import Outcome
+
+# Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
 
 RESULTS_SCHEMA = "seekwise.results/1"
 
@@ -39,6 +43,8 @@ def print_notes(outcome: Outcome) -> None:
 
 
 def print_outcome(outcome: Outcome) -> None:
+    from seekwise.report import terminal
+
     console = out()
     terminal.print_winners(outcome.content, console)
     terminal.print_advice(outcome.content, console)
@@ -77,6 +83,8 @@ def echo_json(document: dict[str, object]) -> None:
 
 
 def write_report(outcome: Outcome, folder: Path = Path()) -> Path:
+    from seekwise.report import page
+
     path = folder / f"seekwise-{outcome.run.run_id}.html"
     try:
         return page.write_report(path, outcome.content)

@@ -8,7 +8,7 @@ import click
 
 from seekwise.cli import _options, _shown
 from seekwise.store.database import Store
-from seekwise.study import foreign, outcome
+from seekwise.study import foreign
 
 
 @click.command("import")
@@ -22,6 +22,8 @@ def command(files: tuple[Path, ...], name: str, setting: tuple[str, ...], db: Pa
     Without --setting a file's setting is its name up to the first dot or dash: none.1.json, none.2.json and
     mq-deadline.1.json are two settings, with two repeats and one.
     """
+    from seekwise.study import outcome
+
     run, records = foreign.read(files, name=name, labels=setting)
     with Store.open(db) as store:
         store.add_run(run)

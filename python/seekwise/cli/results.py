@@ -9,7 +9,6 @@ from rich.table import Table
 
 from seekwise.cli import _options, _shown
 from seekwise.store.database import Store
-from seekwise.study import outcome
 
 RUNS_SCHEMA = "seekwise.runs/1"
 
@@ -23,6 +22,8 @@ def command(run: str | None, db: Path | None, as_json: bool) -> None:
         if run is None:
             _list(store, as_json)
             return
+        from seekwise.study import outcome
+
         found = outcome.of(store, store.run(run))
     if as_json:
         _shown.echo_json(_shown.results_document(found))

@@ -7,7 +7,6 @@ CPU efficiency counts the job threads alone, and nothing proves that no cache an
 
 from __future__ import annotations
 
-import hashlib
 import re
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -54,7 +53,10 @@ def read(files: tuple[Path, ...], *, name: str, labels: tuple[str, ...]) -> tupl
                 started_at=_started(document),
                 phases=tuple(phases),
                 environment={"file": str(path)},
-                load={"fio": str(document.get("fio version", "unknown")), "options": document.get("global options", {})},
+                load={
+                    "fio": str(document.get("fio version", "unknown")),
+                    "options": document.get("global options", {}),
+                },
                 conditions={"role": "candidate", "imported": True},
                 valid=not any(job.get("error") for job in document["jobs"]),
                 invalid_reason="fio reports an error" if any(job.get("error") for job in document["jobs"]) else None,
@@ -145,7 +147,14 @@ def _run(run_id: str, name: str, records: list[Record]) -> Run:
         cells=cells,
         settings=tuple(Setting(label, {}) for label in labels),
         trials=tuple(
-            Trial(record.trial, record.block, keys.index(record.cell), labels.index(record.setting), "candidate", record.seed)
+            Trial(
+                record.trial,
+                record.block,
+                keys.index(record.cell),
+                labels.index(record.setting),
+                "candidate",
+                record.seed,
+            )
             for record in records
         ),
         systems=(SystemFacts(SYSTEM, "fio's JSON"),),
@@ -160,8 +169,7 @@ def _run(run_id: str, name: str, records: list[Record]) -> Run:
         bytes_prepared=0,
         notes=NOTES,
     )
-    names = " ".join(str(record.environment["file"]) for record in records)
-    digest = hashlib.sha256(names.encode()).hexdigest()[:12]
+    names = ", ".join(str(record.environment["file"]) for record in records)
     return Run(
         run_id=run_id,
         created_at=now(),
@@ -170,7 +178,7 @@ def _run(run_id: str, name: str, records: list[Record]) -> Run:
         backend="imported",
         target=None,
         seed=0,
-        study=f"# imported from {len(records)} files ({digest})\n",
+        study=f"# imported from {names}\n",
         plan=plan.to_document(),
         ended_at=None,
         outcome=None,

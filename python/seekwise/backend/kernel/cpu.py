@@ -100,14 +100,13 @@ def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
 
 def between(before: CpuSnapshot, after: CpuSnapshot, own_pid: int | None = None) -> CpuSpent:
     own_pid = os.getpid() if own_pid is None else own_pid
-    ours = {own_pid} | {pid for pid, each in after.processes.items() if each.parent == own_pid}
     return CpuSpent(
         by_kind={kind: (after.ticks[kind] - before.ticks[kind]) / TICKS_PER_SECOND for kind in before.ticks},
         kernel_threads=_kernel_threads(before, after),
         children_user_s=after.children_user_s - before.children_user_s,
         children_system_s=after.children_system_s - before.children_system_s,
         self_system_s=after.self_system_s - before.self_system_s,
-        foreign_system_s=_foreign(before, after, ours),
+        foreign_system_s=_foreign(before, after, own_pid),
     )
 
 
@@ -134,7 +133,7 @@ def thread_family(name: str) -> str:
     return re.sub(r"/\d+$", "", name)
 
 
-def _foreign(before: CpuSnapshot, after: CpuSnapshot, ours: set[int]) -> float:
+def _foreign(before: CpuSnapshot, after: CpuSnapshot, own_pid: int) -> float:
     """System seconds of other programs.
 
     A program that ends passes its time on to the parent that waits for it, so the sum over all of them is kept; one that
@@ -145,7 +144,7 @@ def _foreign(before: CpuSnapshot, after: CpuSnapshot, ours: set[int]) -> float:
         return sum(
             each.system_ticks
             for pid, each in snapshot.processes.items()
-            if not each.kernel_thread and pid not in ours and each.parent != os.getpid()
+            if not each.kernel_thread and own_pid not in (pid, each.parent)
         )
 
     return max(0, total(after) - total(before)) / TICKS_PER_SECOND

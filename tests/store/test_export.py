@@ -1,0 +1,29 @@
+"""Records for other programs."""
+
+import csv
+import io
+import json
+
+from test_database import RECORD, RUN
+
+from seekwise.store import export
+
+
+def test_csv_has_a_line_per_phase_with_factors_as_columns():
+    out = io.StringIO()
+    export.write_csv(RUN, [RECORD], out)
+    (row,) = csv.DictReader(io.StringIO(out.getvalue()))
+    assert row["scheduler"] == "bfq"
+    assert row["operation"] == "rand_read"
+    assert float(row["rate_bytes_per_s"]) == 4e6
+    assert float(row["cpu_efficiency_mb_per_s"]) == 8 / 0.25
+    assert row["latency_p50_ns"] == "100000"
+
+
+def test_json_holds_everything_under_a_schema():
+    out = io.StringIO()
+    export.write_json(RUN, [RECORD], out)
+    document = json.loads(out.getvalue())
+    assert document["schema"] == "seekwise.export/1"
+    assert document["records"][0]["schema"] == "seekwise.record/1"
+    assert document["records"][0]["phases"][0]["latency_bins"] == {"100000": 1000, "200000": 950, "5000000": 3}
