@@ -88,3 +88,12 @@ def test_this_machine_can_be_shown_captured_and_shown_again(tmp_path):
     here = json.loads(devices("--json"))
     there = json.loads(devices("--json", "--root", archive))
     assert [device["name"] for device in here["devices"]] == [device["name"] for device in there["devices"]]
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_a_reader_that_goes_away_ends_the_command_quietly(options):
+    command = [sys.executable, "-m", "seekwise.cli.main", "devices", *options, "--root", str(machine_path("md-raid5"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        running.stdout.close()
+        complaint = running.stderr.read()
+    assert (running.returncode, complaint) == (0, "")

@@ -10,6 +10,7 @@ import importlib
 import keyword
 import os
 import pkgutil
+import select
 import sys
 
 import click
@@ -66,10 +67,26 @@ def main() -> None:
         error.show()
         status = Exit.USAGE
     except BrokenPipeError:
-        # The reader of our output is gone: that is its right. Python would complain at exit, so give it a sink.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = Exit.DONE
+        status = _reader_gone()
+    except SystemExit as ended:
+        # click and rich meet a closed pipe first and exit with 1 themselves: rich from within the handler, click after it.
+        broken = isinstance(ended.__context__, BrokenPipeError) or _pipe_is_broken()
+        status = _reader_gone() if broken else ended.code
     sys.exit(int(status) if isinstance(status, int) else 0)
+
+
+def _pipe_is_broken() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    poll = select.poll()
+    # POLLERR is reported without being asked for.
+    poll.register(1, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _reader_gone() -> Exit:
+    """The reader of our output is gone: that is its right. Python would complain at exit, so give it a sink."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return Exit.DONE
 
 
 if __name__ == "__main__":

@@ -282,15 +282,6 @@ MACHINES = {
             + ext4_at("/dev/bcache0", "/srv"),
         ),
         Machine(
-            "sas-hba",
-            ("300G", "1T", "1T"),
-            scsi(3, "mptsas1068", product="ST1000NM0023", vendor="SEAGATE"),
-            "modprobe raid0 || true\nmodprobe mptsas\nsleep 40\nudevadm settle\ndmesg | grep -i -e mpt -e scsi\n"
-            + ext4("/dev/sda")
-            + "mdadm -C /dev/md0 -R -l0 -n2 -c256 /dev/sdb /dev/sdc\n"
-            + ext4_at("/dev/md0", "/scratch"),
-        ),
-        Machine(
             "usb-zram-null",
             ("32G", "64G"),
             (
