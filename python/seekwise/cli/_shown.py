@@ -15,6 +15,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.store import codec
 from seekwise.study.plan import Plan
 from seekwise.study.quantity import bytes_text, time_text
+from seekwise.verdict.document import document
 
 if TYPE_CHECKING:
     from seekwise.study.outcome import Outcome
@@ -72,7 +73,7 @@ def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, 
         "control": content.control,
         "rule": content.rule,
         "notes": list(content.notes),
-        "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+        "verdicts": [document(verdict) for verdict in outcome.verdicts],
         "records": [codec.to_document(record) for record in outcome.records],
         "report": str(report) if report is not None else None,
     }

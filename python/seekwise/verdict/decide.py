@@ -88,8 +88,12 @@ def test(
     variance = np.full(mean.shape, np.nan)
     posterior_df = np.full(mean.shape, np.nan)
     p = np.full(mean.shape, np.nan)
+    # Two blocks have an interval (a wide one), but no vote.
+    spread = (blocks >= 2) & np.isfinite(s_squared)
+    s2 = np.where(spread & ~enough, np.maximum(s_squared, SD_FLOOR**2), s2)
+    if spread.any():
+        variance[spread], posterior_df[spread] = prior.squeeze(s2[spread], df[spread])
     if enough.any():
-        variance[enough], posterior_df[enough] = prior.squeeze(s2[enough], df[enough])
         p[enough] = prior.p(mean[enough], s2[enough], blocks[enough].astype(float), df[enough])
     return Tested(mean, blocks, variance, posterior_df, p, prior)
 
