@@ -4,6 +4,7 @@
 
 use crate::spec::CellSpec;
 use crate::{build, cell};
+use cpu_time::ThreadTime;
 use serde_json::{json, Value};
 
 pub struct Row {
@@ -25,12 +26,6 @@ pub const CASES: &[&str] = &[
     "null-none",
     "trace-million",
 ];
-
-/// CPU time of the calling thread.
-fn cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
 
 /// The cell of a case: 8 threads, closed loop, 4 KiB random reads over the whole drive, unless the name says otherwise.
 pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
@@ -85,12 +80,12 @@ fn trace(ios: u64, seed: u64) -> String {
 pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
     let spec: CellSpec =
         serde_json::from_value(spec(name, ios, seed)?).map_err(|e| e.to_string())?;
-    let start = cpu_seconds();
+    let start = ThreadTime::now();
     drop(build::build(&spec)?);
-    let start_seconds = cpu_seconds() - start;
-    let start = cpu_seconds();
+    let start_seconds = start.elapsed().as_secs_f64();
+    let start = ThreadTime::now();
     let result = cell::run(&spec)?;
-    let cpu_seconds = cpu_seconds() - start;
+    let cpu_seconds = start.elapsed().as_secs_f64();
     let ios = result["phases"][0]["ios"].as_u64().unwrap_or(0);
     Ok(Row {
         name: name.to_owned(),

@@ -245,22 +245,25 @@ fn with_device<D: Device + Send + 'static>(
             })
         };
     }
-    match policy {
-        AnyScheduler::Noop(p) => assemble(spec, frame, device, Unobserved, |depth| {
-            legacy_queue(p, &frame, depth)
-        }),
-        AnyScheduler::Deadline(p) => assemble(spec, frame, device, Unobserved, |depth| {
-            legacy_queue(p, &frame, depth)
-        }),
-        #[allow(unreachable_patterns)]
-        other if frame.numbers.legacy => assemble(spec, frame, device, Unobserved, |depth| {
-            legacy_queue(other, &frame, depth)
-        }),
-        #[allow(unreachable_patterns)]
-        other => assemble(spec, frame, device, Unobserved, |depth| {
-            mq_queue(other, &frame, depth)
-        }),
+    macro_rules! own_machine {
+        (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
+            match policy {
+                $(AnyScheduler::$single(p) => {
+                    assemble(spec, frame, device, Unobserved, |depth| legacy_queue(p, &frame, depth))
+                })*
+                $(AnyScheduler::$multi(p) => {
+                    assemble(spec, frame, device, Unobserved, |depth| mq_queue(p, &frame, depth))
+                })*
+                #[allow(unreachable_patterns)]
+                other if frame.numbers.legacy => {
+                    assemble(spec, frame, device, Unobserved, |depth| legacy_queue(other, &frame, depth))
+                }
+                #[allow(unreachable_patterns)]
+                other => assemble(spec, frame, device, Unobserved, |depth| mq_queue(other, &frame, depth)),
+            }
+        };
     }
+    own_machine!(legacy: Noop, Deadline, Cfq; mq: None, MqDeadline, Kyber)
 }
 
 fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
