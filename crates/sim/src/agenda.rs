@@ -5,17 +5,35 @@
 
 use seekwise_units::Nanos;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// Up to this many entries a linear insertion beats a heap (measured with benches/agenda.rs; flat between 32 and 128).
 const RING: usize = 64;
 
-#[derive(Clone, Debug, Default)]
+/// Places of the ring: a power of two, so that a place is a masked counter and never out of bounds.
+const PLACES: usize = 2 * RING;
+
+#[derive(Clone, Debug)]
 pub struct Agenda {
-    ring: VecDeque<(Nanos, u32)>,
+    times: Box<[Nanos; PLACES]>,
+    threads: Box<[u32; PLACES]>,
+    /// Counters of what was taken out and put in; both only grow, and wrap.
+    head: u32,
+    tail: u32,
     heap: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     inserted: u64,
     heaped: bool,
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+#[inline(always)]
+fn place(counter: u32) -> usize {
+    counter as usize & (PLACES - 1)
 }
 
 impl Agenda {
@@ -23,7 +41,10 @@ impl Agenda {
     pub fn new(entries: usize) -> Self {
         let heaped = entries > RING;
         Self {
-            ring: VecDeque::with_capacity(if heaped { 0 } else { entries.max(8) }),
+            times: Box::new([Nanos::NEVER; PLACES]),
+            threads: Box::new([0; PLACES]),
+            head: 0,
+            tail: 0,
             heap: BinaryHeap::with_capacity(if heaped { entries } else { 0 }),
             inserted: 0,
             heaped,
@@ -37,15 +58,17 @@ impl Agenda {
             self.inserted += 1;
             return;
         }
-        let mut place = self.ring.len();
-        while place > 0 && self.ring[place - 1].0 > at {
-            place -= 1;
+        debug_assert!((self.tail.wrapping_sub(self.head) as usize) < PLACES);
+        let mut hole = self.tail;
+        while hole != self.head && self.times[place(hole.wrapping_sub(1))] > at {
+            let before = hole.wrapping_sub(1);
+            self.times[place(hole)] = self.times[place(before)];
+            self.threads[place(hole)] = self.threads[place(before)];
+            hole = before;
         }
-        if place == self.ring.len() {
-            self.ring.push_back((at, thread));
-        } else {
-            self.ring.insert(place, (at, thread));
-        }
+        self.times[place(hole)] = at;
+        self.threads[place(hole)] = thread;
+        self.tail = self.tail.wrapping_add(1);
     }
 
     /// `Nanos::NEVER` when empty.
@@ -56,21 +79,23 @@ impl Agenda {
                 .peek()
                 .map_or(Nanos::NEVER, |Reverse((at, _, _))| *at)
         } else {
-            self.ring.front().map_or(Nanos::NEVER, |&(at, _)| at)
+            // A place that was taken out holds NEVER, so that an empty ring needs no test.
+            self.times[place(self.head)]
         }
     }
 
     #[inline]
     pub fn pop(&mut self) -> Option<u32> {
         if self.heaped {
-            self.heap.pop().map(|Reverse((_, _, thread))| thread)
-        } else {
-            self.ring.pop_front().map(|(_, thread)| thread)
+            return self.heap.pop().map(|Reverse((_, _, thread))| thread);
         }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ring.is_empty() && self.heap.is_empty()
+        if self.head == self.tail {
+            return None;
+        }
+        let at = place(self.head);
+        self.times[at] = Nanos::NEVER;
+        self.head = self.head.wrapping_add(1);
+        Some(self.threads[at])
     }
 }
 

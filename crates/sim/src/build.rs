@@ -100,6 +100,7 @@ struct Frame {
     numbers: QueueNumbers,
     kernel: Kernel,
     merge_rule: MergeRule,
+    direct: bool,
     depth: u32,
 }
 
@@ -204,6 +205,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         numbers,
         kernel,
         merge_rule,
+        direct: entry.name == "none",
         depth,
     };
     let machine = match drive {
@@ -321,6 +323,7 @@ fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> MqQueue<S> {
         nomerges: numbers.nomerges,
         merge_rule: frame.merge_rule,
         budget: numbers.budget,
+        direct: frame.direct,
     };
     MqQueue::new(
         policy,

@@ -318,7 +318,9 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 }
             },
         );
-        self.wake_sleepers();
+        if self.queue.has_woken() {
+            self.wake_sleepers();
+        }
         if self.finished.len() == 1 {
             let token = self.finished[0];
             self.finished.clear();
@@ -333,7 +335,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         }
     }
 
-    #[inline]
+    #[cold]
     fn wake_sleepers(&mut self) {
         while let Some(process) = self.queue.take_woken() {
             let thread = self.thread_of_process[process.0 as usize];

@@ -444,6 +444,11 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         }
     }
 
+    #[inline(always)]
+    fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
     #[inline]
     fn take_woken(&mut self) -> Option<ProcessId> {
         self.woken.pop_front()

@@ -73,7 +73,7 @@ impl Merger {
     }
 
     /// A request entered the scheduler.
-    #[inline]
+    #[inline(always)]
     pub fn inserted(&mut self, table: &mut Table, slot: u32) {
         if self.nomerges == 2 {
             return;
@@ -123,7 +123,7 @@ impl Merger {
     }
 
     /// A request leaves the scheduler, or joined another one.
-    #[inline]
+    #[inline(always)]
     pub fn removed(&mut self, table: &mut Table, slot: u32) {
         if table.get(slot).indexed {
             self.unindex(table, slot);

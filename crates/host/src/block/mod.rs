@@ -130,6 +130,8 @@ pub trait BlockQueue {
 
     fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O);
 
+    fn has_woken(&self) -> bool;
+
     /// A process that may try again, oldest sleeper first.
     fn take_woken(&mut self) -> Option<ProcessId>;
 

@@ -31,6 +31,8 @@ pub struct MqLimits {
     pub merge_rule: MergeRule,
     /// The driver reserves a slot before the scheduler is asked (SCSI); otherwise one request is taken ahead.
     pub budget: bool,
+    /// No policy: a request for which a driver tag is free goes straight to the driver while nothing waits (section 8.2).
+    pub direct: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -93,7 +95,9 @@ impl<S: Scheduler> MqQueue<S> {
         observer.started(now, request);
         driver.start(now, tag, request.direction, request.start, request.sectors);
         if let Some(throttle) = &mut self.throttle {
-            throttle.issued(now, request);
+            if throttle.armed() {
+                throttle.issued(now, request);
+            }
         }
     }
 
@@ -207,6 +211,19 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             observer.merged(now, bio, false);
             return Submission::Accepted;
         }
+        if self.limits.direct
+            && !self.plugging
+            && self.held == NONE
+            && self.policy.waiting() == 0
+            && !self.free_tags.is_empty()
+            && (bio.sync || self.throttle.is_none())
+            && self.has_tag(bio)
+        {
+            let slot = self.table.allocate(now, bio);
+            observer.inserted(now, &self.table.get(slot).request);
+            self.start(now, slot, driver, observer);
+            return Submission::Accepted;
+        }
         if self.policy.waiting() != 0 {
             if let Some(merged) = self
                 .merger
@@ -287,7 +304,9 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         observer.completed(now, &request);
         self.policy.complete(now, &request);
         if let Some(throttle) = &mut self.throttle {
-            throttle.completed(now, &request);
+            if throttle.armed() {
+                throttle.completed(now, &request);
+            }
         }
         self.table
             .finish(slot, |token, sectors| done(Done { token, sectors }));
@@ -316,6 +335,11 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 self.woken.extend(self.sleepers.drain(..));
             }
         }
+    }
+
+    #[inline(always)]
+    fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
     }
 
     #[inline]

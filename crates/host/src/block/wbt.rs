@@ -81,6 +81,12 @@ impl Throttle {
         }
     }
 
+    /// Nothing is watched until the first write that could be held back.
+    #[inline(always)]
+    pub fn armed(&self) -> bool {
+        self.window_end != Nanos::NEVER
+    }
+
     pub fn admits(&mut self, now: Nanos, bio: &Bio) -> bool {
         !Self::throttles(bio.direction, bio.sync) || self.in_flight < self.limit(now)
     }
@@ -91,7 +97,7 @@ impl Throttle {
             if self.window_end == Nanos::NEVER {
                 self.window_end = now + self.window();
             }
-        } else {
+        } else if self.armed() {
             self.last_other = Some(now);
         }
     }
