@@ -24,3 +24,12 @@ def describe_cell(spec_json: str) -> str:
 
 def verify_mapping(paths: list[str]) -> str:
     """md's model against recordings of real arrays: `{passed, total, ordered: {passed, total}, files: [...]}` as JSON text."""
+
+def bench_cases() -> list[str]:
+    """Names of the simulator's speed cases."""
+
+def bench(case: str, ios: int, seed: int) -> tuple[int, float, float]:
+    """Runs a speed case on the calling thread: operations simulated, CPU seconds, and CPU seconds of building the cell.
+
+    Raises ValueError for a case that does not exist.
+    """

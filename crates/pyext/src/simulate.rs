@@ -59,3 +59,17 @@ pub fn describe_cell(spec_json: &str) -> PyResult<String> {
         .map(|value| value.to_string())
         .map_err(PyValueError::new_err)
 }
+
+/// Names of the speed cases.
+#[pyfunction]
+pub fn bench_cases() -> Vec<&'static str> {
+    seekwise_sim::bench::CASES.to_vec()
+}
+
+/// Runs one speed case: (operations simulated, CPU seconds of this thread, of which building the cell).
+#[pyfunction]
+pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<(u64, f64, f64)> {
+    py.allow_threads(|| seekwise_sim::bench::run(case, ios, seed))
+        .map(|row| (row.ios, row.cpu_seconds, row.start_seconds))
+        .map_err(PyValueError::new_err)
+}

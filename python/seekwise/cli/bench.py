@@ -1,0 +1,47 @@
+"""`seekwise bench`: the simulator's own speed, in simulated operations per CPU second of one core."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from seekwise import _core
+from seekwise.errors import UsageError
+
+# Each case in about a second.
+IOS_DEFAULT = 4_000_000
+IOS_DEFAULT_BY_CASE = {"null-none": 20_000_000, "hdd-deadline": 10_000_000, "trace-million": 1_000_000}
+
+
+@click.command()
+@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.option("--ios", type=click.IntRange(1, 10**10), help="Operations to simulate in each case.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of the addresses.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -> None:
+    """Measure how fast the simulator is on this machine; without CASE every case."""
+    known = _core.bench_cases()
+    for case in cases:
+        if case not in known:
+            raise UsageError(f"there is no case `{case}`", hint=f"cases: {', '.join(known)}")
+    rows = [_row(case, ios or IOS_DEFAULT_BY_CASE.get(case, IOS_DEFAULT), seed) for case in cases or known]
+    if as_json:
+        click.echo(json.dumps({"schema": "seekwise.bench/1", "seed": seed, "cases": rows}, indent=2))
+        return
+    click.echo(f"{'case':<18}{'I/Os':>12}{'CPU seconds':>14}{'million I/Os per CPU second':>30}")
+    for row in rows:
+        click.echo(
+            f"{row['name']:<18}{row['ios']:>12}{row['cpu_seconds']:>14.3f}{row['ios_per_cpu_second'] / 1e6:>30.2f}"
+        )
+
+
+def _row(case: str, ios: int, seed: int) -> dict[str, object]:
+    done, cpu_seconds, start_seconds = _core.bench(case, ios, seed)
+    return {
+        "name": case,
+        "ios": done,
+        "cpu_seconds": cpu_seconds,
+        "ios_per_cpu_second": done / cpu_seconds,
+        "start_cpu_seconds": start_seconds,
+    }
