@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from seekwise.linux.model import Mount
 from seekwise.linux.tree import Tree
 
-MOUNTINFO = ("/proc/self/mountinfo", "/proc/1/mountinfo", "/proc/thread-self/mountinfo", "/proc/mountinfo")
+MOUNTINFO = ("/proc/self/mountinfo", "/proc/1/mountinfo", "/proc/mountinfo")
 MOUNTS = ("/proc/self/mounts", "/proc/mounts", "/proc/1/mounts", "/etc/mtab")
 
 
@@ -23,7 +23,9 @@ def unescaped(text: str) -> str:
 
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
     """All mounts, in the kernel's order: a later one hides an earlier one at the same place."""
-    for path in MOUNTINFO:
+    # In a copied tree `self` may lead to a process that was not copied; any other one's list is as good.
+    others = () if tree.live else (f"/proc/{name}/mountinfo" for name in tree.names("/proc") if name.isdigit())
+    for path in (*MOUNTINFO, *others):
         if text := tree.text(path):
             return tuple(mount for line in text.splitlines() if (mount := _from_mountinfo(line)) is not None)
     for path in MOUNTS:

@@ -56,19 +56,14 @@ def _named_volume(seen: Seen) -> bool:
     return "-VOL#" in seen.model or seen.vendor.lower() == "areca"
 
 
-def _mpi3mr_volume(seen: Seen) -> bool:
-    # drivers/scsi/mpi3mr: volumes (virtual disks) carry the controller maker's vendor string.
-    return seen.vendor.upper() not in (
-        "ATA",
-        "SEAGATE",
-        "WDC",
-        "TOSHIBA",
-        "SAMSUNG",
-        "HGST",
-        "KIOXIA",
-        "MICRON",
-        "HITACHI",
-    )
+VOLUME_VENDORS = frozenset(
+    ["BROADCOM", "AVAGO", "LSI", "DELL", "LENOVO", "FTS", "FUJITSU", "SUPERMICRO", "INTEL", "CISCO", "HPE", "IBM"]
+)
+"""Names that controller makers and those who sell their cards write on virtual disks; drives carry their own maker's."""
+
+
+def _maker_volume(seen: Seen) -> bool:
+    return seen.vendor.upper() in VOLUME_VENDORS
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,7 @@ CONTROLLERS = {
         Controller("megaraid_mbox", "LSI MegaRAID (mailbox)", _always, "megarc"),
         Controller("megaraid_legacy", "AMI/LSI MegaRAID (legacy)", _always, "megarc"),
         Controller("megaraid", "AMI/LSI MegaRAID (legacy)", _always, "megarc"),
-        Controller("mpi3mr", "Broadcom MegaRAID 9600", _mpi3mr_volume, "storcli2"),
+        Controller("mpi3mr", "Broadcom MegaRAID 9600", _maker_volume, "storcli2"),
         Controller("mpt3sas", "LSI/Broadcom Fusion-MPT SAS, integrated RAID", _fusion_volume, "sas3ircu"),
         Controller("mpt2sas", "LSI Fusion-MPT SAS 2, integrated RAID", _fusion_volume, "sas2ircu"),
         Controller("mptsas", "LSI Fusion-MPT SAS 1, integrated RAID", _fusion_volume, "mpt-status"),

@@ -79,8 +79,6 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     details["queue_type"] = tree.word(f"{here}/queue_type")
 
     depth = tree.number(f"{here}/queue_depth")
-    if transport == "sata" and depth is not None:
-        details["ncq"] = ncq(depth, details.get("ncq_supported"))
     fields = {
         "kind": "optical" if node.name.startswith("sr") else "disk",
         "driver": driver,
@@ -93,6 +91,8 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
         "details": details,
     }
     unit = raid_controllers.unit_of(tree, here, address, driver or host_name, vendor, model)
+    if is_ata and unit is None and depth is not None:
+        details["ncq"] = ncq(depth, details.get("ncq_supported"))
     if unit is not None:
         details["controller"] = unit
     elif pci.get("pci_class", "").startswith(RAID_CLASS) and driver == "ahci":

@@ -35,7 +35,7 @@ def read_stack(root: Path | Tree = Path("/")) -> Stack:
         if container := device.details.get("container"):
             devices[name] = _volume_of(device, devices.get(str(container)))
     stack = Stack(
-        devices=devices,
+        devices=without_cycles(devices),
         mounts=mounts,
         root=tree.root,
         kernel=kernel_release(tree),
@@ -79,7 +79,9 @@ def _loop_on(device: BlockDevice, devices: dict[str, BlockDevice], mounts: tuple
         for name in devices:
             if backing.removeprefix("/dev/") == name.replace("!", "/"):
                 return replace(device, below=(name,))
-    mount = mount_of(mounts, PurePosixPath(backing))
+    # The filesystem on the loop may be mounted over the very folder that holds its file.
+    own = _numbers_upon(device.name, devices)
+    mount = mount_of(tuple(mount for mount in mounts if mount.major_minor not in own), PurePosixPath(backing))
     if mount is None:
         return device
     details = {**device.details, "backing_filesystem": mount.filesystem, "backing_mount": str(mount.mount_point)}
@@ -87,6 +89,34 @@ def _loop_on(device: BlockDevice, devices: dict[str, BlockDevice], mounts: tuple
         name for name, other in devices.items() if other.major_minor and other.major_minor == mount.major_minor
     )
     return replace(device, below=found, details=details)
+
+
+def _numbers_upon(name: str, devices: dict[str, BlockDevice]) -> set[str]:
+    """Device numbers of `name` and of everything that stands on it."""
+    upon = {name}
+    while more := {other.name for other in devices.values() if upon & set(other.below)} - upon:
+        upon |= more
+    return {devices[each].major_minor for each in upon} - {""}
+
+
+def without_cycles(devices: dict[str, BlockDevice]) -> dict[str, BlockDevice]:
+    """No kernel builds a stack that stands on itself, but a damaged tree can show one: the edge that closes it goes."""
+    finished: set[str] = set()
+    found = dict(devices)
+
+    def descend(name: str, path: tuple[str, ...]) -> None:
+        kept = tuple(below for below in found[name].below if below not in path)
+        if kept != found[name].below:
+            found[name] = replace(found[name], below=kept)
+        for below in kept:
+            if below not in finished:
+                descend(below, (*path, below))
+        finished.add(name)
+
+    for name in devices:
+        if name not in finished:
+            descend(name, (name,))
+    return found
 
 
 def read_links(tree: Tree) -> dict[str, set[str]]:

@@ -36,9 +36,11 @@ def device_path(name: str) -> str:
 def block_nodes(tree: Tree) -> dict[str, Node]:
     """Every block device of the tree, whole disks and partitions."""
     nodes: dict[str, Node] = {}
-    for top in ("/sys/block", "/sys/class/block"):
-        for name in tree.names(top):
-            if name in nodes or (folder := tree.resolve(f"{top}/{name}")) is None or not tree.is_folder(folder):
+    for top in ("/sys/block", "/sys/class/block", "/sys/dev/block"):
+        for entry in tree.names(top):
+            # The last folder names links by device number; what they lead to has the device's name.
+            name = (tree.link(f"{top}/{entry}") or entry) if top == "/sys/dev/block" else entry
+            if name in nodes or (folder := tree.resolve(f"{top}/{entry}")) is None or not tree.is_folder(folder):
                 continue
             disk = _disk_of_partition(tree, folder)
             nodes[name] = Node(name, folder, disk)

@@ -7,9 +7,33 @@ from collections.abc import Iterator
 from seekwise.linux import md
 from seekwise.linux.model import BlockDevice, Stack
 
+FIRMWARE_MEMBERS = {
+    # ID_FS_TYPE as libblkid names them.
+    "isw_raid_member": "Intel IMSM",
+    "ddf_raid_member": "SNIA DDF",
+    "nvidia_raid_member": "NVIDIA MediaShield",
+    "promise_fasttrack_raid_member": "Promise FastTrak",
+    "silicon_medley_raid_member": "Silicon Image Medley",
+    "via_raid_member": "VIA",
+    "jmicron_raid_member": "JMicron",
+    "adaptec_raid_member": "Adaptec HostRAID",
+    "hpt37x_raid_member": "HighPoint",
+    "hpt45x_raid_member": "HighPoint",
+    "lsi_mega_raid_member": "LSI MegaRAID software RAID",
+}
+
 
 def warnings(stack: Stack) -> tuple[str, ...]:
-    return tuple(text for device in stack.devices.values() for text in device_warnings(device))
+    found = []
+    for device in stack.devices.values():
+        found += device_warnings(device)
+        signature = device.details.get("signature")
+        member = FIRMWARE_MEMBERS.get(str(signature.get("type"))) if isinstance(signature, dict) else None
+        if member and not any(above.kind in ("md", "dmraid") for above in stack.above(device.name)):
+            found.append(
+                f"{device.name}: carries firmware (“fake”) RAID metadata, {member}, but no array is assembled from it"
+            )
+    return tuple(found)
 
 
 def device_warnings(device: BlockDevice) -> Iterator[str]:
