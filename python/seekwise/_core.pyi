@@ -33,3 +33,15 @@ def bench(case: str, ios: int, seed: int) -> tuple[int, float, float]:
 
     Raises ValueError for a case that does not exist.
     """
+def verify_vectors(paths: list[str], options_json: str) -> str:
+    """Scheduler models against recordings of real kernels, as JSON text.
+
+    `{passed, total, contested: {passed, total}, met, groups: [...], files: [{file, scheduler, kernel, passed, total, contested,
+    misses: [...], error?, look?}]}`. `options_json`: `{"explain": LINE}` gives a `look` at that line of each file.
+    """
+
+def schedulers(kernel: str, rotational: bool = True) -> str:
+    """Every scheduler with kernels, summary and tunables (unit, default of that kernel, range, meaning), as JSON text."""
+
+def check_tunables(scheduler: str, kernel: str, tunables_json: str) -> None:
+    """Raises ValueError with one sentence if a tunable is unknown, absent from that kernel or outside its range."""

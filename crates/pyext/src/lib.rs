@@ -3,6 +3,7 @@
 
 mod mapping;
 mod simulate;
+mod vectors;
 
 use pyo3::prelude::*;
 
@@ -21,5 +22,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::bench_cases, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::bench, module)?)?;
     module.add_function(wrap_pyfunction!(mapping::verify_mapping, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::verify_vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::schedulers, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::check_tunables, module)?)?;
     Ok(())
 }

@@ -26,6 +26,6 @@ mod testing;
 
 pub use kernel::{Kernel, Version};
 pub use parameter::{Parameter, Setup, Unit, Values};
-pub use registry::{AnyScheduler, Entry, ENTRIES};
+pub use registry::{find as find_scheduler, AnyScheduler, Entry, ENTRIES};
 pub use request::{Direction, Priority, PriorityClass, ProcessId, Request, RequestId};
 pub use scheduler::Scheduler;
