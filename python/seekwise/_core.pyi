@@ -33,6 +33,7 @@ def bench(case: str, ios: int, seed: int) -> tuple[int, float, float]:
 
     Raises ValueError for a case that does not exist.
     """
+
 def verify_vectors(paths: list[str], options_json: str) -> str:
     """Scheduler models against recordings of real kernels, as JSON text.
 
