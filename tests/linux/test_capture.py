@@ -91,3 +91,11 @@ def test_a_capture_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(SeekwiseError):
         capture(tmp_path / "folder.tar.gz")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.tar.gz"]
+
+
+def test_anonymised_captures_lose_the_host_name_that_md_arrays_bear(builder, tmp_path):
+    builder.disk("md0", "virtual", "9:0", 1000, {})
+    builder.file("run/udev/data/b9:0", "S:disk/by-id/md-name-nas:0\nS:md/nas:0\nE:MD_NAME=nas:0\nE:MD_DEVNAME=nas:0")
+    capture(tmp_path / "c.tar.gz", anonymise=True, root=builder.root)
+    links = read_stack(tmp_path / "c.tar.gz").devices["md0"].details["links"]
+    assert links == ["/dev/disk/by-id/md-name-host:0", "/dev/md/host:0"]

@@ -12,14 +12,16 @@ from seekwise.linux.capture import capture
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--anonymise", is_flag=True, help="Replace serial numbers and world-wide names, each always by the same other one."
+    "--anonymise",
+    is_flag=True,
+    help="Replace serials, world-wide names and the host in md names, each always by the same other.",
 )
 @click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
 def command(file: Path, anonymise: bool, root: Path) -> None:
     """Write what seekwise reads of this machine's storage to FILE (tar.gz).
 
-    Only files below /sys, /proc, /dev links and udev's database that describe storage; no contents, no host name.
-    Paths of mounts are in it. As root more is readable: serial numbers of SCSI drives, for example.
+    Only files below /sys, /proc, /dev links and udev's database that describe storage; no contents of your files. Names
+    that people gave are in it: mount points, volume groups, labels. As root more is readable, such as SCSI serials.
     """
     size = capture(file, anonymise=anonymise, root=root)
     click.echo(f"{file}: {size / 1000:.0f} kB", err=True)

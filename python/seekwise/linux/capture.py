@@ -1,8 +1,9 @@
 """Captures a machine: exactly those files that the reader reads, as a small tar archive.
 
 The reader itself decides what belongs in: it runs over the live tree once while every file, link and folder it touches
-is noted. So a capture can never lack what this version reads, nor hold more than that: no file contents, no host name,
-no addresses. Paths of mounts are in it (`mountinfo`).
+is noted. So a capture can never lack what this version reads, nor hold more than that: no contents of users' files, no
+addresses. Names that people gave are in it: mount points, volume groups, labels, and the host name where an md array
+bears it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import FolderTree, Tree
 
 FORMAT = "seekwise.capture/1"
+HOST_IN_MD_NAME = re.compile(rb"(md-name-|MD_NAME=|MD_DEVNAME=|\bmd/)[^:/\s]+(?=:\d)")
+"""mdadm names an array `host:0`, and udev makes links of that."""
 SERIAL_CHARACTERS_MIN = 6
 """Shorter serials (`1`, `none`) would be found inside unrelated words; they identify nothing either."""
 
@@ -113,7 +116,8 @@ def _add_file(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _anonymiser(stack: Stack, tree: RecordingTree) -> Callable[[str, bytes], bytes]:
-    """A function that replaces every serial number and world-wide name, the same one always by the same other one.
+    """A function that replaces every serial number and world-wide name, the same one always by the same other one,
+    and the host in names of md arrays.
 
     Length and kind of character stay, because sizes are written beside them (VPD pages, IDENTIFY words). The key is
     random and forgotten: serials of drives are too few to be safe behind a plain hash.
@@ -144,6 +148,7 @@ def _anonymiser(stack: Stack, tree: RecordingTree) -> Callable[[str, bytes], byt
             and (words := ata.parse(content.decode("ascii", "replace")))
         ):
             return _identify_without_serial(words, key)
+        content = HOST_IN_MD_NAME.sub(rb"\1host", content)
         return pattern.sub(other, content) if pattern else content
 
     return change

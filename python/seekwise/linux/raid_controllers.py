@@ -42,9 +42,14 @@ def _level_attribute(seen: Seen) -> bool:
     return "LOGICAL VOLUME" in seen.model.upper()
 
 
+def _volume_model(seen: Seen) -> bool:
+    return any(words in seen.model.upper() for words in ("LOGICAL VOLUME", "VIRTUAL DISK"))
+
+
 def _fusion_volume(seen: Seen) -> bool:
-    # drivers/scsi/mpt3sas/mpt3sas_scsih.c: integrated RAID volumes sit on channel 1 (RAID_CHANNEL).
-    return "LOGICAL VOLUME" in seen.model.upper() or (seen.channel == 1 and seen.vendor.upper().startswith("LSI"))
+    # drivers/scsi/mpt3sas/mpt3sas_base.h (RAID_CHANNEL) and drivers/message/fusion/mptsas.h (MPTSAS_RAID_CHANNEL): volumes
+    # sit on channel 1, drives on 0.
+    return seen.channel == 1 or _volume_model(seen)
 
 
 def _container(seen: Seen) -> bool:
@@ -88,7 +93,7 @@ CONTROLLERS = {
         Controller("mpt3sas", "LSI/Broadcom Fusion-MPT SAS, integrated RAID", _fusion_volume, "sas3ircu"),
         Controller("mpt2sas", "LSI Fusion-MPT SAS 2, integrated RAID", _fusion_volume, "sas2ircu"),
         Controller("mptsas", "LSI Fusion-MPT SAS 1, integrated RAID", _fusion_volume, "mpt-status"),
-        Controller("mptspi", "LSI Fusion-MPT SPI, integrated RAID", _fusion_volume, "mpt-status"),
+        Controller("mptspi", "LSI Fusion-MPT SPI, integrated RAID", _volume_model, "mpt-status"),
         Controller("hpsa", "HP/HPE Smart Array", _level_attribute, "ssacli"),
         Controller("cciss", "HP Smart Array (block driver)", _always, "ssacli"),
         Controller("cpqarray", "Compaq Smart Array", _always, "ssacli"),

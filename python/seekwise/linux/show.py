@@ -34,11 +34,21 @@ def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = N
         _print_where(console, resolved)
     names = {device.name for device in shown}
     warnings = [text for text in stack.warnings if text.split(":")[0] in names]
-    notes = [*(resolved.notes if resolved else ()), *(f"warning: {text}" for text in warnings)]
+    notes = [*(resolved.notes if resolved else ()), *_grouped(warnings)]
     if notes:
         console.print()
         for text in notes:
             console.print(Text(text, overflow="fold"))
+
+
+def _grouped(warnings: list[str]) -> Iterator[str]:
+    """The same warning about several devices once, with all their names."""
+    about: dict[str, list[str]] = {}
+    for text in warnings:
+        name, _, words = text.partition(": ")
+        about.setdefault(words, []).append(name)
+    for words, names in about.items():
+        yield f"warning: {', '.join(names)}: {words}"
 
 
 def _worth_showing(stack: Stack, device: BlockDevice) -> bool:
