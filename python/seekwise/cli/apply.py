@@ -24,6 +24,7 @@ Wanted = dict[str, dict[str, str]]
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, e.g. scheduler=bfq. Repeatable."
 )
+@click.option("--for", "purpose", metavar="WORK", help="What RUN recommends for this work, as in `seekwise advise`.")
 @click.option(
     "--persist", "ways", multiple=True, type=click.Choice(list(persisting.WAYS)), help="Keep it over a reboot."
 )
@@ -34,18 +35,19 @@ def command(
     run: str | None,
     targets: tuple[str, ...],
     settings: tuple[str, ...],
+    purpose: str | None,
     ways: tuple[str, ...],
     dry_run: bool,
     db: Path | None,
     as_json: bool,
 ) -> None:
     """Set what RUN (or `last`) recommends, or the settings named by --device and --set; `seekwise revert` takes it back."""
-    if bool(targets) != bool(settings) or (run is None) == (not targets):
+    if bool(targets) != bool(settings) or (run is None) == (not targets) or (targets and purpose):
         raise UsageError(
             "name a run, or a device and what to set",
             "`seekwise apply last` or `seekwise apply --device sda --set scheduler=bfq`",
         )
-    wanted, reason = _asked(targets, settings) if targets else _recommended(run or "last", db)
+    wanted, reason = _asked(targets, settings) if targets else _recommended(run or "last", purpose, db)
     if not wanted:
         if as_json:
             click.echo(json.dumps({"schema": SCHEMA, "applied": False, "reason": reason, "wanted": {}}, indent=2))
@@ -81,22 +83,29 @@ def _asked(targets: tuple[str, ...], settings: tuple[str, ...]) -> tuple[Wanted,
     return wanted, "asked for"
 
 
-def _recommended(run: str, db: Path | None) -> tuple[Wanted, str]:
+def _recommended(run: str, purpose: str | None, db: Path | None) -> tuple[Wanted, str]:
+    from seekwise.advise import recommend, workloads
     from seekwise.store.database import Store
     from seekwise.study import outcome
 
+    workload = workloads.find(purpose) if purpose else None
     with Store.open(db, create=False) as store:
         found = outcome.of(store, store.run(run))
-    best = outcome.recommended(found.verdicts, found.plan)
-    headline = f"run {found.run.run_id}: {found.content.advice.headline}"
-    if best is None:
-        return {}, headline
+    if workload is None:
+        best = outcome.recommended(found.verdicts, found.plan)
+        setting, headline = (best[0] if best else None), found.content.advice.headline
+    else:
+        advised = recommend.for_workload(found, workload)
+        setting, headline = advised.setting, advised.advice.headline
+    reason = f"run {found.run.run_id}: {headline}"
+    if setting is None:
+        return {}, reason
     if found.plan.backend != "kernel":
         raise UsageError(
             f"run {found.run.run_id} did not measure this machine ({found.plan.backend})",
             "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
         )
-    return outcome.wanted(best[0], found.plan), headline
+    return outcome.wanted(setting, found.plan), reason
 
 
 def _document(done: applying.Applied, files: list[persisting.File], dry_run: bool, reason: str) -> dict[str, object]:

@@ -1,0 +1,83 @@
+"""What to set, from a judged run and a workload: advice in words and lines, with what it costs where it costs most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seekwise.advise.workloads import Standing, Weighed, Workload, weigh
+from seekwise.report.content import Advice
+from seekwise.study import outcome
+from seekwise.study.outcome import Outcome
+from seekwise.study.plan import Plan, Setting
+from seekwise.verdict import tables
+
+NOT_COVERED_MUCH = 0.2
+
+
+@dataclass(frozen=True)
+class Advised:
+    advice: Advice
+    setting: Setting | None
+    """What to set; None: keep what is set."""
+    weighed: Weighed
+
+
+def for_workload(found: Outcome, workload: Workload) -> Advised:
+    """Advises to leave the reference only if the best setting clearly beats it under this workload."""
+    plan = found.plan
+    reference = plan.reference
+    weighed = weigh([record for record in found.content.records if record.valid], workload, reference)
+    cautions = ["simulated: measure before you change a machine"] if plan.backend == "simulated" else []
+    if weighed.not_covered > NOT_COVERED_MUCH:
+        cautions.append(f"{100 * weighed.not_covered:.0f} % of this work is represented by no trial of the run")
+    standings = {standing.setting: standing for standing in weighed.standings}
+    if len(standings) < 2:
+        advice = Advice(f"{reference} was measured alone: nothing to choose from", caution=tuple(cautions))
+        return Advised(advice, None, weighed)
+    if not weighed.best:
+        more = [v.blocks_more for v in weighed.verdicts if v.metric == "rate" and v.blocks_more]
+        many = (
+            f"{outcome.BLOCKS_MANY} or more"
+            if more and max(more) >= outcome.BLOCKS_MANY
+            else f"about {max(more, default=0)}"
+        )
+        reasons = (f"{many} more blocks would decide",) if more else ()
+        advice = Advice(
+            f"keep {reference}: for {workload.name} these trials decide nothing", reasons, caution=tuple(cautions)
+        )
+        return Advised(advice, None, weighed)
+    if reference in weighed.best:
+        advice = Advice(f"keep {reference}: for {workload.name} nothing beats it", caution=tuple(cautions))
+        return Advised(advice, None, weighed)
+    label = weighed.best[0]
+    setting = next(each for each in plan.settings if each.label == label and not each.control)
+    lines = outcome.lines(setting, plan)
+    advice = Advice(
+        f"set {label} instead of {reference} for {workload.name}",
+        _reasons(standings[label], weighed, plan),
+        lines.set,
+        lines.undo,
+        tuple(cautions),
+    )
+    return Advised(advice, setting, weighed)
+
+
+def _reasons(standing: Standing, weighed: Weighed, plan: Plan) -> tuple[str, ...]:
+    _, low, high = standing.ratios["rate"]
+    reasons = [f"rate, weighed over its operations: {low:.3g} to {high:.3g} times"]
+    others = [name for name in weighed.best if name != standing.setting]
+    if others:
+        reasons.append(f"not shown to be worse: {', '.join(others)}")
+    if standing.regret > 0.01:
+        reasons.append(
+            f"it costs most in {cell_text(standing.regret_cell, plan)}: {100 * standing.regret:.0f} % of the best rate there"
+        )
+    return tuple(reasons)
+
+
+def cell_text(cell: str, plan: Plan) -> str:
+    """`rand_write system=disk threads=1` as a person says it."""
+    operation, _, conditions = cell.partition(" ")
+    name = dict(tables.OPERATIONS).get(operation, operation).lower()
+    where = outcome.condition_text(conditions, plan)
+    return f"{name}, {where}" if where else name

@@ -1,0 +1,135 @@
+"""`seekwise advise RUN [--for …]`: which setting for which work, and what following it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from seekwise.advise import recommend, workloads
+from seekwise.cli import _options, _shown
+from seekwise.report import terminal
+from seekwise.report.content import Advice
+from seekwise.store.database import Store
+from seekwise.study import outcome
+from seekwise.study.plan import Plan
+
+SCHEMA = "seekwise.advice/1"
+
+
+@click.command("advise")
+@click.argument("run", default="last", metavar="[RUN]")
+@click.option(
+    "--for",
+    "purpose",
+    metavar="WORK",
+    help="file-server, database, web-server, desktop, backup, virtual-machines, or a TOML file.",
+)
+@click.option("--list", "listing", is_flag=True, help="Show the workloads and their weights.")
+@_options.common
+def command(run: str, purpose: str | None, listing: bool, db: Path | None, as_json: bool) -> None:
+    """Say what to set according to RUN (the last one if not named), for the work this machine does."""
+    if listing:
+        _list(as_json)
+        return
+    workload = workloads.find(purpose) if purpose else None
+    with Store.open(db, create=False) as store:
+        found = outcome.of(store, store.run(run))
+    advised = recommend.for_workload(found, workload) if workload else None
+    advice = advised.advice if advised else found.content.advice
+    weighed = advised.weighed if advised else None
+    if as_json:
+        _shown.echo_json(_document(found, advice, weighed))
+        return
+    click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}\n")
+    if weighed is not None:
+        click.echo(f"for {weighed.workload.name}: {weighed.workload.meaning}\n")
+        _shown.out().print(_table(weighed, found.plan))
+        click.echo(
+            f"\nratios to {weighed.reference}: rate as 95 % interval over {weighed.blocks} blocks, the others as estimates; front: no "
+            "other setting is as good in all three; regret: rate lost against the best where the setting is worst"
+        )
+    terminal.print_advice(replace(found.content, advice=advice), _shown.out())
+    if advice.set_lines:
+        words = f" --for {purpose}" if purpose else ""
+        click.echo(f"\nnext: sudo seekwise apply {found.run.run_id}{words}")
+
+
+def _list(as_json: bool) -> None:
+    known = workloads.shipped()
+    if as_json:
+        _shown.echo_json({
+            "schema": "seekwise.workloads/1",
+            "workloads": [
+                {"name": each.name, "meaning": each.meaning, "threads": each.threads, "operations": dict(each.operations)}
+                for each in known.values()
+            ],
+        })  # fmt: skip
+        return
+    for each in known.values():
+        shares = ", ".join(f"{name} {share:g}" for name, share in each.operations.items())
+        click.echo(f"{each.name}: {each.meaning}\n  {shares}; threads: {each.threads}")
+
+
+def _table(weighed: workloads.Weighed, plan: Plan) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("Setting", "Rate", "p99", "CPU eff.", "Front", "Regret"):
+        table.add_column(title, no_wrap=title != "Regret")
+    for standing in weighed.standings:
+        is_reference = standing.setting == weighed.reference
+        others = [_estimate(standing.ratios.get(metric)) for metric in ("p99", "cpu_efficiency")]
+        regret = f"{100 * standing.regret:.0f} %: {recommend.cell_text(standing.regret_cell, plan)}"
+        rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
+        table.add_row(standing.setting, rate, *others, "yes" if standing.on_front else "", regret)
+    return table
+
+
+def _estimate(value: tuple[float, float, float] | None) -> str:
+    return "" if value is None else f"{value[0]:.3g}"
+
+
+def _interval(value: tuple[float, float, float] | None) -> str:
+    if value is None or not all(map(math.isfinite, value)):
+        return "too few blocks"
+    return f"{value[1]:.3g} to {value[2]:.3g} times"
+
+
+def _document(found: outcome.Outcome, advice: Advice, weighed: workloads.Weighed | None) -> dict[str, object]:
+    document: dict[str, object] = {
+        "schema": SCHEMA,
+        "run_id": found.run.run_id,
+        "badge": found.content.badge,
+        "headline": advice.headline,
+        "reasons": list(advice.reasons),
+        "caution": list(advice.caution),
+        "set_lines": list(advice.set_lines),
+        "undo_lines": list(advice.undo_lines),
+        "workload": None,
+    }
+    if weighed is not None:
+        document["workload"] = {
+            "name": weighed.workload.name,
+            "operations": dict(weighed.workload.operations),
+            "threads": weighed.workload.threads,
+            "reference": weighed.reference,
+            "blocks": weighed.blocks,
+            "not_covered": weighed.not_covered,
+            "best": list(weighed.best),
+            "settings": [
+                {
+                    "setting": standing.setting,
+                    "ratios": {
+                        metric: [each if math.isfinite(each) else None for each in values]
+                        for metric, values in standing.ratios.items()
+                    },
+                    "on_pareto_front": standing.on_front,
+                    "regret": standing.regret,
+                    "regret_cell": standing.regret_cell,
+                }
+                for standing in weighed.standings
+            ],
+        }
+    return document

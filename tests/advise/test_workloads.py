@@ -1,0 +1,184 @@
+"""These tests will make runs in which every setting is best at something, and ask what to set for which work."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+from advise.made import made_plan, made_records, made_run
+from control.conftest import needs_root
+from seekwise.advise import workloads
+from seekwise.advise.recommend import for_workload
+from seekwise.advise.workloads import Workload, find, shipped, weigh
+from seekwise.control.settings import read_settings
+from seekwise.errors import UsageError
+from seekwise.store.database import Store
+from seekwise.study import outcome
+from seekwise.verdict.model import Observation
+
+# kyber is good at random writes and bad at sequential reads.
+TRUTH = {("kyber", "rand_write", n): 1.5 for n in (1, 8)} | {("kyber", "seq_read", n): 0.7 for n in (1, 8)}
+
+
+def judged(tmp_path, records, plan=None):
+    plan = plan or made_plan()
+    with Store.open(tmp_path / "records.db") as store:
+        store.add_run(made_run(plan))
+        for record in records:
+            store.add(record)
+        return outcome.of(store, store.run("r1"))
+
+
+def test_a_score_is_the_weighted_geometric_mean_of_the_cells():
+    values = {"seq_read threads=1": 8.0, "rand_read threads=1": 2.0}
+    single = [Observation("r", cell, 1, "none", "rate", value) for cell, value in values.items()]
+    (score,) = workloads._scores(single, {"seq_read threads=1": 3.0, "rand_read threads=1": 1.0}, "mine")
+    assert math.isclose(score.value, (8.0**3 * 2.0) ** (1 / 4))
+
+
+def test_a_block_without_every_cell_does_not_count():
+    single = [
+        Observation("r", "a", 1, "none", "rate", 1.0),
+        Observation("r", "b", 1, "none", "rate", 1.0),
+        Observation("r", "a", 2, "none", "rate", 1.0),
+    ]
+    assert [o.block for o in workloads._scores(single, {"a": 1.0, "b": 1.0}, "mine")] == [1]
+
+
+def test_the_interval_of_the_ratio_holds_the_true_weighted_ratio():
+    weighed = weigh(made_records(TRUTH, blocks=8), shipped()["database"], "mq-deadline")
+    standing = next(each for each in weighed.standings if each.setting == "kyber")
+    truth = 1.5**0.28  # 28 of 100 are random writes, no sequential reads
+    _, low, high = standing.ratios["rate"]
+    assert low <= truth <= high
+    assert high / low < 1.05
+
+
+def test_the_same_run_advises_differently_for_different_work(tmp_path):
+    found = judged(tmp_path, made_records(TRUTH))
+    database = for_workload(found, shipped()["database"])
+    assert database.setting.label == "kyber"
+    assert database.advice.headline == "set kyber instead of mq-deadline for database"
+    assert any("kyber" in line for line in database.advice.set_lines)
+    assert any("mq-deadline" in line for line in database.advice.undo_lines)
+    backup = for_workload(found, shipped()["backup"])
+    assert backup.setting is None and backup.advice.headline.startswith("keep mq-deadline")
+
+
+def test_few_and_many_threads_weigh_differently(tmp_path):
+    records = made_records({("kyber", "rand_read", 8): 1.3, ("kyber", "rand_read", 1): 0.8})
+    reading = {"rand_read": 1.0}
+    many = weigh(records, Workload("m", "", "many", reading), "mq-deadline")
+    few = weigh(records, Workload("f", "", "few", reading), "mq-deadline")
+    assert many.best[0] == "kyber"
+    assert "kyber" not in few.best
+
+
+def test_regret_names_the_cell_where_a_setting_costs_most():
+    weighed = weigh(made_records(TRUTH), shipped()["file-server"], "mq-deadline")
+    standing = next(each for each in weighed.standings if each.setting == "kyber")
+    assert standing.regret_cell.startswith("seq_read")
+    assert abs(standing.regret - 0.3) < 0.02
+
+
+def test_a_setting_worse_in_everything_is_not_on_the_front():
+    worse = {("none", operation, n): 0.8 for operation in workloads.OPERATIONS for n in (1, 8)}
+    weighed = weigh(made_records(worse), shipped()["file-server"], "mq-deadline")
+    fronts = {standing.setting: standing.on_front for standing in weighed.standings}
+    assert not fronts["none"] and (fronts["mq-deadline"] or fronts["kyber"])
+
+
+def test_two_blocks_decide_nothing(tmp_path):
+    advised = for_workload(judged(tmp_path, made_records(TRUTH, blocks=2)), shipped()["database"])
+    assert advised.setting is None and "decide nothing" in advised.advice.headline
+
+
+def test_work_that_was_not_measured_is_said_or_refused(tmp_path):
+    found = judged(tmp_path, made_records(TRUTH, operations=("seq_read",)))
+    caution = for_workload(found, shipped()["backup"]).advice.caution
+    assert "50 % of this work is represented by no trial of the run" in caution
+    with pytest.raises(UsageError, match="no trial of this run"):
+        weigh(made_records(TRUTH, operations=("seq_write",)), shipped()["web-server"], "mq-deadline")
+
+
+def test_own_weights_come_from_a_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('[mine]\noperations = { rand_write = 1 }\nthreads = "few"\n')
+    assert find(str(file)).operations == {"rand_write": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[a]\noperations = { sek_read = 1 }", "operations.sek_read is no operation"),
+        ("[a]\noperations = { seq_read = -1 }", "seq_read = -1"),
+        ("[a]\noperations = { seq_read = true }", "seq_read = True"),
+        ("[a]\noperations = { seq_read = 0 }", "only zeros"),
+        ("[a]\nthreads = 'none'\noperations = { seq_read = 1 }", "threads = 'none'"),
+        ("[a]\nthread = 'all'\noperations = { seq_read = 1 }", "a.thread is not known"),
+        ("[a]\n", "operations is missing"),
+        ("a = 1", "a is no table"),
+        ("[a", "is not TOML"),
+        ("[a]\noperations={seq_read=1}\n[b]\noperations={seq_read=1}", "holds 2 workloads"),
+    ],
+)
+def test_a_wrong_file_of_weights_is_one_clear_error(tmp_path, text, words):
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as raised:
+        find(str(file))
+    assert words in raised.value.message
+
+
+def test_an_unknown_workload_lists_the_known_ones():
+    with pytest.raises(UsageError) as raised:
+        find("file-servr")
+    assert "file-server" in raised.value.hint
+
+
+def command(*words: str, state) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "seekwise.cli.main", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SEEKWISE_STATE": str(state)},
+        check=False,
+    )
+
+
+def test_the_command_gives_one_document_with_everything(tmp_path):
+    judged(tmp_path, made_records(TRUTH))
+    done = command("advise", "r1", "--for", "database", "--json", "--db", str(tmp_path / "records.db"), state=tmp_path)
+    document = json.loads(done.stdout)
+    assert document["schema"] == "seekwise.advice/1"
+    assert document["workload"]["best"] == ["kyber"]
+    assert document["headline"].startswith("set kyber")
+    shown = command("advise", "--for", "database", "--db", str(tmp_path / "records.db"), state=tmp_path)
+    assert "next: sudo seekwise apply r1 --for database" in shown.stdout
+
+
+@needs_root
+@pytest.mark.root
+def test_what_a_run_recommends_is_applied_and_reverted(loop, tmp_path):
+    before = read_settings(loop)
+    better = {("kyber", operation, n): 1.4 for operation in workloads.OPERATIONS for n in (1, 8)}
+    judged(tmp_path, made_records(better), made_plan(loop, before | {"queue/scheduler": "mq-deadline"}))
+    words = ("--db", str(tmp_path / "records.db"), "--json")
+    for extra in ((), ("--for", "database")):
+        done = command("apply", "r1", *extra, *words, state=tmp_path)
+        assert json.loads(done.stdout)["seen"][loop]["queue/scheduler"] == "kyber", done.stderr
+        assert read_settings(loop)["queue/scheduler"] == "kyber"
+        command("revert", state=tmp_path)
+        assert read_settings(loop) == before
+
+
+def test_a_simulated_run_is_not_applied_to_this_machine(tmp_path):
+    better = {("kyber", operation, n): 1.4 for operation in workloads.OPERATIONS for n in (1, 8)}
+    judged(tmp_path, made_records(better), made_plan(backend="simulated"))
+    done = command("apply", "r1", "--db", str(tmp_path / "records.db"), state=tmp_path)
+    assert done.returncode == 2 and "did not measure this machine" in done.stderr
