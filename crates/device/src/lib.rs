@@ -9,6 +9,7 @@ pub mod hdd;
 pub mod measure;
 pub mod model;
 pub mod null;
+pub mod ssd;
 
 pub use device::{Command, CommandKind, Device, Tag};
 pub use model::{Model, ModelError};
@@ -23,6 +24,7 @@ use seekwise_units::{Depth, Nanos, Sectors};
 )]
 pub enum Drive {
     Hdd(hdd::Hdd),
+    Ssd(ssd::Ssd),
     Exact(exact::Exact),
     Null(null::Null),
 }
@@ -38,6 +40,7 @@ macro_rules! each {
     ($drive:expr, $device:ident => $body:expr) => {
         match $drive {
             Drive::Hdd($device) => $body,
+            Drive::Ssd($device) => $body,
             Drive::Exact($device) => $body,
             Drive::Null($device) => $body,
         }

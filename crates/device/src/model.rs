@@ -8,6 +8,7 @@ use crate::hdd::geometry::Layout;
 use crate::hdd::seek::{SeekTimes, SEEK_TURNS_MAX};
 use crate::hdd::{Hdd, HddParameters};
 use crate::null::Null;
+use crate::ssd::{Ssd, SsdParameters};
 use crate::Drive;
 use seekwise_units::{Depth, Nanos, Sectors};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,75 @@ pub const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../../models/ultrastar_hc550.toml"),
     ),
     ("st225", include_str!("../../../models/st225.toml")),
+    (
+        "samsung_850_evo",
+        include_str!("../../../models/samsung_850_evo.toml"),
+    ),
+    (
+        "generic_sata_t430s",
+        include_str!("../../../models/generic_sata_t430s.toml"),
+    ),
+    (
+        "crucial_mx500_1tb",
+        include_str!("../../../models/crucial_mx500_1tb.toml"),
+    ),
+    (
+        "samsung_970_evo_plus",
+        include_str!("../../../models/samsung_970_evo_plus.toml"),
+    ),
+    (
+        "samsung_980_pro_1tb",
+        include_str!("../../../models/samsung_980_pro_1tb.toml"),
+    ),
+    (
+        "samsung_990_pro_2tb",
+        include_str!("../../../models/samsung_990_pro_2tb.toml"),
+    ),
+    (
+        "samsung_pm9a3",
+        include_str!("../../../models/samsung_pm9a3.toml"),
+    ),
+    (
+        "intel_p5510",
+        include_str!("../../../models/intel_p5510.toml"),
+    ),
+    (
+        "kioxia_cm6_r",
+        include_str!("../../../models/kioxia_cm6_r.toml"),
+    ),
+    (
+        "intel_p5800x",
+        include_str!("../../../models/intel_p5800x.toml"),
+    ),
+    (
+        "intel_p3700",
+        include_str!("../../../models/intel_p3700.toml"),
+    ),
+    (
+        "micron_9100",
+        include_str!("../../../models/micron_9100.toml"),
+    ),
+    (
+        "intel_p4800x",
+        include_str!("../../../models/intel_p4800x.toml"),
+    ),
+    (
+        "samsung_960_pro",
+        include_str!("../../../models/samsung_960_pro.toml"),
+    ),
+    (
+        "samsung_980",
+        include_str!("../../../models/samsung_980.toml"),
+    ),
+    (
+        "sd_card_a1",
+        include_str!("../../../models/sd_card_a1.toml"),
+    ),
+    (
+        "sd_card_a2",
+        include_str!("../../../models/sd_card_a2.toml"),
+    ),
+    ("emmc_5_1", include_str!("../../../models/emmc_5_1.toml")),
     ("exact", include_str!("../../../models/exact.toml")),
     (
         "exact_files",
@@ -48,6 +118,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     Hdd,
+    Ssd,
     Exact,
     Null,
 }
@@ -80,6 +151,12 @@ pub struct Parameter {
     pub lo: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hi: Option<f64>,
+    /// Published figures that this number was solved from: agreeing with them proves little.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fits: Vec<String>,
+    /// Published figure that this number is, under another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -97,6 +174,9 @@ pub struct Model {
     #[serde(default)]
     pub notes: Vec<String>,
     pub parameters: BTreeMap<String, Parameter>,
+    /// Other capacities or editions: what differs, by name. `NAME/VARIANT` asks for one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variants: BTreeMap<String, BTreeMap<String, Parameter>>,
 }
 
 fn sata() -> Attachment {
@@ -183,6 +263,43 @@ const HDD_RULES: &[Rule] = &[
     optional("destage_delay_ms", "ms", 0.0, 100_000.0, 8.0),
 ];
 
+const SSD_RULES: &[Rule] = &[
+    rule("capacity_sectors", "512 B sectors", 2048.0, 2e11),
+    rule("queue_depth", "commands", 1.0, 65_536.0),
+    rule("link_mb_s", "MB/s", 1.0, 100_000.0),
+    optional("link_per_command_us", "us", 0.0, 10_000.0, 0.0),
+    optional("controller_read_us", "us", 0.0, 10_000.0, 0.0),
+    optional("controller_write_us", "us", 0.0, 10_000.0, 0.0),
+    rule("fw_read_us", "us", 0.0, 100_000.0),
+    rule("fw_cached_us", "us", 0.0, 100_000.0),
+    rule("fw_write_us", "us", 0.0, 100_000.0),
+    optional("fw_large_read_us", "us", 0.0, 100_000.0, 0.0),
+    optional("fw_large_read_kib", "KiB", 0.0, 1e6, 64.0),
+    optional("fw_small_write_us", "us", 0.0, 100_000.0, 0.0),
+    optional("fw_small_write_kib", "KiB", 0.0, 1e6, 32.0),
+    rule("channels", "channels", 1.0, 256.0),
+    rule("dies", "dies", 1.0, 4096.0),
+    rule("nand_page_kib", "KiB", 0.5, 64.0),
+    optional("channel_unit_kib", "KiB", 0.5, 64.0, 4.0),
+    rule("nand_io_mb_s", "MB/s per channel", 1.0, 100_000.0),
+    rule("t_read_us", "us", 0.1, 10_000.0),
+    rule("program_unit_kib", "KiB", 0.5, 4096.0),
+    rule("t_prog_us", "us", 0.1, 100_000.0),
+    optional("t_prog_slc_us", "us", 0.1, 100_000.0, 250.0),
+    optional("slc_cache_gb", "GB", 0.0, 10_000.0, 0.0),
+    optional("t_erase_ms", "ms", 0.0, 1000.0, 4.0),
+    optional("nand_block_mib", "MiB", 0.25, 1024.0, 24.0),
+    optional("suspend_us", "us", 0.0, 100_000.0, 100.0),
+    optional("write_buffer_kib", "KiB", 4.0, 1e7, 4096.0),
+    optional("prefetch_kib", "KiB", 0.0, 1e6, 1024.0),
+    rule("flush_us", "us", 0.0, 1e7),
+    optional("fua_write_us", "us", 0.0, 1e7, 0.0),
+    optional("power_loss_protection", "0 or 1", 0.0, 1.0, 0.0),
+    optional("spare_fraction", "fraction of capacity", 0.02, 4.0, 0.07),
+    optional("in_place", "0 or 1", 0.0, 1.0, 0.0),
+    optional("aged", "0 or 1", 0.0, 1.0, 0.0),
+];
+
 const EXACT_RULES: &[Rule] = &[
     rule("capacity_sectors", "512 B sectors", 8.0, 1e12),
     rule("sectors_per_track", "sectors", 1.0, 1e6),
@@ -217,6 +334,7 @@ impl Kind {
     fn rules(self) -> &'static [Rule] {
         match self {
             Self::Hdd => HDD_RULES,
+            Self::Ssd => SSD_RULES,
             Self::Exact => EXACT_RULES,
             Self::Null => NULL_RULES,
         }
@@ -231,6 +349,34 @@ impl Model {
 
     /// A model that comes with the program, by id or another of its names.
     pub fn shipped(name: &str) -> Result<Self, ModelError> {
+        match name.split_once('/') {
+            Some((name, variant)) => Self::named(name)?.variant(variant),
+            None => Self::named(name),
+        }
+    }
+
+    /// The edition of this model called `name`.
+    pub fn variant(mut self, name: &str) -> Result<Self, ModelError> {
+        let Some(changes) = self.variants.remove(name) else {
+            let known: Vec<&str> = self.variants.keys().map(String::as_str).collect();
+            let known = if known.is_empty() {
+                "it has none".into()
+            } else {
+                format!("it has {}", known.join(", "))
+            };
+            return Err(ModelError(format!(
+                "the drive model `{}` has no variant `{name}`; {known}",
+                self.id
+            )));
+        };
+        self.parameters.extend(changes);
+        self.name = format!("{}, variant {name}", self.name);
+        self.variants.clear();
+        self.check()?;
+        Ok(self)
+    }
+
+    fn named(name: &str) -> Result<Self, ModelError> {
         let plain = plain(name);
         let parsed = |text: &str| Self::parse(text);
         if let Some((_, text)) = SHIPPED.iter().find(|(id, _)| self::plain(id) == plain) {
@@ -269,6 +415,9 @@ impl Model {
             ))
         })?;
         model.check()?;
+        for name in model.variants.keys() {
+            model.clone().variant(name)?;
+        }
         Ok(model)
     }
 
@@ -290,9 +439,21 @@ impl Model {
             confidence: Confidence::Definition,
             lo: None,
             hi: None,
+            fits: vec![],
+            reference: None,
         };
         self.parameters.insert(key.into(), parameter);
         self.check()
+    }
+
+    /// Every parameter that a device of this kind reads: key, unit, least, most, and its default if it has one.
+    pub fn known_parameters(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &'static str, f64, f64, Option<f64>)> {
+        self.kind
+            .rules()
+            .iter()
+            .map(|rule| (rule.key, rule.unit, rule.lo, rule.hi, rule.default))
     }
 
     /// A parameter, or its default.
@@ -334,7 +495,7 @@ impl Model {
         }
         match self.kind {
             Kind::Hdd => self.check_hdd(),
-            Kind::Exact | Kind::Null => Ok(()),
+            Kind::Ssd | Kind::Exact | Kind::Null => Ok(()),
         }
     }
 
@@ -394,6 +555,7 @@ impl Model {
         self.check()?;
         Ok(match self.kind {
             Kind::Hdd => Drive::Hdd(Hdd::new(&self.hdd_parameters(instance))),
+            Kind::Ssd => Drive::Ssd(Ssd::new(self.ssd_parameters())),
             Kind::Exact => Drive::Exact(Exact::new(ExactParameters {
                 capacity: Sectors(self.get("capacity_sectors") as u64),
                 sectors_per_track: self.get("sectors_per_track") as u64,
@@ -411,6 +573,49 @@ impl Model {
                 Nanos((self.get("latency_us") * 1e3) as u64),
             )),
         })
+    }
+
+    fn ssd_parameters(&self) -> SsdParameters {
+        let us = |key| Nanos((self.get(key) * 1e3) as u64);
+        let kib = |key| (self.get(key) * 1024.0) as u64;
+        let on = |key| self.get(key) != 0.0;
+        SsdParameters {
+            capacity: Sectors(self.get("capacity_sectors") as u64),
+            depth: Depth(self.get("queue_depth") as u32),
+            link_bytes_per_second: self.get("link_mb_s") * 1e6,
+            half_duplex: self.attachment != Attachment::Nvme,
+            link_overhead: us("link_per_command_us"),
+            read_interval: us("controller_read_us"),
+            write_interval: us("controller_write_us"),
+            read_firmware: us("fw_read_us"),
+            cached_firmware: us("fw_cached_us"),
+            write_firmware: us("fw_write_us"),
+            large_read_extra: us("fw_large_read_us"),
+            large_read_bytes: kib("fw_large_read_kib"),
+            small_write_extra: us("fw_small_write_us"),
+            small_write_bytes: kib("fw_small_write_kib"),
+            channels: self.get("channels") as u32,
+            dies: self.get("dies") as u32,
+            page_bytes: kib("nand_page_kib"),
+            channel_unit_bytes: kib("channel_unit_kib"),
+            channel_bytes_per_second: self.get("nand_io_mb_s") * 1e6,
+            read_time: us("t_read_us"),
+            program_bytes: kib("program_unit_kib"),
+            program_time: us("t_prog_us"),
+            slc_program_time: us("t_prog_slc_us"),
+            slc_bytes: (self.get("slc_cache_gb") * 1e9) as u64,
+            erase_time: Nanos((self.get("t_erase_ms") * 1e6) as u64),
+            block_bytes: kib("nand_block_mib") * 1024,
+            suspend_time: us("suspend_us"),
+            buffer_bytes: kib("write_buffer_kib"),
+            prefetch_bytes: kib("prefetch_kib"),
+            flush_time: us("flush_us"),
+            forced_write_time: us("fua_write_us"),
+            power_loss_protection: on("power_loss_protection"),
+            spare: self.get("spare_fraction"),
+            in_place: on("in_place"),
+            aged: on("aged"),
+        }
     }
 
     fn hdd_parameters(&self, instance: u32) -> HddParameters {
@@ -502,4 +707,55 @@ fn edits(left: &str, right: &str) -> usize {
         }
     }
     row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_model_is_valid_and_found_by_each_of_its_names() {
+        for id in Model::ids() {
+            let model = Model::shipped(id).unwrap();
+            assert_eq!(model.id, id);
+            for alias in &model.aliases {
+                assert_eq!(Model::shipped(alias).unwrap().id, id, "{alias}");
+            }
+            model.build(0).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_misspelt_model_gets_a_suggestion() {
+        let error = Model::shipped("exos_x81").unwrap_err();
+        assert_eq!(error.0, "no drive model is called `exos_x81`; did you mean `exos_x18`");
+    }
+
+    #[test]
+    fn absurd_parameters_are_refused_by_name_and_unit() {
+        for (model, key, value, said) in [
+            ("wd2500ys", "rpm", 0.0, "`rpm` of drive model `wd2500ys` is 0 rev/min"),
+            ("wd2500ys", "rpm", f64::NAN, "`rpm` of drive model `wd2500ys` is NaN rev/min"),
+            ("wd2500ys", "ncq_depth", 33.0, "33 commands; it must lie between 1 and 32 commands"),
+            ("wd2500ys", "capacity_sectors", 1e11, "its tracks hold only"),
+            ("wd2500ys", "spt_inner", 2000.0, "more than `spt_outer`"),
+            ("wd2500ys", "seek_e_ms_per_track", 1.0, "turns, can be modelled"),
+            ("samsung_850_evo", "t_read_us", -1.0, "`t_read_us` of drive model `samsung_850_evo` is -1 us"),
+            ("null", "latency_us", 1e30, "us; it must lie between"),
+        ] {
+            let error = Model::shipped(model).unwrap().set(key, value).unwrap_err();
+            assert!(error.0.contains(said), "{key} = {value}: {error}");
+        }
+        let error = Model::shipped("wd2500ys").unwrap().set("ncq_dept", 4.0).unwrap_err();
+        assert!(error.0.ends_with("did you mean `ncq_depth`"), "{error}");
+    }
+
+    #[test]
+    fn a_variant_changes_what_it_names_only() {
+        let whole = Model::shipped("samsung_850_evo").unwrap();
+        let half = Model::shipped("850 EVO/250").unwrap();
+        assert_eq!(half.get("dies"), 16.0);
+        assert_eq!(half.get("t_read_us"), whole.get("t_read_us"));
+        assert!(Model::shipped("850 EVO/300").is_err());
+    }
 }
