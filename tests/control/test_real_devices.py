@@ -45,6 +45,16 @@ with changed({sys.argv[1]: {"scheduler": sys.argv[2], "read_ahead_kb": 64, "wbt_
 """
 
 
+LOADED = """
+import sys
+from seekwise.control import child
+from seekwise.control.settings import changed
+with changed({sys.argv[1]: {"scheduler": sys.argv[2], "read_ahead_kb": 64}}), child.started(["sleep", "1000"]) as load:
+    print("inside", flush=True)
+    load.wait()
+"""
+
+
 def start(program: str, *arguments: str, state: Path) -> subprocess.Popen:
     process = subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
@@ -153,6 +163,20 @@ def test_after_sigkill_at_random_moments_revert_puts_everything_back(loop, tmp_p
         assert done.returncode == 0, done.stderr
         assert read_settings(loop) == before
     assert left_changed > 0, "no kill met a changed device: the test proves nothing"
+
+
+def test_with_a_load_running_a_killed_run_is_put_back_without_any_further_command(loop, tmp_path):
+    before = read_settings(loop)
+    process = start(LOADED, loop, other_than_set(loop), state=tmp_path)
+    assert read_settings(loop) != before
+    process.kill()
+    process.communicate(timeout=60)
+    for _ in range(1000):
+        if Journal(tmp_path).is_empty():
+            break
+        time.sleep(0.01)
+    assert read_settings(loop) == before
+    assert Journal(tmp_path).is_empty()
 
 
 def test_signals_at_random_moments_leave_nothing(loop, tmp_path):

@@ -12,6 +12,8 @@ Seekwise that could fail. Who dies first, and what then ends the load:
 | both at once | the same |
 | fio alone | the supervisor, a subreaper, inherits the workers and kills them |
 
+If Seekwise is dead, the supervisor then has the settings and scratch folders of the journal put back at once.
+
 Without root there is no PID namespace; workers orphaned by a death of both are found by their mark in the environment, at
 the next start (`child.kill_marked`).
 
@@ -59,10 +61,26 @@ def main() -> None:
         relayed = os.read(outcome, 64)
         status = int(relayed) if relayed else signal.SIGKILL
     kill_everything()
+    if os.getppid() != parent:
+        put_back()
     if os.WIFSIGNALED(status):
         tell(report, b"signal %d\n" % os.WTERMSIG(status))
     else:
         tell(report, b"exit %d\n" % os.WEXITSTATUS(status))
+
+
+def put_back() -> None:
+    """Our starter is dead: what it left changed can be put back now, not only at the next start.
+
+    Becomes another program and does not return. No process may be started from here on: after `unshare`, children would
+    belong to the namespace whose init is dead.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "SEEKWISE_CHILD"}
+    code = "from seekwise.control import recovery; recovery.at_start(lambda sentence: None)"
+    try:
+        os.execve(sys.executable, [sys.executable, "-c", code], environment)
+    except OSError:
+        pass  # the next start does it
 
 
 def tell(report: int, line: bytes) -> None:
