@@ -277,6 +277,9 @@ def _resolved(stack: Stack, asked: str, names: tuple[str, ...], mount: Mount | N
 
 def _notes(found: ResolvedPath) -> tuple[str, ...]:
     notes = []
+    if found.mount and found.mount.filesystem == "btrfs":
+        # Linux v6.1 fs/btrfs/disk-io.c, open_ctree(): its own bdi, at least 4 MiB; the members' is not looked at.
+        notes.append("btrfs reads ahead by a figure of its own: read_ahead_kb of its devices does not act on its files")
     for device in found.chain():
         if device.details.get("request_based"):
             notes.append(
