@@ -19,18 +19,18 @@ from seekwise.study.plan import Plan
 
 
 def planned(
-    study: Study, options: Options, *, seed: int | None, budget_s: float | None, backend: Backend | None = None
+    study: Study, options: Options, *, seed: int | None, budget_s: float | None, fit_room: bool = False
 ) -> tuple[Plan, Backend]:
-    """The plan of a study on what its backend finds."""
-    backend = backend or backends.get(study.backend, options)
+    """The plan of a study on what its backend finds; with `fit_room` its files may become smaller."""
+    backend = backends.get(study.backend, options)
     facts = backend.describe(study)
+    study, said = budgets.fit_room(study, facts) if fit_room else (study, [])
 
     def make(study: Study, blocks: int) -> Plan:
         return plan.make(study, facts, seed=seed, blocks=blocks)
 
-    if budget_s is None:
-        return make(study, study.design.blocks), backend
-    return budgets.fit(study, budget_s, make), backend
+    made = make(study, study.design.blocks) if budget_s is None else budgets.fit(study, budget_s, make)
+    return replace(made, notes=(*made.notes, *said)), backend
 
 
 def carried_out(

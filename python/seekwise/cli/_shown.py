@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -80,7 +81,18 @@ def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, 
 
 
 def echo_json(document: dict[str, object]) -> None:
-    click.echo(json.dumps(document, indent=1, allow_nan=False, default=str))
+    click.echo(json.dumps(finite(document), indent=1, allow_nan=False, default=str))
+
+
+def finite(value: object) -> object:
+    """The same data with null for what is no finite number: JSON has no word for it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return value
 
 
 def write_report(outcome: Outcome, folder: Path = Path()) -> Path:

@@ -24,5 +24,5 @@ def command(
     A folder gets scratch files, which are removed. A block device must be empty and named in --destroy.
     """
     study = starters.tune(target)
-    made, backend = _job.planned(study, Options(target, destroy), seed=seed, budget_s=budget)
+    made, backend = _job.planned(study, Options(target, destroy), seed=seed, budget_s=budget, fit_room=True)
     _job.carried_out(made, backend, starters.text("tune"), target=target, db=db, as_json=as_json, report_folder=Path())

@@ -146,8 +146,7 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
     candidates = [setting for setting in plan.settings if not setting.control]
     reference = plan.reference
     if len(candidates) < 2:
-        text = f"{reference} was measured alone: nothing to choose from"
-        return Advice(text, reasons=tuple(plan.notes[:1]))
+        return Advice(f"{reference} was measured alone, so there is nothing to choose from", reasons=plan.notes[:1])
     if not any(record.valid for record in records):
         return Advice(
             "no trial counted, so nothing can be recommended", reasons=(runs.invalid_note(list(records)) or "",)
@@ -158,7 +157,8 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
         why = "no other setting is clearly better without being clearly worse elsewhere"
         if all(v.word == "undecided" for v in verdicts):
             why = "these trials decide nothing"
-        return Advice(f"{keep} {reference}: {why}", reasons=_open_question(verdicts))
+        kept = lines(next(setting for setting in candidates if setting.label == reference), plan)
+        return Advice(f"{keep} {reference}: {why}", _open_question(verdicts), kept.set, kept.undo)
     setting, wins = best
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
     shown = lines(setting, plan)
@@ -231,8 +231,8 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     text = f"{len(undecided)} of {len(verdicts)} comparisons are undecided"
     if more:
         middle = more[len(more) // 2]
-        many = f"{BLOCKS_MANY} or more" if middle >= BLOCKS_MANY else f"about {middle}"
-        text += f"; {many} more blocks would settle half of them"
+        many = f"more than {BLOCKS_MANY}" if middle > BLOCKS_MANY else f"about {middle}"
+        text += f"; {many} further blocks would settle half of them"
     return (text,)
 
 
@@ -252,6 +252,8 @@ def wanted(setting: Setting, plan: Plan) -> dict[str, dict[str, str]]:
 
 def lines(setting: Setting, plan: Plan) -> Lines:
     """Shell lines that set and undo a setting on every device it touches."""
+    if plan.backend != "kernel":
+        return Lines((), ())
     before = {device: values for facts in plan.systems for device, values in facts.current.items()}
     return shell_lines(wanted(setting, plan), before)
 

@@ -42,6 +42,8 @@ class SystemFacts:
     scheduler: str | None = None
     may_change: bool = True
     why_not: str = ""
+    room_bytes: int | None = None
+    """What scratch files may take; None where that is no question."""
     rates: dict[str, float] = field(default_factory=dict)
     """Guess of bytes/s by operation, for estimates of phases that end after an amount of data."""
 
@@ -439,7 +441,9 @@ def estimated(plan: Plan) -> Plan:
         for facts in plan.systems
     )
     if plan.backend == "simulated":
-        return replace(plan, trial_s=tuple(SIMULATED_TRIAL_S for _ in seconds), bytes_per_trial=tuple(0 for _ in written))
+        return replace(
+            plan, trial_s=tuple(SIMULATED_TRIAL_S for _ in seconds), bytes_per_trial=tuple(0 for _ in written)
+        )
     layout = prepared / plan.systems[0].rates.get("layout", LAYOUT_RATE)
     return replace(
         plan, trial_s=tuple(seconds), bytes_per_trial=tuple(written), bytes_prepared=prepared, prepare_s=layout + 1.0

@@ -8,10 +8,11 @@ from contextlib import AbstractContextManager
 from seekwise.backend.kernel import fio, ground, session
 from seekwise.backend.kernel.target import Target, find
 from seekwise.backend.protocol import Options, Say
-from seekwise.errors import UsageError
+from seekwise.errors import MissingError, UsageError
 from seekwise.study.factors import factor
 from seekwise.study.model import Study
 from seekwise.study.plan import Plan, SystemFacts
+from seekwise.study.profiles import resolve
 
 
 class KernelBackend:
@@ -25,6 +26,7 @@ class KernelBackend:
         fio.find()
         self.targets = self._targets(study)
         _check_can_build(study)
+        _check_caches(study)
         for target in self.targets.values():
             for values in _wanted(study):
                 ground.check(target.changes(values))
@@ -60,6 +62,7 @@ class KernelBackend:
             offered=shared,
             current=ground.seen(names),
             scheduler=target.leaves[0].scheduler,
+            room_bytes=None if target.is_device else ground.room_bytes(target),
             may_change=root,
             why_not="" if root else f"as root this would also try {others or 'other settings'}: use sudo",
         )
@@ -86,6 +89,23 @@ def _check_can_build(study: Study) -> None:
             raise UsageError(
                 f"study {study.name} varies `{name}`, which the kernel backend does not build",
                 hint="use `--backend simulated`, or one study per array that you have made",
+            )
+
+
+def _check_caches(study: Study) -> None:
+    """A buffered load must be limited in memory, or it measures memory."""
+    for workload in map(resolve, study.workload):
+        if workload.direct or workload.job is not None:
+            continue
+        if workload.memory_limit is None:
+            raise UsageError(
+                f"study {study.name} has a buffered load without `memory_limit`, which would measure the page cache",
+                hint='set `memory_limit = "256m"` and a `size` of several times that, or `direct = true`',
+            )
+        if os.geteuid() != 0:
+            raise MissingError(
+                f"study {study.name} has a buffered load, and limiting its memory needs root",
+                hint="use sudo, or `direct = true`",
             )
 
 

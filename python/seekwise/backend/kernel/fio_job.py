@@ -200,8 +200,8 @@ def read_user_job(path: Path) -> UserJob:
     return UserJob(tuple(global_lines), tuple(tuple((name, tuple(lines)) for name, lines in group) for group in groups))
 
 
-def user_group(job: UserJob, index: int, place: Place, seed: int) -> str:
-    """One group of a user's job, placed onto the target and seeded."""
+def user_group(job: UserJob, index: int, place: Place, seed: int, *, direct: bool = True) -> str:
+    """One group of a user's job, placed onto the target and seeded; direct unless the job or the study says otherwise."""
     where = (
         [f"directory={escaped(str(place.folder))}", "filename_format=u.$jobnum.$filenum"]
         if place.folder is not None
@@ -211,7 +211,15 @@ def user_group(job: UserJob, index: int, place: Place, seed: int) -> str:
             f"size={job.value('size') or place.region_bytes}",
         ]
     )
-    lines = ["[global]", *job.global_lines, *where, f"randseed={seed}", "randrepeat=0", "allrandrepeat=0"]
+    lines = [
+        "[global]",
+        f"direct={int(direct)}",
+        *job.global_lines,
+        *where,
+        f"randseed={seed}",
+        "randrepeat=0",
+        "allrandrepeat=0",
+    ]
     lines += ["group_reporting=0", "lat_percentiles=1", "clat_percentiles=0"]
     for name, own in job.groups[index]:
         lines += ["", f"[{name}]", *own]

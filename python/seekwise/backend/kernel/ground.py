@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from seekwise.backend.kernel.target import Target
-from seekwise.control import scratch as folders
 from seekwise.control import emptiness, settings
+from seekwise.control import scratch as folders
 from seekwise.control.lock import devices_locked
 
 
@@ -17,6 +17,10 @@ def exclusively(target: Target) -> Iterator[None]:
     """No other run on these drives meanwhile."""
     with devices_locked(target.leaf_names):
         yield
+
+
+def room_bytes(target: Target) -> int:
+    return folders.room_bytes(target.path)
 
 
 def check_room(target: Target, needed_bytes: int) -> None:

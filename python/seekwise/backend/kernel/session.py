@@ -14,7 +14,7 @@ from seekwise.backend.kernel import cpu, disk, environment, fio, fio_job, fio_re
 from seekwise.backend.kernel.target import Target
 from seekwise.backend.protocol import Say
 from seekwise.control import child
-from seekwise.errors import MissingError, SeekwiseError
+from seekwise.errors import MissingError
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import plan as plans
@@ -138,7 +138,7 @@ class KernelSession:
         if cell.load.job is not None:
             job = self.user_jobs[cell.load.job]
             for index in range(len(job.groups)):
-                yield None, None, fio_job.user_group(job, index, ready.place, seed + index)
+                yield None, None, fio_job.user_group(job, index, ready.place, seed + index, direct=cell.load.direct)
             return
         for index, step in enumerate(cell.load.phases):
             yield step, step.operation, fio_job.phase(cell.load, step, ready.place, seed + index)
@@ -218,13 +218,8 @@ def ground_seen(before: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
 
 
 def _memory_group(stack: ExitStack, cell: Cell) -> memory.MemoryGroup | None:
-    if cell.load.direct:
+    if cell.load.direct or cell.load.memory_limit_bytes is None:
         return None
-    if cell.load.memory_limit_bytes is None:
-        raise SeekwiseError(
-            f"cell {cell.key} is buffered and has no `memory_limit`",
-            hint='set `memory_limit = "256m"` and a `size` of several times that, or `direct = true`',
-        )
     return stack.enter_context(memory.limited(cell.load.memory_limit_bytes))
 
 

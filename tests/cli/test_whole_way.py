@@ -1,0 +1,265 @@
+"""From study to advice through the command line, on real storage and on the simulator."""
+
+import csv
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import STUDY, needs_fio, needs_root, settings_of
+from test_bad_input import nothing_left, wait_for
+
+
+@needs_root
+@needs_fio
+def test_tune_on_a_loop_device_prints_stack_winners_advice_and_the_report_last(seekwise, mounted):
+    loop, folder = mounted
+    before = settings_of(loop.name)
+    done = seekwise("tune", str(folder), "--budget", "20s")
+    lines = done.stdout.splitlines()
+    report = Path(lines[-1])
+    assert report.parent == seekwise.folder
+    assert report.name.startswith("seekwise-")
+    assert report.read_text().startswith("<!doctype html>")
+    assert loop.name in lines[1]
+    assert any("Rate" in line and "Access time" in line and "CPU efficiency" in line for line in lines)
+    assert any(line.strip().endswith(f"/sys/block/{loop.name}/queue/scheduler") for line in lines)
+    assert "set it:" in lines
+    assert "take it back:" in lines
+    assert settings_of(loop.name) == before
+    assert list(folder.glob("seekwise*")) == []
+
+
+@needs_root
+@needs_fio
+def test_records_tell_settings_as_read_back_cpu_by_kind_bytes_and_seeds(seekwise, mounted, study):
+    loop, folder = mounted
+    document = json.loads(seekwise("run", str(study), "--target", str(folder), "--json").stdout)
+    assert document["schema"] == "seekwise.results/1"
+    assert document["outcome"] == "complete"
+    records = document["records"]
+    assert {record["setting"] for record in records} == {
+        "none",
+        "mq-deadline",
+        "none (control)",
+        "none (sentinel)",
+    } or {record["setting"] for record in records} == {
+        "none",
+        "mq-deadline",
+        "mq-deadline (control)",
+        "mq-deadline (sentinel)",
+    }
+    assert len({record["seed"] for record in records}) == len(records)
+    assert sum(phase["cpu"]["submitter_system"] for record in records for phase in record["phases"]) > 0
+    for record in records:
+        asked = record["factors"]["scheduler"]
+        assert f"[{asked}]" in record["settings_seen"][loop.name]["queue/scheduler"] or record["settings_seen"][loop.name]["queue/scheduler"] == asked  # fmt: skip
+        assert f"randseed={record['seed']}" in record["load"]["jobs"][0]
+        assert record["load"]["fio"].startswith("fio-")
+        assert record["environment"]["kernel"] == os.uname().release
+        assert record["environment"]["filesystem"] == "ext4"
+        assert record["conditions"]["others"]["watched_s"] > 0
+        for phase in record["phases"]:
+            if record["valid"]:
+                assert phase["device_bytes"] >= 0.99 * phase["bytes"] > 0
+            assert sum(phase["latency_bins"].values()) == phase["ios"]
+            cpu = phase["cpu"]
+            assert {"user", "system", "irq", "softirq"} <= {name for name, value in cpu.items() if value is not None}
+
+
+@needs_root
+@needs_fio
+def test_a_raw_device_that_is_empty_and_named_is_measured_and_proves_empty_again(seekwise, loop, study):
+    for _ in range(2):
+        done = seekwise("run", str(study), "--target", loop.node, "--destroy", str(loop.backing))
+        assert "Random read" in done.stdout
+    with loop.backing.open("rb") as file:
+        assert file.read(1 << 20) == b"\0" * (1 << 20)
+        file.seek(-(1 << 20), os.SEEK_END)
+        assert file.read() == b"\0" * (1 << 20)
+
+
+@needs_root
+@needs_fio
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_run_that_is_ended_leaves_nothing_changed_and_resumes_where_it_was(seekwise, mounted, study, how):
+    loop, folder = mounted
+    before = settings_of(loop.name)
+    with seekwise.start("run", str(study), "--target", str(folder)) as process:
+        wait_for(lambda: fios(folder))
+        wait_for(lambda: any(count >= 1 for count in counts(seekwise)))
+        process.send_signal(how)
+        process.communicate(timeout=60)
+    assert fios(folder) == [], "no fio outlives a killed seekwise"
+    listed = json.loads(seekwise("results", "--json").stdout)["runs"][0]
+    assert settings_of(loop.name) == before
+    assert nothing_left(folder)
+    assert listed["outcome"] in (None, "interrupted")
+    assert (listed["outcome"] is None) == (how == signal.SIGKILL)
+    done_before = listed["records"]
+    seekwise("run", "--resume", "last")
+    document = json.loads(seekwise("results", "last", "--json").stdout)
+    assert document["outcome"] == "complete"
+    trials = [record["trial"] for record in document["records"]]
+    assert len(trials) == len(set(trials)) == len(document["plan"]["trials"])
+    assert done_before < len(trials)
+    assert "is complete" in seekwise.refused("run", "--resume", "last", status=2)
+
+
+def fios(folder: Path) -> list[str]:
+    """Command lines of running fios that work in this folder (their job names it)."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if words and words[0].endswith(b"/fio") and str(folder) in Path(words[-2].decode()).read_text():
+                    found.append(entry.name)
+            except (OSError, IndexError):
+                continue
+    return found
+
+
+def counts(seekwise) -> list[int]:
+    done = seekwise("results", "--json", status=None)
+    return [run["records"] for run in json.loads(done.stdout)["runs"]] if done.returncode == 0 else []
+
+
+@needs_root
+@needs_fio
+@pytest.mark.slow
+def test_kills_at_random_moments_lose_nothing_and_change_nothing(seekwise, mounted, study):
+    """This test will kill runs at five moments drawn by a fixed seed, from start-up to the middle of a trial."""
+    loop, folder = mounted
+    before = settings_of(loop.name)
+    moments = random.Random(20)
+    for _ in range(5):
+        with seekwise.start("run", str(study), "--target", str(folder)) as process:
+            try:
+                process.wait(timeout=moments.uniform(0.3, 5.0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate(timeout=60)
+        wait_for(lambda: fios(folder) == [], 10)
+        seekwise("revert", status=None)
+        assert settings_of(loop.name) == before
+        assert nothing_left(folder)
+
+
+@needs_fio
+def test_a_user_without_root_measures_what_is_set_and_reads_what_root_would_add(seekwise, on_disk):
+    if os.geteuid() == 0:
+        pytest.skip("this is root; the same is tested on facts in tests/study/test_plan.py")
+    done = seekwise("tune", ".", "--budget", "10s")
+    assert "as root this would also try" in done.stdout
+
+
+@needs_root
+@needs_fio
+def test_a_job_file_of_the_users_own_is_a_workload(seekwise, mounted, study, tmp_path):
+    _, folder = mounted
+    (tmp_path / "mine.fio").write_text(
+        "[global]\nsize=4m\nbs=16k\ntime_based\nruntime=200ms\nfilename=/etc/passwd\n"
+        "[fill]\nrw=write\n[look]\nstonewall\nrw=randread\nnumjobs=2\n"
+    )
+    text = STUDY.replace('scheduler = ["none", "mq-deadline"]', "")
+    start = text.index("operations")
+    study.write_text(text[:start] + 'job = "mine.fio"\n' + text[text.index("[design]") :])
+    document = json.loads(seekwise("run", str(study), "--target", str(folder), "--json").stdout)
+    phases = document["records"][0]["phases"]
+    assert [phase["operation"] for phase in phases] == ["seq_write", "rand_read"]
+    assert "/etc/passwd" not in json.dumps(document["records"][0]["load"])
+    assert nothing_left(folder)
+
+
+@needs_root
+@needs_fio
+def test_a_buffered_study_is_limited_in_memory_and_the_record_proves_it(seekwise, mounted, study):
+    _, folder = mounted
+    study.write_text(
+        STUDY.replace('runtime = "200ms"', "random_ios = 400")
+        .replace('size = "4m"', 'size = "16m"\ndirect = false\nmemory_limit = "64m"')
+        .replace("end_fsync = false", "end_fsync = true")
+    )
+    document = json.loads(seekwise("run", str(study), "--target", str(folder), "--json").stdout)
+    for record in document["records"]:
+        assert record["load"]["caches"]["excluded_by"].startswith("memory limit (cgroup v")
+        for phase in record["phases"]:
+            assert phase["details"]["memory_peak_bytes"] <= 64 << 20
+            if record["valid"]:
+                assert phase["device_bytes"] >= 0.9 * phase["bytes"]
+    assert any(record["valid"] for record in document["records"])
+    assert not list(Path("/sys/fs/cgroup").glob("**/seekwise-*"))
+
+
+def test_a_buffered_study_without_a_limit_is_refused(seekwise, on_disk, study):
+    study.write_text(STUDY.replace('size = "4m"', 'size = "4m"\ndirect = false'))
+    assert "memory_limit" in seekwise.refused("run", str(study), status=2)
+
+
+def test_demo_needs_neither_root_nor_fio(seekwise, tmp_path):
+    (tmp_path / "bin").mkdir()
+    seekwise.path = str(tmp_path / "bin")
+    done = seekwise("demo")
+    report = Path(done.stdout.splitlines()[-1])
+    assert report.parent == seekwise.folder
+    assert "simulated" in report.read_text()
+    assert "Random read" in done.stdout
+    again = json.loads(seekwise("demo", "--json").stdout)
+    assert again["badge"] == "simulated"
+
+
+def test_the_same_seed_gives_the_same_simulated_records(seekwise):
+    def facts() -> list:
+        document = json.loads(seekwise("demo", "--json", "--seed", "7").stdout)
+        return [(r["trial"], r["setting"], r["seed"], r["phases"]) for r in document["records"]]
+
+    assert facts() == facts()
+
+
+def test_plan_shows_order_time_bytes_and_what_is_touched(seekwise):
+    done = seekwise("plan", "demo")
+    for words in ("cells (2)", "block 1:", "time: about", "written: about"):
+        assert words in done.stdout
+    document = json.loads(seekwise("plan", "demo", "--json", "--seed", "3").stdout)
+    assert document["schema"] == "seekwise.plan/1"
+    assert document["seed"] == 3
+    assert list(seekwise.folder.iterdir()) == []
+
+
+def test_results_and_export_read_what_a_run_wrote(seekwise):
+    seekwise("demo")
+    listed = json.loads(seekwise("results", "--json").stdout)
+    (run,) = listed["runs"]
+    assert run["outcome"] == "complete"
+    rows = list(csv.DictReader(io.StringIO(seekwise("export", "last", "--format", "csv").stdout)))
+    assert len(rows) == run["records"] * 4
+    document = json.loads(seekwise("export", run["run_id"]).stdout)
+    assert document["schema"] == "seekwise.export/1"
+    study = seekwise("export", "last", "--format", "study").stdout
+    (seekwise.folder / "again.toml").write_text(study)
+    seekwise("plan", "again.toml")
+
+
+@needs_fio
+def test_fios_own_json_is_imported(seekwise, tmp_path):
+    files = []
+    for setting in ("none", "bfq"):
+        for repeat in (1, 2, 3):
+            path = tmp_path / f"{setting}.{repeat}.json"
+            subprocess.run(
+                [shutil.which("fio"), "--name=a", "--ioengine=null", "--rw=randread", "--size=64m", "--bs=4k", "--numjobs=2",
+                 "--output-format=json+", f"--output={path}"],
+                check=True, timeout=60, cwd=tmp_path, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+            files.append(str(path))
+    done = json.loads(seekwise("import", *files, "--json").stdout)
+    assert {(r["setting"], r["block"]) for r in done["records"]} == {(s, b) for s in ("none", "bfq") for b in (1, 2, 3)}
+    assert all(r["phases"][0]["bytes"] == 2 * 64 << 20 for r in done["records"])
+    (tmp_path / "bad.json").write_text("nothing")
+    assert "bad.json has no JSON" in seekwise.refused("import", str(tmp_path / "bad.json"), status=1)
