@@ -728,25 +728,56 @@ mod tests {
     #[test]
     fn a_misspelt_model_gets_a_suggestion() {
         let error = Model::shipped("exos_x81").unwrap_err();
-        assert_eq!(error.0, "no drive model is called `exos_x81`; did you mean `exos_x18`");
+        assert_eq!(
+            error.0,
+            "no drive model is called `exos_x81`; did you mean `exos_x18`"
+        );
     }
 
     #[test]
     fn absurd_parameters_are_refused_by_name_and_unit() {
         for (model, key, value, said) in [
-            ("wd2500ys", "rpm", 0.0, "`rpm` of drive model `wd2500ys` is 0 rev/min"),
-            ("wd2500ys", "rpm", f64::NAN, "`rpm` of drive model `wd2500ys` is NaN rev/min"),
-            ("wd2500ys", "ncq_depth", 33.0, "33 commands; it must lie between 1 and 32 commands"),
+            (
+                "wd2500ys",
+                "rpm",
+                0.0,
+                "`rpm` of drive model `wd2500ys` is 0 rev/min",
+            ),
+            (
+                "wd2500ys",
+                "rpm",
+                f64::NAN,
+                "`rpm` of drive model `wd2500ys` is NaN rev/min",
+            ),
+            (
+                "wd2500ys",
+                "ncq_depth",
+                33.0,
+                "33 commands; it must lie between 1 and 32 commands",
+            ),
             ("wd2500ys", "capacity_sectors", 1e11, "its tracks hold only"),
             ("wd2500ys", "spt_inner", 2000.0, "more than `spt_outer`"),
-            ("wd2500ys", "seek_e_ms_per_track", 1.0, "turns, can be modelled"),
-            ("samsung_850_evo", "t_read_us", -1.0, "`t_read_us` of drive model `samsung_850_evo` is -1 us"),
+            (
+                "wd2500ys",
+                "seek_e_ms_per_track",
+                1.0,
+                "turns, can be modelled",
+            ),
+            (
+                "samsung_850_evo",
+                "t_read_us",
+                -1.0,
+                "`t_read_us` of drive model `samsung_850_evo` is -1 us",
+            ),
             ("null", "latency_us", 1e30, "us; it must lie between"),
         ] {
             let error = Model::shipped(model).unwrap().set(key, value).unwrap_err();
             assert!(error.0.contains(said), "{key} = {value}: {error}");
         }
-        let error = Model::shipped("wd2500ys").unwrap().set("ncq_dept", 4.0).unwrap_err();
+        let error = Model::shipped("wd2500ys")
+            .unwrap()
+            .set("ncq_dept", 4.0)
+            .unwrap_err();
         assert!(error.0.ends_with("did you mean `ncq_depth`"), "{error}");
     }
 

@@ -320,6 +320,21 @@ impl Scheduler for Deadline {
         Some(id)
     }
 
+    /// A sole request begins a batch of its own, whatever its age, and leaves no sweep to go on with.
+    #[inline]
+    fn pass(&mut self, _now: Nanos, request: &Request) -> bool {
+        if self.waiting() != 0 {
+            return false;
+        }
+        if request.direction == Direction::Write {
+            self.starved = 0;
+        }
+        self.batching = 1;
+        self.next = [None; 2];
+        self.last_end = request.end();
+        true
+    }
+
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
         if self.moved.iter(&self.links).any(|moved| moved == id) {
             self.moved.remove(&mut self.links, id);

@@ -38,6 +38,11 @@ impl Scheduler for Noop {
         self.list.pop_front(&mut self.links)
     }
 
+    #[inline]
+    fn pass(&mut self, _now: Nanos, _request: &Request) -> bool {
+        self.list.is_empty()
+    }
+
     fn dispatch_forced(&mut self, _now: Nanos, id: RequestId) {
         self.list.remove(&mut self.links, id);
     }

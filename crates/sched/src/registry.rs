@@ -94,6 +94,10 @@ impl Scheduler for AnyScheduler {
     fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
         forward!(self, policy => policy.dispatch(now))
     }
+    #[inline]
+    fn pass(&mut self, now: Nanos, request: &Request) -> bool {
+        forward!(self, policy => policy.pass(now, request))
+    }
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
         forward!(self, policy => policy.dispatch_forced(now, id))
     }

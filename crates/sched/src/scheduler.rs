@@ -14,6 +14,13 @@ pub trait Scheduler: Clone {
     /// The queue pulls one request. `None`: nothing waits, or the policy holds back (idling, draining).
     fn dispatch(&mut self, now: Nanos) -> Option<RequestId>;
 
+    /// Nothing waits and the driver has room: may `request` pass at once? True: it did, and the policy stands as after an
+    /// `insert` and the `dispatch` that handed it out. A shortcut for quiet queues; false (always right) leaves the long way.
+    #[inline]
+    fn pass(&mut self, _now: Nanos, _request: &Request) -> bool {
+        false
+    }
+
     /// Takes the waiting request `id` as though the policy had just chosen it (replay after a miss).
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId);
 

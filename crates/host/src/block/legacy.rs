@@ -151,25 +151,39 @@ impl<S: Scheduler> LegacyQueue<S> {
                 self.at_hand = id.0;
                 observer.issued(now, &self.table.get(id.0).request);
             }
-            let Some(tag) = self.free_tags.pop() else {
+            if self.free_tags.is_empty() {
                 return;
-            };
+            }
             let slot = std::mem::replace(&mut self.at_hand, NONE);
-            self.slot_of_tag[tag as usize] = slot;
-            self.in_drive += 1;
-            let entry = self.table.get_mut(slot);
-            entry.state = State::InDrive;
-            observer.started(now, &entry.request);
-            driver.start(
-                now,
-                tag,
-                entry.request.direction,
-                entry.request.start,
-                entry.request.sectors,
-            );
+            self.start(now, slot, driver, observer);
         }
     }
 
+    /// The drive has room and takes the request.
+    #[inline]
+    fn start<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        let tag = self.free_tags.pop().expect("a tag is free");
+        self.slot_of_tag[tag as usize] = slot;
+        self.in_drive += 1;
+        let entry = self.table.get_mut(slot);
+        entry.state = State::InDrive;
+        observer.started(now, &entry.request);
+        driver.start(
+            now,
+            tag,
+            entry.request.direction,
+            entry.request.start,
+            entry.request.sectors,
+        );
+    }
+
+    #[inline]
     fn unplug(&mut self) {
         self.plugged = false;
         self.unplug_at = Nanos::NEVER;
@@ -340,13 +354,25 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             self.run(now, driver, observer);
             return Submission::Blocked;
         }
+        let quiet = self.policy.waiting() == 0 && self.at_hand == NONE;
         if let LegacyPlug::Queue { hz } = self.limits.plug {
-            if self.policy.waiting() == 0 && self.at_hand == NONE && !self.plugged {
+            if quiet && !self.plugged {
                 self.plugged = true;
                 self.unplug_at = self.plug_timer(now, hz);
             }
         }
         let slot = self.table.allocate(now, bio);
+        let runs_now = self.limits.plug == LegacyPlug::Task || bio.unplug;
+        if quiet && runs_now && !self.plugging && !self.free_tags.is_empty() {
+            let request = self.table.get(slot).request;
+            if self.policy.pass(now, &request) {
+                self.unplug();
+                observer.inserted(now, &request);
+                observer.issued(now, &request);
+                self.start(now, slot, driver, observer);
+                return Submission::Accepted;
+            }
+        }
         if self.plugging {
             self.task_plug.push(slot);
             if self.task_plug.len() >= 32 {
