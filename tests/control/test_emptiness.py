@@ -95,7 +95,7 @@ def test_a_single_byte_in_the_first_or_last_mib_is_data_of_an_unknown_kind(root,
     with open(root / "dev/sdb", "r+b") as file:
         file.seek(offset)
         file.write(b"\x01")
-    assert "unknown kind" in refusal(stack_of(disk()), root)
+    assert "without a known signature" in refusal(stack_of(disk()), root)
 
 
 def test_a_device_too_small_to_keep_its_ends_is_refused(root):
@@ -157,6 +157,14 @@ def test_a_name_that_is_not_its_serial_is_refused(root, wrong):
         allow_destroy(stack_of(disk()), "sdb", (wrong,), root)
 
 
+def test_a_device_in_use_is_not_told_how_to_be_named(root):
+    mounted = Mount(Path("/srv"), "/dev/sdb", "xfs", ("rw",), "8:16")
+    for named in ((), ("sdb",)):
+        with pytest.raises(RefusedError, match="is mounted at /srv") as raised:
+            allow_destroy(stack_of(disk(), mounts=(mounted,)), "sdb", named, root)
+        assert "S1" not in raised.value.hint
+
+
 def test_its_serial_or_its_by_id_path_is_accepted(root):
     allow_destroy(stack_of(disk()), "sdb", ("S1",), root)
     by_id = root / "dev/disk/by-id"
@@ -170,7 +178,7 @@ def test_its_serial_or_its_by_id_path_is_accepted(root):
 
 def test_a_serial_of_two_drives_names_neither(root):
     stack = stack_of(disk(), disk("sdc", major_minor="8:32"))
-    with pytest.raises(RefusedError, match="names sdb, sdc"):
+    with pytest.raises(RefusedError, match="the serial S1 is also that of sdc"):
         allow_destroy(stack, "sdb", ("S1",), root)
 
 

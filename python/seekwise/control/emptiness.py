@@ -34,6 +34,8 @@ from seekwise.linux.model import BlockDevice, Mount, Stack
 VIRTUAL_KINDS = frozenset({"null", "nbd", "ublk", "zram", "ram", "pmem", "virtio", "xen", "rbd"})
 """Without a serial their name is all there is. (zram, ram: content is lost at reboot anyway.)"""
 
+CHOOSE_ANOTHER = "nothing was touched; choose a device that nothing uses, or a folder"
+
 # Linux v6.12 include/uapi/linux/fs.h
 BLKROGET = 0x125E
 BLKGETSIZE64 = 0x80081272
@@ -110,9 +112,10 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
     if reasons:
         if descriptor is not None:
             os.close(descriptor)
+        only_content = all(reason.startswith("holds ") for reason in reasons)
         raise RefusedError(
             f"{found.name} does not prove empty: it {'; it '.join(dict.fromkeys(reasons))}",
-            "nothing was touched; choose another device, a folder on this one, or empty it yourself (`wipefs -a`, `blkdiscard -z`)",
+            f"if nothing of it is needed, zero it yourself: `blkdiscard -z {node}`" if only_content else CHOOSE_ANOTHER,
         )
     assert descriptor is not None
     return descriptor, EmptyProof(found.name, node, size_bytes, CHECKS)
@@ -190,7 +193,7 @@ def _content(device: BlockDevice, descriptor: int, node: Path, size_bytes: int) 
     if _is_read_only(descriptor):
         reasons.append("is read-only")
     if not found and not windows.all_zero:
-        reasons.append("holds data of an unknown kind in its first or last MiB")
+        reasons.append("holds data without a known signature in its first or last MiB")
     if device.details.get("zoned"):
         reasons.append("is a zoned device, which this version does not write")
     return reasons
@@ -247,11 +250,6 @@ def allow_destroy(stack: Stack, device: str, named: tuple[str, ...], root: Path 
     """Refuses unless one of `named` is this very device's own name in the sense of `identifiers`."""
     found = _device(stack, device)
     accepted = identifiers(stack, found)
-    wanted = f"`--destroy {shlex.quote(accepted[0])}`" if accepted else None
-    no_name = "it has neither serial nor UUID nor by-id path: seekwise does not write to it"
-    hint = f"if all its content may be destroyed: {wanted}" if wanted else no_name
-    if not named:
-        raise RefusedError(f"{found.name} would be overwritten, and nobody named it in --destroy", hint)
     for name in named:
         if name in accepted or _is_link_to(name, found, root):
             return
@@ -259,14 +257,21 @@ def allow_destroy(stack: Stack, device: str, named: tuple[str, ...], root: Path 
             return
         if found.kind == "md" and _hex_digits(name) and _hex_digits(name) in map(_hex_digits, accepted):
             return
-    given = ", ".join(repr(name) for name in named)
-    twin = _twins(stack, found)
-    if found.serial in named and twin:
-        raise RefusedError(
-            f"the serial {found.serial} names {', '.join([found.name, *twin])}",
-            "name the one by its path in /dev/disk/by-id",
-        )
-    raise RefusedError(f"--destroy {given} is not {found.name}", hint)
+    twins = _twins(stack, found)
+    if not named:
+        what = "nobody named it in --destroy"
+    elif twins and found.serial in named:
+        what = f"the serial {found.serial} is also that of {', '.join(twins)}"
+    else:
+        what = f"--destroy {' '.join(map(shlex.quote, named))} is not its name"
+    if reasons := list(dict.fromkeys(_in_use(stack, found, root))):
+        # Whoever is told how to name a device in use might do it.
+        raise RefusedError(f"{found.name} is not overwritten: it {'; it '.join(reasons)}; {what}", CHOOSE_ANOTHER)
+    if accepted:
+        hint = f"if all its content may be destroyed: `--destroy {shlex.quote(accepted[0])}`"
+    else:
+        hint = "it has neither serial nor UUID nor by-id path of its own: seekwise does not write to it"
+    raise RefusedError(f"{found.name} would be overwritten, and {what}", hint)
 
 
 def identifiers(stack: Stack, device: BlockDevice) -> tuple[str, ...]:

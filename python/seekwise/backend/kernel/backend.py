@@ -71,6 +71,7 @@ class KernelBackend:
         """Refuses, before anything is touched or written down, what the session would refuse."""
         for facts in plan.systems:
             target = find(facts.target)
+            ground.check_free(target)
             if target.is_device:
                 ground.check_claim(target, self.options.destroy)
             else:

@@ -23,6 +23,12 @@ def room_bytes(target: Target) -> int:
     return folders.room_bytes(target.path)
 
 
+def check_free(target: Target) -> None:
+    """Refuses while another run has these drives: what it reads of them would not be what the user set."""
+    with devices_locked(target.leaf_names):
+        pass
+
+
 def check_room(target: Target, needed_bytes: int) -> None:
     """Refuses a folder in which the files cannot be, before anything is made."""
     folders.check_target(target.path, needed_bytes)
