@@ -54,6 +54,11 @@ def test_a_path_shows_its_stack_and_where_settings_go():
     assert [device["name"] for device in document["devices"]] == ["md0", "md0p1", "sdb", "sdc", "sdd", "sde"]
 
 
+def test_a_drive_below_two_loops_is_shown_once():
+    shown = devices("--root", machine_path("loop-file"), "/mnt/inner")
+    assert shown.count("serial S3YJNX0QEM0") == 1
+
+
 def test_ascii_terminals_get_ascii():
     shown = seekwise(
         "devices", "--root", machine_path("md-raid1"), PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C"

@@ -248,6 +248,7 @@ def test_btrfs_over_two_disks_gives_both_though_its_device_number_names_neither(
     assert found.mount.major_minor.startswith("0:")
     assert found.devices == ("sdb", "sdc")
     assert names(found.leaves) == ["sdb", "sdc"]
+    assert found.devices_for("read_ahead_kb") == ()
     assert any("reads ahead by a figure of its own" in note for note in found.notes)
     assert resolve_path(stack, "/home/user").devices == ("sdb", "sdc"), "a subvolume is on the same disks"
 

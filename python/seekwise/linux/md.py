@@ -48,7 +48,7 @@ def _from_sysfs(tree: Tree, node: Node) -> dict[str, object]:
         "sync_completed": text("sync_completed"),
         "mismatch_count": number("mismatch_cnt"),
         "stripe_cache_size": number("stripe_cache_size"),
-        "group_thread_count": number("group_thread_count"),
+        "group_thread_cnt": number("group_thread_cnt"),
         "bitmap": text("bitmap/location"),
         "consistency_policy": text("consistency_policy"),
         "members": [_member(tree, node, entry) for entry in tree.names(node.path("md")) if entry.startswith("dev-")],

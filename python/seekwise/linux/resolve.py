@@ -87,15 +87,18 @@ class ResolvedPath:
     def devices_for(self, setting: str) -> tuple[BlockDevice, ...]:
         """The devices on which `setting` (`scheduler`, `queue_depth`, `read_ahead_kb`, `stripe_cache_size` …) takes effect.
 
-        - `read_ahead_kb` belongs to the device that the filesystem is mounted on, a partition's to its disk.
+        - `read_ahead_kb` belongs to the device that the filesystem is mounted on, a partition's to its disk. btrfs has a
+          figure of its own and looks at none.
         - `stripe_cache_size` belongs to md RAID 4, 5 and 6.
         - A request-based multipath device queues and schedules; its paths are given the same so that nothing depends
           on which of them the kernel looks at. Depth and write cache belong to the paths.
         """
         name = setting.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
         if name == "read_ahead_kb":
+            if self.mount and self.mount.filesystem == "btrfs":
+                return ()
             return self._unique(self._whole(self.stack.devices[top]) for top in self.devices)
-        if name in ("stripe_cache_size", "group_thread_count"):
+        if name in ("stripe_cache_size", "group_thread_cnt"):
             return tuple(
                 device
                 for device in self.chain()
@@ -121,7 +124,7 @@ def has_setting(device: BlockDevice, setting: str) -> bool:
     name = setting.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
     if name == "queue_depth":
         return device.queue_depth is not None
-    if name in ("stripe_cache_size", "group_thread_count"):
+    if name in ("stripe_cache_size", "group_thread_cnt"):
         return name in device.details
     return name in device.queue or name.removeprefix("iosched/") in device.iosched
 

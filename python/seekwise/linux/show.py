@@ -21,8 +21,8 @@ from seekwise.linux.resolve import ResolvedPath, devices_of_mount
 def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = None) -> None:
     if resolved:
         console.print(_resolved_tree(stack, resolved))
-        shown = [*resolved.chain()]
-        shown += [drive for name in resolved.devices for drive in stack.drives(name) if drive not in shown]
+        below = {drive.name: drive for name in resolved.devices for drive in stack.drives(name)}
+        shown = list({**{device.name: device for device in resolved.chain()}, **below}.values())
     else:
         for tree in _trees(stack):
             console.print(tree)

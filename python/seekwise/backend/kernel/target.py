@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.errors import RefusedError
+from seekwise.errors import RefusedError, UsageError
 from seekwise.linux.model import BlockDevice, Mount
 from seekwise.linux.resolve import ResolvedPath, resolve_path
 from seekwise.linux.stack import read_stack
@@ -74,7 +74,14 @@ class Target:
         wanted: dict[str, dict[str, str]] = {}
         for name, value in values.items():
             row = factor(name)
-            for device in self.devices_for(row):
+            devices = self.devices_for(row)
+            if not devices:
+                # Passing over it would record a setting that nothing has.
+                raise UsageError(
+                    f"nothing below {self.path} has the setting {name}",
+                    hint="`seekwise devices PATH` shows where each acts",
+                )
+            for device in devices:
                 wanted.setdefault(device.name, {})[row.attribute] = str(value)
         return wanted
 
