@@ -5,6 +5,7 @@
 
 use crate::kernel::{Kernel, Version};
 use core::fmt;
+use seekwise_units::Nanos;
 
 /// What a tunable's number counts, as in sysfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,8 @@ pub struct Setup {
     pub depth_device: u32,
     /// `queue/nr_requests`.
     pub nr_requests: u32,
+    /// How long the policy had been running when time began: some of its clocks started then.
+    pub age: Nanos,
     /// Tunables that differ from their default.
     pub values: Values,
 }
@@ -120,6 +123,7 @@ impl Setup {
             rotational: true,
             depth_device: 1,
             nr_requests: 128,
+            age: Nanos::from_secs(10),
             values: Values::default(),
         }
     }

@@ -87,7 +87,8 @@ pub struct Anticipatory {
     in_driver: u64,
 
     batch: usize,
-    batch_ends: u64,
+    /// Tick; the policy was started long before the first request.
+    batch_ends: i64,
     /// The class has changed and the device still drains.
     changing: bool,
     /// A sync batch whose clock starts with its first completion.
@@ -133,7 +134,7 @@ impl Anticipatory {
             moved: Fifo::default(),
             in_driver: 0,
             batch: ASYNC,
-            batch_ends: batch_ticks[SYNC],
+            batch_ends: batch_ticks[SYNC] as i64 - kernel.jiffies(setup.age) as i64,
             changing: false,
             untimed: false,
             async_budget: (batch_ticks[ASYNC] / 10).max(2),
@@ -365,7 +366,7 @@ impl Anticipatory {
         if self.changing || self.untimed {
             return false;
         }
-        jiffies > self.batch_ends || (self.batch == ASYNC && self.async_left == 0)
+        jiffies as i64 > self.batch_ends || (self.batch == ASYNC && self.async_left == 0)
     }
 
     /// The oldest request of a class if it has expired; looked at once per expiry time.
@@ -403,7 +404,7 @@ impl Anticipatory {
             }
         }
         if best.is_some() && reads && !writes {
-            self.batch_ends = jiffies + self.batch_ticks[SYNC];
+            self.batch_ends = (jiffies + self.batch_ticks[SYNC]) as i64;
         }
         Ok(best.map(|id| self.expired_head(jiffies, self.batch).unwrap_or(id)))
     }
@@ -443,7 +444,7 @@ impl Anticipatory {
     /// The change of class is through: its clock starts.
     fn changed(&mut self, jiffies: u64) {
         if self.batch == ASYNC {
-            self.batch_ends = jiffies + self.batch_ticks[ASYNC];
+            self.batch_ends = (jiffies + self.batch_ticks[ASYNC]) as i64;
         } else {
             self.untimed = true;
         }
@@ -479,7 +480,7 @@ impl Anticipatory {
     /// The first sync request after an async batch completes: the budget of async batches follows the time this one took.
     fn adapt_async_budget(&mut self, jiffies: u64) {
         let target = self.batch_ticks[ASYNC];
-        let took = (jiffies + target).saturating_sub(self.batch_ends);
+        let took = ((jiffies + target) as i64 - self.batch_ends).max(0) as u64;
         if took > target && !self.async_idled {
             if took > target * 3 {
                 self.async_budget /= 2;
@@ -565,7 +566,7 @@ impl Scheduler for Anticipatory {
         let class = usize::from(request.sync);
         if self.changing && self.in_driver == 1 {
             if self.drained_change_is_timed {
-                self.batch_ends = jiffies + self.batch_ticks[self.batch];
+                self.batch_ends = (jiffies + self.batch_ticks[self.batch]) as i64;
             }
             self.run_wish = true;
             self.changing = false;
@@ -574,7 +575,7 @@ impl Scheduler for Anticipatory {
         self.in_driver = self.in_driver.saturating_sub(1);
         if self.untimed && self.batch == class {
             self.adapt_async_budget(jiffies);
-            self.batch_ends = jiffies + self.batch_ticks[SYNC];
+            self.batch_ends = (jiffies + self.batch_ticks[SYNC]) as i64;
             self.untimed = false;
         }
         let Some(process) = self.processes.index(request.process) else {

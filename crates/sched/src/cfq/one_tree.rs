@@ -69,7 +69,6 @@ pub struct OneTree {
     /// Grace time before the idle class is served (rounds).
     class_timer: Option<u64>,
     last_completion: Option<u64>,
-    /// The queue was started at least a second before the first request.
     last_sync_completion: i64,
 
     queueing_device: bool,
@@ -123,7 +122,7 @@ impl OneTree {
             idle_timer: None,
             class_timer: None,
             last_completion: None,
-            last_sync_completion: -(kernel.hz as i64),
+            last_sync_completion: -(kernel.jiffies(setup.age) as i64),
             // 2.6.32 assumes a device that queues until it has seen otherwise; 2.6.24 the other way round.
             queueing_device: !rounds,
             depth_samples: 0,

@@ -111,12 +111,11 @@ impl Trees {
         let get = |name| setup.get(PARAMETERS, name);
         let span = |name| clock.millis(get(name));
         let second = clock.second() as i64;
-        // Before the first request the queue has been there for a while: longer than any time that matters.
-        let long_ago = -second * 1000;
+        let started = -(clock.read(setup.age) as i64);
         let tree = Tree {
             turns: Turns::default(),
             think: Mean::of_think_times(),
-            last_completion: long_ago,
+            last_completion: started,
         };
         Self {
             clock,
@@ -158,7 +157,8 @@ impl Trees {
             in_driver: 0,
             in_flight: [0; 2],
             idle_timer: None,
-            last_delayed_sync: long_ago,
+            // As though the last delayed request had been a second before the start.
+            last_delayed_sync: started - second,
             queueing_device: None,
             depth_samples: 0,
             depth_peak: 0,
