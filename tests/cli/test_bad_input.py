@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import STUDY, needs_fio, needs_root, ran, settings_of
+
+from .conftest import STUDY, needs_fio, needs_root, ran, settings_of
 
 USAGE, REFUSED, MISSING, FAILED = 2, 3, 4, 1
 

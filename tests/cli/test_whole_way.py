@@ -11,8 +11,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import STUDY, needs_fio, needs_root, settings_of
-from test_bad_input import nothing_left, wait_for
+
+from .conftest import STUDY, needs_fio, needs_root, settings_of
+from .test_bad_input import nothing_left, wait_for
 
 
 @needs_root

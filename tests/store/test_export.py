@@ -4,9 +4,9 @@ import csv
 import io
 import json
 
-from test_database import RECORD, RUN
-
 from seekwise.store import export
+
+from .test_database import RECORD, RUN
 
 
 def test_csv_has_a_line_per_phase_with_factors_as_columns():

@@ -200,8 +200,13 @@ def read_user_job(path: Path) -> UserJob:
     return UserJob(tuple(global_lines), tuple(tuple((name, tuple(lines)) for name, lines in group) for group in groups))
 
 
-def user_group(job: UserJob, index: int, place: Place, seed: int, *, direct: bool = True) -> str:
-    """One group of a user's job, placed onto the target and seeded; direct unless the job or the study says otherwise."""
+def user_group(
+    job: UserJob, index: int, place: Place, seed: int, *, direct: bool = True, create_only: bool = False
+) -> str:
+    """One group of a user's job, placed onto the target and seeded; direct unless the job or the study says otherwise.
+
+    `create_only`: makes its files and does nothing else.
+    """
     where = (
         [f"directory={escaped(str(place.folder))}", "filename_format=u.$jobnum.$filenum"]
         if place.folder is not None
@@ -221,6 +226,7 @@ def user_group(job: UserJob, index: int, place: Place, seed: int, *, direct: boo
         "allrandrepeat=0",
     ]
     lines += ["group_reporting=0", "lat_percentiles=1", "clat_percentiles=0"]
+    lines += ["create_only=1"] if create_only else []
     for name, own in job.groups[index]:
         lines += ["", f"[{name}]", *own]
     return "\n".join(lines) + "\n"

@@ -355,15 +355,21 @@ def _place(
     else:
         place = fio_job.Place(folder=stack.enter_context(ground.scratch(target, threads * size)), region_bytes=size)
     if any(cell.load.job is None for cell in cells):
-        say(
-            f"writing {threads} files of {place.region_bytes / 2**20:.0f} MiB in {place.folder}"
-            if place.folder
-            else f"writing {threads} regions of {place.region_bytes / 2**20:.0f} MiB on {place.device}"
-        )
-        run = fio.run(program, fio_job.layout(place, threads), work, timeout_s=24 * 3600)
-        if run.status != 0:
-            raise fio.failed(run, "laying out its files")
+        what = f"files of {size / 2**20:.0f} MiB in {place.folder}" if place.folder else f"regions on {place.device}"
+        say(f"writing {threads} {what}")
+        _prepare(program, fio_job.layout(place, threads), work)
+    for path in {cell.load.job for cell in cells if cell.load.job is not None} if place.folder else ():
+        # A job that reads first would read holes, or lay its files out while it is measured.
+        job = fio_job.read_user_job(Path(path))
+        for index in range(len(job.groups)):
+            _prepare(program, fio_job.user_group(job, index, place, seed=0, create_only=True), work)
     return place
+
+
+def _prepare(program: fio.Fio, text: str, work: Path) -> None:
+    run = fio.run(program, text, work, timeout_s=24 * 3600)
+    if run.status != 0:
+        raise fio.failed(run, "making its files")
 
 
 def needs(cells: list[Cell]) -> tuple[int, int]:
