@@ -208,6 +208,14 @@ def test_megaraid_units_warn_that_members_are_hidden(machine):
     assert any("sda: hardware RAID" in text and "hidden" in text for text in stack.warnings)
 
 
+def test_controllers_are_listed_by_driver(machine):
+    (controller,) = devices_document(machine("megaraid"))["controllers"]
+    assert (controller["driver"], controller["hardware_raid"]) == ("megaraid_sas", True)
+    assert controller["devices"] == ["sda", "sdb"]
+    assert [row["driver"] for row in devices_document(machine("sata-ncq"))["controllers"]] == ["ahci"]
+    assert [row["hardware_raid"] for row in devices_document(machine("nvme-multipath"))["controllers"]] == [False] * 3
+
+
 def test_loop_is_a_leaf_and_names_the_device_that_holds_its_file(machine):
     stack = machine("loop-file")
     loop = stack.devices["loop0"]

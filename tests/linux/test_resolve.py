@@ -38,7 +38,8 @@ def stack_on(builder):
         ("cifs", "SMB"),
         ("zfs", "ZFS"),
         ("fuse.sshfs", "fuse.sshfs"),
-        ("proc", "no block device"),
+        ("proc", "makes up"),
+        ("cgroup2", "makes up"),
         ("btrfs", "no block device"),
     ],
 )
@@ -83,9 +84,12 @@ def test_unknown_devices_of_a_captured_machine(stack_on):
 # On the running machine:
 
 
-def test_a_path_that_does_not_exist_is_wrong_usage():
-    with pytest.raises(UsageError, match="does not exist"):
-        resolve_path(read_stack(), "/no/such/folder")
+@pytest.mark.parametrize(
+    "asked", ["/no/such/folder", "", "a" * 5000, "nul\0inside"], ids=["missing", "empty", "long", "nul"]
+)
+def test_a_path_that_does_not_exist_is_wrong_usage(asked):
+    with pytest.raises(UsageError, match=r"does not exist|cannot be looked at"):
+        resolve_path(read_stack(), asked)
 
 
 def test_a_character_device_is_wrong_usage():

@@ -39,6 +39,7 @@ def devices_document(stack: Stack, resolved: ResolvedPath | None = None) -> dict
         "root": str(stack.root),
         "kernel": stack.kernel,
         "devices": [_device(stack, stack.devices[name], mounted) for name in stack.devices if name in shown],
+        "controllers": _controllers([stack.devices[name] for name in stack.devices if name in shown]),
         "mounts": [
             {**_mount(mount), "devices": list(names), "leaves": _leaf_names(stack, names)}
             for mount, names in mounted.items()
@@ -47,6 +48,32 @@ def devices_document(stack: Stack, resolved: ResolvedPath | None = None) -> dict
         "warnings": [text for text in stack.warnings if resolved is None or text.split(":")[0] in shown],
         "resolved": _resolved(resolved) if resolved else None,
     }
+
+
+def _controllers(devices: list[BlockDevice]) -> list[dict[str, Any]]:
+    """Each storage controller once: its driver, its place, and whether some of its devices are units of hardware RAID."""
+    found: dict[tuple[str, str | None], dict[str, Any]] = {}
+    for device in devices:
+        if device.driver is None or device.kind == "partition":
+            continue
+        unit = device.details.get("controller")
+        hardware_raid = isinstance(unit, dict)
+        place = device.details.get("pci_address")
+        row = found.setdefault(
+            (device.driver, str(place) if place else None),
+            {
+                "driver": device.driver,
+                "pci_address": place,
+                "pci_id": device.details.get("pci_id"),
+                "hardware_raid": False,
+                "family": None,
+                "devices": [],
+            },
+        )
+        row["devices"].append(device.name)
+        if hardware_raid:
+            row["hardware_raid"], row["family"] = True, unit["family"]  # type: ignore[index]
+    return list(found.values())
 
 
 def _leaf_names(stack: Stack, names: tuple[str, ...]) -> list[str]:

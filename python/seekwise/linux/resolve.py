@@ -42,6 +42,11 @@ NOT_ON_A_DEVICE = {
     "iso9660": "ISO 9660, which cannot be written",
 }
 
+KERNEL_VIEWS = frozenset(
+    "proc sysfs devpts cgroup cgroup2 debugfs tracefs securityfs configfs bpf pstore efivarfs mqueue hugetlbfs autofs".split()  # noqa: SIM905
+)
+"""What the kernel shows as files without storing any."""
+
 READ_ONLY = frozenset({"squashfs", "iso9660"})
 
 BLOCK_FUSE = frozenset({"fuseblk"})
@@ -159,9 +164,10 @@ def _live_path(stack: Stack, asked: str) -> ResolvedPath:
         status = os.stat(asked)
     except FileNotFoundError:
         raise UsageError(f"{asked} does not exist", hint="give a folder, a file or a block device") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(
-            f"{asked} cannot be looked at: {error.strerror}", hint="run as root, or choose another folder"
+            f"{asked} cannot be looked at: {reason}", hint="run as root, or choose another folder"
         ) from error
     if stat.S_ISBLK(status.st_mode):
         raise UsageError(f"{asked} is a block device that sysfs does not show", hint="is /sys mounted here?")
@@ -184,6 +190,8 @@ def _on_mount(stack: Stack, asked: str, mount: Mount, number: str | None) -> Res
     kind = mount.filesystem
     if kind in NOT_ON_A_DEVICE:
         raise RefusedError(f"{asked} lies on {NOT_ON_A_DEVICE[kind]}, so it has no disk to tune", hint=_hint(mount))
+    if kind in KERNEL_VIEWS:
+        raise RefusedError(f"{asked} lies on {kind}, which the kernel makes up, so it has no disk to tune", hint=HINT)
     if kind.startswith("fuse") and kind not in BLOCK_FUSE:
         raise RefusedError(
             f"{asked} lies on {kind}, a filesystem that a program serves, so it has no disk to tune", hint=HINT
@@ -198,7 +206,7 @@ def _on_mount(stack: Stack, asked: str, mount: Mount, number: str | None) -> Res
 
 def devices_of_mount(stack: Stack, mount: Mount) -> tuple[str, ...]:
     """The block devices that a mounted filesystem lies on; none for memory, network and layered filesystems."""
-    if mount.filesystem in NOT_ON_A_DEVICE and mount.filesystem not in READ_ONLY:
+    if mount.filesystem in KERNEL_VIEWS or (mount.filesystem in NOT_ON_A_DEVICE and mount.filesystem not in READ_ONLY):
         return ()
     return _devices_of(stack, mount, None)
 
@@ -245,7 +253,7 @@ def _device_named(stack: Stack, asked: str, live: bool) -> str | None:
     if live:
         try:
             status = os.stat(asked)
-        except OSError:
+        except (OSError, ValueError):
             return None
         if stat.S_ISBLK(status.st_mode):
             names = _by_number(stack, f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}")
