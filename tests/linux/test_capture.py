@@ -99,3 +99,19 @@ def test_anonymised_captures_lose_the_host_name_that_md_arrays_bear(builder, tmp
     capture(tmp_path / "c.tar.gz", anonymise=True, root=builder.root)
     links = read_stack(tmp_path / "c.tar.gz").devices["md0"].details["links"]
     assert links == ["/dev/disk/by-id/md-name-host:0", "/dev/md/host:0"]
+
+
+def test_anonymised_captures_lose_the_servers_of_network_mounts(builder, tmp_path):
+    builder.file(
+        "proc/self/mountinfo",
+        "20 1 8:0 / / rw - ext4 /dev/sda rw,data=ordered\n"
+        "21 20 0:50 / /home rw - nfs4 files.example.org:/home rw,addr=192.0.2.7\n"
+        "22 20 0:51 / /share ro - cifs //fs/share ro,username=ann",
+    )
+    capture(tmp_path / "c.tar.gz", anonymise=True, root=builder.root)
+    mounts = read_stack(tmp_path / "c.tar.gz").mounts
+    assert [(mount.source, mount.options) for mount in mounts] == [
+        ("/dev/sda", ("rw", "data=ordered")),
+        ("nfs4", ("rw",)),
+        ("cifs", ("ro",)),
+    ]

@@ -14,7 +14,7 @@ from seekwise.linux.capture import capture
 @click.option(
     "--anonymise",
     is_flag=True,
-    help="Replace serials, world-wide names and the host in md names, each always by the same other.",
+    help="Replace serials, world-wide names, servers of network mounts, the host in md names.",
 )
 @click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
 def command(file: Path, anonymise: bool, root: Path) -> None:

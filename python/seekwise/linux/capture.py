@@ -1,9 +1,9 @@
 """Captures a machine: exactly those files that the reader reads, as a small tar archive.
 
 The reader itself decides what belongs in: it runs over the live tree once while every file, link and folder it touches
-is noted. So a capture can never lack what this version reads, nor hold more than that: no contents of users' files, no
-addresses. Names that people gave are in it: mount points, volume groups, labels, and the host name where an md array
-bears it.
+is noted. So a capture can never lack what this version reads, nor hold more than that: no contents of users' files. Names
+that people gave are in it: mount points, volume groups, labels, the servers of network mounts, and the host name where
+an md array bears it. Anonymising replaces serials, servers and that host name; the other names stay.
 """
 
 from __future__ import annotations
@@ -148,10 +148,24 @@ def _anonymiser(stack: Stack, tree: RecordingTree) -> Callable[[str, bytes], byt
             and (words := ata.parse(content.decode("ascii", "replace")))
         ):
             return _identify_without_serial(words, key)
+        if path.endswith("/mountinfo"):
+            content = _without_servers(content)
         content = HOST_IN_MD_NAME.sub(rb"\1host", content)
         return pattern.sub(other, content) if pattern else content
 
     return change
+
+
+def _without_servers(mountinfo: bytes) -> bytes:
+    """Sources and options of filesystems without a local device name servers and users; only their kind is kept."""
+    lines = []
+    for line in mountinfo.decode("utf-8", "surrogateescape").splitlines():
+        front, dash, back = line.partition(" - ")
+        filesystem, _, rest = back.partition(" ")
+        if dash and not rest.startswith("/dev/"):
+            back = f"{filesystem} {filesystem} {'ro' if rest.split(' ')[-1].startswith('ro') else 'rw'}"
+        lines.append(f"{front}{dash}{back}\n")
+    return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def _disguised(value: str, key: bytes) -> str:
