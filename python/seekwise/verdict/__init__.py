@@ -11,7 +11,8 @@ from __future__ import annotations
 from seekwise.verdict.candidates import Candidates, by_cell
 from seekwise.verdict.judge import judge
 from seekwise.verdict.model import Metric, Observation, Verdict, Word
-from seekwise.verdict.observe import judge_records, observations
+from seekwise.verdict.observe import observations
+from seekwise.verdict.records import judge_records, remarks
 from seekwise.verdict.rule import CONTROL_SUFFIX, RULE, RULE_VERSION, Rule
 from seekwise.verdict.tables import WinnerTable, winner_tables
 
@@ -30,5 +31,6 @@ __all__ = [
     "judge",
     "judge_records",
     "observations",
+    "remarks",
     "winner_tables",
 ]

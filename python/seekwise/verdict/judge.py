@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,13 @@ def judge(
     alpha: float = 0.05,
     control: tuple[str, str] | None = None,
     sequential: bool = False,
+    unsteady: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Verdict]:
     """Every pair of settings in every cell by every metric.
 
     `alpha` is what is promised: the share of false winners, and of tables without any difference that show a winner.
     `sequential`: the run could have stopped at an earlier look (`--until decided`), so each look spends less of it.
+    `unsteady`: {(cell, setting): reason} of what did not reach steady state (`steady.py`); it is measured, but never wins.
     `control` names the two labels of an A/A pair; by default any setting `X (control)` beside `X` is one. The second label
     is only used to measure the noise: it takes part in no comparison (see `control.py` for its own verdicts).
     """
@@ -36,12 +38,23 @@ def judge(
     tables: dict[str, list[Grid]] = {}
     for grid in grids(observations):
         tables.setdefault(grid.table, []).append(grid)
-    return [
+    found = [
         verdict
         for members in tables.values()
         for judged in judge_table(members, level, rule, control)
         for verdict in verdicts(judged, rule)
     ]
+    return [_without_unsteady(v, unsteady) for v in found] if unsteady else found
+
+
+def _without_unsteady(v: Verdict, unsteady: Mapping[tuple[str, str], str]) -> Verdict:
+    """A setting that was not steady neither wins nor ties; it may lose."""
+    reasons = {name: unsteady[v.cell, name] for name in (v.setting_a, v.setting_b) if (v.cell, name) in unsteady}
+    loses = v.winner is not None and v.winner not in reasons
+    if not reasons or loses or v.word == "undecided":
+        return v
+    text = ", ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    return replace(v, winner=None, word="undecided", blocks_more=1, reason=f"never wins, because not steady ({text})")
 
 
 @dataclass(frozen=True)

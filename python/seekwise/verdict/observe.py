@@ -15,10 +15,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from seekwise.store.record import Phase, Record
-from seekwise.verdict.judge import judge
-from seekwise.verdict.model import Observation, Verdict
+from seekwise.verdict.model import Observation
 from seekwise.verdict.percentiles import percentile_is_supported, percentile_ns
-from seekwise.verdict.rule import RULE, Rule
 
 METRICS = ("rate", "access_time", "cpu_efficiency", "p99")
 POOLED_FACTOR = "threads"
@@ -83,15 +81,6 @@ def pooled_over_threads(single: Sequence[Observation], factor: str = POOLED_FACT
     return made
 
 
-SEQUENTIAL_CONDITION = "stopping"
-"""`Record.conditions["stopping"]` is `"decided"` when the run could stop at a look (`--until decided`)."""
-
-
-def judge_records(records: Sequence[Record], *, rule: Rule = RULE, alpha: float = 0.05) -> list[Verdict]:
-    """Verdicts over the records of one run or of several, each run a table of its own."""
-    verdicts: list[Verdict] = []
-    for run_id in dict.fromkeys(record.run_id for record in records):
-        of_run = [record for record in records if record.run_id == run_id]
-        sequential = any(record.conditions.get(SEQUENTIAL_CONDITION) == "decided" for record in of_run)
-        verdicts.extend(judge(observations(of_run), rule=rule, alpha=alpha, sequential=sequential))
-    return verdicts
+def cell_of(record: Record, phase: Phase) -> str:
+    """The cell that a phase of a record belongs to, as observations name it."""
+    return f"{phase.operation} {record.cell}".rstrip()

@@ -11,10 +11,14 @@ shown, struck out, and never wins.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from seekwise.store.record import Phase, Record
+from seekwise.verdict.observe import POOLED_FACTOR, cell_of, cell_without
 
 WINDOWS = 5
 WINDOWS_TRIED_MAX = 25
@@ -73,18 +77,42 @@ def phase_steadiness(windows: Sequence[tuple[float, float]]) -> Steadiness:
     return steadiness([rate for rate, _ in windows], [access for _, access in windows])
 
 
-def unsteady_cells(windows_by_cell: Iterable[tuple[str, Sequence[tuple[float, float]]]]) -> dict[str, str]:
-    """Cells that may not win, with the reason; several trials of a cell: one unsteady trial is enough.
+def regrouped(phase: Phase) -> list[tuple[float, float]]:
+    """The phase's windows joined until each has 5 s and 200 operations; a remainder at the end is left out.
 
-    Trials without windows say nothing (short cells on hard disks have no steady state to reach).
+    Mean access time is weighed by operations, which within a phase are as the rate.
     """
-    found: dict[str, str] = {}
-    for cell, windows in windows_by_cell:
-        if not windows:
-            continue
-        state = phase_steadiness(windows)
-        if not state.steady or state.left_again:
-            found.setdefault(cell, state.reason)
+    if not phase.windows or phase.elapsed_s <= 0:
+        return []
+    width_s = phase.elapsed_s / len(phase.windows)
+    joined = math.ceil(window_seconds(phase.iops) / width_s - 1e-9)
+    made = []
+    for first in range(0, len(phase.windows) - joined + 1, joined):
+        part = phase.windows[first : first + joined]
+        rates = [rate for rate, _ in part]
+        total = sum(rates)
+        access = sum(rate * latency for rate, latency in part) / total if total > 0 else math.nan
+        made.append((total / len(part), access))
+    return made
+
+
+def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
+    """{(cell as observed, setting): reason} for `judge`: what may not win. One unsteady trial is enough.
+
+    Trials shorter than five windows say nothing: they have no steady state to show, and a study that wants one asks for
+    longer trials. An unsteady thread count also spoils the mean over thread counts.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for record in records:
+        for phase in record.phases if record.valid else ():
+            windows = regrouped(phase)
+            if len(windows) < WINDOWS:
+                continue
+            state = phase_steadiness(windows)
+            if not state.steady or state.left_again:
+                cell = cell_of(record, phase)
+                for name in (cell, cell_without(cell, POOLED_FACTOR)):
+                    found.setdefault((name, record.setting), state.reason)
     return found
 
 

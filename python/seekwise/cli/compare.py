@@ -1,0 +1,202 @@
+"""`seekwise compare RUN RUN`: what changed from one run to another, judged by the same rule as everything."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from seekwise.cli import _options, _shown
+from seekwise.errors import NotMetError, RefusedError, UsageError
+from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
+from seekwise.study.plan import Plan
+from seekwise.verdict import compare as comparing
+from seekwise.verdict.document import document
+from seekwise.verdict.rule import RULE_VERSION
+
+SCHEMA = "seekwise.compare/1"
+FAIL_IF = ("regression", "improvement", "difference", "undecided")
+WORDS = ("regression", "improvement", "small", "tie", "undecided")
+
+
+@click.command("compare")
+@click.argument("base", metavar="RUN")
+@click.argument("new", metavar="RUN")
+@click.option(
+    "--fail-if",
+    multiple=True,
+    type=click.Choice(FAIL_IF),
+    help="End with status 5 if there is one; `difference` is a regression or an improvement. Repeatable.",
+)
+@_options.common
+def command(base: str, new: str, fail_if: tuple[str, ...], db: Path | None, as_json: bool) -> None:
+    """Judge the second RUN against the first, cell by cell. Refuses runs of other devices or other loads."""
+    with Store.open(db, create=False) as store:
+        runs = [store.run(name) for name in (base, new)]
+        if runs[0].run_id == runs[1].run_id:
+            raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
+        sides = [_side(run, list(store.records(run.run_id))) for run in runs]
+    if against := comparing.reasons_against(*sides):
+        more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
+        raise RefusedError(
+            f"runs {sides[0].run_id} and {sides[1].run_id} do not compare: {against[0]}{more}",
+            hint="; ".join(against[1:6]) or "compare runs of one study on one device",
+        )
+    if sides[0].badge != sides[1].badge:
+        if fail_if:
+            raise UsageError(
+                f"`--fail-if` is for runs of one backend, these are {sides[0].badge} and {sides[1].badge}",
+                hint="without it, their agreement is printed",
+            )
+        _show_agreement(*sides, as_json)
+        return
+    found = comparing.compare(*sides)
+    if as_json:
+        _shown.echo_json(_document(found, sides))
+    else:
+        _show(found)
+    _fail(found, fail_if)
+
+
+def _side(run: Run, records: list[Record]) -> comparing.Side:
+    plan = Plan.from_document(run.plan)
+    environment: dict[str, Any] = next((dict(r.environment) for r in records if r.environment), {})
+    loads = {cell.key: {**_plain(asdict(cell.load)), "system": _system(plan, cell.system)} for cell in plan.cells}
+    facts = {
+        name: str(environment[name])
+        for name in ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "governor", "host")
+        if environment.get(name) is not None
+    }
+    if records and "model_version" in records[0].load:
+        facts["model version"] = str(records[0].load["model_version"])
+    return comparing.Side(run.run_id, records, loads, _devices(environment, plan), facts)
+
+
+def _plain(load: dict[str, Any]) -> dict[str, Any]:
+    """A load without its name; phases as words, so that a difference can be read."""
+    phases = ", ".join(
+        f"{p['operation']} {p['runtime_s'] or p['ios_per_thread'] or 'once'}" for p in load.pop("phases", ())
+    )
+    load.pop("name", None)
+    return {**load, "phases": phases}
+
+
+def _system(plan: Plan, name: str) -> str:
+    """Systems are told apart by name only where there are several: `vda` here may be called `sda` there."""
+    return name if len(plan.systems) > 1 else "the only one"
+
+
+def _devices(environment: dict[str, Any], plan: Plan) -> tuple[str, ...]:
+    if devices := environment.get("devices"):
+        return tuple(sorted(_device(each) for each in devices))
+    if model := environment.get("device_model"):
+        return (str(model),)
+    return tuple(sorted(facts.target for facts in plan.systems if facts.target)) if plan.backend != "import" else ()
+
+
+def _device(facts: dict[str, Any]) -> str:
+    """Model and serial; without a serial the name and size have to do (virtual disks, loops)."""
+    model = facts.get("model") or facts.get("kind") or "device"
+    if facts.get("serial"):
+        return f"{model} {facts['serial']}"
+    return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
+
+
+def _show(found: comparing.Comparison) -> None:
+    counts = ", ".join(f"{count} {word}" for word in WORDS if (count := found.count(word)))
+    click.echo(f"run {found.new} against {found.base}: {counts}\n")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("Cell", "Setting", "Metric", "New / base", "95 % interval", "Verdict"):
+        table.add_column(title)
+    order = {word: i for i, word in enumerate(WORDS)}
+    for change in sorted(found.changes, key=lambda c: (order[c.outcome], c.cell, c.setting)):
+        v = change.verdict
+        more = f", about {v.blocks_more} more blocks" if v.blocks_more else ""
+        table.add_row(
+            change.cell,
+            change.setting,
+            v.metric,
+            f"{v.ratio:.3f}",
+            f"{v.ratio_low:.3f} to {v.ratio_high:.3f}",
+            f"{change.outcome}{more}",
+        )
+    _shown.out().print(table)
+    click.echo()
+    for note in found.notes:
+        click.echo(f"note: {note}")
+
+
+def _show_agreement(base: comparing.Side, new: comparing.Side, as_json: bool) -> None:
+    found = comparing.agreement(base, new)
+    if as_json:
+        _shown.echo_json({
+            "schema": SCHEMA,
+            "mode": "agreement",
+            "base": {"run_id": base.run_id, "badge": base.badge},
+            "new": {"run_id": new.run_id, "badge": new.badge},
+            "agreement": [asdict(row) for row in found],
+            "notes": comparing.notes(base, new)[1:],
+        })  # fmt: skip
+        return
+    click.echo(f"run {new.run_id} ({new.badge}) against {base.run_id} ({base.badge}): agreement\n")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("Metric", "Values", "Median error", "p90", "Worst", "Same best", "Worst at"):
+        table.add_column(title)
+    for row in found:
+        table.add_row(
+            row.metric,
+            str(row.cells),
+            f"{100 * row.median_error:.1f} %",
+            f"{100 * row.p90_error:.1f} %",
+            f"{100 * row.worst_error:.1f} %",
+            f"{row.same_best} of {row.same_best_of}",
+            row.worst_place,
+        )
+    _shown.out().print(table)
+
+
+def _document(found: comparing.Comparison, sides: list[comparing.Side]) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "mode": "judged",
+        "base": {"run_id": sides[0].run_id, "badge": sides[0].badge},
+        "new": {"run_id": sides[1].run_id, "badge": sides[1].badge},
+        "rule": RULE_VERSION,
+        "counts": {word: found.count(word) for word in WORDS},
+        "changes": [
+            {"cell": c.cell, "setting": c.setting, "outcome": c.outcome, **document(c.verdict), "pair": "new / base"}
+            | {"cell": c.cell}
+            for c in found.changes
+        ],
+        "quantiles": [
+            {
+                "cell": cell,
+                "setting": setting,
+                "operation": operation,
+                "access_time": [_shown_quantile(q) for q in rows],
+            }
+            for (cell, setting, operation), rows in found.quantiles.items()
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def _shown_quantile(row: comparing.QuantileRatio) -> dict[str, float | int | None]:
+    return {name: value if math.isfinite(value) else None for name, value in asdict(row).items()}
+
+
+def _fail(found: comparing.Comparison, fail_if: tuple[str, ...]) -> None:
+    counts = {
+        "regression": found.count("regression"),
+        "improvement": found.count("improvement"),
+        "difference": found.count("regression") + found.count("improvement"),
+        "undecided": found.count("undecided"),
+    }
+    seen = [f"{counts[name]} × {name}" for name in dict.fromkeys(fail_if) if counts[name]]
+    if seen:
+        raise NotMetError(f"run {found.new} against {found.base}: {', '.join(seen)}", hint="asked for with `--fail-if`")

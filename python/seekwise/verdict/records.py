@@ -1,0 +1,54 @@
+"""From the records of a run to its verdicts and the remarks that belong beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seekwise.store.record import Record
+from seekwise.verdict.drift import drifts
+from seekwise.verdict.judge import judge
+from seekwise.verdict.model import Verdict
+from seekwise.verdict.observe import observations
+from seekwise.verdict.outliers import outliers
+from seekwise.verdict.rule import RULE, Rule
+from seekwise.verdict.steady import unsteady
+
+NAMED_MAX = 3
+
+
+def judge_records(
+    records: Sequence[Record], *, sequential: bool = False, rule: Rule = RULE, alpha: float = 0.05
+) -> list[Verdict]:
+    """Verdicts over the trials that compete (sentinels are left out). `sequential`: the run could stop when decided."""
+    compared = competing(records)
+    return judge(observations(compared), rule=rule, alpha=alpha, sequential=sequential, unsteady=unsteady(compared))
+
+
+def competing(records: Sequence[Record]) -> list[Record]:
+    """Without the sentinels, which only watch for drift."""
+    return [record for record in records if record.conditions.get("role") != "sentinel"]
+
+
+def remarks(records: Sequence[Record]) -> list[str]:
+    """Sentences that a reader of the verdicts must know: drift, unsteady cells, values that stand apart."""
+    said = [
+        f"drift: {d.metric} of the reference cell changed to {d.ratio:.2f} times from first to last block "
+        f"({d.ratio_low:.2f} to {d.ratio_high:.2f}); settings are compared within blocks"
+        for d in drifts(records)
+        if d.counts
+    ]
+    compared = competing(records)
+    if restless := unsteady(compared):
+        named = ", ".join(f"{setting} in {cell}" for cell, setting in list(restless)[:NAMED_MAX])
+        said.append(f"not steady, so never a winner: {named}{_more(len(restless))}")
+    flagged = outliers(observations(compared, over_threads=False))
+    if flagged:
+        named = ", ".join(
+            f"{o.metric} of {o.setting} in {o.cell}, block {o.block}, {o.ratio:.2f} times" for o in flagged[:NAMED_MAX]
+        )
+        said.append(f"values that stand apart from the others (kept): {named}{_more(len(flagged))}")
+    return said
+
+
+def _more(count: int) -> str:
+    return f" and {count - NAMED_MAX} more" if count > NAMED_MAX else ""
