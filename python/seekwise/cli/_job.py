@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -13,21 +14,32 @@ from seekwise.backend.protocol import Backend, Options
 from seekwise.cli import _live, _shown
 from seekwise.store.database import Run, Store
 from seekwise.study import budget as budgets
-from seekwise.study import plan, run
+from seekwise.study import early, plan, run
 from seekwise.study.model import Study
 from seekwise.study.plan import Plan
 
 
 def planned(
-    study: Study, options: Options, *, seed: int | None, budget_s: float | None, fit_room: bool = False
+    study: Study,
+    options: Options,
+    *,
+    seed: int | None,
+    budget_s: float | None,
+    fit_room: bool = False,
+    until: Literal["decided", "best"] | None = None,
 ) -> tuple[Plan, Backend]:
-    """The plan of a study on what its backend finds; with `fit_room` its files may become smaller."""
+    """The plan of a study on what its backend finds; with `fit_room` its files may become smaller.
+
+    With `until` it has as many blocks as the last look needs.
+    """
     backend = backends.get(study.backend, options)
+    if until is not None:
+        study = study.model_copy(update={"design": study.design.model_copy(update={"blocks": early.BLOCKS_MAX})})
     facts = backend.describe(study)
     study, said = budgets.fit_room(study, facts) if fit_room else (study, [])
 
     def make(study: Study, blocks: int) -> Plan:
-        return plan.make(study, facts, seed=seed, blocks=blocks)
+        return replace(plan.make(study, facts, seed=seed, blocks=blocks), until=until)
 
     made = make(study, study.design.blocks) if budget_s is None else budgets.fit(study, budget_s, make)
     return replace(made, notes=(*made.notes, *said)), backend

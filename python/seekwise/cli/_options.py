@@ -52,3 +52,8 @@ def carried_out(function: Callable) -> Callable:
 
 backend = click.option("--backend", type=click.Choice(list(BACKENDS)), help="Who carries out the trials.")
 target = click.option("--target", metavar="PATH|DEVICE", help="Folder or block device instead of the study's.")
+until = click.option(
+    "--until",
+    type=click.Choice(["decided", "best"]),
+    help="Stop early: when every comparison is decided, or when the best setting is found (losers drop out).",
+)

@@ -17,6 +17,7 @@ from seekwise.store import codec
 from seekwise.study.plan import Plan
 from seekwise.study.quantity import bytes_text, time_text
 from seekwise.verdict.document import document
+from seekwise.verdict.planning import forecast
 
 if TYPE_CHECKING:
     from seekwise.study.outcome import Outcome
@@ -132,8 +133,19 @@ def plan_text(plan: Plan) -> list[str]:
         for touch in plan.touched
     ]
     lines += ["", f"time: about {time_text(plan.estimated_s)}", f"written: about {bytes_text(plan.bytes_written)}"]
+    lines.append(f"to decide: {_forecast_text(plan)}")
     lines += [f"note: {note}" for note in plan.notes]
     return lines
+
+
+def _forecast_text(plan: Plan) -> str:
+    """What deciding takes at the noise that such storage usually has; only measuring tells it for this one."""
+    trials = len({(trial.cell, trial.setting) for trial in plan.trials}) or 1
+    return forecast(
+        cells=1,
+        settings=trials,
+        trial_seconds=sum(plan.trial_s[t.cell] for t in plan.trials) / len(plan.trials) if plan.trials else 0.0,
+    ).text
 
 
 def _load_text(cell) -> str:

@@ -33,8 +33,9 @@ WORDS = ("regression", "improvement", "small", "tie", "undecided")
     type=click.Choice(FAIL_IF),
     help="End with status 5 if there is one; `difference` is a regression or an improvement. Repeatable.",
 )
+@click.option("--all", "everything", is_flag=True, help="List ties and small differences too.")
 @_options.common
-def command(base: str, new: str, fail_if: tuple[str, ...], db: Path | None, as_json: bool) -> None:
+def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db: Path | None, as_json: bool) -> None:
     """Judge the second RUN against the first, cell by cell. Refuses runs of other devices or other loads."""
     with Store.open(db, create=False) as store:
         runs = [store.run(name) for name in (base, new)]
@@ -59,7 +60,7 @@ def command(base: str, new: str, fail_if: tuple[str, ...], db: Path | None, as_j
     if as_json:
         _shown.echo_json(_document(found, sides))
     else:
-        _show(found)
+        _show(found, everything)
     _fail(found, fail_if)
 
 
@@ -107,14 +108,15 @@ def _device(facts: dict[str, Any]) -> str:
     return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
 
 
-def _show(found: comparing.Comparison) -> None:
+def _show(found: comparing.Comparison, everything: bool) -> None:
     counts = ", ".join(f"{count} {word}" for word in WORDS if (count := found.count(word)))
     click.echo(f"run {found.new} against {found.base}: {counts}\n")
+    shown = [c for c in found.changes if everything or c.outcome not in ("tie", "small")]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("Cell", "Setting", "Metric", "New / base", "95 % interval", "Verdict"):
         table.add_column(title)
     order = {word: i for i, word in enumerate(WORDS)}
-    for change in sorted(found.changes, key=lambda c: (order[c.outcome], c.cell, c.setting)):
+    for change in sorted(shown, key=lambda c: (order[c.outcome], c.cell, c.setting)):
         v = change.verdict
         more = f", about {v.blocks_more} more blocks" if v.blocks_more else ""
         table.add_row(
@@ -125,8 +127,9 @@ def _show(found: comparing.Comparison) -> None:
             f"{v.ratio_low:.3f} to {v.ratio_high:.3f}",
             f"{change.outcome}{more}",
         )
-    _shown.out().print(table)
-    click.echo()
+    if shown:
+        _shown.out().print(table)
+        click.echo()
     for note in found.notes:
         click.echo(f"note: {note}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
 from seekwise.backend.protocol import Options
@@ -15,15 +17,22 @@ from seekwise.study import starters
 @_options.target
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial.")
 @click.option("--budget", type=_options.Duration(), help="Fit the plan to this time, e.g. 10m.")
+@_options.until
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
-    study: str, backend: str | None, target: str | None, seed: int | None, budget: float | None, as_json: bool
+    study: str,
+    backend: str | None,
+    target: str | None,
+    seed: int | None,
+    budget: float | None,
+    until: Literal["decided", "best"] | None,
+    as_json: bool,
 ) -> None:
     """Show what STUDY would do here. Nothing is touched."""
     chosen, _ = starters.open_study(study)
     if backend is not None:
         chosen = chosen.model_copy(update={"backend": backend})
-    made, _ = _job.planned(chosen, Options(target), seed=seed, budget_s=budget)
+    made, _ = _job.planned(chosen, Options(target), seed=seed, budget_s=budget, until=until)
     if as_json:
         _shown.echo_json(made.to_document())
         return

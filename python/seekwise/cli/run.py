@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -20,6 +21,7 @@ from seekwise.study import run as runs
 @_options.backend
 @_options.target
 @_options.carried_out
+@_options.until
 @click.option("--resume", metavar="RUN", help="Finish this run (`last`: the newest) without repeating what is done.")
 @_options.common
 def command(
@@ -29,13 +31,21 @@ def command(
     budget: float | None,
     seed: int | None,
     destroy: tuple[str, ...],
+    until: Literal["decided", "best"] | None,
     resume: str | None,
     db: Path | None,
     as_json: bool,
 ) -> None:
     """Carry out STUDY, a TOML file or the name of a study that ships with the program."""
     if resume is not None:
-        if study is not None or budget is not None or seed is not None or target is not None or backend is not None:
+        if (
+            study is not None
+            or budget is not None
+            or seed is not None
+            or target is not None
+            or backend is not None
+            or until
+        ):
             raise UsageError("`--resume` goes on as the run was planned, so it takes no study, target, seed or budget")
         with Store.open(db, create=False) as store:
             run, plan = runs.to_resume(store, resume)
@@ -48,5 +58,5 @@ def command(
     chosen, text = starters.open_study(study)
     if backend is not None:
         chosen = chosen.model_copy(update={"backend": backend})
-    made, carrier = _job.planned(chosen, Options(target, destroy), seed=seed, budget_s=budget)
+    made, carrier = _job.planned(chosen, Options(target, destroy), seed=seed, budget_s=budget, until=until)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)

@@ -11,6 +11,7 @@ from seekwise.advise.lines import Lines, shell_lines
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.study import early
 from seekwise.study import run as runs
 from seekwise.study.factors import factor
 from seekwise.study.plan import Plan, Setting
@@ -18,6 +19,7 @@ from seekwise.verdict import tables
 from seekwise.verdict.judge import judge
 from seekwise.verdict.model import Verdict
 from seekwise.verdict.observe import observations
+from seekwise.verdict.records import judge_records, remarks
 from seekwise.verdict.rule import RULE_VERSION
 
 RULE_TEXT = (
@@ -41,7 +43,7 @@ def of(store: Store, run: Run) -> Outcome:
     plan = Plan.from_document(run.plan)
     records = list(store.records(run.run_id))
     compared = [record for record in records if record.conditions.get("role") != "sentinel"]
-    verdicts = judge(observations(compared))
+    verdicts = judge_records(records, sequential=plan.until == "decided")
     rows = winner_rows(verdicts, plan)
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
@@ -59,7 +61,17 @@ def of(store: Store, run: Run) -> Outcome:
         stack_lines=[line for system in plan.systems for line in system.stack],
         environment=environment,
         repeat_lines=repeat_lines(run, plan),
-        notes=[note for note in (*plan.notes, runs.invalid_note(records), *condition_notes(records)) if note],
+        notes=[
+            note
+            for note in (
+                *plan.notes,
+                runs.invalid_note(records),
+                *condition_notes(records),
+                *early.race_notes(plan, records),
+                *remarks(records),
+            )
+            if note
+        ],
     )
     return Outcome(run, plan, records, verdicts, content)
 

@@ -137,6 +137,8 @@ class Plan:
     """Estimated bytes written by a trial, by cell."""
     bytes_prepared: int
     notes: tuple[str, ...] = ()
+    until: Literal["decided", "best"] | None = None
+    """Stops early: when every comparison is decided, or when the best setting is found. None: every block is run."""
 
     @property
     def estimated_s(self) -> float:
@@ -159,7 +161,8 @@ class Plan:
 
     @classmethod
     def from_document(cls, document: dict[str, object]) -> Plan:
-        plain = {name: document[name] for name in cls.__dataclass_fields__}
+        # What a plan of an older version does not have keeps its default.
+        plain = {name: document[name] for name in cls.__dataclass_fields__ if name in document}
         plain["cells"] = tuple(_cell_from(each) for each in document["cells"])
         plain["settings"] = tuple(Setting(**each) for each in document["settings"])
         plain["trials"] = tuple(Trial(**each) for each in document["trials"])

@@ -16,6 +16,7 @@ from seekwise.backend.protocol import Backend, Say
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
+from seekwise.study import early
 from seekwise.study.plan import Plan, Trial
 
 
@@ -74,7 +75,15 @@ def carry_out(
                 known = True
             pace = Pace(plan, open_trials)
             tell(Progress(len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), None))
-            for trials in _blocks(open_trials):
+            for block in _blocks(open_trials):
+                trials = block
+                if plan.until is not None:
+                    trials, state = early.still_needed(plan, block, list(store.records(run_id)))
+                    if state.blocks_done in early.LOOKS or len(trials) < len(block):
+                        say(state.text)
+                    if len(trials) < len(block):
+                        # What is not needed takes no time: the pace is measured anew.
+                        pace = Pace(plan, [*trials, *(each for each in open_trials if each.block > block[0].block)])
                 for record in session.run(trials, {index: count for index, (count, _) in done.items()}):
                     store.add(record)
                     # Trials come in order: what stands before this one is done, valid or given up.

@@ -75,7 +75,9 @@ class Progress:
         line = f"{done} of {len(self.cells)} cells decided after {self.blocks_done} blocks"
         if self.finished:
             return line
-        return f"{line}, about {self.minutes_expected:.0f} minutes more"
+        if self.minutes_expected < 1:
+            return f"{line}, less than a minute more"
+        return f"{line}, about {self.minutes_expected:.0f} min more"
 
 
 @dataclass(frozen=True)
