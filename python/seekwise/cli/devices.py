@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import click
@@ -35,3 +36,5 @@ def command(path: str | None, as_json: bool, root: Path) -> None:
         click.echo(json.dumps(devices_document(stack, resolved), indent=2))
         return
     show_stack(Console(highlight=False), stack, resolved)
+    if stack.root == Path("/"):
+        click.echo(f"\nmeasure which settings suit it: `sudo seekwise tune {shlex.quote(path or '/')}`", err=True)
