@@ -16,7 +16,7 @@ from seekwise.study import run as runs
 from seekwise.study.factors import factor
 from seekwise.study.plan import Plan, Setting
 from seekwise.verdict import tables
-from seekwise.verdict.judge import judge
+from seekwise.verdict.control import judge_control
 from seekwise.verdict.model import Verdict
 from seekwise.verdict.observe import observations
 from seekwise.verdict.records import judge_records, remarks
@@ -131,23 +131,9 @@ def control_text(records: Sequence[Record], plan: Plan) -> str:
     control = next((setting for setting in plan.settings if setting.control), None)
     if control is None:
         return ""
-    pair = [record for record in records if record.setting in (plan.reference, control.label)]
-    # Under a neutral second label the rule does not know that both are the same, and judges them like any other two.
-    renamed = [_relabelled(record, control.label, "twin") for record in pair]
-    verdicts = judge(observations(renamed))
-    if not verdicts:
-        return ""
-    false_wins = sum(verdict.winner is not None for verdict in verdicts)
-    return (
-        f"A/A control: {plan.reference} against itself under a second label looked different in {false_wins} of "
-        f"{len(verdicts)} comparisons."
-    )
-
-
-def _relabelled(record: Record, old: str, new: str) -> Record:
-    from dataclasses import replace
-
-    return replace(record, setting=new) if record.setting == old else record
+    pair = (plan.reference, control.label)
+    report = judge_control(observations(records), control=pair, sequential=plan.until == "decided")
+    return f"{report.text}." if report.comparisons else ""
 
 
 def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:

@@ -33,8 +33,8 @@ class ControlReport:
         if not self.comparisons:
             return "no A/A control in this study"
         return (
-            f"A/A control: {self.wins_false} false wins in {self.comparisons} comparisons of a setting with itself "
-            f"({100 * self.wins_false_share:.0f} %)"
+            f"A/A control: a setting against itself under a second label won {self.wins_false} of {self.comparisons} "
+            f"comparisons falsely ({100 * self.wins_false_share:.0f} %)"
         )
 
 
