@@ -208,6 +208,18 @@ def test_a_scheduler_that_is_not_offered_says_which_module_to_load(kernel, journ
     assert kernel.written == []
 
 
+def test_an_array_is_sent_to_the_drives_below_it(kernel, journal):
+    folder = kernel.add_disk("md0")
+    (folder / "queue/scheduler").write_text("none\n")
+    (folder / "slaves/sda").mkdir(parents=True)
+    with (
+        pytest.raises(MissingError) as raised,
+        changed({"md0": {"scheduler": "bfq"}}, root=kernel.root, journal=journal),
+    ):
+        pytest.fail("must not be entered")
+    assert "set it on the drives below" in raised.value.hint
+
+
 @pytest.mark.parametrize(
     ("wanted", "status"),
     [

@@ -59,7 +59,9 @@ SCHEDULER_MODULES: dict[str, str | None] = {
 
 
 def scheduler_hint(refusal: Refusal) -> str:
-    if refusal.asked in schedulers_offered(refusal.folder):
+    offered = schedulers_offered(refusal.folder)
+    stands_on_others = any((refusal.folder / "slaves").glob("*"))
+    if refusal.asked in offered or (stands_on_others and set(offered) <= {"none"}):
         return "this device takes no scheduler of its own: set it on the drives below, `seekwise devices` shows them"
     module = SCHEDULER_MODULES.get(refusal.asked)
     if module:
@@ -134,7 +136,7 @@ def _stripe_cache_hint(refusal: Refusal) -> str:
 
 def _max_sectors_hint(refusal: Refusal) -> str:
     limit = sysfs.read(refusal.folder / "queue/max_hw_sectors_kb")
-    return f"the device's own limit is {limit} KiB" if limit else "the device has a lower limit"
+    return f"the kernel takes one memory page to the lower of the device's limit and the driver's ({limit} KiB)"
 
 
 IOSCHED = "queue/iosched/"
