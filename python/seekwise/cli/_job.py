@@ -57,13 +57,13 @@ def carried_out(
 ) -> None:
     """Runs a plan and prints what came out; the path of the report is the last line."""
     backend.check(made)
-    if not as_json:
-        _shown.print_stack(made)
-        for note in made.notes:
-            click.echo(f"note: {note}")
-        if made.notes:
-            click.echo()
     with Store.open(db) as store:
+        if not as_json:
+            _shown.print_stack(made)
+            for note in made.notes:
+                click.echo(f"note: {note}")
+            if made.notes:
+                click.echo()
         new = run.new_run(made, study_text, target)
         finish(store, new, made, backend, as_json=as_json, report_folder=report_folder)
 

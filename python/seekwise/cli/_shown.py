@@ -49,11 +49,43 @@ def print_outcome(outcome: Outcome) -> None:
     from seekwise.report import terminal
 
     console = out()
-    terminal.print_winners(outcome.content, console)
+    if outcome.content.winners:
+        terminal.print_winners(outcome.content, console)
+    else:
+        print_figures(outcome)
     terminal.print_advice(outcome.content, console)
     if outcome.content.notes:
         click.echo()
         print_notes(outcome)
+
+
+def print_figures(outcome: Outcome) -> None:
+    """What was measured, a line per operation, threads and setting: the mean over blocks and its 95 % interval."""
+    from rich.table import Table
+
+    from seekwise.report.rows import OPERATION_NAMES, summary_rows, trial_rows
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("Operation", "Threads", "Setting", "MB/s", "", "ms", "MB per CPU second", "Trials"):
+        table.add_column(title, justify="left" if title in ("Operation", "Setting", "") else "right", no_wrap=True)
+    for row in summary_rows(trial_rows(outcome.content.records)):
+        low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
+        table.add_row(
+            OPERATION_NAMES.get(str(row["operation"]), str(row["operation"])),
+            str(row["threads"]),
+            str(row["setting"]),
+            figure(row["rate_mb_s"]),
+            f"{figure(low)} to {figure(high)}" if low is not None else "",
+            figure(row["access_ms"]),
+            figure(row["cpu_efficiency"]),
+            str(row["n"]),
+        )
+    out().print(table)
+
+
+def figure(value: object) -> str:
+    """Three digits."""
+    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else ("–" if value is None else f"{value:.0f}")
 
 
 def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, object]:

@@ -15,8 +15,9 @@ RUNS_SCHEMA = "seekwise.runs/1"
 
 @click.command("results")
 @click.argument("run", required=False, metavar="[RUN]")
+@click.option("--figures", is_flag=True, help="Show every rate, access time and CPU efficiency.")
 @_options.common
-def command(run: str | None, db: Path | None, as_json: bool) -> None:
+def command(run: str | None, figures: bool, db: Path | None, as_json: bool) -> None:
     """List the runs on file; with RUN (or `last`), judge its records and show the winner table and the advice."""
     with Store.open(db, create=False) as store:
         if run is None:
@@ -31,6 +32,9 @@ def command(run: str | None, db: Path | None, as_json: bool) -> None:
     click.echo(
         f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}, {found.run.outcome or 'unfinished'}\n"
     )
+    if figures:
+        _shown.print_figures(found)
+        click.echo()
     _shown.print_outcome(found)
     click.echo(f"\nnext: seekwise report {found.run.run_id}")
 

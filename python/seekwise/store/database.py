@@ -107,7 +107,8 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
-            raise SeekwiseError(f"cannot open records {path}: {error}", hint="name another file with `--db`") from error
+            what = error.strerror if isinstance(error, OSError) else error
+            raise SeekwiseError(f"cannot open records {path}: {what}", hint="name another file with `--db`") from error
         try:
             _check_or_create(path, connection)
         except sqlite3.DatabaseError as error:

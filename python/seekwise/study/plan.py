@@ -44,6 +44,8 @@ class SystemFacts:
     why_not: str = ""
     room_bytes: int | None = None
     """What scratch files may take; None where that is no question."""
+    where: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """{factor: devices on which it acts}, where the backend knows better than the factor's row."""
     rates: dict[str, float] = field(default_factory=dict)
     """Guess of bytes/s by operation, for estimates of phases that end after an amount of data."""
 
@@ -180,7 +182,8 @@ def _cell_from(document: dict) -> Cell:
 
 def _facts_from(document: dict) -> SystemFacts:
     lists = {name: tuple(document[name]) for name in ("stack", "leaves", "offered")}
-    return SystemFacts(**{**document, **lists})
+    where = {name: tuple(devices) for name, devices in document.get("where", {}).items()}
+    return SystemFacts(**{**document, **lists, "where": where})
 
 
 def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = None, blocks: int | None = None) -> Plan:
@@ -399,11 +402,11 @@ def _touched(
     for facts in systems:
         for name, values in wanted.items():
             row = factors.factor(name)
-            devices = [
+            devices = facts.where.get(name) or [
                 device for device, attributes in facts.current.items() if _lives_on(row, device, attributes, facts)
             ]
             found += [
-                Touch(device, row.attribute, facts.current[device].get(row.attribute), tuple(values))
+                Touch(device, row.attribute, facts.current.get(device, {}).get(row.attribute), tuple(values))
                 for device in devices
             ]
     return tuple(found)

@@ -30,7 +30,7 @@ class KernelBackend:
         for target in self.targets.values():
             for values in _wanted(study):
                 ground.check(target.changes(values))
-        return tuple(self._facts(name, target) for name, target in self.targets.items())
+        return tuple(self._facts(name, target, study) for name, target in self.targets.items())
 
     def _targets(self, study: Study) -> dict[str, Target]:
         if self.options.target is not None and len(study.system) > 1:
@@ -46,7 +46,7 @@ class KernelBackend:
             targets[system.name] = find(path)
         return targets
 
-    def _facts(self, name: str, target: Target) -> SystemFacts:
+    def _facts(self, name: str, target: Target, study: Study) -> SystemFacts:
         offered = [set(leaf.schedulers_offered) for leaf in target.leaves]
         shared = tuple(
             each for each in target.leaves[0].schedulers_offered if all(each in others for others in offered)
@@ -62,6 +62,11 @@ class KernelBackend:
             offered=shared,
             current=ground.seen(names),
             scheduler=target.leaves[0].scheduler,
+            where={
+                each: tuple(device.name for device in target.devices_for(row))
+                for each in study.factor_names()
+                if (row := factor(each)) is not None
+            },
             room_bytes=None if target.is_device else ground.room_bytes(target),
             may_change=root,
             why_not="" if root else f"as root this would also try {others or 'other settings'}: use sudo",

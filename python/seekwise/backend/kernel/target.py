@@ -14,6 +14,8 @@ from seekwise.study.factors import Factor, Value, factor
 
 # Levels of md that move more bytes than asked: copies, parity. Linear and RAID 0 pass requests on as they are.
 PLAIN_LEVELS = ("linear", "raid0")
+# File systems that write more than they are given by their nature: copies of metadata trees, checksums, cleaning.
+AMPLIFYING_FILESYSTEMS = ("btrfs", "bcachefs", "f2fs", "nilfs2", "zfs")
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,15 @@ class Target:
 
     @property
     def amplifies(self) -> bool:
+        """Whether the drives may rightly move more than is asked, so that more tells nothing about others."""
+        if self.mount is not None and self.mount.filesystem in AMPLIFYING_FILESYSTEMS:
+            return True
+        chain = self.resolved.chain()
+        if len(self.leaves) > 1 and not any(device.kind == "md" for device in chain):
+            return True  # volumes over several drives: mirrors, thin pools, caches; the kernel's tables are not read
         return any(
-            device.kind == "md" and device.details.get("level") not in PLAIN_LEVELS for device in self.resolved.chain()
+            device.kind == "bcache" or (device.kind == "md" and device.details.get("level") not in PLAIN_LEVELS)
+            for device in chain
         )
 
     @property
