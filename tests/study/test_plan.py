@@ -174,3 +174,16 @@ def test_a_budget_that_cannot_be_met_leaves_three_blocks_and_says_what_they_need
     assert found.blocks == 3
     assert "three blocks need" in found.notes[-1]
     assert "more than the budget of 1 s" in found.notes[-1]
+
+
+def test_estimates_tell_a_hard_disk_from_flash_and_grow_with_what_is_asked():
+    from dataclasses import replace
+
+    text = TEXT.replace('runtime = "1s"', "random_ios = 1000")
+    disk = made(text, replace(FACTS, speed="rotational"))
+    flash = made(text, replace(FACTS, speed="flash"))
+    assert disk.estimated_s > 5 * flash.estimated_s
+    assert made(text.replace("1000", "2000"), replace(FACTS, speed="rotational")).estimated_s > 1.5 * disk.estimated_s
+    # Eight threads of 4000 KiB each write what they are asked to, and every file is filled once before.
+    assert disk.bytes_per_trial[1] == 8 * 1000 * 4096
+    assert disk.bytes_prepared == 8 * 64 * 2**20

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from seekwise.errors import UsageError
-from seekwise.study import factors, profiles
+from seekwise.study import estimate, factors, profiles
 from seekwise.study.factors import Value
 from seekwise.study.model import Study, Workload
 from seekwise.study.quantity import size_word
@@ -46,8 +46,8 @@ class SystemFacts:
     """What scratch files may take; None where that is no question."""
     where: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """{factor: devices on which it acts}, where the backend knows better than the factor's row."""
-    rates: dict[str, float] = field(default_factory=dict)
-    """Guess of bytes/s by operation, for estimates of phases that end after an amount of data."""
+    speed: str = "unknown"
+    """Row of `estimate.SPEEDS`."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,8 @@ def _cell_from(document: dict) -> Cell:
 def _facts_from(document: dict) -> SystemFacts:
     lists = {name: tuple(document[name]) for name in ("stack", "leaves", "offered")}
     where = {name: tuple(devices) for name, devices in document.get("where", {}).items()}
-    return SystemFacts(**{**document, **lists, "where": where})
+    known = {name: value for name, value in document.items() if name in SystemFacts.__dataclass_fields__}
+    return SystemFacts(**{**known, **lists, "where": where})
 
 
 def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = None, blocks: int | None = None) -> Plan:
@@ -423,52 +424,27 @@ def _lives_on(row: factors.Factor, device: str, attributes: dict[str, str], fact
     return False
 
 
-# What fio needs besides its phases: start, clock calibration, reading its result. Measured with fio 3.33 on two cores.
-PHASE_OVERHEAD_S = 0.25
-SETTING_OVERHEAD_S = 0.15
-GUESSED_RATE = {"seq_read": 80e6, "seq_write": 60e6, "rand_read": 0.8e6, "rand_write": 0.8e6}
-"""Bytes/s where nothing is known: a hard disk of 2010 at 4 KiB, so that an estimate is rather too long."""
-LAYOUT_RATE = 100e6
-SIMULATED_TRIAL_S = 0.02
-JOB_SECONDS = 60.0
-
-
 def estimated(plan: Plan) -> Plan:
     """The plan with time and bytes filled in."""
-    seconds: list[float] = []
-    written: list[int] = []
-    for cell in plan.cells:
-        rates = {**GUESSED_RATE, **plan.system_of(cell).rates}
-        trial_s, trial_bytes = _trial_cost(cell.load, rates)
-        seconds.append(trial_s + SETTING_OVERHEAD_S + plan.wait_s + plan.settle_s)
-        written.append(trial_bytes)
-    prepared = sum(
-        max(cell.load.size_bytes * cell.load.threads for cell in plan.cells if cell.system == facts.name)
-        for facts in plan.systems
-    )
     if plan.backend == "simulated":
         return replace(
-            plan, trial_s=tuple(SIMULATED_TRIAL_S for _ in seconds), bytes_per_trial=tuple(0 for _ in written)
+            plan,
+            trial_s=tuple(estimate.SIMULATED_TRIAL_S for _ in plan.cells),
+            bytes_per_trial=tuple(0 for _ in plan.cells),
         )
-    layout = prepared / plan.systems[0].rates.get("layout", LAYOUT_RATE)
+    costs = [estimate.trial_cost(cell.load, estimate.SPEEDS[plan.system_of(cell).speed]) for cell in plan.cells]
+    besides = estimate.SETTING_OVERHEAD_S + plan.wait_s + plan.settle_s
+    layouts = [
+        (
+            estimate.layout_bytes([cell for cell in plan.cells if cell.system == facts.name]),
+            estimate.SPEEDS[facts.speed],
+        )
+        for facts in plan.systems
+    ]
     return replace(
-        plan, trial_s=tuple(seconds), bytes_per_trial=tuple(written), bytes_prepared=prepared, prepare_s=layout + 1.0
+        plan,
+        trial_s=tuple(seconds + besides for seconds, _ in costs),
+        bytes_per_trial=tuple(written for _, written in costs),
+        bytes_prepared=sum(amount for amount, _ in layouts),
+        prepare_s=sum(1.0 + amount / speed.bytes_per_s for amount, speed in layouts),
     )
-
-
-def _trial_cost(load: Load, rates: dict[str, float]) -> tuple[float, int]:
-    """(seconds, bytes written) of one trial."""
-    if load.job is not None:
-        return JOB_SECONDS, 0
-    seconds, written = 0.0, 0.0
-    for phase in load.phases:
-        rate = rates[phase.operation]
-        if phase.runtime_s is not None:
-            lasting, amount = phase.runtime_s, phase.runtime_s * rate
-        else:
-            per_thread = phase.ios_per_thread * load.block_bytes if phase.ios_per_thread else load.size_bytes
-            amount = float(per_thread * load.threads)
-            lasting = amount / rate
-        seconds += lasting + PHASE_OVERHEAD_S
-        written += amount if phase.operation.endswith("write") else 0.0
-    return seconds, int(written)

@@ -68,6 +68,7 @@ class KernelBackend:
                 if (row := factor(each)) is not None
             },
             room_bytes=None if target.is_device else ground.room_bytes(target),
+            speed=_speed(target),
             may_change=root,
             why_not="" if root else f"as root this would also try {others or 'other settings'}: use sudo",
         )
@@ -86,6 +87,13 @@ class KernelBackend:
     def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[session.KernelSession]:
         targets = {facts.name: find(facts.target) for facts in plan.systems}
         return session.opened(plan, run_id, fio.find(), targets, self.options.destroy, say)
+
+
+def _speed(target: Target) -> str:
+    """Kind of drive, for estimates. A virtual drive calls itself rotational whatever it is."""
+    if any(device.kind in ("virtio", "loop", "nbd", "xen") for device in target.leaves):
+        return "unknown"
+    return "rotational" if any(device.rotational for device in target.leaves) else "flash"
 
 
 def _check_can_build(study: Study) -> None:
