@@ -373,15 +373,10 @@ fn numbers(
         0.0,
         2.0,
     )?;
-    // Section 14: on by default for blk-mq except under bfq; none on the single queue.
-    let default_wbt = if legacy || queue.scheduler == "bfq" || !kernel.at_least(4, 10, 0) {
-        0
-    } else if rotational {
-        75_000
-    } else {
-        2_000
-    };
-    let wbt = queue.wbt_lat_usec.unwrap_or(default_wbt);
+    let wbt =
+        queue
+            .wbt_lat_usec
+            .unwrap_or(wbt_default(&queue.scheduler, kernel, rotational, legacy));
     check("wbt_lat_usec", wbt as f64, "us", 0.0, 10_000_000.0)?;
     Ok(QueueNumbers {
         nr_requests,
@@ -416,4 +411,26 @@ fn cost(spec: &CellSpec, light: bool) -> Result<CpuCost, String> {
             scheduler_cost(&spec.queue.scheduler),
         )?,
     })
+}
+
+/// Section 14: on by default for blk-mq except under bfq; none on the single queue.
+fn wbt_default(scheduler: &str, kernel: &Kernel, rotational: bool, legacy: bool) -> u64 {
+    if legacy || scheduler == "bfq" || !kernel.at_least(4, 10, 0) {
+        0
+    } else if rotational {
+        75_000
+    } else {
+        2_000
+    }
+}
+
+/// Write-back throttling as a blk-mq kernel sets it up by itself.
+pub fn with_queue_defaults(
+    scheduler: &str,
+    kernel: &Kernel,
+    rotational: bool,
+    depth: u32,
+) -> Option<Throttle> {
+    let target = wbt_default(scheduler, kernel, rotational, false);
+    (target > 0).then(|| Throttle::new(Nanos::from_micros(target), depth))
 }

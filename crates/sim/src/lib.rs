@@ -27,6 +27,7 @@ pub mod result;
 pub mod spec;
 pub mod spindle;
 pub mod trace;
+pub mod whole;
 
 /// Raised with every change that can alter a number; each change is explained in the changelog under *Results*.
 pub const MODEL_VERSION: u32 = 1;

@@ -474,8 +474,6 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                         self.next_line(index, now);
                     } else {
                         thread.waits_for = WaitsFor::All;
-                        self.queue
-                            .process_waits(now, &mut self.drive, &mut self.observer);
                     }
                     return;
                 }
@@ -644,11 +642,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 }
             }
             Load::Scripted(script) => match script.operations[script.next - 1].wait {
-                Wait::Own => {
-                    thread.waits_for = WaitsFor::Operation(token);
-                    self.queue
-                        .process_waits(now, &mut self.drive, &mut self.observer);
-                }
+                Wait::Own => thread.waits_for = WaitsFor::Operation(token),
                 Wait::No | Wait::All => self.next_line(index, now),
             },
         }
