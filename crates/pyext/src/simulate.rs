@@ -73,3 +73,12 @@ pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<(u64, 
         .map(|row| (row.ios, row.cpu_seconds, row.start_seconds))
         .map_err(PyValueError::new_err)
 }
+
+/// Whole runs of the recordings in `paths` (files or folders), as JSON: `files`, `groups` by scheduler and kernel, `met`.
+#[pyfunction]
+pub fn verify_whole(py: Python<'_>, paths: Vec<String>) -> String {
+    py.allow_threads(|| {
+        let paths: Vec<std::path::PathBuf> = paths.into_iter().map(Into::into).collect();
+        seekwise_sim::whole::verify(&paths).to_string()
+    })
+}

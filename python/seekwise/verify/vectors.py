@@ -30,6 +30,11 @@ OPTIONS = (
         metavar="ROW",
         help="Show the waiting requests and the scheduler's inner state before line ROW of each file (the header is line 1).",
     ),
+    click.Option(
+        ["whole", "--whole"],
+        is_flag=True,
+        help="Also run each file from what was submitted alone: order, total time and end of each process.",
+    ),
 )
 
 MISSES_SHOWN = 3
@@ -44,7 +49,11 @@ def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
         known = {key: entry[key] for key in ("scheduler", "kernel", "contested", "error", "look") if key in entry}
         files.append(FileReport(entry["file"], entry["passed"], entry["total"], entry["misses"], known))
     extra = {"contested": outcome["contested"], "groups": outcome["groups"]}
-    return Report("vectors", files, extra, outcome["met"])
+    met = outcome["met"]
+    if options.get("whole"):
+        extra["runs"] = json.loads(_core.verify_whole([str(path) for path in paths]))
+        met = met and extra["runs"]["met"]
+    return Report("vectors", files, extra, met)
 
 
 def text(report: Report) -> str:
@@ -67,7 +76,32 @@ def text(report: Report) -> str:
     lines.extend(_table(report.extra["groups"]))
     contested = report.extra["contested"]
     lines.append(f"vectors: {report.passed} of {report.total}, contested {contested['passed']} of {contested['total']}")
+    if runs := report.extra.get("runs"):
+        lines.extend(_runs(runs))
     return "\n".join(lines)
+
+
+def _runs(runs: Mapping[str, Any]) -> list[str]:
+    """Whole runs: a line per file that is off, then a row per scheduler and kernel."""
+    lines = ["", "Whole runs, from what was submitted alone:"]
+    for file in runs["files"]:
+        if file["met"]:
+            continue
+        if error := file.get("error"):
+            lines.append(f"  {file['file']}: {error}")
+            continue
+        order = "" if file["order_same"] else f", order differs from issue {file['first_difference'] + 1} on"
+        end = file["worst_end"]
+        worst = f", p{end['process']} ends {100 * end['off']:+.1f} %" if end else ""
+        lines.append(f"  {file['file']}: total time {100 * file['total_off']:+.2f} %{worst}{order}")
+    for row in runs["groups"]:
+        order = " (required)" if row["order_required"] else ""
+        lines.append(
+            f"  {row['scheduler'] or 'unknown'} {row['kernel']}: same order in {row['order_same']} of {row['stable']} "
+            f"stable files{order}, total time off by {100 * row['total_off_median']:.2f} % (median), "
+            f"all ends within 5 % in {row['ends_within']} of {row['files']}{'' if row['met'] else ': missed'}"
+        )
+    return lines
 
 
 def _miss(miss: Mapping[str, Any]) -> list[str]:
