@@ -13,7 +13,7 @@ from seekwise.control.journal import SUFFIX, Journal, _line
 from seekwise.control.settings import changed
 from seekwise.errors import RefusedError
 
-from .conftest import tree
+from .conftest import needs_root, tree
 
 
 def killed_inside(wanted: dict, root, journal: Journal) -> int:
@@ -207,3 +207,14 @@ def test_a_write_that_fails_keeps_the_entry_for_another_try(kernel, journal):
     kernel.refuse.clear()
     recovery.restore_left_behind(journal)
     assert tree(folder) == before
+
+
+@needs_root
+def test_a_journal_of_somebody_else_is_refused(kernel, journal):
+    folder = kernel.add_disk("sda")
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    left = tree(folder)
+    os.chown(journal.folder, 4242, -1)
+    with pytest.raises(RefusedError, match="belongs to user 4242"):
+        recovery.revert_all(journal)
+    assert tree(folder) == left

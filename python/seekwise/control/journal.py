@@ -114,6 +114,11 @@ class Journal:
             raise MissingError(
                 f"the journal in {self.folder} cannot be read ({error.strerror})", "run it with sudo"
             ) from error
+        if names and (owner := self.folder.stat().st_uid) not in (0, os.geteuid()):
+            # Whoever can write entries decides what is written back.
+            raise RefusedError(
+                f"the journal in {self.folder} belongs to user {owner}", "remove it, or choose SEEKWISE_STATE"
+            )
         found = [read_entry(self.folder / name) for name in names]
         return [entry for entry in found if entry]
 

@@ -116,6 +116,8 @@ def _restore_settings(entry: Entry) -> tuple[str, list[str]]:
         ]
         if done:
             sentences.append(f"{device} is as before: {', '.join(done)}")
+        elif only is not None and entry.kind == "applied":
+            sentences.append(f"{device}: what was applied on {entry.started_at} has gone with the restart")
         elif only is not None:
             sentences.append(f"{device} has been set up anew by the kernel since: nothing to put back")
         elif not failures:

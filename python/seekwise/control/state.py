@@ -16,8 +16,13 @@ def state_folder() -> Path:
         return Path(chosen)
     if os.geteuid() == 0:
         return SYSTEM_STATE
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "seekwise"
+    if home := os.environ.get("XDG_STATE_HOME"):
+        return Path(home) / "seekwise"
+    try:
+        return Path.home() / ".local" / "state" / "seekwise"
+    except RuntimeError:
+        # A user without a home, as services have: a place that outlives a reboot, unlike /tmp.
+        return Path("/var/tmp") / f"seekwise-{os.geteuid()}"
 
 
 SYSTEM_STATE = Path("/var/lib/seekwise")
