@@ -174,6 +174,8 @@ def preview(journal: Journal) -> list[Outcome]:
     for entry in journal.entries():
         alive = entry.kind not in UNTIL_REVERTED and entry.owner.alive
         sentences = [describe(item) for item in entry.items] or [f"journal entry {entry.id}: {entry.damage or 'empty'}"]
+        if alive:
+            sentences = [f"process {entry.owner.pid} still runs and will do itself: {each}" for each in sentences]
         outcomes.append(Outcome(entry, "busy" if alive else "open", tuple(sentences)))
     return outcomes
 
