@@ -184,9 +184,9 @@ def test_request_based_multipath_schedules_itself_and_its_paths_take_the_depth(m
     mapping = stack.devices[found.device]
     assert (mapping.kind, mapping.details["request_based"]) == ("multipath", True)
     assert mapping.details["wwid"] == "3600a098000aa0001"
-    assert names(found.leaves) == ["sdb", "sdc"]
-    assert names(found.devices_for("scheduler")) == [found.device, "sdb", "sdc"]
-    assert names(found.devices_for("device/queue_depth")) == ["sdb", "sdc"]
+    assert names(found.leaves) == ["sda", "sdb"]
+    assert names(found.devices_for("scheduler")) == [found.device, "sda", "sdb"]
+    assert names(found.devices_for("device/queue_depth")) == ["sda", "sdb"]
     assert "request-based" in found.notes[0]
 
 

@@ -186,7 +186,7 @@ MACHINES = {
                 "-drive",
                 "file={0},if=none,id=d0,format=raw,cache=unsafe",
                 "-device",
-                "scsi-hd,drive=d0,bus=scsi0.0,lun=0,serial=BOOT0001",
+                "virtio-blk-pci,drive=d0,serial=BOOT0001",
                 "-drive",
                 "file={1},if=none,id=d1,format=raw,cache=unsafe,file.locking=off",
                 "-drive",
@@ -199,9 +199,9 @@ MACHINES = {
             ),
             # Debian's own default would be made by multipathd; the table is the one it loads.
             "modprobe dm_multipath\nmodprobe dm_round_robin || true\nmodprobe dm_service_time\n"
-            + ext4("/dev/sda")
-            + "sectors=$(cat /sys/block/sdb/size)\n"
-            + "a=$(cat /sys/block/sdb/dev)\nb=$(cat /sys/block/sdc/dev)\n"
+            + ext4("/dev/vda")
+            + "sectors=$(cat /sys/block/sda/size)\n"
+            + "a=$(cat /sys/block/sda/dev)\nb=$(cat /sys/block/sdb/dev)\n"
             + 'echo "0 $sectors multipath 0 0 1 1 service-time 0 2 1 $a 1 $b 1" | '
             + "dmsetup create mpatha --uuid mpath-3600a098000aa0001\n"
             + "udevadm settle\n"
