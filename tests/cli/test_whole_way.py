@@ -134,7 +134,7 @@ def counts(seekwise) -> list[int]:
 @needs_root
 @needs_fio
 @pytest.mark.slow
-def test_kills_at_random_moments_lose_nothing_and_change_nothing(seekwise, mounted, study):
+def test_kills_at_random_moments_lose_nothing_and_change_nothing(seekwise, mounted, study, tmp_path):
     """This test will kill runs at five moments drawn by a fixed seed, from start-up to the middle of a trial."""
     loop, folder = mounted
     before = settings_of(loop.name)
@@ -150,6 +150,7 @@ def test_kills_at_random_moments_lose_nothing_and_change_nothing(seekwise, mount
         seekwise("revert", status=None)
         assert settings_of(loop.name) == before
         assert nothing_left(folder)
+        assert list((tmp_path / "state/journal").iterdir()) == [], "folders in memory are journalled as well"
 
 
 @needs_fio

@@ -155,6 +155,9 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
         why = "no other setting is clearly better without being clearly worse elsewhere"
         if all(v.word == "undecided" for v in verdicts):
             why = "these trials decide nothing"
+        spoiled = [record for record in records if not record.valid]
+        if 2 * len(spoiled) > len(records):
+            why = f"{len(spoiled)} of {len(records)} trials were disturbed, too many to decide; run it again when it is quiet"
         kept = lines(next(setting for setting in candidates if setting.label == reference), plan)
         return Advice(f"{keep} {reference}: {why}", _open_question(verdicts), kept.set, kept.undo)
     setting, wins = best

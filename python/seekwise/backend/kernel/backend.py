@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 
-from seekwise.backend.kernel import fio, ground, session
+from seekwise.backend.kernel import fio, ground, memory, session
 from seekwise.backend.kernel.target import Target, find
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import MissingError, UsageError
@@ -24,6 +24,7 @@ class KernelBackend:
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
         fio.find()
+        memory.remove_left_behind()
         self.targets = self._targets(study)
         _check_can_build(study)
         _check_caches(study)

@@ -95,7 +95,7 @@ def _text_before_json(text: str) -> str:
     return "" if text.startswith("{") else text.split("\n{", 1)[0]
 
 
-def scratch_home() -> Path:
+def work_home() -> Path:
     """Where job files and fio's results are kept while it runs: never on the storage that is measured."""
     for candidate in ("/dev/shm", "/run", os.environ.get("TMPDIR", "/tmp")):
         if os.path.isdir(candidate) and os.access(candidate, os.W_OK):

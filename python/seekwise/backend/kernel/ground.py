@@ -11,6 +11,9 @@ from seekwise.control import emptiness, settings
 from seekwise.control import scratch as folders
 from seekwise.control.lock import devices_locked
 
+WORK_BYTES = 32 * 2**20
+"""Room for fio's JSON of one phase, amply."""
+
 
 @contextmanager
 def exclusively(target: Target) -> Iterator[None]:
@@ -37,6 +40,11 @@ def check_room(target: Target, needed_bytes: int) -> None:
 def scratch(target: Target, needed_bytes: int) -> AbstractContextManager[Path]:
     """A folder of our own on the target with room for that many bytes; removed at the end, also after a crash."""
     return folders.scratch(target.path, needed_bytes)
+
+
+def work_folder(home: Path) -> AbstractContextManager[Path]:
+    """A folder for job files and results; removed at the end, also after a crash, like every scratch folder."""
+    return folders.scratch(home, WORK_BYTES)
 
 
 def claimed(target: Target, named: tuple[str, ...]) -> AbstractContextManager[emptiness.EmptyProof]:

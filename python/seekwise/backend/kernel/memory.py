@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise.control.process import ProcessIdentity, boot_id, this_process
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 
+PREFIX = "seekwise-"
 # fio's own pools and threads take some 30 MiB; below this it would be killed rather than limited.
+
 LIMIT_LEAST = 64 * 2**20
 
 
@@ -63,7 +66,8 @@ def limited(limit_bytes: int) -> Iterator[MemoryGroup]:
     if found is None:
         raise MissingError("this kernel offers no memory control groups", hint="use `direct = true` in the workload")
     folder, version = found
-    group = folder / f"seekwise-{os.getpid()}"
+    me = this_process()
+    group = folder / f"{PREFIX}{me.pid}-{me.start_ticks}"
     try:
         group.mkdir(exist_ok=True)
         if version == 2:
@@ -82,6 +86,18 @@ def limited(limit_bytes: int) -> Iterator[MemoryGroup]:
         yield MemoryGroup(group, version, limit_bytes)
     finally:
         _remove(group)
+
+
+def remove_left_behind(root: Path = Path("/")) -> None:
+    """Removes groups of runs that were killed; those of runs that live stay, also while they are empty."""
+    found = controller(root)
+    for group in found[0].glob(f"{PREFIX}*") if found else ():
+        numbers = group.name.removeprefix(PREFIX).split("-")
+        if len(numbers) == 2 and all(number.isdigit() for number in numbers):
+            owner = ProcessIdentity(int(numbers[0]), int(numbers[1]), boot_id())
+            if not owner.alive:
+                with suppress(OSError):
+                    group.rmdir()
 
 
 def _enable(folder: Path) -> None:

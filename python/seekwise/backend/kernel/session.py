@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -313,19 +312,19 @@ def opened(
     """Locks, proves, lays out; gives the session; takes everything down again."""
     with ExitStack() as stack:
         # A folder in memory, so that job files and results do not disturb the storage that is measured.
-        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="seekwise-", dir=fio.scratch_home()))
+        home = stack.enter_context(ground.work_folder(fio.work_home()))
         grounds: dict[str, Ground] = {}
         for name, target in targets.items():
             stack.enter_context(ground.exclusively(target))
             cells = [cell for cell in plan.cells if cell.system == name]
             grounds[name] = Ground(
                 target,
-                _place(stack, target, cells, program, Path(home), destroy, say),
+                _place(stack, target, cells, program, home, destroy, say),
                 environment.read(target, program.version),
                 {**environment.conditions(target), "others": environment.watch_others(target.leaf_names, 0.5)},
             )
             _say_who_disturbs(grounds[name], say)
-        yield KernelSession(plan, run_id, program, grounds, Path(home), say)
+        yield KernelSession(plan, run_id, program, grounds, home, say)
 
 
 def _say_who_disturbs(ready: Ground, say: Callable[[str], None]) -> None:

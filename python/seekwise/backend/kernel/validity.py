@@ -14,7 +14,7 @@ from seekwise.study.plan import Load, Phase
 DEVICE_SHARE_DIRECT = 0.99
 DEVICE_SHARE_BUFFERED = 0.90
 # I/O of others that may pass: a journal commit, a log line. Beyond both bounds a trial measures the others too.
-FOREIGN_SHARE = 0.10
+FOREIGN_SHARE = 0.20
 FOREIGN_BYTES = 2**20
 RUNTIME_SHARE = 0.99
 DEPTH_SHARE_PERCENT = 50.0
