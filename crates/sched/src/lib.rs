@@ -5,6 +5,7 @@
 //! against these policies by `seekwise-replay`.
 
 pub mod anticipatory;
+pub mod bfq;
 pub mod cfq;
 pub mod deadline;
 mod decay;

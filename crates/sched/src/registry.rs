@@ -82,6 +82,7 @@ schedulers! {
     Deadline, crate::deadline::Deadline, "deadline", single_queue(Version(2, 6, 0)), crate::deadline::PARAMETERS, "sorted batches, reads first, each request with an expiry time";
     None, crate::none::None, "none", since(3, 13, 0), crate::none::PARAMETERS, "no policy: software queues drained in turn";
     MqDeadline, crate::mq_deadline::MqDeadline, "mq-deadline", since(4, 11, 0), crate::mq_deadline::PARAMETERS, "deadline for multi-queue, since 5.14 once per priority class";
+    Bfq, crate::bfq::Bfq, "bfq", since(4, 12, 0), crate::bfq::PARAMETERS, "a queue per process, budgets by weight, waits for the process just served where it pays, prefers what just started";
     Kyber, crate::kyber::Kyber, "kyber", since(4, 12, 0), crate::kyber::PARAMETERS, "tokens for reads and writes, adjusted to latency targets";
 }
 

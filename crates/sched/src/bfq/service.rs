@@ -1,0 +1,524 @@
+//! B-WF2Q+: which queue is served next, by weight.
+//!
+//!   virtual time V moves by (sectors served / sum of weights)
+//!   a queue with work has a start S and a finish F = S + budget / weight
+//!   served next: of those with S ≤ V the one with the smallest F; when there is none, V jumps to the smallest S
+//!
+//! One tree per class: real-time, best effort, idle; a lower class is served only while the higher ones are empty, but the
+//! idle class at least every 200 ms. A queue that became empty is remembered on the idle list until V has passed its F, so
+//! that it cannot gain by coming back at once.
+//!
+//! The choice is made when something changes and then kept ([`Service::next`]), not when it is asked for: between two
+//! changes V moves on without another queue becoming the next one. Recorded kernels show this.
+//!
+//! Queues are few (one per process), so sorted arrays serve as trees. Not modelled: groups (cgroups).
+//! Source: behaviour of Linux 5.10 to 6.12 block/bfq-wf2q.c; the algorithm is Bennett and Zhang's WF2Q+ with budgets.
+
+/// Bits of fraction in virtual time. Linux 5.10 to 6.12: WFQ_SERVICE_SHIFT.
+const FRACTION_BITS: u32 = 22;
+pub const CLASSES: usize = 3;
+/// Index of the idle class.
+pub const CLASS_IDLE: u8 = 2;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Out,
+    Active,
+    Idle,
+}
+
+/// What the engine knows of a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Entity {
+    start: u64,
+    finish: u64,
+    /// Sectors that it may be served in this slot.
+    pub budget: i64,
+    /// Sectors charged in this slot.
+    pub service: i64,
+    /// In force: base weight times coefficient, as of the last update.
+    pub weight: u32,
+    pub weight_base: u32,
+    /// Takes effect at the next update.
+    pub weight_wanted: u32,
+    /// Coefficient of weight raising, 1 if not raised. Takes effect at the next update.
+    pub coefficient: u32,
+    /// 0 real-time, 1 best effort, 2 idle.
+    pub class: u8,
+    pub class_wanted: u8,
+    pub changed: bool,
+    place: Place,
+    /// Counts in its tree's sum of weights: active, idle or in service.
+    counted: bool,
+    /// Weight under which it is counted among the queues with pending requests.
+    tally: Option<u32>,
+}
+
+impl Entity {
+    pub fn budget_left(&self) -> i64 {
+        self.budget - self.service
+    }
+
+    /// On a tree, on the idle list or in service.
+    pub fn is_counted(&self) -> bool {
+        self.counted
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    finish: u64,
+    start: u64,
+    /// Order of activation.
+    stamp: u64,
+    queue: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Tree {
+    /// By finish; equal ones in order of arrival.
+    active: Vec<Waiting>,
+    /// By finish: finish and queue.
+    idle: Vec<(u64, u32)>,
+    time: u64,
+    weights: u64,
+}
+
+/// Is `a` later than `b`? Virtual time wraps.
+#[inline]
+fn later(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) > 0
+}
+
+#[inline]
+fn span(service: i64, weight: u64) -> u64 {
+    ((service.max(0) as u64) << FRACTION_BITS) / weight.max(1)
+}
+
+impl Tree {
+    fn earliest_start(&self) -> Option<u64> {
+        self.active
+            .iter()
+            .map(|waiting| waiting.start)
+            .reduce(|a, b| if later(a, b) { b } else { a })
+    }
+}
+
+/// Queues with pending requests counted by weight; raised ones are left out.
+#[derive(Clone, Debug, Default)]
+struct Weights(Vec<(u32, u32)>);
+
+impl Weights {
+    fn add(&mut self, weight: u32) {
+        match self.0.binary_search_by_key(&weight, |entry| entry.0) {
+            Ok(at) => self.0[at].1 += 1,
+            Err(at) => self.0.insert(at, (weight, 1)),
+        }
+    }
+
+    fn remove(&mut self, weight: u32) {
+        if let Ok(at) = self.0.binary_search_by_key(&weight, |entry| entry.0) {
+            self.0[at].1 -= 1;
+            if self.0[at].1 == 0 {
+                self.0.remove(at);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Service {
+    entities: Vec<Entity>,
+    trees: [Tree; CLASSES],
+    weights: Weights,
+    in_service: Option<u32>,
+    next: Option<u32>,
+    stamp: u64,
+    /// Tick at which the idle class was last considered.
+    idle_class_served: i64,
+    /// 200 ms.
+    idle_class_ticks: i64,
+    pub tick: i64,
+}
+
+impl Service {
+    pub fn new(hz: i64) -> Self {
+        Self {
+            entities: Vec::new(),
+            trees: Default::default(),
+            weights: Weights::default(),
+            in_service: None,
+            next: None,
+            stamp: 0,
+            idle_class_served: 0,
+            // Linux 5.10 to 6.12: BFQ_CL_IDLE_TIMEOUT = HZ/5.
+            idle_class_ticks: hz / 5,
+            tick: 0,
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, queue: u32) -> &Entity {
+        &self.entities[queue as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, queue: u32) -> &mut Entity {
+        &mut self.entities[queue as usize]
+    }
+
+    /// A queue begins its life under the index `queue`.
+    pub fn begin(&mut self, queue: u32, weight: u32, class: u8) {
+        if self.entities.len() <= queue as usize {
+            self.entities
+                .resize(queue as usize + 1, Entity::default());
+        }
+        self.entities[queue as usize] = Entity {
+            weight,
+            weight_base: weight,
+            weight_wanted: weight,
+            coefficient: 1,
+            class,
+            class_wanted: class,
+            changed: true,
+            ..Entity::default()
+        };
+    }
+
+    #[inline]
+    fn tree(&mut self, queue: u32) -> &mut Tree {
+        let class = self.entities[queue as usize].class;
+        &mut self.trees[class as usize]
+    }
+
+    /// May another queue be next once the one in service stops?
+    pub fn someone_is_next(&self) -> bool {
+        self.next != self.in_service
+    }
+
+    /// Do queues with pending requests differ in weight, seen from `queue`? The one with the smallest weight need not care.
+    pub fn weights_differ_for(&self, queue: u32) -> bool {
+        let smallest = self.weights.0.first().map(|entry| entry.0);
+        let tally = self.entities[queue as usize].tally;
+        self.weights.0.len() >= 2 && (tally.is_none() || tally != smallest)
+    }
+
+    pub fn tally(&mut self, queue: u32) {
+        let entity = &mut self.entities[queue as usize];
+        if entity.tally.is_none() {
+            entity.tally = Some(entity.weight);
+            self.weights.add(entity.weight);
+        }
+    }
+
+    pub fn untally(&mut self, queue: u32) {
+        if let Some(weight) = self.entities[queue as usize].tally.take() {
+            self.weights.remove(weight);
+        }
+    }
+
+    /// Puts wanted weight, coefficient and (if `class_too`) class into force.
+    pub fn update_weight(&mut self, queue: u32, class_too: bool) {
+        let entity = self.entities[queue as usize];
+        if !entity.changed {
+            return;
+        }
+        let old_class = entity.class;
+        self.trees[old_class as usize].weights -= u64::from(entity.weight);
+        let mut new = entity;
+        new.weight_base = entity.weight_wanted;
+        if class_too {
+            new.class = entity.class_wanted;
+        }
+        new.changed = new.class != new.class_wanted;
+        let weight = new.weight_base * new.coefficient;
+        let differs = weight != entity.weight;
+        new.weight = weight;
+        if new.class != old_class {
+            new.start = self.trees[new.class as usize].time;
+        }
+        self.trees[new.class as usize].weights += u64::from(weight);
+        self.entities[queue as usize] = new;
+        if differs {
+            self.untally(queue);
+            if new.coefficient == 1 {
+                self.tally(queue);
+            }
+        }
+    }
+
+    fn enter_active(&mut self, queue: u32) {
+        self.stamp += 1;
+        let stamp = self.stamp;
+        let entity = &mut self.entities[queue as usize];
+        entity.place = Place::Active;
+        let waiting = Waiting {
+            finish: entity.finish,
+            start: entity.start,
+            stamp,
+            queue,
+        };
+        let active = &mut self.trees[entity.class as usize].active;
+        let at = active
+            .iter()
+            .rposition(|other| !later(other.finish, waiting.finish))
+            .map_or(0, |at| at + 1);
+        active.insert(at, waiting);
+    }
+
+    fn leave_active(&mut self, queue: u32) {
+        self.entities[queue as usize].place = Place::Out;
+        let active = &mut self.tree(queue).active;
+        if let Some(at) = active.iter().position(|waiting| waiting.queue == queue) {
+            active.remove(at);
+        }
+    }
+
+    fn enter_idle(&mut self, queue: u32) {
+        let entity = &mut self.entities[queue as usize];
+        entity.place = Place::Idle;
+        let finish = entity.finish;
+        let idle = &mut self.trees[entity.class as usize].idle;
+        let at = idle
+            .iter()
+            .rposition(|other| !later(other.0, finish))
+            .map_or(0, |at| at + 1);
+        idle.insert(at, (finish, queue));
+    }
+
+    fn leave_idle(&mut self, queue: u32) {
+        self.entities[queue as usize].place = Place::Out;
+        let idle = &mut self.tree(queue).idle;
+        if let Some(at) = idle.iter().position(|entry| entry.1 == queue) {
+            idle.remove(at);
+        }
+    }
+
+    fn forget(&mut self, queue: u32) {
+        let entity = &mut self.entities[queue as usize];
+        entity.counted = false;
+        let weight = u64::from(entity.weight);
+        self.tree(queue).weights -= weight;
+    }
+
+    /// Drops the first of those that wait on the idle list, if V has passed it.
+    fn forget_idle(&mut self, class: usize) {
+        let tree = &mut self.trees[class];
+        if tree.active.is_empty() {
+            if let Some(&(last, _)) = tree.idle.last() {
+                if !later(last, tree.time) {
+                    tree.time = last;
+                }
+            }
+        }
+        if let Some(&(first, queue)) = tree.idle.first() {
+            if !later(first, tree.time) {
+                self.leave_idle(queue);
+                self.forget(queue);
+            }
+        }
+    }
+
+    /// New finish from the budget, then onto the tree.
+    fn enqueue(&mut self, queue: u32, shifted_back: bool) {
+        self.update_weight(queue, true);
+        let entity = &mut self.entities[queue as usize];
+        entity.finish = entity
+            .start
+            .wrapping_add(span(entity.budget, u64::from(entity.weight)));
+        let time = self.trees[entity.class as usize].time;
+        if shifted_back && later(time, entity.finish) {
+            // Not farther back than now; raised queues keep nearly all of their lead.
+            let push = time.wrapping_sub(entity.finish) / u64::from(entity.coefficient.max(1));
+            entity.start = entity.start.wrapping_add(push);
+            entity.finish = entity.finish.wrapping_add(push);
+        }
+        self.enter_active(queue);
+    }
+
+    /// The queue has work again. `in_time`: it was being waited for and came soon, so it goes on where it stopped.
+    pub fn activate(&mut self, queue: u32, in_time: bool) {
+        let entity = self.entities[queue as usize];
+        if self.in_service == Some(queue) || entity.place == Place::Active {
+            self.requeue(queue, false);
+            return;
+        }
+        let time = self.tree(queue).time;
+        let shifted_back = in_time && later(time, entity.finish);
+        let earliest = if shifted_back { entity.finish } else { time };
+        let start = if entity.place == Place::Idle {
+            self.leave_idle(queue);
+            if later(earliest, entity.finish) {
+                earliest
+            } else {
+                entity.finish
+            }
+        } else {
+            self.tree(queue).weights += u64::from(entity.weight);
+            earliest
+        };
+        let changed = &mut self.entities[queue as usize];
+        changed.start = start;
+        changed.counted = true;
+        self.enqueue(queue, shifted_back);
+        self.reconsider(Some(queue), false);
+    }
+
+    /// New place for a queue that stays active: its budget changed, or (`expiring`) its slot ended with work left.
+    pub fn requeue(&mut self, queue: u32, expiring: bool) {
+        if self.in_service == Some(queue) {
+            let entity = &mut self.entities[queue as usize];
+            entity.finish = entity
+                .start
+                .wrapping_add(span(entity.service, u64::from(entity.weight)));
+            entity.start = entity.finish;
+        }
+        if self.entities[queue as usize].place == Place::Active {
+            self.leave_active(queue);
+        }
+        self.enqueue(queue, false);
+        self.reconsider(Some(queue), expiring);
+    }
+
+    /// The queue has no more work.
+    pub fn deactivate(&mut self, queue: u32, expiring: bool) {
+        let entity = self.entities[queue as usize];
+        if !entity.counted {
+            return;
+        }
+        if self.in_service == Some(queue) {
+            let changed = &mut self.entities[queue as usize];
+            changed.finish = entity
+                .start
+                .wrapping_add(span(entity.service, u64::from(entity.weight)));
+            self.in_service = None;
+        }
+        match entity.place {
+            Place::Active => self.leave_active(queue),
+            Place::Idle => self.leave_idle(queue),
+            Place::Out => {}
+        }
+        let finish = self.entities[queue as usize].finish;
+        if later(finish, self.tree(queue).time) {
+            self.enter_idle(queue);
+        } else {
+            self.forget(queue);
+        }
+        if self.next == Some(queue) {
+            self.reconsider(None, expiring);
+        }
+    }
+
+    /// Who is next after a change, of `changed` if it was a queue's arrival or new place?
+    fn reconsider(&mut self, changed: Option<u32>, expiring: bool) {
+        if let Some(queue) = changed.filter(|queue| self.next != Some(*queue)) {
+            let takes_over = match self.next {
+                None => true,
+                Some(next) => {
+                    let (new, old) = (self.get(queue), self.get(next));
+                    new.class == old.class
+                        && !later(new.start, self.trees[new.class as usize].time)
+                        && later(old.finish, new.finish)
+                }
+            };
+            if takes_over {
+                self.next = Some(queue);
+                return;
+            }
+        }
+        self.next = self.look_up(expiring);
+    }
+
+    fn look_up(&mut self, expiring: bool) -> Option<u32> {
+        let mut first = 0;
+        if self.idle_class_served + self.idle_class_ticks < self.tick {
+            if !self.trees[CLASS_IDLE as usize].active.is_empty() {
+                first = CLASS_IDLE as usize;
+            }
+            self.idle_class_served = self.tick;
+        }
+        let serving = self.in_service.is_some() && !expiring;
+        (first..CLASSES).find_map(|class| self.look_up_in(class, serving))
+    }
+
+    fn look_up_in(&mut self, class: usize, serving: bool) -> Option<u32> {
+        let tree = &mut self.trees[class];
+        let mut time = tree.time;
+        let eligible = |tree: &Tree, time| {
+            let mut waiting = tree.active.iter();
+            waiting
+                .find(|waiting| !later(waiting.start, time))
+                .map(|waiting| waiting.queue)
+        };
+        let found = eligible(tree, time);
+        if found.is_some() {
+            return found;
+        }
+        time = tree.earliest_start()?;
+        let found = eligible(tree, time);
+        if !serving {
+            // Somebody must be eligible; while a queue is in service, that one is.
+            tree.time = time;
+            self.forget_idle(class);
+        }
+        found
+    }
+
+    /// Puts the next queue in service.
+    pub fn serve_next(&mut self) -> Option<u32> {
+        let queue = self.next?;
+        self.in_service = Some(queue);
+        self.get_mut(queue).service = 0;
+        self.leave_active(queue);
+        self.reconsider(None, false);
+        Some(queue)
+    }
+
+    /// Replay: `queue`, which is active, is the next one whatever the stamps say.
+    pub fn force_next(&mut self, queue: u32) {
+        if self.entities[queue as usize].place == Place::Active {
+            self.next = Some(queue);
+        }
+    }
+
+    /// The last step of an expiration.
+    pub fn stop_serving(&mut self) {
+        self.in_service = None;
+    }
+
+    pub fn served(&mut self, queue: u32, sectors: i64) {
+        let entity = &mut self.entities[queue as usize];
+        entity.service += sectors;
+        let class = entity.class as usize;
+        let tree = &mut self.trees[class];
+        tree.time = tree.time.wrapping_add(span(sectors, tree.weights));
+        self.forget_idle(class);
+    }
+
+    /// The active queue that was activated last of those that `fits` accepts.
+    pub fn newest_active(&self, mut fits: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut found: Option<(u64, u32)> = None;
+        for waiting in self.trees.iter().flat_map(|tree| &tree.active) {
+            if found.is_none_or(|(stamp, _)| waiting.stamp > stamp) && fits(waiting.queue) {
+                found = Some((waiting.stamp, waiting.queue));
+            }
+        }
+        found.map(|(_, queue)| queue)
+    }
+
+    pub fn describe(&self, queue: u32) -> String {
+        let entity = self.get(queue);
+        let tree = &self.trees[entity.class as usize];
+        let from_now = |stamp: u64| stamp.wrapping_sub(tree.time) as i64;
+        format!(
+            "weight {} start {:+} finish {:+} budget {} of which used {}{}",
+            entity.weight,
+            from_now(entity.start),
+            from_now(entity.finish),
+            entity.budget,
+            entity.service,
+            if self.next == Some(queue) { ", next" } else { "" },
+        )
+    }
+}

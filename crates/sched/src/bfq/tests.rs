@@ -1,0 +1,1 @@
+//! Rules of bfq, one by one.
