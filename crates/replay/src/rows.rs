@@ -41,7 +41,7 @@ pub struct Row {
     pub metadata: bool,
     pub start: Lba,
     pub sectors: Sectors,
-    /// Number of the process: 3 for `p3`; 0 when unknown.
+    /// Number of the process: 3 for `p3`. Others (`kworker/u4:1`) are numbered from [`THREADS_FROM`] as they appear.
     pub process: u32,
 }
 
@@ -50,6 +50,9 @@ impl Row {
         self.start + self.sectors
     }
 }
+
+/// Processes of other names than `p` and a number: threads of the kernel.
+pub const THREADS_FROM: u32 = 1 << 20;
 
 const HEADER: &str = "time_ns,event,op,sector,sectors,proc";
 
@@ -61,12 +64,13 @@ pub fn parse(text: &str) -> Result<Vec<Row>, String> {
         _ => return Err(format!("line 1 is not the header {HEADER}")),
     }
     let mut rows: Vec<Row> = Vec::new();
+    let mut threads = Vec::new();
     for (index, text) in lines {
         if text.trim().is_empty() {
             continue;
         }
         let line = index + 1;
-        let row = row(line, text)
+        let row = row(line, text, &mut threads)
             .ok_or_else(|| format!("line {line} is not a row of a recording: {text}"))?;
         if rows.last().is_some_and(|last| row.time < last.time) {
             return Err(format!("line {line} goes back in time"));
@@ -83,7 +87,24 @@ pub fn count_issues(text: &str) -> u64 {
         .count() as u64
 }
 
-fn row(line: usize, text: &str) -> Option<Row> {
+/// The number of a process by its name.
+fn process<'a>(name: &'a str, threads: &mut Vec<&'a str>) -> Option<u32> {
+    let number = name.strip_prefix('p').and_then(|rest| rest.parse().ok());
+    if let Some(number) = number.filter(|number| *number < THREADS_FROM) {
+        return Some(number);
+    }
+    if name.is_empty() || number.is_some() {
+        return None;
+    }
+    let known = threads.iter().position(|thread| *thread == name);
+    let index = known.unwrap_or_else(|| {
+        threads.push(name);
+        threads.len() - 1
+    });
+    Some(THREADS_FROM + index as u32)
+}
+
+fn row<'a>(line: usize, text: &'a str, threads: &mut Vec<&'a str>) -> Option<Row> {
     let mut fields = text.trim_end().split(',');
     let mut field = || fields.next();
     let time = Nanos(field()?.parse().ok()?);
@@ -91,7 +112,7 @@ fn row(line: usize, text: &str) -> Option<Row> {
     let op = field()?;
     let start = Lba(field()?.parse().ok()?);
     let sectors = Sectors(field()?.parse().ok()?);
-    let process = field()?.strip_prefix('p')?.parse().ok()?;
+    let process = process(field()?, threads)?;
     if field().is_some() || sectors.0 == 0 || start.0.checked_add(sectors.0).is_none() {
         return None;
     }
@@ -140,6 +161,18 @@ mod tests {
             (3, 2, Lba(88))
         );
         assert!(rows[1].sync && !rows[1].no_idle);
+    }
+
+    /// Write-back of buffered writes is done by threads of the kernel.
+    #[test]
+    fn a_thread_of_the_kernel_is_a_process_too() {
+        let text = "time_ns,event,op,sector,sectors,proc\n5,insert,W,80,8,kworker/u4:1\n\
+            6,insert,W,8,8,p1\n7,insert,W,16,8,kworker/0:0\n8,insert,W,24,8,kworker/u4:1\n";
+        let processes: Vec<_> = parse(text).unwrap().iter().map(|row| row.process).collect();
+        assert_eq!(
+            processes,
+            [THREADS_FROM, 1, THREADS_FROM + 1, THREADS_FROM]
+        );
     }
 
     #[test]
