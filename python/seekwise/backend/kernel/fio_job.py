@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise.backend.kernel import windows
 from seekwise.errors import RefusedError, UsageError
 from seekwise.study.plan import Load, Phase
 
@@ -106,7 +107,7 @@ def phase(load: Load, step: Phase, place: Place, seed: int) -> str:
     if load.rate_limit_bytes is not None:
         lines.append(f"rate={load.rate_limit_bytes}")
     if step.runtime_s is not None:
-        lines += [f"runtime={round(step.runtime_s * 1000)}ms", "time_based=1"]
+        lines += [f"runtime={round(step.runtime_s * 1000)}ms", "time_based=1", *windows.job_lines(step.runtime_s)]
     elif step.ios_per_thread is not None:
         lines.append(f"number_ios={step.ios_per_thread}")
     return _text(lines, step.operation)

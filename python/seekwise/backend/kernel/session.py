@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.backend.kernel import cpu, disk, environment, fio, fio_job, fio_result, ground, memory, validity
+from seekwise.backend.kernel import cpu, disk, environment, fio, fio_job, fio_result, ground, memory, validity, windows
 from seekwise.backend.kernel.target import Target
 from seekwise.backend.protocol import Say
 from seekwise.control import child
@@ -185,7 +185,7 @@ class KernelSession:
                 throttled=validity.throttle_count() > throttled,
             )
         )
-        return _as_phase(result, spent, moved, moved_by_device, group), reason
+        return _as_phase(result, spent, moved, moved_by_device, group, windows.take(self.work)), reason
 
     def _timeout(self, cell: Cell) -> float:
         estimated = self.plan.trial_s[self.plan.cells.index(cell)]
@@ -239,6 +239,7 @@ def _as_phase(
     moved: disk.DiskCounters,
     by_device: dict[str, disk.DiskCounters],
     group: memory.MemoryGroup | None,
+    over_time: tuple[tuple[float, float], ...],
 ) -> Phase:
     kinds = spent.by_kind
     # fio's children time is the whole program; what is not its job threads is its start and its report.
@@ -252,6 +253,7 @@ def _as_phase(
         latency_bins=result.latency_bins,
         latency_mean_ns=result.latency_mean_ns,
         latency_max_ns=result.latency_max_ns,
+        windows=over_time,
         cpu=CpuSeconds(
             submitter_user=result.submitter_user_s,
             submitter_system=result.submitter_system_s,
