@@ -140,3 +140,16 @@ def test_a_resumed_run_decides_as_if_it_had_not_been_interrupted(tmp_path: Path)
     assert [(v.cell, v.winner, v.ratio) for v in resumed.verdicts] == [
         (v.cell, v.winner, v.ratio) for v in whole.verdicts
     ]
+
+
+def test_the_forecast_uses_the_noise_of_an_earlier_run(tmp_path: Path) -> None:
+    made = make(["a", "b"], threads=[1, 2, 4, 8], until=None)
+    assert "assumed" in early.expected(made, None).text
+    carried_out(tmp_path, made, lambda setting, cell: 0.0)
+    with Store.open(tmp_path / "db") as store:
+        noise = early.known_noise(made, store)
+        other = replace(made, systems=(replace(made.systems[0], target="y"),))
+        assert early.known_noise(other, store) is None
+    assert noise is not None and noise.sd == pytest.approx(0.01, rel=0.3)
+    assert f"as in run {noise.run_id}" in early.expected(made, noise).text
+    assert early.expected(made, noise).blocks < early.expected(made, None).blocks

@@ -149,6 +149,7 @@ def test_three_settings_give_the_set_not_beaten_and_groups() -> None:
     assert set(found.best) == {"noop", "deadline"}
     assert [set(group) for group in found.groups] == [{"noop", "deadline"}, {"anticipatory", "cfq"}]
     assert set(found.text.split(" / ")) == {"noop", "deadline"}
+    assert found.groups_text.count(" against ") == 1
 
 
 def test_below_ten_cells_the_other_settings_of_the_cell_lend_degrees_of_freedom() -> None:

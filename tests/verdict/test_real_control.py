@@ -72,7 +72,9 @@ def mounted(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["losetup", "-d", device], check=True)
 
 
-def test_a_setting_against_itself_on_a_real_loop_device(mounted: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_setting_against_itself_on_a_real_loop_device(
+    mounted: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     study, db = tmp_path / "study.toml", tmp_path / "db"
     study.write_text(STUDY.format(path=mounted))
     result = CliRunner().invoke(command, [str(study), "--db", str(db)], standalone_mode=False)
@@ -84,6 +86,8 @@ def test_a_setting_against_itself_on_a_real_loop_device(mounted: Path, tmp_path:
         print(f"\n{report.text}; {report.undecided} undecided")
     # Two operations and two thread counts, their means, and the metrics that such short trials give.
     assert report.comparisons >= 8
-    assert all(v.setting_a.removesuffix(" (control)") == v.setting_b.removesuffix(" (control)") for v in report.verdicts)
+    assert all(
+        v.setting_a.removesuffix(" (control)") == v.setting_b.removesuffix(" (control)") for v in report.verdicts
+    )
     # At most one in twenty is promised over many studies; in a single small one more than a quarter would be a broken rule.
     assert report.wins_false_share <= 0.25

@@ -8,7 +8,7 @@ import pytest
 from seekwise.verdict import RULE, Observation
 from seekwise.verdict.planning import decided_share, forecast, noise_sd
 from seekwise.verdict.racing import race, schedule
-from seekwise.verdict.stopping import Stopping, blocks_within
+from seekwise.verdict.stopping import Stopping
 
 
 def run(effects: dict[str, dict[str, float]], noise: float, blocks: int, seed: int = 1) -> list[Observation]:
@@ -152,9 +152,3 @@ def test_noise_is_read_from_earlier_observations() -> None:
     measured = noise_sd(run({f"c{i}": {"a": 0.2, "b": 0.0} for i in range(40)}, 0.03, 6))
     assert measured == pytest.approx(0.03, rel=0.15)
     assert noise_sd([]) is None
-
-
-def test_budget_becomes_blocks_at_looks() -> None:
-    assert blocks_within(20 * 60, trials_per_block=32, trial_seconds=5) == 5
-    assert blocks_within(20 * 60, trials_per_block=32, trial_seconds=1) == 8
-    assert blocks_within(60, trials_per_block=32, trial_seconds=1) == 1

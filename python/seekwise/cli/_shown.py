@@ -17,10 +17,10 @@ from seekwise.store import codec
 from seekwise.study.plan import Plan
 from seekwise.study.quantity import bytes_text, time_text
 from seekwise.verdict.document import document
-from seekwise.verdict.planning import forecast
 
 if TYPE_CHECKING:
-    from seekwise.study.outcome import Outcome
+    from seekwise.study import early
+from seekwise.study.outcome import Outcome
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
 
@@ -141,7 +141,7 @@ def write_report(outcome: Outcome, folder: Path = Path()) -> Path:
         ) from error
 
 
-def plan_text(plan: Plan) -> list[str]:
+def plan_text(plan: Plan, noise: early.Noise | None = None) -> list[str]:
     """The plan in lines: what, in which order, how long, how much, what is touched."""
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:
@@ -165,19 +165,10 @@ def plan_text(plan: Plan) -> list[str]:
         for touch in plan.touched
     ]
     lines += ["", f"time: about {time_text(plan.estimated_s)}", f"written: about {bytes_text(plan.bytes_written)}"]
-    lines.append(f"to decide: {_forecast_text(plan)}")
+    lines.append(f"to decide: {early.expected(plan, noise).text}")
     lines += [f"note: {note}" for note in plan.notes]
     return lines
 
-
-def _forecast_text(plan: Plan) -> str:
-    """What deciding takes at the noise that such storage usually has; only measuring tells it for this one."""
-    trials = len({(trial.cell, trial.setting) for trial in plan.trials}) or 1
-    return forecast(
-        cells=1,
-        settings=trials,
-        trial_seconds=sum(plan.trial_s[t.cell] for t in plan.trials) / len(plan.trials) if plan.trials else 0.0,
-    ).text
 
 
 def _load_text(cell) -> str:

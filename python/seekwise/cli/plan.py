@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import asdict
 from typing import Literal
 
 import click
 
 from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _options, _shown
-from seekwise.study import starters
+from seekwise.errors import SeekwiseError
+from seekwise.store.database import Store
+from seekwise.study import early, starters
 
 
 @click.command("plan")
@@ -33,9 +37,13 @@ def command(
     if backend is not None:
         chosen = chosen.model_copy(update={"backend": backend})
     made, _ = _job.planned(chosen, Options(target), seed=seed, budget_s=budget, until=until)
+    noise = None
+    # Earlier runs tell the noise; without any, nothing is wrong.
+    with contextlib.suppress(SeekwiseError), Store.open(None, create=False) as store:
+        noise = early.known_noise(made, store)
     if as_json:
-        _shown.echo_json(made.to_document())
+        _shown.echo_json({**made.to_document(), "forecast": asdict(early.expected(made, noise))})
         return
-    for line in _shown.plan_text(made):
+    for line in _shown.plan_text(made, noise):
         click.echo(line)
     click.echo(f"\nnext: seekwise run {study}")

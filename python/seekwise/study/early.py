@@ -1,4 +1,4 @@
-"""Stopping early: which trials of the next block are still needed, asked before each block (`--until`).
+"""Stopping early: how long deciding will take, and which trials of the next block are still needed (`--until`).
 
 `decided`: cells stop when every comparison in them is decided, at the rule's looks. `best`: losers drop out after each block;
 the reference stays in, so that the winner can be judged against what is set today. A trial carries out all operations of its
@@ -8,10 +8,13 @@ cell, so it is needed as long as one of them is. The control runs with its refer
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from seekwise.store.database import Store
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Trial
 from seekwise.verdict.observe import observations
+from seekwise.verdict.planning import Forecast, forecast, noise_sd
 from seekwise.verdict.racing import race
 from seekwise.verdict.records import competing
 from seekwise.verdict.rule import RULE
@@ -78,3 +81,35 @@ def race_notes(plan: Plan, records: Sequence[Record]) -> list[str]:
             + (f"; not told apart from it: {', '.join(state.running)}" if len(state.running) > 1 else "")
         )
     return found
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How much equal trials differed in an earlier run on the same storage."""
+
+    sd: float
+    run_id: str
+
+
+def known_noise(plan: Plan, store: Store) -> Noise | None:
+    """From the newest run that this backend made on the same targets; None if there is none with repeats."""
+    targets = [facts.target for facts in plan.systems]
+    for run in reversed(store.runs()):
+        document = run.plan
+        if run.backend != plan.backend or [facts["target"] for facts in document.get("systems", ())] != targets:
+            continue
+        sd = noise_sd(observations(competing(list(store.records(run.run_id))), over_threads=False))
+        if sd is not None:
+            return Noise(sd, run.run_id)
+    return None
+
+
+def expected(plan: Plan, noise: Noise | None) -> Forecast:
+    """How long deciding will probably take, at the noise of an earlier run or at what is usual."""
+    trials = len({(trial.cell, trial.setting) for trial in plan.trials})
+    seconds = sum(plan.trial_s[trial.cell] for trial in plan.trials) / max(len(plan.trials), 1)
+    if noise is None:
+        return forecast(cells=1, settings=trials, trial_seconds=seconds)
+    return forecast(
+        cells=1, settings=trials, trial_seconds=seconds, noise_sd=noise.sd, noise_from=f"as in run {noise.run_id}"
+    )

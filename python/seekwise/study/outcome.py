@@ -105,6 +105,8 @@ def _cell(entry: tables.WinnerCell) -> WinnerCell:
         _, low, high = entry.margin
         best = entry.candidates.order[0]
         detail = f"{best}: {low:.3g} to {high:.3g} times"
+    if len(entry.candidates.order) > 2 and entry.candidates.groups_text:
+        detail += f"{', ' if detail else ''}{entry.candidates.groups_text}"
     blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
     detail += f"{', ' if detail else ''}{blocks} blocks"
     if entry.blocks_more:

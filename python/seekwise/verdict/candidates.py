@@ -36,6 +36,11 @@ class Candidates:
         return len(self.best) < len(self.order) or self.all_equal
 
     @property
+    def groups_text(self) -> str:
+        """`noop + deadline against anticipatory + cfq`; empty when there are fewer than two groups."""
+        return " against ".join(" + ".join(group) for group in self.groups) if len(self.groups) > 1 else ""
+
+    @property
     def text(self) -> str:
         """As printed in a winner table: names, `=` when all are shown equal, `?` when nothing is shown."""
         if self.all_equal:

@@ -36,6 +36,7 @@ class Forecast:
     share: float
     difference_share: float
     noise_sd: float
+    noise_from: str
     decided_share_by_look: dict[int, float]
 
     @property
@@ -43,8 +44,8 @@ class Forecast:
         """As printed by `plan`."""
         more = "more than " if self.blocks >= BLOCKS_MAX else "about "
         return (
-            f"{more}{max(self.minutes, 1):.0f} minutes ({self.blocks} blocks) to decide {100 * self.share:.0f} % of the cells "
-            f"at {100 * self.difference_share:g} %, if the noise is {100 * self.noise_sd:.2g} %"
+            f"{more}{_minutes_text(self.minutes)} ({self.blocks} blocks) to decide {100 * self.share:.0f} % of the cells "
+            f"at {100 * self.difference_share:g} %, if the noise is {100 * self.noise_sd:.2g} % ({self.noise_from})"
         )
 
 
@@ -54,6 +55,7 @@ def forecast(
     settings: int,
     trial_seconds: float,
     noise_sd: float = NOISE_SD_DEFAULT,
+    noise_from: str = "assumed",
     difference_share: float = 0.05,
     share: float = 0.95,
     rule: Rule = RULE,
@@ -69,7 +71,14 @@ def forecast(
         share=share,
         difference_share=difference_share,
         noise_sd=noise_sd,
+        noise_from=noise_from,
         decided_share_by_look={look: decided_share(look, noise_sd, difference_share, rule) for look in rule.looks},
+    )
+
+
+def _minutes_text(minutes: float) -> str:
+    return (
+        f"{minutes:.0f} minutes" if minutes >= 1.5 else "1 minute" if minutes >= 0.5 else f"{60 * minutes:.0f} seconds"
     )
 
 

@@ -5,14 +5,14 @@
 
 The rule of SNIA's Solid State Storage Performance Test Specification (as implemented in cloudharmony/block-storage,
 BlockStorageTest.php; the standard's text itself was not at hand): five windows, at most 25 tried. Rate and access time must both
-hold, reads and writes each for themselves. What came before is warm-up and kept as data. A cell that never becomes steady is
+hold, in each phase for itself, so reads and writes are separate where a study separates them. What came before is warm-up and kept as data. A cell that never becomes steady is
 shown, struck out, and never wins.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,8 +114,3 @@ def unsteady(records: Iterable[Record]) -> dict[tuple[str, str], str]:
                 for name in (cell, cell_without(cell, POOLED_FACTOR)):
                     found.setdefault((name, record.setting), state.reason)
     return found
-
-
-def directions(windows: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, Steadiness]:
-    """Reads and writes separately: a mix is steady only if each direction is."""
-    return {direction: phase_steadiness(series) for direction, series in windows.items()}

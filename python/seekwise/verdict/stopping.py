@@ -12,12 +12,10 @@ Nothing is remembered between calls: the looks are replayed from the observation
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from seekwise.verdict.candidates import by_cell
 from seekwise.verdict.judge import judge
 from seekwise.verdict.model import Observation, Verdict
 from seekwise.verdict.racing import Race, race
@@ -184,15 +182,3 @@ class Stopping:
             finished,
             0.0 if finished else seconds / 60,
         )
-
-
-def best_is_known(verdicts: Sequence[Verdict]) -> bool:
-    """Whether every cell and metric of these verdicts has a set not beaten, smaller than all, or shown equality."""
-    return all(found.decided for found in by_cell(verdicts))
-
-
-def blocks_within(budget_seconds: float, trials_per_block: int, trial_seconds: float, rule: Rule = RULE) -> int:
-    """How many whole blocks fit a budget (`--budget 20m`): the largest look that fits, or as many as fit below the first."""
-    fit = math.floor(budget_seconds / max(trials_per_block * trial_seconds, 1e-9))
-    fitting = [look for look in rule.looks if look <= fit]
-    return fitting[-1] if fitting else fit
