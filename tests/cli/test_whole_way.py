@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import pty
 import random
 import shutil
 import signal
@@ -112,6 +113,25 @@ def test_a_run_that_is_ended_leaves_nothing_changed_and_resumes_where_it_was(see
     assert "is complete" in seekwise.refused("run", "--resume", "last", status=2)
 
 
+@needs_root
+@needs_fio
+def test_a_terminal_that_is_closed_ends_the_run_and_leaves_nothing_changed(seekwise, mounted, study):
+    loop, folder = mounted
+    before = settings_of(loop.name)
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(seekwise.folder)
+        os.execvpe(
+            seekwise.words[0], [*seekwise.words, "run", str(study), "--target", str(folder)], seekwise.environment
+        )
+    wait_for(lambda: fios(folder))
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    assert fios(folder) == []
+    assert settings_of(loop.name) == before
+    assert nothing_left(folder)
+
+
 def fios(folder: Path) -> list[str]:
     """Command lines of running fios that work in this folder (their job names it)."""
     found = []
@@ -150,7 +170,7 @@ def test_kills_at_random_moments_lose_nothing_and_change_nothing(seekwise, mount
         seekwise("revert", status=None)
         assert settings_of(loop.name) == before
         assert nothing_left(folder)
-        assert list((tmp_path / "state/journal").iterdir()) == [], "folders in memory are journalled as well"
+        assert list((tmp_path / "state").glob("journal/[!.]*")) == [], "folders in memory are journalled as well"
 
 
 @needs_fio

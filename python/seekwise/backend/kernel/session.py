@@ -23,6 +23,7 @@ from seekwise.study.plan import Cell, Plan, Setting, Trial, trial_seed
 TIMEOUT_LEAST_S = 120.0
 TIMEOUT_FACTOR = 20.0
 QUIET_WAIT_LONGEST_S = 5.0
+SETTLE_WAIT_LONGEST_S = 30.0
 # Time that repeats of invalid trials may take, as a share of the plan's own; a machine that is never quiet must not keep a
 # run from ending. What is still invalid then stays so, and is said.
 REPEATS_SHARE = 0.25
@@ -78,7 +79,7 @@ class KernelSession:
         if self.plan.wait_s:
             time.sleep(self.plan.wait_s)
         if self.plan.settle_s:
-            conditions["before"] = environment.watch_others(ready.target.leaf_names, self.plan.settle_s)
+            conditions["before"] = _settled(ready.target, self.plan.settle_s)
         if self.plan.trim:
             conditions["trimmed"] = _trim(ready.target)
         if temperature := environment.temperatures(ready.target.leaf_names):
@@ -190,6 +191,15 @@ class KernelSession:
     def _timeout(self, cell: Cell) -> float:
         estimated = self.plan.trial_s[self.plan.cells.index(cell)]
         return max(TIMEOUT_LEAST_S, TIMEOUT_FACTOR * estimated)
+
+
+def _settled(target: Target, seconds: float) -> dict[str, object]:
+    """Waits until the drives were left alone for that long, within reason; what was seen last."""
+    end = time.monotonic() + seconds + SETTLE_WAIT_LONGEST_S
+    while True:
+        seen = environment.watch_others(target.leaf_names, seconds)
+        if seen["quiet"] or time.monotonic() >= end:
+            return seen
 
 
 def _writes(job: str) -> bool:
