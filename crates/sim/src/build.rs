@@ -423,14 +423,3 @@ fn wbt_default(scheduler: &str, kernel: &Kernel, rotational: bool, legacy: bool)
         2_000
     }
 }
-
-/// Write-back throttling as a blk-mq kernel sets it up by itself.
-pub fn with_queue_defaults(
-    scheduler: &str,
-    kernel: &Kernel,
-    rotational: bool,
-    depth: u32,
-) -> Option<Throttle> {
-    let target = wbt_default(scheduler, kernel, rotational, false);
-    (target > 0).then(|| Throttle::new(Nanos::from_micros(target), depth))
-}

@@ -20,6 +20,7 @@ use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::job::{Operation, Pace, Script, Start, Stream, Wait};
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
+use std::collections::VecDeque;
 
 /// What a thread does.
 #[derive(Clone, Debug)]
@@ -132,6 +133,9 @@ pub struct Machine<Q, D, O> {
     jobs: Vec<JobStats>,
     windows: Windows,
     running: usize,
+    /// Scripted threads run on one processor without preemption: who runs until it sleeps, and who waits for that.
+    on_processor: Option<u32>,
+    run_queue: VecDeque<u32>,
     phase_start: Nanos,
     last_return: Nanos,
     events: u64,
@@ -165,6 +169,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
             jobs: Vec::new(),
             windows: Windows::new(Nanos::ZERO),
             running: 0,
+            on_processor: None,
+            run_queue: VecDeque::new(),
             phase_start: Nanos::ZERO,
             last_return: Nanos::ZERO,
             events: 0,
@@ -206,6 +212,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         self.thread_of_process = vec![u32::MAX; processes];
         self.threads.clear();
         self.running = plans.len();
+        self.on_processor = None;
+        self.run_queue.clear();
         let (busy, sectors, cpu, merges) = (
             self.drive.busy,
             self.drive.sectors,
@@ -389,7 +397,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 returned = self.processors.book(processor, now, self.to_return);
             }
             Load::Scripted(_) => {
-                returned = self.processors.book(processor, now, self.to_return);
+                // The interrupt delays whoever runs; waking up is paid when the thread gets the processor.
+                returned = self.processors.book(processor, now, self.cost.interrupt);
                 let told = match thread.waits_for {
                     WaitsFor::Operation(waited) => waited == token,
                     WaitsFor::All => thread.in_flight == 0,
@@ -462,10 +471,23 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         if thread.ended.is_some() {
             return;
         }
+        let mut woken = Nanos::ZERO;
         if let Load::Scripted(script) = &mut thread.plan.load {
+            match self.on_processor {
+                Some(running) if running == index => {}
+                Some(_) => {
+                    self.run_queue.push_back(index << 2 | READY);
+                    return;
+                }
+                None => {
+                    self.on_processor = Some(index);
+                    woken = self.cost.wake;
+                }
+            }
             match script.operations.get(script.next) {
                 None => {
                     self.end_if_through(now, index);
+                    self.leave_processor(index);
                     return;
                 }
                 Some(line) if line.wait == Wait::All => {
@@ -474,6 +496,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                         self.next_line(index, now);
                     } else {
                         thread.waits_for = WaitsFor::All;
+                        self.leave_processor(index);
                     }
                     return;
                 }
@@ -484,7 +507,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
             return;
         }
         let processor = thread.plan.processor;
-        let at = self.processors.book(processor, now, self.to_submit);
+        let at = self.processors.book(processor, now, woken + self.to_submit);
         if at == now {
             self.enter(index);
         } else {
@@ -609,6 +632,9 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 }
             }
         }
+        if left.0 > 0 {
+            self.leave_processor(index);
+        }
         if several {
             self.queue
                 .end_plug(now, &mut self.drive, &mut self.observer);
@@ -642,7 +668,10 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 }
             }
             Load::Scripted(script) => match script.operations[script.next - 1].wait {
-                Wait::Own => thread.waits_for = WaitsFor::Operation(token),
+                Wait::Own => {
+                    thread.waits_for = WaitsFor::Operation(token);
+                    self.leave_processor(index);
+                }
                 Wait::No | Wait::All => self.next_line(index, now),
             },
         }
@@ -657,6 +686,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         let at = match script.operations.get(script.next) {
             None => {
                 self.end_if_through(returned, index);
+                self.leave_processor(index);
                 return;
             }
             Some(line) => match line.start {
@@ -664,12 +694,34 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 Start::At(time) => (self.phase_start + time).max(returned),
             },
         };
+        if at > returned {
+            self.leave_processor(index);
+        }
         self.agenda.push(at, index << 2 | READY);
+    }
+
+    /// A scripted thread sleeps or ends: the next one gets the processor.
+    fn leave_processor(&mut self, index: u32) {
+        if self.on_processor != Some(index) {
+            return;
+        }
+        self.on_processor = None;
+        if let Some(entry) = self.run_queue.pop_front() {
+            let at = self.processors.book(0, self.now, Nanos::ZERO);
+            self.agenda.push(at, entry);
+        }
     }
 
     /// A thread that slept for a request tries again.
     fn retry(&mut self, index: u32) {
         let thread = &mut self.threads[index as usize];
+        if matches!(thread.plan.load, Load::Scripted(_)) {
+            if self.on_processor.is_some_and(|running| running != index) {
+                self.run_queue.push_back(index << 2 | RETRY);
+                return;
+            }
+            self.on_processor = Some(index);
+        }
         let Some(Pending {
             operation,
             at,
