@@ -189,6 +189,22 @@ impl<S: Scheduler> LegacyQueue<S> {
         self.unplug_at = Nanos::NEVER;
     }
 
+    /// A bio arrived in a queue that may be plugged. Removing the plug is what runs the queue: a queue that is not plugged, because
+    /// requests waited already, is left to the next completion. Only the policy can insist (the awaited request came).
+    fn after_arrival<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        opens: bool,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        let insists = self.policy.take_run_wish();
+        if insists || (opens && self.plugged) {
+            self.unplug();
+            self.run(now, driver, observer);
+        }
+    }
+
     /// Section 1.4: 3 ms in whole ticks, at least one; a timer of n ticks ends at the n-th following tick.
     fn plug_timer(&self, now: Nanos, hz: u32) -> Nanos {
         let hz = u64::from(hz);
@@ -338,10 +354,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
                     let pool = self.pool_of(bio.direction, bio.sync);
                     self.release(now, pool);
                 }
-                if bio.unplug | self.policy.take_run_wish() {
-                    self.unplug();
-                    self.run(now, driver, observer);
-                }
+                self.after_arrival(now, bio.unplug, driver, observer);
                 return Submission::Accepted;
             }
         }
@@ -350,8 +363,10 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             self.pools[pool].sleepers.push_back(bio.process);
             // Section 1.4 (f): a task that must sleep for a request unplugs first.
             self.flush_task_plug(now, driver, observer);
-            self.unplug();
-            self.run(now, driver, observer);
+            if self.plugged {
+                self.unplug();
+                self.run(now, driver, observer);
+            }
             return Submission::Blocked;
         }
         let quiet = self.policy.waiting() == 0 && self.at_hand == NONE;
@@ -385,10 +400,8 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             LegacyPlug::Task => self.run(now, driver, observer),
             LegacyPlug::Queue { .. } => {
                 let waiting = self.table.used() - self.in_drive as usize;
-                if self.policy.take_run_wish() || bio.unplug || waiting >= UNPLUG_REQUESTS {
-                    self.unplug();
-                    self.run(now, driver, observer);
-                }
+                let opens = bio.unplug || waiting >= UNPLUG_REQUESTS;
+                self.after_arrival(now, opens, driver, observer);
             }
         }
         Submission::Accepted
