@@ -52,3 +52,15 @@ def verify_whole(paths: list[str]) -> str:
 
     `files`: order and total time of each, end of each process; `groups`: by scheduler and kernel; `met`.
     """
+
+def drive_models() -> list[str]:
+    """Ids of the drive models that come with the program."""
+
+def drive_model(name: str) -> str:
+    """A drive model by any of its names (`NAME/VARIANT` too) as JSON: `id`, `name`, `kind`, `parameters` with source and confidence, `known_parameters`.
+
+    Raises ValueError with one sentence if there is none.
+    """
+
+def measure_drives(requests_json: str) -> str:
+    """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""

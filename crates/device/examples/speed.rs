@@ -20,6 +20,7 @@ fn main() {
                 first: Lba(0),
                 span: drive.capacity(),
                 turnaround: Nanos::from_micros(20),
+                core: Nanos::ZERO,
                 warm_up: 100,
                 commands: 5_000_000,
                 seed: 1,

@@ -23,6 +23,8 @@ pub struct Load {
     pub first: Lba,
     pub span: Sectors,
     pub turnaround: Nanos,
+    /// Processor time of one command on the one core that all threads share; zero when the host is no limit.
+    pub core: Nanos,
     /// Commands to run before counting, and to count.
     pub warm_up: u64,
     pub commands: u64,
@@ -87,6 +89,7 @@ pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
     // Threads that will submit, in order of time: completions leave in order, so this is a queue.
     let mut thinking = std::collections::VecDeque::with_capacity(depth + 1);
     thinking.extend((0..depth as u32).map(|thread| (start, thread)));
+    let mut core_free = start;
     let (mut submitted, mut completed) = (0, 0);
     let mut result = Result::default();
     let mut counting_since = start;
@@ -123,7 +126,9 @@ pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
                     result.latency_max = result.latency_max.max(latency);
                     result.elapsed = completion - counting_since;
                 }
-                thinking.push_back((completion + load.turnaround, tag.0));
+                let ready = (completion + load.turnaround).max(core_free) + load.core;
+                core_free = ready;
+                thinking.push_back((ready, tag.0));
             }
         }
     }
@@ -131,4 +136,58 @@ pub fn run(device: &mut impl Device, start: Nanos, load: &Load) -> Result {
     result.bytes = load.commands * load.block.bytes().0;
     result.latency_mean_ns = latency_sum as f64 / load.commands as f64;
     result
+}
+
+/// Mean time of a chain of commands, each sent when the one before is done: a write and its flush, say.
+pub fn chain(
+    device: &mut impl Device,
+    steps: &[(CommandKind, Sectors)],
+    turnaround: Nanos,
+    repeats: u64,
+) -> Nanos {
+    let mut random = Addresses::new(1);
+    let mut now = Nanos::ZERO;
+    let blocks = device.capacity().0 / 64;
+    for _ in 0..repeats {
+        let start = Lba(random.below(blocks) * 64);
+        for &(kind, sectors) in steps {
+            device.submit(
+                now,
+                Command {
+                    tag: Tag(0),
+                    kind,
+                    start,
+                    sectors,
+                },
+            );
+            now = device.next_completion().expect("a command is outstanding");
+            device.complete_next(now);
+            now += turnaround;
+        }
+    }
+    Nanos(now.0 / repeats)
+}
+
+/// Shortest time from sending a read to its end over many moments of sending, with the head `from` before: what is
+/// left when the platter happens to stand right, as drives are measured from outside.
+pub fn quickest(device: &(impl Device + Clone), from: Lba, to: Lba, moments: u64) -> Nanos {
+    let read = |start| Command {
+        tag: Tag(0),
+        kind: CommandKind::Read,
+        start,
+        sectors: Sectors(8),
+    };
+    let mut best = Nanos::NEVER;
+    for moment in 0..moments {
+        let mut device = device.clone();
+        device.submit(Nanos::ZERO, read(from));
+        let there = device.next_completion().expect("a command is outstanding");
+        device.complete_next(there);
+        let sent = there + Nanos(moment * 20_000_000 / moments);
+        device.submit(sent, read(to));
+        let done = device.next_completion().expect("a command is outstanding");
+        device.complete_next(done);
+        best = best.min(done - sent);
+    }
+    best
 }

@@ -1,6 +1,7 @@
 //! The Python extension `seekwise._core`: thin bindings, no logic. Every function takes and gives plain data
 //! (JSON text where it is structured); its typed face is `python/seekwise/_core.pyi`.
 
+mod drives;
 mod mapping;
 mod simulate;
 mod vectors;
@@ -26,5 +27,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(vectors::verify_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::check_tunables, module)?)?;
+    module.add_function(wrap_pyfunction!(drives::drive_models, module)?)?;
+    module.add_function(wrap_pyfunction!(drives::drive_model, module)?)?;
+    module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
     Ok(())
 }

@@ -85,6 +85,7 @@ struct Die {
 }
 
 const STREAMS: usize = 16;
+const DIES_LOOKED_AT: usize = 8;
 
 #[derive(Clone, Debug)]
 pub struct Ssd {
@@ -327,20 +328,36 @@ impl Ssd {
         let reads = bytes.div_ceil(self.parameters.page_bytes);
         let copy = Nanos(self.parameters.read_time.0 * reads) + self.parameters.program_time;
         let erased = self.erase_owed + (1 + copies as u64) * bytes;
-        let erases = erased / self.parameters.block_bytes;
+        let erases = if self.parameters.in_place {
+            0
+        } else {
+            erased / self.parameters.block_bytes
+        };
         self.erase_owed = erased % self.parameters.block_bytes;
-        let die = &mut self.dies[self.next_die];
+        let chosen = self.idlest();
+        let die = &mut self.dies[chosen];
         let begin = time
             .max(die.programs_until)
             .max(die.reads_until.min(time + self.parameters.suspend_time));
+        let done = begin + span;
+        // Copying and erasing hold up the die, not the data that were programmed before.
         let behind = Nanos(copy.0 * copies as u64 + self.parameters.erase_time.0 * erases);
-        die.programs_until = begin + span + behind;
-        let done = die.programs_until;
-        self.next_die = (self.next_die + 1) % self.dies.len();
+        die.programs_until = done + behind;
         self.units[self.unit] = done;
         self.unit = (self.unit + 1) % self.units.len();
         self.filling = 0;
         self.programs_until = self.programs_until.max(done);
+    }
+
+    /// The die that is free first among the next few in turn: one that erases is passed over.
+    fn idlest(&mut self) -> usize {
+        let count = self.dies.len();
+        let next = (0..DIES_LOOKED_AT.min(count)).map(|ahead| (self.next_die + ahead) % count);
+        let chosen = next
+            .min_by_key(|&die| self.dies[die].programs_until)
+            .unwrap_or(self.next_die);
+        self.next_die = (chosen + 1) % count;
+        chosen
     }
 
     /// Programs a unit that is not full, so that its data are on the medium.

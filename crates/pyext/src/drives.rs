@@ -1,0 +1,133 @@
+//! Bindings of the drive models: what they are, and what they deliver in a closed loop.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seekwise_device::measure::{self, Load, Pattern};
+use seekwise_device::{CommandKind, Device, Drive, Model};
+use seekwise_units::{Lba, Nanos, Sectors};
+use serde::Deserialize;
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+
+/// One measurement of one model; see `python/seekwise/verify/drives.py` for what each is used for.
+#[derive(Deserialize)]
+struct Request {
+    model: String,
+    #[serde(default)]
+    parameters: BTreeMap<String, f64>,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "measure", rename_all = "snake_case", deny_unknown_fields)]
+enum What {
+    /// Closed loop; the place is a part of the capacity.
+    Loop {
+        sequential: bool,
+        write: bool,
+        block_bytes: u64,
+        depth: u32,
+        #[serde(default)]
+        from: f64,
+        #[serde(default = "whole")]
+        to: f64,
+        turnaround_ns: u64,
+        #[serde(default)]
+        core_ns: u64,
+        #[serde(default)]
+        warm_up: u64,
+        commands: u64,
+    },
+    /// Commands one after the other: `write`, `forced_write`, `flush`.
+    Chain { steps: Vec<String>, block_bytes: u64, turnaround_ns: u64 },
+    /// Quickest read at the other edge of the disk.
+    FullStroke {},
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+/// Ids of the drive models that come with the program.
+#[pyfunction]
+pub fn drive_models() -> Vec<&'static str> {
+    Model::ids().collect()
+}
+
+/// A drive model by any of its names, `NAME/VARIANT` included, as JSON. Raises ValueError with one sentence.
+#[pyfunction]
+pub fn drive_model(name: &str) -> PyResult<String> {
+    let model = Model::shipped(name).map_err(|error| PyValueError::new_err(error.0))?;
+    let known: Vec<Value> = model
+        .known_parameters()
+        .map(|(key, unit, least, most, default)| {
+            json!({"key": key, "unit": unit, "least": least, "most": most, "default": default})
+        })
+        .collect();
+    let mut document = serde_json::to_value(&model).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    document["known_parameters"] = Value::Array(known);
+    Ok(document.to_string())
+}
+
+/// Measures drive models: a JSON list of requests in, a JSON list of results out; one that cannot be is `{"error": …}`.
+#[pyfunction]
+pub fn measure_drives(py: Python<'_>, requests_json: &str) -> PyResult<String> {
+    let requests: Vec<Request> = serde_json::from_str(requests_json)
+        .map_err(|error| PyValueError::new_err(format!("the list of measurements cannot be read: {error}")))?;
+    let results: Vec<Value> =
+        py.allow_threads(|| requests.iter().map(|one| measure(one).unwrap_or_else(|error| json!({"error": error}))).collect());
+    Ok(Value::Array(results).to_string())
+}
+
+fn measure(request: &Request) -> Result<Value, String> {
+    let mut model = Model::shipped(&request.model).map_err(|error| error.0)?;
+    for (key, value) in &request.parameters {
+        model.set(key, *value).map_err(|error| error.0)?;
+    }
+    let mut drive = Drive::new(&model, 0).map_err(|error| error.0)?;
+    match &request.what {
+        &What::Loop { sequential, write, block_bytes, depth, from, to, turnaround_ns, core_ns, warm_up, commands } => {
+            let block = Sectors((block_bytes / 512).max(1));
+            let sectors = drive.capacity().0 as f64;
+            let first = (sectors * from) as u64 / block.0 * block.0;
+            let load = Load {
+                pattern: if sequential { Pattern::Sequential } else { Pattern::Random },
+                kind: if write { CommandKind::Write { force_unit_access: false } } else { CommandKind::Read },
+                block,
+                depth,
+                first: Lba(first),
+                span: Sectors((sectors * to) as u64 - first),
+                turnaround: Nanos(turnaround_ns),
+                core: Nanos(core_ns),
+                warm_up,
+                commands,
+                seed: 1,
+            };
+            let result = measure::run(&mut drive, Nanos::ZERO, &load);
+            Ok(json!({
+                "iops": result.iops(),
+                "mb_per_s": result.mb_per_second(),
+                "latency_us": result.latency_mean_ns / 1e3,
+                "latency_max_us": result.latency_max.0 as f64 / 1e3,
+            }))
+        }
+        What::Chain { steps, block_bytes, turnaround_ns } => {
+            let sectors = Sectors((block_bytes / 512).max(1));
+            let step = |name: &String| match name.as_str() {
+                "write" => Ok((CommandKind::Write { force_unit_access: false }, sectors)),
+                "forced_write" => Ok((CommandKind::Write { force_unit_access: true }, sectors)),
+                "flush" => Ok((CommandKind::Flush, Sectors(0))),
+                other => Err(format!("a chain has no step `{other}`")),
+            };
+            let steps = steps.iter().map(step).collect::<Result<Vec<_>, _>>()?;
+            let mean = measure::chain(&mut drive, &steps, Nanos(*turnaround_ns), 2000);
+            Ok(json!({"latency_us": mean.0 as f64 / 1e3, "iops": 1e9 / mean.0 as f64}))
+        }
+        What::FullStroke {} => {
+            let last = Lba(drive.capacity().0 - 64);
+            let quickest = measure::quickest(&drive, Lba(0), last, 400);
+            Ok(json!({"latency_us": quickest.0 as f64 / 1e3}))
+        }
+    }
+}
