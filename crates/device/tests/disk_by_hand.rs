@@ -205,10 +205,10 @@ fn writes_to_a_full_cache_wait_for_the_platter() {
 #[test]
 fn a_write_of_half_a_physical_sector_costs_a_turn_more() {
     let whole = disk(&[
-        ("sector_bytes_physical", 4096.0),
-        ("spt_outer", 12.0),
+        ("capacity_sectors", 90_000.0),
         ("spt_inner", 12.0),
-        ("capacity_sectors", 700_000.0),
+        ("spt_outer", 12.0),
+        ("sector_bytes_physical", 4096.0),
     ]);
     let mut times = vec![];
     for start in [16, 17] {

@@ -106,7 +106,7 @@ fn play(drive: &mut Drive, steps: &[Step]) -> Vec<(Nanos, Nanos)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_command_completes_once_and_in_the_order_of_time(steps in steps(), which in 0..64usize, seed in 0..1000u32) {

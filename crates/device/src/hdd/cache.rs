@@ -141,12 +141,22 @@ impl Segments {
         self.open(start, end)
     }
 
+    /// Whether the segment still holds anything.
+    pub fn in_use(&self, segment: usize) -> bool {
+        self.end[segment] != 0
+    }
+
     pub fn start_of(&self, segment: usize) -> Lba {
         Lba(self.start[segment])
     }
 
     /// Forgets every segment that overlaps what is being written.
+    #[inline]
     pub fn invalidate(&mut self, start: Lba, end: Lba) {
+        let short = end.0 - start.0 <= 1 << FILTER_SHIFT;
+        if short && !self.near(start.0) && !self.near(end.0) {
+            return;
+        }
         for segment in 0..self.count {
             if self.end[segment] != 0 && self.start[segment] < end.0 && start.0 < self.end[segment]
             {

@@ -121,6 +121,8 @@ struct State {
     blocked: [Blocked; BLOCKED_MAX],
     blocked_count: usize,
     busy: Nanos,
+    /// When the last command of the arm has been sent over the link.
+    sent_at: Nanos,
 }
 
 #[derive(Clone, Debug)]
@@ -162,6 +164,7 @@ impl Hdd {
                 blocked: [Blocked::default(); BLOCKED_MAX],
                 blocked_count: 0,
                 busy: Nanos::ZERO,
+                sent_at: Nanos::ZERO,
             },
             next: Nanos::NEVER,
         }
@@ -332,6 +335,9 @@ impl State {
     #[inline]
     fn occupy(&mut self, mechanics: &Mechanics, waiting: &Waiting, from: Nanos, media_end: Nanos) {
         self.busy += media_end - from;
+        // On a slow link the data of the command before may still be on their way.
+        let completion = media_end.max(self.sent_at) + mechanics.link_tail(waiting.sectors);
+        self.sent_at = completion;
         self.head = Head {
             cylinder: waiting.extent.last_cylinder,
             track: waiting.extent.last_track,
@@ -344,7 +350,7 @@ impl State {
             end: waiting.start + waiting.sectors,
             segment: waiting.segment,
             media_end,
-            completion: media_end + mechanics.link_tail(waiting.sectors),
+            completion,
         };
     }
 
@@ -434,6 +440,16 @@ impl State {
         }
     }
 
+    /// Forgets what a write makes stale; the read-ahead ends if it was filling that.
+    #[inline]
+    fn invalidate(&mut self, start: Lba, end: Lba) {
+        self.segments.invalidate(start, end);
+        self.stream = self.stream.filter(|stream| {
+            // What is read from now on may be what is written.
+            self.segments.in_use(stream.segment) && (end <= stream.from || stream.limit <= start)
+        });
+    }
+
     /// Serves a read from the cache or from the running read-ahead, if it can be; otherwise says from which address on
     /// the platters are needed, and which segment ends there.
     #[inline]
@@ -496,6 +512,11 @@ impl State {
         };
         self.free_at = media_end;
         self.stream = None;
+        let earliest = media_end
+            .max(now + mechanics.cached_overhead)
+            .max(self.sent_at);
+        let completion = earliest + mechanics.link_tail(sectors);
+        self.sent_at = completion;
         self.work = Work::Command {
             tag,
             read: true,
@@ -503,8 +524,7 @@ impl State {
             end,
             segment: stream.segment,
             media_end,
-            completion: media_end.max(now + mechanics.cached_overhead)
-                + mechanics.link_tail(sectors),
+            completion,
         };
     }
 
@@ -552,7 +572,7 @@ impl Device for Hdd {
                 (false, missing, segment)
             }
             CommandKind::Write { force_unit_access } => {
-                state.segments.invalidate(start, start + sectors);
+                state.invalidate(start, start + sectors);
                 if state.dirty.enabled() && !force_unit_access {
                     let settle = mechanics.curve.write_settle;
                     if state.blocked_count == 0
