@@ -14,7 +14,7 @@ from seekwise.backend.protocol import Backend, Options
 from seekwise.cli import _live, _shown
 from seekwise.store.database import Run, Store
 from seekwise.study import budget as budgets
-from seekwise.study import early, plan, run
+from seekwise.study import plan, run
 from seekwise.study.model import Study
 from seekwise.study.plan import Plan
 
@@ -34,6 +34,8 @@ def planned(
     """
     backend = backends.get(study.backend, options)
     if until is not None:
+        from seekwise.study import early  # judging loads half a second of libraries
+
         study = study.model_copy(update={"design": study.design.model_copy(update={"blocks": early.BLOCKS_MAX})})
     facts = backend.describe(study)
     study, said = budgets.fit_room(study, facts) if fit_room else (study, [])

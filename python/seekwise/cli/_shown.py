@@ -16,11 +16,10 @@ from seekwise.errors import SeekwiseError
 from seekwise.store import codec
 from seekwise.study.plan import Plan
 from seekwise.study.quantity import bytes_text, time_text
-from seekwise.verdict.document import document
 
 if TYPE_CHECKING:
-    from seekwise.study import early
-from seekwise.study.outcome import Outcome
+    from seekwise.study.early import Noise
+    from seekwise.study.outcome import Outcome
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
 
@@ -89,6 +88,8 @@ def figure(value: object) -> str:
 
 
 def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, object]:
+    from seekwise.verdict.document import document
+
     content = outcome.content
     return {
         "schema": RESULTS_SCHEMA,
@@ -141,8 +142,10 @@ def write_report(outcome: Outcome, folder: Path = Path()) -> Path:
         ) from error
 
 
-def plan_text(plan: Plan, noise: early.Noise | None = None) -> list[str]:
+def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     """The plan in lines: what, in which order, how long, how much, what is touched."""
+    from seekwise.study import early
+
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:
         lines += ["", *(facts.stack or (f"system {facts.name}: {facts.target}",))]

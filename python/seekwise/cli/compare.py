@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
@@ -15,9 +15,11 @@ from seekwise.errors import NotMetError, RefusedError, UsageError
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan
-from seekwise.verdict import compare as comparing
-from seekwise.verdict.document import document
-from seekwise.verdict.rule import RULE_VERSION
+
+if TYPE_CHECKING:
+    from seekwise.verdict import compare as comparing
+
+# Judging loads half a second of libraries: imported where it is used, so that `--help` and errors are prompt.
 
 SCHEMA = "seekwise.compare/1"
 FAIL_IF = ("regression", "improvement", "difference", "undecided")
@@ -37,6 +39,8 @@ WORDS = ("regression", "improvement", "small", "tie", "undecided")
 @_options.common
 def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db: Path | None, as_json: bool) -> None:
     """Judge the second RUN against the first, cell by cell. Refuses runs of other devices or other loads."""
+    from seekwise.verdict import compare as comparing
+
     with Store.open(db, create=False) as store:
         runs = [store.run(name) for name in (base, new)]
         if runs[0].run_id == runs[1].run_id:
@@ -65,6 +69,8 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
 
 
 def _side(run: Run, records: list[Record]) -> comparing.Side:
+    from seekwise.verdict import compare as comparing
+
     plan = Plan.from_document(run.plan)
     environment: dict[str, Any] = next((dict(r.environment) for r in records if r.environment), {})
     loads = {cell.key: {**_plain(asdict(cell.load)), "system": _system(plan, cell.system)} for cell in plan.cells}
@@ -123,8 +129,8 @@ def _show(found: comparing.Comparison, everything: bool) -> None:
             change.cell,
             change.setting,
             v.metric,
-            f"{v.ratio:.3f}",
-            f"{v.ratio_low:.3f} to {v.ratio_high:.3f}",
+            f"{v.ratio:.3f}" if math.isfinite(v.ratio) else "unknown",
+            f"{v.ratio_low:.3f} to {v.ratio_high:.3f}" if math.isfinite(v.ratio_low) else "unknown",
             f"{change.outcome}{more}",
         )
     if shown:
@@ -135,6 +141,8 @@ def _show(found: comparing.Comparison, everything: bool) -> None:
 
 
 def _show_agreement(base: comparing.Side, new: comparing.Side, as_json: bool) -> None:
+    from seekwise.verdict import compare as comparing
+
     found = comparing.agreement(base, new)
     if as_json:
         _shown.echo_json({
@@ -164,6 +172,9 @@ def _show_agreement(base: comparing.Side, new: comparing.Side, as_json: bool) ->
 
 
 def _document(found: comparing.Comparison, sides: list[comparing.Side]) -> dict[str, object]:
+    from seekwise.verdict.document import document
+    from seekwise.verdict.rule import RULE_VERSION
+
     return {
         "schema": SCHEMA,
         "mode": "judged",

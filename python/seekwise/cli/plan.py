@@ -12,7 +12,7 @@ from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _options, _shown
 from seekwise.errors import SeekwiseError
 from seekwise.store.database import Store
-from seekwise.study import early, starters
+from seekwise.study import starters
 
 
 @click.command("plan")
@@ -37,6 +37,8 @@ def command(
     if backend is not None:
         chosen = chosen.model_copy(update={"backend": backend})
     made, _ = _job.planned(chosen, Options(target), seed=seed, budget_s=budget, until=until)
+    from seekwise.study import early  # judging loads half a second of libraries
+
     noise = None
     # Earlier runs tell the noise; without any, nothing is wrong.
     with contextlib.suppress(SeekwiseError), Store.open(None, create=False) as store:

@@ -16,7 +16,6 @@ from seekwise.backend.protocol import Backend, Say
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
-from seekwise.study import early
 from seekwise.study.plan import Plan, Trial
 
 
@@ -78,6 +77,8 @@ def carry_out(
             for block in _blocks(open_trials):
                 trials = block
                 if plan.until is not None:
+                    from seekwise.study import early  # judging loads half a second of libraries
+
                     trials, state = early.still_needed(plan, block, list(store.records(run_id)))
                     if state.blocks_done in early.LOOKS or len(trials) < len(block):
                         say(state.text)
