@@ -96,7 +96,7 @@ impl Bfq {
             return;
         }
         let habit = &mut queue.habit;
-        let thought = self.now.saturating_sub(habit.last_completion).0.min(cap);
+        let thought = self.now.0.wrapping_sub(habit.last_completion.0).min(cap);
         habit.think_weight = (7 * habit.think_weight + 256) / 8;
         habit.think_total = (7 * habit.think_total).saturating_add(thought.saturating_mul(256)) / 8;
         habit.think_mean = (habit.think_total + 128) / habit.think_weight;
@@ -136,15 +136,16 @@ impl Bfq {
         let habit = &mut queue.habit;
         let watched = now.saturating_sub(habit.watched_since);
         if empty {
-            habit.idle += now.saturating_sub(habit.last_completion);
+            let idle = now.0.wrapping_sub(habit.last_completion.0);
+            habit.idle = habit.idle.wrapping_add(idle);
         }
         if just_created {
             return;
         }
-        habit.io_bound = habit.idle.0.saturating_mul(5) <= watched.0;
+        habit.io_bound = habit.idle.wrapping_mul(5) <= watched.0;
         if watched > WATCH_WINDOW {
             habit.watched_since = Nanos(now.0 - (watched.0 >> 1));
-            habit.idle.0 >>= 1;
+            habit.idle >>= 1;
         }
     }
 

@@ -70,6 +70,9 @@ pub struct Generation {
     pub since_5_13: bool,
     /// 5.19: the first request of a process counts, not of a queue, when wakers and service times are watched.
     pub since_5_19: bool,
+    /// 6.9: time stands still from the allocation of a request to its dispatch, so that a queue is created and gets its first
+    /// request in the same nanosecond, one before its imagined last completion: that counts as an endless think time.
+    pub since_6_9: bool,
 }
 
 impl Generation {
@@ -78,6 +81,7 @@ impl Generation {
             since_5_12: kernel.at_least(5, 12, 0),
             since_5_13: kernel.at_least(5, 13, 0),
             since_5_19: kernel.at_least(5, 19, 0),
+            since_6_9: kernel.at_least(6, 9, 0),
         }
     }
 }

@@ -47,7 +47,8 @@ pub struct Habit {
     pub io_bound: bool,
     /// Window in which time without any request is counted (5.12 on).
     pub watched_since: Nanos,
-    pub idle: Nanos,
+    /// Nanoseconds in that window. Wraps: on 6.9 and later it begins at one less than nothing.
+    pub idle: u64,
     /// Requests in a row that came in time (before 5.12).
     pub in_time: u32,
 }
@@ -215,14 +216,15 @@ impl Bfq {
             first_dispatch: 0,
             raise: Raise::none(tick),
             habit: Habit {
-                last_completion: now,
+                // In the future by one nanosecond, so that it is infinitely long ago.
+                last_completion: Nanos(now.0 + u64::from(self.generation.since_6_9)),
                 think_weight: 0,
                 think_total: 0,
                 think_mean: 0,
                 short_think: sync && class != super::service::CLASS_IDLE,
                 io_bound: true,
                 watched_since: now,
-                idle: Nanos::ZERO,
+                idle: 0,
                 in_time: 0,
             },
             tolerance: Tolerance {
