@@ -184,10 +184,8 @@ impl Bfq {
     fn charge_time(&mut self, index: u32, millis: i64) {
         let entity = self.service.get_mut(index);
         let timeout = (timeout_ticks(&self.kernel) * 1_000 / self.settings.hz).max(1);
-        let mut charge = entity.service;
-        if millis > 0 && millis < timeout {
-            charge = charge.max(self.max_budget.saturating_mul(millis) / timeout);
-        }
+        let for_time = self.max_budget.saturating_mul(millis.min(timeout)) / timeout;
+        let charge = for_time.max(entity.service);
         entity.budget = entity.budget.max(charge);
         let rest = charge - entity.service;
         self.served(index, rest);
