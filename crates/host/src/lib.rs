@@ -11,6 +11,7 @@
 //! Nothing here knows a drive model: `block::Driver` is the border, and `seekwise-sim` puts a device behind it.
 
 pub mod block;
+pub mod cache;
 pub mod cpu;
 pub mod job;
 pub mod random;

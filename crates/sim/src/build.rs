@@ -333,6 +333,37 @@ fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> MqQueue<S> {
     )
 }
 
+/// Queues of the members of an array, all set alike, on a kernel with the single queue.
+pub fn legacy_members(
+    queue: &QueueSpec,
+    depth: u32,
+    members: u32,
+) -> Result<(Vec<LegacyQueue<AnyScheduler>>, Kernel), String> {
+    let kernel = Kernel::parse(
+        &queue.kernel,
+        queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT),
+    )?;
+    let entry = registry::find(&queue.scheduler)
+        .ok_or_else(|| format!("there is no scheduler \"{}\"", queue.scheduler))?;
+    let numbers = numbers(queue, &kernel, true, depth, true, true)?;
+    let mut setup = Setup::new(kernel);
+    setup.rotational = true;
+    setup.depth_device = depth;
+    setup.nr_requests = numbers.nr_requests;
+    let frame = Frame {
+        cost: CpuCost::default(),
+        processors: 1,
+        numbers,
+        kernel,
+        merge_rule: MergeRule::Hash,
+        direct: false,
+        depth,
+    };
+    let queue = || Ok(legacy_queue(entry.build(&setup)?, &frame, depth));
+    let queues = (0..members).map(|_| queue()).collect::<Result<Vec<_>, String>>()?;
+    Ok((queues, kernel))
+}
+
 fn numbers(
     queue: &QueueSpec,
     kernel: &Kernel,

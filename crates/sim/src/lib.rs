@@ -12,6 +12,7 @@
 //! A machine is generic over queue, policy and drive, so the inner loop has no boxed call; `cell` chooses the combination once per cell.
 
 pub mod agenda;
+pub mod array;
 pub mod bench;
 pub mod build;
 pub mod cell;

@@ -80,6 +80,24 @@ pub struct QueueSpec {
     pub wbt_lat_usec: Option<u64>,
 }
 
+impl QueueSpec {
+    /// A queue with the defaults of its kernel.
+    pub fn of(scheduler: &str, kernel: &str) -> Self {
+        Self {
+            scheduler: scheduler.to_owned(),
+            kernel: kernel.to_owned(),
+            hz: None,
+            tunables: BTreeMap::new(),
+            nr_requests: None,
+            max_sectors_kb: None,
+            nomerges: 0,
+            rotational: None,
+            budget: None,
+            wbt_lat_usec: None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {

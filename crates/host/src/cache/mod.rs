@@ -1,0 +1,3 @@
+//! The page cache as a reader meets it.
+
+pub mod read_ahead;

@@ -1,0 +1,214 @@
+//! On-demand read-ahead: which pages are read before they are asked for.
+//!
+//! ```text
+//!   reader ──▶ page not cached ──▶ window [start, start+size)      one page of it carries a mark
+//!          └─▶ page with mark  ──▶ next window, read while the reader works through this one
+//! ```
+//!
+//! Modelled:      windows, marks, growth, the rules for a first, a sequential and a random read by kernel generation.
+//! Not modelled:  mmap faults (read-around), fadvise, thrashing, huge folios.
+//! Source:        linux-block-layer reference, section 10 (mm/readahead.c of 2.6.23, 2.6.24, 2.6.32, 6.1).
+
+/// Page of a file, counted from its start.
+pub type Page = u64;
+
+/// Kernels whose rules differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Generation {
+    Linux2_6_23,
+    Linux2_6_24,
+    /// 2.6.31 and later: looks at what is cached before a read; grows a window whose first page would carry the mark.
+    Linux2_6_32,
+}
+
+impl Generation {
+    /// The rules of kernel `major.minor.patch`.
+    pub fn of(version: (u32, u32, u32)) -> Self {
+        match version {
+            (2, 6, 0..=23) => Self::Linux2_6_23,
+            (2, 6, 24..=30) => Self::Linux2_6_24,
+            _ => Self::Linux2_6_32,
+        }
+    }
+}
+
+/// Pages to read, and the one among them that gets the mark (none when nothing is read ahead).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub start: Page,
+    pub pages: u64,
+    pub mark: Option<Page>,
+}
+
+/// Read-ahead state of one open file.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadAhead {
+    generation: Generation,
+    /// `read_ahead_kb` in pages.
+    pages_max: u64,
+    start: Page,
+    size: u64,
+    ahead: u64,
+    previous: Option<Page>,
+}
+
+/// Size of a first window for a request of `wanted` pages.
+fn first_size(wanted: u64, max: u64) -> u64 {
+    let size = wanted.next_power_of_two();
+    if size <= max / 32 {
+        size * 4
+    } else if size <= max / 4 {
+        size * 2
+    } else {
+        max
+    }
+}
+
+/// Size of the window after one of `size` pages.
+fn next_size(size: u64, max: u64) -> u64 {
+    (if size < max / 16 { 4 * size } else { 2 * size }).min(max)
+}
+
+impl ReadAhead {
+    /// `pages_max`: `read_ahead_kb` / 4; 0 turns read-ahead off.
+    pub fn new(generation: Generation, pages_max: u64) -> Self {
+        Self { generation, pages_max, start: 0, size: 0, ahead: 0, previous: None }
+    }
+
+    /// The reader took `page`; what follows it is sequential.
+    pub fn took(&mut self, page: Page) {
+        self.previous = Some(page);
+    }
+
+    /// `page` is not cached and `wanted` pages from it on are asked for. `cached_before`: cached pages right before `page`.
+    pub fn on_miss(&mut self, page: Page, wanted: u64, cached_before: u64) -> Window {
+        if self.pages_max == 0 {
+            return Window { start: page, pages: wanted, mark: None };
+        }
+        let max = self.pages_max;
+        if page != 0 && (page == self.start + self.size - self.ahead || page == self.start + self.size) && self.size > 0 {
+            return self.slide();
+        }
+        let follows = self.previous.map_or(page == 0, |previous| page.wrapping_sub(previous) <= 1);
+        let begins = page == 0 && self.generation >= Generation::Linux2_6_32;
+        if !(begins || follows || wanted > max) {
+            if self.generation < Generation::Linux2_6_32 || cached_before <= wanted {
+                // Random: exactly what is asked for; the state stays for the stream that may go on.
+                return Window { start: page, pages: wanted, mark: None };
+            }
+            // Context: the pages before tell of a stream that this file's state has forgotten.
+            let history = if cached_before >= page { cached_before * 2 } else { cached_before };
+            self.start = page;
+            self.size = (history + wanted).min(max);
+            self.ahead = 1;
+            return self.window(page);
+        }
+        self.start = page;
+        self.size = first_size(wanted, max);
+        self.ahead = if self.size > wanted { self.size - wanted } else { self.size };
+        self.window(page)
+    }
+
+    /// The reader came to the marked `page`. `uncached`: the first page after it that is not cached, None when the next `pages_max`
+    /// are all there. None: nothing is to be read.
+    pub fn on_mark(&mut self, page: Page, wanted: u64, uncached: Option<Page>) -> Option<Window> {
+        if self.pages_max == 0 {
+            return None;
+        }
+        if self.size > 0 && (page == self.start + self.size - self.ahead || page == self.start + self.size) {
+            return Some(self.slide());
+        }
+        if self.generation == Generation::Linux2_6_23 {
+            self.start = page + 1;
+            self.size = next_size(self.size.max(1), self.pages_max);
+        } else {
+            let start = uncached?;
+            if start - page > self.pages_max {
+                return None;
+            }
+            let distance = start - page;
+            let known = if self.generation >= Generation::Linux2_6_32 { distance + wanted } else { distance };
+            self.start = start;
+            self.size = next_size(known, self.pages_max);
+        }
+        self.ahead = self.size;
+        Some(self.window(page))
+    }
+
+    fn slide(&mut self) -> Window {
+        self.start += self.size;
+        self.size = next_size(self.size, self.pages_max);
+        self.ahead = self.size;
+        self.window(u64::MAX)
+    }
+
+    /// `page`: where the reader is, for the rule of 2.6.31 that a mark on that very page is used at once.
+    fn window(&mut self, page: Page) -> Window {
+        if self.generation >= Generation::Linux2_6_32 && page == self.start && self.ahead == self.size {
+            self.ahead = next_size(self.size, self.pages_max);
+            self.size += self.ahead;
+        }
+        Window { start: self.start, pages: self.size, mark: Some(self.start + self.size - self.ahead) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Windows that a sequential reader of `wanted` pages a call causes, as (start, size, mark).
+    fn stream(generation: Generation, max: u64, wanted: u64, until: u64) -> Vec<(u64, u64, u64)> {
+        let mut state = ReadAhead::new(generation, max);
+        let (mut windows, mut cached, mut marks) = (Vec::new(), 0, Vec::new());
+        for page in 0..until {
+            let rest = wanted - page % wanted;
+            let mut windows_here = Vec::new();
+            if page >= cached {
+                windows_here.push(state.on_miss(page, rest, cached));
+            }
+            if marks.contains(&page) {
+                windows_here.extend(state.on_mark(page, rest, Some(cached)));
+            }
+            for window in windows_here {
+                cached = window.start + window.pages;
+                marks.extend(window.mark);
+                windows.push((window.start, window.pages, window.mark.unwrap()));
+            }
+            state.took(page);
+        }
+        windows
+    }
+
+    #[test]
+    fn windows_grow_as_the_reference_lists_them() {
+        // linux-block-layer reference 10.2: (start, size, mark) for a maximum of 32 pages.
+        let small = stream(Generation::Linux2_6_32, 32, 1, 60);
+        assert_eq!(small[..4], [(0, 4, 1), (4, 8, 4), (12, 16, 12), (28, 32, 28)]);
+        let middle = stream(Generation::Linux2_6_32, 32, 4, 60);
+        assert_eq!(middle[..3], [(0, 8, 4), (8, 16, 8), (24, 32, 24)]);
+        let large = stream(Generation::Linux2_6_32, 32, 16, 60);
+        assert_eq!(large[..2], [(0, 32, 16), (32, 32, 32)]);
+    }
+
+    #[test]
+    fn windows_grow_by_four_then_two_where_the_maximum_is_large() {
+        let sizes: Vec<u64> = stream(Generation::Linux2_6_24, 2048, 1, 4000).iter().map(|window| window.1).collect();
+        assert_eq!(sizes[..7], [4, 16, 64, 256, 512, 1024, 2048]);
+    }
+
+    #[test]
+    fn a_random_read_brings_what_was_asked_for() {
+        for generation in [Generation::Linux2_6_23, Generation::Linux2_6_24, Generation::Linux2_6_32] {
+            let mut state = ReadAhead::new(generation, 32);
+            state.took(10);
+            assert_eq!(state.on_miss(5000, 1, 0), Window { start: 5000, pages: 1, mark: None });
+        }
+    }
+
+    #[test]
+    fn no_read_ahead_reads_only_what_is_wanted() {
+        let mut state = ReadAhead::new(Generation::Linux2_6_32, 0);
+        assert_eq!(state.on_miss(0, 16, 0).pages, 16);
+        assert_eq!(state.on_mark(3, 1, Some(4)), None);
+    }
+}

@@ -1,0 +1,452 @@
+//! The event loop of a whole storage: members, readers, one processor.
+//!
+//! Few sources are looked at in turn for the earliest event: members (drive, queue timer) before readers at equal times, each in order of
+//! number, so equal times have an order.
+
+use super::volume::{Piece, Volume};
+use crate::spindle::Spindle;
+use seekwise_device::Device;
+use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
+use seekwise_host::cache::read_ahead::{Page, ReadAhead, Window};
+use seekwise_host::random::Random;
+use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors};
+use std::collections::VecDeque;
+
+const PAGE_SECTORS: u64 = 8;
+
+/// Processor time by step.
+///
+/// The recordings' processor executes an instruction a nanosecond, a request's way through the block layer costs it 1 to 10 us
+/// (description of the recordings). Split by step here; copying counts an instruction per 8 bytes. Confidence low, range half to double.
+#[derive(Clone, Copy, Debug)]
+pub struct HostCosts {
+    /// Entry and exit of a read call.
+    pub call: Nanos,
+    /// Finding a page and copying it out.
+    pub page_copy: Nanos,
+    /// Allocating a page and adding it to the cache.
+    pub page_add: Nanos,
+    /// Making a bio, merging it or making a request of it.
+    pub bio: Nanos,
+    /// Interrupt and completion of a request.
+    pub interrupt: Nanos,
+    /// Each page that ends with it.
+    pub page_end: Nanos,
+    /// Waking a process and switching to it.
+    pub switch: Nanos,
+}
+
+impl Default for HostCosts {
+    fn default() -> Self {
+        Self {
+            call: Nanos(700),
+            page_copy: Nanos(1_200),
+            page_add: Nanos(800),
+            bio: Nanos(2_500),
+            interrupt: Nanos(6_000),
+            page_end: Nanos(500),
+            switch: Nanos(3_000),
+        }
+    }
+}
+
+/// What a reader does until the end of the run.
+#[derive(Clone, Copy, Debug)]
+pub enum ReaderKind {
+    /// Through the page cache from page `from` on, `pages` a call.
+    Buffered { from: Page, pages: u64 },
+    /// Direct, at random over the volume.
+    DirectRandom { pages: u64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct ReaderPlan {
+    pub kind: ReaderKind,
+    pub starts: Nanos,
+}
+
+struct Member<Q, D> {
+    queue: Q,
+    spindle: Spindle<D>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready(Nanos),
+    /// For the page at the read position.
+    WaitsForPage,
+    /// For a direct read.
+    WaitsForAll,
+    /// For a free request.
+    WaitsForRequest,
+}
+
+struct Reader {
+    kind: ReaderKind,
+    state: State,
+    read_ahead: ReadAhead,
+    /// Next page to take; `call_end` is where the running call ends.
+    page: Page,
+    call_end: Page,
+    call_began: Nanos,
+    /// Cached or coming pages from `first` on: true when there.
+    first: Page,
+    pages: VecDeque<bool>,
+    marks: Vec<Page>,
+    /// Not yet submitted, because no request was free.
+    queued: VecDeque<(Lba, Sectors)>,
+    outstanding: u32,
+    bytes: u64,
+    calls: u64,
+    latency_total: Nanos,
+    random: Random,
+}
+
+/// A bio under way on a member.
+#[derive(Clone, Copy)]
+struct UnderWay {
+    reader: u32,
+    piece: Piece,
+}
+
+pub struct ArrayMachine<Q, D> {
+    members: Vec<Member<Q, D>>,
+    volume: Volume,
+    readers: Vec<Reader>,
+    under_way: Vec<UnderWay>,
+    free: Vec<u32>,
+    costs: HostCosts,
+    processor_free: Nanos,
+    /// Page by page (up to 3.19 for raw block devices), or whole windows.
+    bio_pages_max: u64,
+    now: Nanos,
+    pieces: Vec<Piece>,
+    finished: Vec<u32>,
+}
+
+/// What came of a reader.
+#[derive(Clone, Copy, Debug)]
+pub struct ReaderOutcome {
+    pub bytes: u64,
+    pub calls: u64,
+    pub latency_total: Nanos,
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// `members`: a queue and a drive each. `read_ahead` is what each reader's file starts with.
+    pub fn new(
+        members: Vec<(Q, Spindle<D>)>,
+        volume: Volume,
+        read_ahead: ReadAhead,
+        bio_pages_max: u64,
+        costs: HostCosts,
+        plans: &[ReaderPlan],
+        seed: u64,
+    ) -> Self {
+        let reader = |(index, plan): (usize, &ReaderPlan)| {
+            let from = match plan.kind {
+                ReaderKind::Buffered { from, .. } => from,
+                ReaderKind::DirectRandom { .. } => 0,
+            };
+            Reader {
+                kind: plan.kind,
+                state: State::Ready(plan.starts),
+                read_ahead,
+                page: from,
+                call_end: from,
+                call_began: Nanos::ZERO,
+                first: from,
+                pages: VecDeque::new(),
+                marks: Vec::new(),
+                queued: VecDeque::new(),
+                outstanding: 0,
+                bytes: 0,
+                calls: 0,
+                latency_total: Nanos::ZERO,
+                random: Random::new(seed, index as u64),
+            }
+        };
+        Self {
+            members: members.into_iter().map(|(queue, spindle)| Member { queue, spindle }).collect(),
+            volume,
+            readers: plans.iter().enumerate().map(reader).collect(),
+            under_way: Vec::new(),
+            free: Vec::new(),
+            costs,
+            processor_free: Nanos::ZERO,
+            bio_pages_max,
+            now: Nanos::ZERO,
+            pieces: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    /// Runs until `end`; what is under way then does not count.
+    pub fn run(&mut self, end: Nanos) -> Vec<ReaderOutcome> {
+        while let Some((time, source)) = self.next_event() {
+            if time > end {
+                break;
+            }
+            self.now = time;
+            match source {
+                Source::Drive(member) => self.drive_done(member),
+                Source::Timer(member) => {
+                    let Member { queue, spindle } = &mut self.members[member];
+                    queue.fire(time, spindle, &mut Unobserved);
+                }
+                Source::Reader(reader) => self.step(reader),
+            }
+            self.wake_for_requests();
+        }
+        let outcome = |reader: &Reader| ReaderOutcome { bytes: reader.bytes, calls: reader.calls, latency_total: reader.latency_total };
+        self.readers.iter().map(outcome).collect()
+    }
+
+    fn next_event(&self) -> Option<(Nanos, Source)> {
+        let mut best = (Nanos::NEVER, Source::Drive(0));
+        for (index, member) in self.members.iter().enumerate() {
+            for (time, source) in [(member.spindle.next_at(), Source::Drive(index)), (member.queue.timer(), Source::Timer(index))] {
+                if time < best.0 {
+                    best = (time, source);
+                }
+            }
+        }
+        for (index, reader) in self.readers.iter().enumerate() {
+            if let State::Ready(time) = reader.state {
+                // One processor: whoever is ready waits until it is free.
+                let time = time.max(self.processor_free);
+                if time < best.0 {
+                    best = (time, Source::Reader(index));
+                }
+            }
+        }
+        (best.0 < Nanos::NEVER).then_some((best.0.max(self.now), best.1))
+    }
+
+    fn spend(&mut self, cost: Nanos) {
+        self.processor_free = self.processor_free.max(self.now) + cost;
+    }
+
+    fn drive_done(&mut self, index: usize) {
+        let Member { queue, spindle } = &mut self.members[index];
+        let tag = spindle.complete_next(self.now);
+        let mut finished = core::mem::take(&mut self.finished);
+        finished.clear();
+        queue.complete(self.now, tag, spindle, &mut Unobserved, |done| finished.push(done.token));
+        self.spend(self.costs.interrupt);
+        for &token in &finished {
+            let UnderWay { reader, piece } = self.under_way[token as usize];
+            self.free.push(token);
+            self.volume.read_done(&piece);
+            let pages = piece.sectors.0 / PAGE_SECTORS;
+            self.spend(Nanos(self.costs.page_end.0 * pages));
+            self.readers[reader as usize].outstanding -= 1;
+            if let ReaderKind::Buffered { .. } = self.readers[reader as usize].kind {
+                let first = (piece.volume_end.0 - piece.sectors.0) / PAGE_SECTORS;
+                let reader = &mut self.readers[reader as usize];
+                for page in first..first + pages {
+                    if let Some(there) = page.checked_sub(reader.first).and_then(|place| reader.pages.get_mut(place as usize)) {
+                        *there = true;
+                    }
+                }
+            }
+        }
+        let wake = self.now.max(self.processor_free) + self.costs.switch;
+        for &token in &finished {
+            let reader = &mut self.readers[self.under_way[token as usize].reader as usize];
+            let ready = match reader.state {
+                State::WaitsForPage => reader.pages.front().copied().unwrap_or(false),
+                State::WaitsForAll => reader.outstanding == 0 && reader.queued.is_empty(),
+                _ => false,
+            };
+            if ready {
+                reader.state = State::Ready(wake);
+            }
+        }
+        self.finished = finished;
+    }
+
+    fn wake_for_requests(&mut self) {
+        for index in 0..self.members.len() {
+            while let Some(process) = self.members[index].queue.take_woken() {
+                let reader = &mut self.readers[process.0 as usize];
+                if reader.state == State::WaitsForRequest {
+                    reader.state = State::Ready(self.now + self.costs.switch);
+                }
+            }
+        }
+    }
+
+    /// Sends what the reader has queued; false when it has to sleep for a request.
+    fn send(&mut self, index: usize) -> bool {
+        while let Some((start, sectors)) = self.readers[index].queued.pop_front() {
+            let mut pieces = core::mem::take(&mut self.pieces);
+            pieces.clear();
+            self.volume.read(start, sectors, &mut pieces);
+            for (place, &piece) in pieces.iter().enumerate() {
+                let token = self.free.pop().unwrap_or(self.under_way.len() as u32);
+                let entry = UnderWay { reader: index as u32, piece };
+                if (token as usize) < self.under_way.len() {
+                    self.under_way[token as usize] = entry;
+                } else {
+                    self.under_way.push(entry);
+                }
+                let bio = Bio {
+                    token,
+                    start: piece.start,
+                    sectors: piece.sectors,
+                    direction: Direction::Read,
+                    sync: true,
+                    no_idle: false,
+                    metadata: false,
+                    process: ProcessId(index as u32),
+                    priority: Priority::default(),
+                    unplug: false,
+                };
+                self.spend(self.costs.bio);
+                let Member { queue, spindle } = &mut self.members[piece.member as usize];
+                if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
+                    // Taken back whole; what of it was sent already is not sent again.
+                    self.free.push(token);
+                    self.volume.read_done(&piece);
+                    let sent: u64 = pieces[..place].iter().map(|piece| piece.sectors.0).sum();
+                    self.readers[index].queued.push_front((start + Sectors(sent), Sectors(sectors.0 - sent)));
+                    self.pieces = pieces;
+                    self.readers[index].state = State::WaitsForRequest;
+                    return false;
+                }
+                self.readers[index].outstanding += 1;
+            }
+            self.pieces = pieces;
+        }
+        true
+    }
+
+    fn submit_window(&mut self, index: usize, window: Window) {
+        let per_bio = self.bio_pages_max;
+        let reader = &mut self.readers[index];
+        if reader.pages.is_empty() {
+            reader.first = window.start;
+        }
+        // Pages already there or coming are skipped.
+        let have = reader.first + reader.pages.len() as u64;
+        let begin = window.start.max(have);
+        let end = window.start + window.pages;
+        if begin >= end {
+            return;
+        }
+        let mut at = begin;
+        while at < end {
+            let pages = per_bio.min(end - at);
+            reader.queued.push_back((Lba(at * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
+            at += pages;
+        }
+        reader.pages.extend(core::iter::repeat_n(false, (end - begin) as usize));
+        if let Some(mark) = window.mark.filter(|mark| *mark >= begin) {
+            reader.marks.push(mark);
+        }
+        self.spend(Nanos(self.costs.page_add.0 * (end - begin)));
+        for member in &mut self.members {
+            member.queue.begin_plug();
+        }
+        self.send(index);
+        for Member { queue, spindle } in &mut self.members {
+            queue.end_plug(self.now, spindle, &mut Unobserved);
+        }
+    }
+
+    /// The reader has the processor: it works until it waits, or for one call.
+    fn step(&mut self, index: usize) {
+        if !self.readers[index].queued.is_empty() && !self.send(index) {
+            return;
+        }
+        match self.readers[index].kind {
+            ReaderKind::Buffered { pages, .. } => self.step_buffered(index, pages),
+            ReaderKind::DirectRandom { pages } => self.step_direct(index, pages),
+        }
+    }
+
+    fn step_buffered(&mut self, index: usize, pages: u64) {
+        let volume_pages = self.volume.capacity().0 / PAGE_SECTORS;
+        if self.readers[index].page == self.readers[index].call_end {
+            let reader = &mut self.readers[index];
+            if reader.page + pages > volume_pages {
+                reader.page = 0;
+                reader.pages.clear();
+                reader.marks.clear();
+            }
+            reader.call_began = self.now;
+            reader.call_end = reader.page + pages;
+            self.spend(self.costs.call);
+        }
+        while self.readers[index].page < self.readers[index].call_end {
+            let reader = &mut self.readers[index];
+            let page = reader.page;
+            let wanted = reader.call_end - page;
+            if reader.pages.is_empty() {
+                let window = reader.read_ahead.on_miss(page, wanted, 0);
+                self.submit_window(index, window);
+            }
+            let reader = &mut self.readers[index];
+            if let Some(place) = reader.marks.iter().position(|&mark| mark == page) {
+                reader.marks.swap_remove(place);
+                let end = reader.first + reader.pages.len() as u64;
+                if let Some(window) = reader.read_ahead.on_mark(page, wanted, Some(end)) {
+                    self.submit_window(index, window);
+                }
+            }
+            if self.readers[index].state == State::WaitsForRequest {
+                return;
+            }
+            let reader = &mut self.readers[index];
+            if !reader.pages.front().copied().unwrap_or(false) {
+                reader.state = State::WaitsForPage;
+                // Waiting for a page unplugs every drive below the volume.
+                for Member { queue, spindle } in &mut self.members {
+                    queue.process_waits(self.now, spindle, &mut Unobserved);
+                }
+                return;
+            }
+            reader.pages.pop_front();
+            reader.first += 1;
+            reader.read_ahead.took(page);
+            reader.page += 1;
+            self.spend(self.costs.page_copy);
+        }
+        let done = self.processor_free;
+        let reader = &mut self.readers[index];
+        reader.bytes += pages * 4096;
+        reader.calls += 1;
+        reader.latency_total += done - reader.call_began;
+        reader.state = State::Ready(done);
+    }
+
+    fn step_direct(&mut self, index: usize, pages: u64) {
+        let volume_pages = self.volume.capacity().0 / PAGE_SECTORS;
+        let reader = &mut self.readers[index];
+        if reader.call_began > Nanos::ZERO {
+            reader.bytes += pages * 4096;
+            reader.calls += 1;
+            reader.latency_total += self.now - reader.call_began;
+        }
+        reader.call_began = self.now.max(Nanos(1));
+        let page = reader.random.below(volume_pages / pages) * pages;
+        reader.queued.push_back((Lba(page * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
+        reader.state = State::WaitsForAll;
+        self.spend(self.costs.call);
+        if !self.send(index) {
+            return;
+        }
+        for Member { queue, spindle } in &mut self.members {
+            queue.process_waits(self.now, spindle, &mut Unobserved);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Drive(usize),
+    Timer(usize),
+    Reader(usize),
+}

@@ -1,0 +1,129 @@
+//! Rows of the recorded whole-machine table, simulated: kernel, array, depth, drive, load, scheduler, processes → MB/s.
+//!
+//! Format and loads: `tests/vectors/machine/README.md`. Modelled here: `raw device` on `single`, `raid1`, `raid5xN`.
+
+use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};
+use super::volume::Volume;
+use crate::build;
+use crate::spec::QueueSpec;
+use crate::spindle::Spindle;
+use seekwise_device::{Drive, Model};
+use seekwise_host::cache::read_ahead::{Generation as ReadAheadGeneration, ReadAhead};
+use seekwise_raid::{md, Geometry, Level, ParityLayout};
+use seekwise_units::{Nanos, Sectors};
+
+/// A row's conditions, as the table's columns name them.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    pub kernel: String,
+    pub target: String,
+    pub array: String,
+    pub queue_depth: u32,
+    pub drive: String,
+    pub phase: String,
+    pub scheduler: String,
+    pub processes: u32,
+}
+
+/// Chunk of the recorded RAID 5 (description of the recordings).
+const CHUNK: Sectors = Sectors::from_kib(64);
+/// read_ahead_kb of a drive, in pages.
+const READ_AHEAD_PAGES: u64 = 32;
+/// Processes are forked one after the other.
+const FORK: Nanos = Nanos::from_micros(200);
+/// Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
+const LARGE_BIO_PAGES: u64 = 256;
+
+/// MB/s (10^6 bytes) of a row. The error says what is not modelled.
+pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, String> {
+    let Conditions { kernel, target, array, queue_depth, drive, phase, scheduler, processes } = conditions;
+    if target != "raw device" {
+        return Err(format!("{target} is not modelled"));
+    }
+    let (satf, cache, ra_disk_kb, ra_md_kb) = match drive.as_str() {
+        "satf" => (1.0, 1.0, None, None),
+        "fifodrive" => (0.0, 1.0, None, None),
+        "nocache" => (1.0, 0.0, None, None),
+        "ra512" => (1.0, 1.0, Some(512), None),
+        "ra4096" => (1.0, 1.0, None, Some(4096)),
+        other => return Err(format!("drive {other} is not modelled")),
+    };
+    let mut model = Model::shipped("exact").map_err(|error| error.to_string())?;
+    for (key, value) in [("queue_depth", f64::from(*queue_depth)), ("earliest_end_first", satf), ("read_ahead", cache)] {
+        model.set(key, value).map_err(|error| error.to_string())?;
+    }
+    let members: u32 = match array.as_str() {
+        "single" => 1,
+        "raid1" => 2,
+        _ => array.strip_prefix("raid5x").and_then(|count| count.parse().ok()).ok_or_else(|| format!("array {array} is not modelled"))?,
+    };
+    let queue = QueueSpec::of(scheduler, kernel);
+    let (queues, parsed) = build::legacy_members(&queue, *queue_depth, members)?;
+    let mut spindles = Vec::new();
+    for queue in queues {
+        let drive: Drive = model.build(0).map_err(|error| error.to_string())?;
+        spindles.push((queue, Spindle::new(drive, *queue_depth)));
+    }
+    let capacity = Sectors(model.get("capacity_sectors") as u64);
+    let generation = md::Generation::of_kernel(kernel).ok_or_else(|| format!("kernel {kernel} is not understood"))?;
+    let level = match array.as_str() {
+        "single" => None,
+        "raid1" => Some(Level::Raid1),
+        _ => Some(Level::Raid5(ParityLayout::LeftSymmetric)),
+    };
+    let mut pages_max = ra_disk_kb.map_or(READ_AHEAD_PAGES, |kb: u64| kb / 4);
+    let volume = match level {
+        None => Volume::Single { capacity },
+        Some(level) => {
+            let geometry = Geometry::new(level, members, CHUNK, capacity).map_err(|error| error.0)?;
+            pages_max = ra_md_kb.map_or(geometry.read_ahead().0 / 8, |kb: u64| kb / 4);
+            Volume::md(geometry, generation, true)
+        }
+    };
+    let version = parsed.version;
+    let of = (u32::from(version.0), u32::from(version.1), u32::from(version.2));
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), pages_max);
+    let bio_pages = if of >= (4, 0, 0) { LARGE_BIO_PAGES } else { 1 };
+    let bytes = volume.capacity().bytes().0;
+    let plan = |process: u32| {
+        let kind = match phase.as_str() {
+            "seqread" => ReaderKind::Buffered { from: bytes / u64::from(*processes) * u64::from(process) >> 20 << 8, pages: 16 },
+            "rndread" => ReaderKind::DirectRandom { pages: 1 },
+            other => return Err(format!("{other} on a raw device is not modelled")),
+        };
+        Ok(ReaderPlan { kind, starts: Nanos(FORK.0 * u64::from(process)) })
+    };
+    let plans = (0..*processes).map(plan).collect::<Result<Vec<_>, String>>()?;
+    let span = match drive.as_str() {
+        "satf" => Nanos::from_secs(5),
+        _ => Nanos::from_secs(4),
+    };
+    let mut machine = ArrayMachine::new(spindles, volume, read_ahead, bio_pages, HostCosts::default(), &plans, seed);
+    let read: u64 = machine.run(span).iter().map(|reader| reader.bytes).sum();
+    Ok(read as f64 / 1e6 / span.as_secs_f64())
+}
+
+/// Conditions and recorded MB/s of each row of a table, or why a line is no row.
+pub fn parse(text: &str) -> Result<Vec<Result<(Conditions, f64), String>>, String> {
+    const HEADER: &str = "kernel,target,array,queue_depth,drive,phase,scheduler,processes,mb_per_s,ms_per_op";
+    let mut lines = text.lines();
+    if lines.next().map(str::trim_end) != Some(HEADER) {
+        return Err(format!("line 1 is not the header {HEADER}"));
+    }
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [kernel, target, array, depth, drive, phase, scheduler, processes, rate, _] = fields[..] else { return None };
+        let conditions = Conditions {
+            kernel: kernel.into(),
+            target: target.into(),
+            array: array.into(),
+            queue_depth: depth.parse().ok().filter(|depth| *depth > 0)?,
+            drive: drive.into(),
+            phase: phase.into(),
+            scheduler: scheduler.into(),
+            processes: processes.parse().ok().filter(|count| (1..=1024).contains(count))?,
+        };
+        Some((conditions, rate.parse().ok().filter(|rate| *rate > 0.0)?))
+    };
+    Ok(lines.filter(|line| !line.trim().is_empty()).map(|line| row(line.trim_end()).ok_or_else(|| format!("not a row of the table: {line}"))).collect())
+}

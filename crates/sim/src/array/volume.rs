@@ -1,0 +1,99 @@
+//! Where the bios of a volume go: a single drive, or md over members.
+
+use seekwise_raid::layout::parity::Parity;
+use seekwise_raid::layout::raid0::Raid0;
+use seekwise_raid::layout::raid10::Raid10;
+use seekwise_raid::layout::split_at_chunks;
+use seekwise_raid::md::balance::{choose_raid10, MemberState, Raid1Balance};
+use seekwise_raid::md::Generation;
+use seekwise_raid::{Geometry, Level};
+use seekwise_units::{Lba, Sectors};
+
+/// A piece of a read on its way to a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub member: u32,
+    pub start: Lba,
+    pub sectors: Sectors,
+    /// End of the piece in the volume's own addresses.
+    pub volume_end: Lba,
+}
+
+pub enum Volume {
+    Single { capacity: Sectors },
+    Raid0 { map: Raid0, chunk: Sectors },
+    Raid1 { balance: Box<Raid1Balance>, capacity: Sectors },
+    Parity { map: Parity, capacity: Sectors },
+    Raid10 { map: Raid10, members: Vec<MemberState>, generation: Generation, capacity: Sectors },
+}
+
+impl Volume {
+    /// md over equal members.
+    pub fn md(geometry: Geometry, generation: Generation, rotational: bool) -> Self {
+        let capacity = geometry.capacity();
+        let (members, chunk) = (geometry.members, geometry.chunk);
+        match geometry.level {
+            Level::Raid0 => Self::Raid0 { map: Raid0::new(&vec![geometry.member; members as usize], chunk), chunk },
+            Level::Raid1 => Self::Raid1 { balance: Box::new(Raid1Balance::new(generation, members, rotational)), capacity },
+            Level::Raid5(layout) => Self::Parity { map: Parity { members, parities: 1, layout, chunk }, capacity },
+            Level::Raid6(layout) => Self::Parity { map: Parity { members, parities: 2, layout, chunk }, capacity },
+            Level::Raid10(layout) => Self::Raid10 {
+                map: Raid10 { members, layout, chunk, member: geometry.member },
+                members: vec![MemberState::new(rotational); members as usize],
+                generation,
+                capacity,
+            },
+        }
+    }
+
+    pub fn capacity(&self) -> Sectors {
+        match self {
+            Self::Raid0 { map, .. } => map.capacity(),
+            Self::Single { capacity } | Self::Raid1 { capacity, .. } | Self::Parity { capacity, .. } | Self::Raid10 { capacity, .. } => *capacity,
+        }
+    }
+
+    /// Splits a read and chooses members; state follows at once. Pieces go to `out` in order.
+    pub fn read(&mut self, start: Lba, sectors: Sectors, out: &mut Vec<Piece>) {
+        let piece = |member: u32, at: Lba, from: Lba, length: Sectors| Piece { member, start: at, sectors: length, volume_end: from + length };
+        match self {
+            Self::Single { .. } => out.push(piece(0, start, start, sectors)),
+            Self::Raid0 { map, chunk } => {
+                for (from, length) in split_at_chunks(start, sectors, *chunk) {
+                    let (member, at) = map.locate(from);
+                    out.push(piece(member, at, from, length));
+                }
+            }
+            Self::Raid1 { balance, .. } => {
+                let member = balance.decide(start, sectors).expect("an array with a member left");
+                balance.take(member, start, sectors);
+                out.push(piece(member as u32, start, start, sectors));
+            }
+            Self::Parity { map, .. } => {
+                for (from, length) in split_at_chunks(start, sectors, map.chunk) {
+                    let (member, at) = map.locate(from);
+                    out.push(piece(member, at, from, length));
+                }
+            }
+            Self::Raid10 { map, members, generation, .. } => {
+                for (from, length) in split_at_chunks(start, sectors, map.chunk) {
+                    let mut copies = Vec::with_capacity(map.layout.copies() as usize);
+                    map.copies(from, |member, at| copies.push((member, at)));
+                    let place = choose_raid10(*generation, members, &copies, map.layout.near, map.layout.far).expect("an array with a copy left");
+                    let (member, at) = copies[place];
+                    members[member as usize].pending += 1;
+                    out.push(piece(member, at, from, length));
+                }
+            }
+        }
+    }
+
+    /// A piece is back.
+    pub fn read_done(&mut self, piece: &Piece) {
+        match self {
+            Self::Raid1 { balance, .. } => balance.complete(piece.member as usize, piece.volume_end),
+            Self::Raid10 { members, .. } => members[piece.member as usize].complete(piece.start + piece.sectors),
+            _ => {}
+        }
+    }
+}
