@@ -5,7 +5,8 @@
 //!
 //! - A turn takes 8,333,333 ns and passes SPT sectors; sector s starts at the angle (s mod SPT) · turn / SPT.
 //! - A seek over d = |sector - head| / SPT tracks takes 0 if d is 0, else 0.8 ms + sqrt(d · 210.25e12 / (tracks + 1)) ns.
-//! - A command can start 50 us after it came. One is in service at a time.
+//! - A command can start 50 us after it came. One is in service at a time; after its end the kernel's driver hands over what
+//!   waits and only then the disk chooses (TURNAROUND), so a command that continues the last one has just missed its sector.
 //! - After a read the disk reads on, up to 4096 sectors beyond the last one asked for, while it is idle or serves hits.
 //!   A read that starts in what was read takes 1700 ns per sector, or until the medium has delivered its last sector; if
 //!   reading on had stopped before, the rest is positioned for. At most 16384 sectors are kept. Anything else ends it.
@@ -18,6 +19,9 @@ use seekwise_units::{Depth, Nanos, Sectors};
 
 const TURN_NS: u64 = 8_333_333;
 const OVERHEAD: Nanos = Nanos::from_micros(50);
+/// From the end of a command until the next is chosen: the interrupt completes it and runs the queue first. The recordings give
+/// 1 to 10 us for a request's way through the block layer; any value in that range gives the same rates.
+const TURNAROUND: Nanos = Nanos::from_micros(5);
 const SETTLE_NS: u64 = 800_000;
 /// Square of 14.5 ms in nanoseconds.
 const STROKE_NS_SQUARED: u128 = 210_250_000_000_000;
@@ -75,6 +79,19 @@ pub struct Exact {
     /// In order of arrival.
     waiting: Vec<Waiting>,
     serving: Option<(u32, Nanos)>,
+    /// What was before the command in service was chosen, while the choice is still open.
+    open: Option<Open>,
+    head: u64,
+    segment: Option<Segment>,
+    busy: Nanos,
+}
+
+/// A choice that commands of the same instant may still change.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    instant: Nanos,
+    chosen: Waiting,
+    slot: usize,
     head: u64,
     segment: Option<Segment>,
     busy: Nanos,
@@ -87,6 +104,7 @@ impl Exact {
             waiting: Vec::with_capacity(parameters.depth.0 as usize),
             parameters,
             serving: None,
+            open: None,
             head: 0,
             segment: None,
             busy: Nanos::ZERO,
@@ -252,6 +270,14 @@ impl Exact {
         }
         let slot = self.choose(free);
         let waiting = self.waiting.remove(slot);
+        self.open = Some(Open {
+            instant: free,
+            chosen: waiting,
+            slot,
+            head: self.head,
+            segment: self.segment,
+            busy: self.busy,
+        });
         let service = self.serve(&waiting, free);
         self.busy += service.end - free;
         self.head = service.head;
@@ -280,8 +306,14 @@ impl Device for Exact {
             sectors: command.sectors.0,
             arrival: now,
         });
-        if self.serving.is_none() {
-            self.begin(now);
+        match self.open.filter(|open| open.instant == now + TURNAROUND) {
+            None if self.serving.is_none() => self.begin(now),
+            None => {}
+            Some(open) => {
+                (self.head, self.segment, self.busy) = (open.head, open.segment, open.busy);
+                self.waiting.insert(open.slot, open.chosen);
+                self.begin(open.instant);
+            }
         }
     }
 
@@ -295,7 +327,8 @@ impl Device for Exact {
             .take()
             .expect("next_completion said that a command is in service");
         debug_assert_eq!(end, now);
-        self.begin(now);
+        self.open = None;
+        self.begin(now + TURNAROUND);
         Tag(tag)
     }
 }

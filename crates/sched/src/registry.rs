@@ -143,6 +143,10 @@ impl Scheduler for AnyScheduler {
         forward!(self, policy => policy.tag_limit(sync, direction, tags))
     }
     #[inline]
+    fn run_wish_waits(&self) -> bool {
+        forward!(self, policy => policy.run_wish_waits())
+    }
+
     fn take_run_wish(&mut self) -> bool {
         forward!(self, policy => policy.take_run_wish())
     }

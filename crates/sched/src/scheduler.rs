@@ -81,6 +81,11 @@ pub trait Scheduler: Clone {
         false
     }
 
+    /// Whether that run has to wait until the submitting task gives up the processor (work handed to a kernel thread).
+    fn run_wish_waits(&self) -> bool {
+        false
+    }
+
     /// Writes the inner state in words, one fact a line, for `--explain`.
     fn describe(&self, _now: Nanos, _out: &mut String) {}
 

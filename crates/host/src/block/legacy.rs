@@ -79,6 +79,8 @@ pub struct LegacyQueue<S> {
     at_hand: u32,
     in_drive: u32,
     plugged: bool,
+    /// A kernel thread is to run the queue as soon as it gets the processor.
+    run_due: bool,
     unplug_at: Nanos,
     task_plug: Vec<u32>,
     plugging: bool,
@@ -106,6 +108,7 @@ impl<S: Scheduler> LegacyQueue<S> {
             at_hand: NONE,
             in_drive: 0,
             plugged: false,
+            run_due: false,
             unplug_at: Nanos::NEVER,
             task_plug: Vec::new(),
             plugging: false,
@@ -184,7 +187,19 @@ impl<S: Scheduler> LegacyQueue<S> {
     }
 
     #[inline]
+    /// The policy wants the queue run now; a run that has to wait is noted.
+    #[inline]
+    fn run_wished(&mut self) -> bool {
+        let wished = self.policy.take_run_wish();
+        if wished && self.policy.run_wish_waits() {
+            self.run_due = true;
+            return false;
+        }
+        wished
+    }
+
     fn unplug(&mut self) {
+        self.run_due = false;
         self.plugged = false;
         self.unplug_at = Nanos::NEVER;
     }
@@ -198,7 +213,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        let insists = self.policy.take_run_wish();
+        let insists = self.run_wished();
         if insists || (opens && self.plugged) {
             self.unplug();
             self.run(now, driver, observer);
@@ -423,7 +438,20 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        if self.plugged {
+        if self.plugged || self.run_due {
+            self.unplug();
+            self.run(now, driver, observer);
+        }
+    }
+
+    #[inline]
+    fn processor_free<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        if self.run_due {
             self.unplug();
             self.run(now, driver, observer);
         }

@@ -119,8 +119,10 @@ impl Raid1Balance {
                 .wrapping_abs()
         };
         let (mut best, mut best_distance) = (stay, distance(stay));
-        let mut member = below(stay);
-        while member != stay {
+        // The walk ends with the member last used, which is taken too when it is idle.
+        let mut member = stay;
+        for _ in 0..count {
+            member = below(member);
             if self.members[member].readable {
                 if self.members[member].pending == 0 {
                     return Some(member);
@@ -129,7 +131,6 @@ impl Raid1Balance {
                     (best, best_distance) = (member, distance(member));
                 }
             }
-            member = below(member);
         }
         Some(best)
     }

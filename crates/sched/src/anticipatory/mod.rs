@@ -678,6 +678,11 @@ impl Scheduler for Anticipatory {
         }
     }
 
+    /// Linux 2.6.23 to 2.6.32 block/as-iosched.c: the end of a wait schedules work for kblockd.
+    fn run_wish_waits(&self) -> bool {
+        true
+    }
+
     fn take_run_wish(&mut self) -> bool {
         core::mem::take(&mut self.run_wish)
     }

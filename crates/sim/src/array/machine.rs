@@ -118,6 +118,8 @@ pub struct ArrayMachine<Q, D> {
     free: Vec<u32>,
     costs: HostCosts,
     processor_free: Nanos,
+    /// Reading ahead past a page that is there runs the drives at once (2.6.32.y, 2.6.34 on: blk_run_backing_dev).
+    pub kick_after_mark: bool,
     /// Page by page (up to 3.19 for raw block devices), or whole windows.
     bio_pages_max: u64,
     now: Nanos,
@@ -176,6 +178,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             costs,
             processor_free: Nanos::ZERO,
             bio_pages_max,
+            kick_after_mark: false,
             now: Nanos::ZERO,
             pieces: Vec::new(),
             finished: Vec::new(),
@@ -392,8 +395,15 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             if let Some(place) = reader.marks.iter().position(|&mark| mark == page) {
                 reader.marks.swap_remove(place);
                 let end = reader.first + reader.pages.len() as u64;
+                let there = reader.pages.front().copied().unwrap_or(false);
                 if let Some(window) = reader.read_ahead.on_mark(page, wanted, Some(end)) {
                     self.submit_window(index, window);
+                    if there && self.kick_after_mark {
+                        // The reader will not wait now, so nobody would unplug.
+                        for Member { queue, spindle } in &mut self.members {
+                            queue.process_waits(self.now, spindle, &mut Unobserved);
+                        }
+                    }
                 }
             }
             if self.readers[index].state == State::WaitsForRequest {
@@ -413,6 +423,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             reader.read_ahead.took(page);
             reader.page += 1;
             self.spend(self.costs.page_copy);
+        }
+        for Member { queue, spindle } in &mut self.members {
+            queue.processor_free(self.now, spindle, &mut Unobserved);
         }
         let done = self.processor_free;
         let reader = &mut self.readers[index];

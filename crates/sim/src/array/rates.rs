@@ -99,6 +99,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, S
         _ => Nanos::from_secs(4),
     };
     let mut machine = ArrayMachine::new(spindles, volume, read_ahead, bio_pages, HostCosts::default(), &plans, seed);
+    machine.kick_after_mark = of >= (2, 6, 32);
     let read: u64 = machine.run(span).iter().map(|reader| reader.bytes).sum();
     Ok(read as f64 / 1e6 / span.as_secs_f64())
 }
