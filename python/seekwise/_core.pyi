@@ -64,3 +64,9 @@ def drive_model(name: str) -> str:
 
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""
+
+def verify_machine_rates(text: str, seed: int) -> str:
+    """A recorded whole-machine table, simulated row by row: `{passed, total, pairs_passed, pairs_total, median_error, misses}` as JSON text.
+
+    Raises ValueError if the text is no such table.
+    """

@@ -3,6 +3,7 @@
 
 mod drives;
 mod mapping;
+mod rates;
 mod simulate;
 mod vectors;
 
@@ -24,6 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::bench, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::verify_whole, module)?)?;
     module.add_function(wrap_pyfunction!(mapping::verify_mapping, module)?)?;
+    module.add_function(wrap_pyfunction!(rates::verify_machine_rates, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::verify_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::check_tunables, module)?)?;

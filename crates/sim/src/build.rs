@@ -360,7 +360,9 @@ pub fn legacy_members(
         depth,
     };
     let queue = || Ok(legacy_queue(entry.build(&setup)?, &frame, depth));
-    let queues = (0..members).map(|_| queue()).collect::<Result<Vec<_>, String>>()?;
+    let queues = (0..members)
+        .map(|_| queue())
+        .collect::<Result<Vec<_>, String>>()?;
     Ok((queues, kernel))
 }
 

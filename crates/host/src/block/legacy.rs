@@ -186,7 +186,6 @@ impl<S: Scheduler> LegacyQueue<S> {
         );
     }
 
-    #[inline]
     /// The policy wants the queue run now; a run that has to wait is noted.
     #[inline]
     fn run_wished(&mut self) -> bool {

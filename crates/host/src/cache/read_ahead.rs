@@ -72,7 +72,14 @@ fn next_size(size: u64, max: u64) -> u64 {
 impl ReadAhead {
     /// `pages_max`: `read_ahead_kb` / 4; 0 turns read-ahead off.
     pub fn new(generation: Generation, pages_max: u64) -> Self {
-        Self { generation, pages_max, start: 0, size: 0, ahead: 0, previous: None }
+        Self {
+            generation,
+            pages_max,
+            start: 0,
+            size: 0,
+            ahead: 0,
+            previous: None,
+        }
     }
 
     /// The reader took `page`; what follows it is sequential.
@@ -83,21 +90,38 @@ impl ReadAhead {
     /// `page` is not cached and `wanted` pages from it on are asked for. `cached_before`: cached pages right before `page`.
     pub fn on_miss(&mut self, page: Page, wanted: u64, cached_before: u64) -> Window {
         if self.pages_max == 0 {
-            return Window { start: page, pages: wanted, mark: None };
+            return Window {
+                start: page,
+                pages: wanted,
+                mark: None,
+            };
         }
         let max = self.pages_max;
-        if page != 0 && (page == self.start + self.size - self.ahead || page == self.start + self.size) && self.size > 0 {
+        if page != 0
+            && (page == self.start + self.size - self.ahead || page == self.start + self.size)
+            && self.size > 0
+        {
             return self.slide();
         }
-        let follows = self.previous.map_or(page == 0, |previous| page.wrapping_sub(previous) <= 1);
+        let follows = self
+            .previous
+            .map_or(page == 0, |previous| page.wrapping_sub(previous) <= 1);
         let begins = page == 0 && self.generation >= Generation::Linux2_6_32;
         if !(begins || follows || wanted > max) {
             if self.generation < Generation::Linux2_6_32 || cached_before <= wanted {
                 // Random: exactly what is asked for; the state stays for the stream that may go on.
-                return Window { start: page, pages: wanted, mark: None };
+                return Window {
+                    start: page,
+                    pages: wanted,
+                    mark: None,
+                };
             }
             // Context: the pages before tell of a stream that this file's state has forgotten.
-            let history = if cached_before >= page { cached_before * 2 } else { cached_before };
+            let history = if cached_before >= page {
+                cached_before * 2
+            } else {
+                cached_before
+            };
             self.start = page;
             self.size = (history + wanted).min(max);
             self.ahead = 1;
@@ -105,7 +129,11 @@ impl ReadAhead {
         }
         self.start = page;
         self.size = first_size(wanted, max);
-        self.ahead = if self.size > wanted { self.size - wanted } else { self.size };
+        self.ahead = if self.size > wanted {
+            self.size - wanted
+        } else {
+            self.size
+        };
         self.window(page)
     }
 
@@ -115,7 +143,9 @@ impl ReadAhead {
         if self.pages_max == 0 {
             return None;
         }
-        if self.size > 0 && (page == self.start + self.size - self.ahead || page == self.start + self.size) {
+        if self.size > 0
+            && (page == self.start + self.size - self.ahead || page == self.start + self.size)
+        {
             return Some(self.slide());
         }
         if self.generation == Generation::Linux2_6_23 {
@@ -127,7 +157,11 @@ impl ReadAhead {
                 return None;
             }
             let distance = start - page;
-            let known = if self.generation >= Generation::Linux2_6_32 { distance + wanted } else { distance };
+            let known = if self.generation >= Generation::Linux2_6_32 {
+                distance + wanted
+            } else {
+                distance
+            };
             self.start = start;
             self.size = next_size(known, self.pages_max);
         }
@@ -144,11 +178,18 @@ impl ReadAhead {
 
     /// `page`: where the reader is, for the rule of 2.6.31 that a mark on that very page is used at once.
     fn window(&mut self, page: Page) -> Window {
-        if self.generation >= Generation::Linux2_6_32 && page == self.start && self.ahead == self.size {
+        if self.generation >= Generation::Linux2_6_32
+            && page == self.start
+            && self.ahead == self.size
+        {
             self.ahead = next_size(self.size, self.pages_max);
             self.size += self.ahead;
         }
-        Window { start: self.start, pages: self.size, mark: Some(self.start + self.size - self.ahead) }
+        Window {
+            start: self.start,
+            pages: self.size,
+            mark: Some(self.start + self.size - self.ahead),
+        }
     }
 }
 
@@ -183,7 +224,10 @@ mod tests {
     fn windows_grow_as_the_reference_lists_them() {
         // linux-block-layer reference 10.2: (start, size, mark) for a maximum of 32 pages.
         let small = stream(Generation::Linux2_6_32, 32, 1, 60);
-        assert_eq!(small[..4], [(0, 4, 1), (4, 8, 4), (12, 16, 12), (28, 32, 28)]);
+        assert_eq!(
+            small[..4],
+            [(0, 4, 1), (4, 8, 4), (12, 16, 12), (28, 32, 28)]
+        );
         let middle = stream(Generation::Linux2_6_32, 32, 4, 60);
         assert_eq!(middle[..3], [(0, 8, 4), (8, 16, 8), (24, 32, 24)]);
         let large = stream(Generation::Linux2_6_32, 32, 16, 60);
@@ -192,16 +236,30 @@ mod tests {
 
     #[test]
     fn windows_grow_by_four_then_two_where_the_maximum_is_large() {
-        let sizes: Vec<u64> = stream(Generation::Linux2_6_24, 2048, 1, 4000).iter().map(|window| window.1).collect();
+        let sizes: Vec<u64> = stream(Generation::Linux2_6_24, 2048, 1, 4000)
+            .iter()
+            .map(|window| window.1)
+            .collect();
         assert_eq!(sizes[..7], [4, 16, 64, 256, 512, 1024, 2048]);
     }
 
     #[test]
     fn a_random_read_brings_what_was_asked_for() {
-        for generation in [Generation::Linux2_6_23, Generation::Linux2_6_24, Generation::Linux2_6_32] {
+        for generation in [
+            Generation::Linux2_6_23,
+            Generation::Linux2_6_24,
+            Generation::Linux2_6_32,
+        ] {
             let mut state = ReadAhead::new(generation, 32);
             state.took(10);
-            assert_eq!(state.on_miss(5000, 1, 0), Window { start: 5000, pages: 1, mark: None });
+            assert_eq!(
+                state.on_miss(5000, 1, 0),
+                Window {
+                    start: 5000,
+                    pages: 1,
+                    mark: None
+                }
+            );
         }
     }
 

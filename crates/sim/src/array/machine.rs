@@ -18,7 +18,8 @@ const PAGE_SECTORS: u64 = 8;
 /// Processor time by step.
 ///
 /// The recordings' processor executes an instruction a nanosecond, a request's way through the block layer costs it 1 to 10 us
-/// (description of the recordings). Split by step here; copying counts an instruction per 8 bytes. Confidence low, range half to double.
+/// (description of the recordings); copying counts an instruction per 8 bytes. The split by step was set once for this processor so that two
+/// readers without a scheduler over one disk get their recorded rates; range half to double.
 #[derive(Clone, Copy, Debug)]
 pub struct HostCosts {
     /// Entry and exit of a read call.
@@ -40,12 +41,12 @@ pub struct HostCosts {
 impl Default for HostCosts {
     fn default() -> Self {
         Self {
-            call: Nanos(700),
-            page_copy: Nanos(1_200),
-            page_add: Nanos(800),
-            bio: Nanos(2_500),
-            interrupt: Nanos(6_000),
-            page_end: Nanos(500),
+            call: Nanos(400),
+            page_copy: Nanos(700),
+            page_add: Nanos(400),
+            bio: Nanos(1_000),
+            interrupt: Nanos(4_000),
+            page_end: Nanos(300),
             switch: Nanos(3_000),
         }
     }
@@ -170,7 +171,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
         };
         Self {
-            members: members.into_iter().map(|(queue, spindle)| Member { queue, spindle }).collect(),
+            members: members
+                .into_iter()
+                .map(|(queue, spindle)| Member { queue, spindle })
+                .collect(),
             volume,
             readers: plans.iter().enumerate().map(reader).collect(),
             under_way: Vec::new(),
@@ -202,14 +206,21 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
             self.wake_for_requests();
         }
-        let outcome = |reader: &Reader| ReaderOutcome { bytes: reader.bytes, calls: reader.calls, latency_total: reader.latency_total };
+        let outcome = |reader: &Reader| ReaderOutcome {
+            bytes: reader.bytes,
+            calls: reader.calls,
+            latency_total: reader.latency_total,
+        };
         self.readers.iter().map(outcome).collect()
     }
 
     fn next_event(&self) -> Option<(Nanos, Source)> {
         let mut best = (Nanos::NEVER, Source::Drive(0));
         for (index, member) in self.members.iter().enumerate() {
-            for (time, source) in [(member.spindle.next_at(), Source::Drive(index)), (member.queue.timer(), Source::Timer(index))] {
+            for (time, source) in [
+                (member.spindle.next_at(), Source::Drive(index)),
+                (member.queue.timer(), Source::Timer(index)),
+            ] {
                 if time < best.0 {
                     best = (time, source);
                 }
@@ -236,7 +247,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let tag = spindle.complete_next(self.now);
         let mut finished = core::mem::take(&mut self.finished);
         finished.clear();
-        queue.complete(self.now, tag, spindle, &mut Unobserved, |done| finished.push(done.token));
+        queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
+            finished.push(done.token)
+        });
         self.spend(self.costs.interrupt);
         for &token in &finished {
             let UnderWay { reader, piece } = self.under_way[token as usize];
@@ -249,7 +262,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 let first = (piece.volume_end.0 - piece.sectors.0) / PAGE_SECTORS;
                 let reader = &mut self.readers[reader as usize];
                 for page in first..first + pages {
-                    if let Some(there) = page.checked_sub(reader.first).and_then(|place| reader.pages.get_mut(place as usize)) {
+                    if let Some(there) = page
+                        .checked_sub(reader.first)
+                        .and_then(|place| reader.pages.get_mut(place as usize))
+                    {
                         *there = true;
                     }
                 }
@@ -289,7 +305,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             self.volume.read(start, sectors, &mut pieces);
             for (place, &piece) in pieces.iter().enumerate() {
                 let token = self.free.pop().unwrap_or(self.under_way.len() as u32);
-                let entry = UnderWay { reader: index as u32, piece };
+                let entry = UnderWay {
+                    reader: index as u32,
+                    piece,
+                };
                 if (token as usize) < self.under_way.len() {
                     self.under_way[token as usize] = entry;
                 } else {
@@ -314,7 +333,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     self.free.push(token);
                     self.volume.read_done(&piece);
                     let sent: u64 = pieces[..place].iter().map(|piece| piece.sectors.0).sum();
-                    self.readers[index].queued.push_front((start + Sectors(sent), Sectors(sectors.0 - sent)));
+                    self.readers[index]
+                        .queued
+                        .push_front((start + Sectors(sent), Sectors(sectors.0 - sent)));
                     self.pieces = pieces;
                     self.readers[index].state = State::WaitsForRequest;
                     return false;
@@ -342,10 +363,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let mut at = begin;
         while at < end {
             let pages = per_bio.min(end - at);
-            reader.queued.push_back((Lba(at * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
+            reader
+                .queued
+                .push_back((Lba(at * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
             at += pages;
         }
-        reader.pages.extend(core::iter::repeat_n(false, (end - begin) as usize));
+        reader
+            .pages
+            .extend(core::iter::repeat_n(false, (end - begin) as usize));
         if let Some(mark) = window.mark.filter(|mark| *mark >= begin) {
             reader.marks.push(mark);
         }
@@ -445,7 +470,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         reader.call_began = self.now.max(Nanos(1));
         let page = reader.random.below(volume_pages / pages) * pages;
-        reader.queued.push_back((Lba(page * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
+        reader
+            .queued
+            .push_back((Lba(page * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
         reader.state = State::WaitsForAll;
         self.spend(self.costs.call);
         if !self.send(index) {

@@ -36,7 +36,16 @@ const LARGE_BIO_PAGES: u64 = 256;
 
 /// MB/s (10^6 bytes) of a row. The error says what is not modelled.
 pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, String> {
-    let Conditions { kernel, target, array, queue_depth, drive, phase, scheduler, processes } = conditions;
+    let Conditions {
+        kernel,
+        target,
+        array,
+        queue_depth,
+        drive,
+        phase,
+        scheduler,
+        processes,
+    } = conditions;
     if target != "raw device" {
         return Err(format!("{target} is not modelled"));
     }
@@ -49,13 +58,20 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, S
         other => return Err(format!("drive {other} is not modelled")),
     };
     let mut model = Model::shipped("exact").map_err(|error| error.to_string())?;
-    for (key, value) in [("queue_depth", f64::from(*queue_depth)), ("earliest_end_first", satf), ("read_ahead", cache)] {
+    for (key, value) in [
+        ("queue_depth", f64::from(*queue_depth)),
+        ("earliest_end_first", satf),
+        ("read_ahead", cache),
+    ] {
         model.set(key, value).map_err(|error| error.to_string())?;
     }
     let members: u32 = match array.as_str() {
         "single" => 1,
         "raid1" => 2,
-        _ => array.strip_prefix("raid5x").and_then(|count| count.parse().ok()).ok_or_else(|| format!("array {array} is not modelled"))?,
+        _ => array
+            .strip_prefix("raid5x")
+            .and_then(|count| count.parse().ok())
+            .ok_or_else(|| format!("array {array} is not modelled"))?,
     };
     let queue = QueueSpec::of(scheduler, kernel);
     let (queues, parsed) = build::legacy_members(&queue, *queue_depth, members)?;
@@ -65,7 +81,8 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, S
         spindles.push((queue, Spindle::new(drive, *queue_depth)));
     }
     let capacity = Sectors(model.get("capacity_sectors") as u64);
-    let generation = md::Generation::of_kernel(kernel).ok_or_else(|| format!("kernel {kernel} is not understood"))?;
+    let generation = md::Generation::of_kernel(kernel)
+        .ok_or_else(|| format!("kernel {kernel} is not understood"))?;
     let level = match array.as_str() {
         "single" => None,
         "raid1" => Some(Level::Raid1),
@@ -75,30 +92,51 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, S
     let volume = match level {
         None => Volume::Single { capacity },
         Some(level) => {
-            let geometry = Geometry::new(level, members, CHUNK, capacity).map_err(|error| error.0)?;
+            let geometry =
+                Geometry::new(level, members, CHUNK, capacity).map_err(|error| error.0)?;
             pages_max = ra_md_kb.map_or(geometry.read_ahead().0 / 8, |kb: u64| kb / 4);
             Volume::md(geometry, generation, true)
         }
     };
     let version = parsed.version;
-    let of = (u32::from(version.0), u32::from(version.1), u32::from(version.2));
+    let of = (
+        u32::from(version.0),
+        u32::from(version.1),
+        u32::from(version.2),
+    );
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), pages_max);
     let bio_pages = if of >= (4, 0, 0) { LARGE_BIO_PAGES } else { 1 };
     let bytes = volume.capacity().bytes().0;
     let plan = |process: u32| {
         let kind = match phase.as_str() {
-            "seqread" => ReaderKind::Buffered { from: bytes / u64::from(*processes) * u64::from(process) >> 20 << 8, pages: 16 },
+            "seqread" => ReaderKind::Buffered {
+                from: bytes / u64::from(*processes) * u64::from(process) >> 20 << 8,
+                pages: 16,
+            },
             "rndread" => ReaderKind::DirectRandom { pages: 1 },
             other => return Err(format!("{other} on a raw device is not modelled")),
         };
-        Ok(ReaderPlan { kind, starts: Nanos(FORK.0 * u64::from(process)) })
+        Ok(ReaderPlan {
+            kind,
+            starts: Nanos(FORK.0 * u64::from(process)),
+        })
     };
-    let plans = (0..*processes).map(plan).collect::<Result<Vec<_>, String>>()?;
+    let plans = (0..*processes)
+        .map(plan)
+        .collect::<Result<Vec<_>, String>>()?;
     let span = match drive.as_str() {
         "satf" => Nanos::from_secs(5),
         _ => Nanos::from_secs(4),
     };
-    let mut machine = ArrayMachine::new(spindles, volume, read_ahead, bio_pages, HostCosts::default(), &plans, seed);
+    let mut machine = ArrayMachine::new(
+        spindles,
+        volume,
+        read_ahead,
+        bio_pages,
+        HostCosts::default(),
+        &plans,
+        seed,
+    );
     machine.kick_after_mark = of >= (2, 6, 32);
     let read: u64 = machine.run(span).iter().map(|reader| reader.bytes).sum();
     Ok(read as f64 / 1e6 / span.as_secs_f64())
@@ -106,14 +144,19 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, S
 
 /// Conditions and recorded MB/s of each row of a table, or why a line is no row.
 pub fn parse(text: &str) -> Result<Vec<Result<(Conditions, f64), String>>, String> {
-    const HEADER: &str = "kernel,target,array,queue_depth,drive,phase,scheduler,processes,mb_per_s,ms_per_op";
+    const HEADER: &str =
+        "kernel,target,array,queue_depth,drive,phase,scheduler,processes,mb_per_s,ms_per_op";
     let mut lines = text.lines();
     if lines.next().map(str::trim_end) != Some(HEADER) {
         return Err(format!("line 1 is not the header {HEADER}"));
     }
     let row = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
-        let [kernel, target, array, depth, drive, phase, scheduler, processes, rate, _] = fields[..] else { return None };
+        let [kernel, target, array, depth, drive, phase, scheduler, processes, rate, _] =
+            fields[..]
+        else {
+            return None;
+        };
         let conditions = Conditions {
             kernel: kernel.into(),
             target: target.into(),
@@ -122,9 +165,117 @@ pub fn parse(text: &str) -> Result<Vec<Result<(Conditions, f64), String>>, Strin
             drive: drive.into(),
             phase: phase.into(),
             scheduler: scheduler.into(),
-            processes: processes.parse().ok().filter(|count| (1..=1024).contains(count))?,
+            processes: processes
+                .parse()
+                .ok()
+                .filter(|count| (1..=1024).contains(count))?,
         };
         Some((conditions, rate.parse().ok().filter(|rate| *rate > 0.0)?))
     };
-    Ok(lines.filter(|line| !line.trim().is_empty()).map(|line| row(line.trim_end()).ok_or_else(|| format!("not a row of the table: {line}"))).collect())
+    Ok(lines
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| row(line.trim_end()).ok_or_else(|| format!("not a row of the table: {line}")))
+        .collect())
+}
+
+/// What came of a table.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct TableOutcome {
+    /// Rows within [`ROW_TOLERANCE`].
+    pub passed: u64,
+    pub total: u64,
+    /// Pairs of schedulers under equal conditions whose recorded rates differ by more than [`PAIR_GAP`]: the same one ahead.
+    pub pairs_passed: u64,
+    pub pairs_total: u64,
+    /// Median of the relative errors of modelled rows; None when there is none.
+    pub median_error: Option<f64>,
+    pub misses: Vec<String>,
+}
+
+pub const ROW_TOLERANCE: f64 = 0.15;
+pub const PAIR_GAP: f64 = 0.10;
+
+/// Simulates each row of a table and holds it against the record. Rows that are not modelled are misses.
+pub fn verify(text: &str, seed: u64) -> Result<TableOutcome, String> {
+    let rows = parse(text)?;
+    let mut outcome = TableOutcome::default();
+    let mut errors = Vec::new();
+    let mut simulated: Vec<(Conditions, f64, Option<f64>)> = Vec::new();
+    for row in rows {
+        outcome.total += 1;
+        let (conditions, recorded) = match row {
+            Ok(row) => row,
+            Err(reason) => {
+                outcome.misses.push(reason);
+                continue;
+            }
+        };
+        let name = conditions.describe();
+        let rate = match megabytes_per_second(&conditions, seed) {
+            Ok(rate) => {
+                let error = rate / recorded - 1.0;
+                errors.push(error.abs());
+                if error.abs() <= ROW_TOLERANCE {
+                    outcome.passed += 1;
+                } else {
+                    outcome.misses.push(format!(
+                        "{name}: recorded {recorded} MB/s, simulated {rate:.3} ({:+.0} %)",
+                        error * 100.0
+                    ));
+                }
+                Some(rate)
+            }
+            Err(reason) => {
+                outcome.misses.push(format!("{name}: {reason}"));
+                None
+            }
+        };
+        simulated.push((conditions, recorded, rate));
+    }
+    for (index, (first, recorded_first, rate_first)) in simulated.iter().enumerate() {
+        for (second, recorded_second, rate_second) in &simulated[index + 1..] {
+            let gap =
+                (recorded_first - recorded_second).abs() / recorded_first.min(*recorded_second);
+            if !first.differs_in_scheduler_only(second) || gap <= PAIR_GAP {
+                continue;
+            }
+            outcome.pairs_total += 1;
+            let right = matches!((rate_first, rate_second), (Some(a), Some(b)) if (a > b) == (recorded_first > recorded_second) && a != b);
+            outcome.pairs_passed += u64::from(right);
+            if !right {
+                outcome.misses.push(format!(
+                    "order: {} against {}",
+                    first.describe(),
+                    second.scheduler
+                ));
+            }
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    outcome.median_error = errors.get(errors.len() / 2).copied();
+    Ok(outcome)
+}
+
+impl Conditions {
+    fn describe(&self) -> String {
+        let Self {
+            kernel,
+            target,
+            array,
+            queue_depth,
+            drive,
+            phase,
+            scheduler,
+            processes,
+        } = self;
+        format!("{kernel}, {target}, {array}, depth {queue_depth}, {drive}, {phase}, {scheduler}, {processes} processes")
+    }
+
+    fn differs_in_scheduler_only(&self, other: &Self) -> bool {
+        let like = Self {
+            scheduler: self.scheduler.clone(),
+            ..other.clone()
+        };
+        self.scheduler != other.scheduler && self.describe() == like.describe()
+    }
 }

@@ -20,11 +20,27 @@ pub struct Piece {
 }
 
 pub enum Volume {
-    Single { capacity: Sectors },
-    Raid0 { map: Raid0, chunk: Sectors },
-    Raid1 { balance: Box<Raid1Balance>, capacity: Sectors },
-    Parity { map: Parity, capacity: Sectors },
-    Raid10 { map: Raid10, members: Vec<MemberState>, generation: Generation, capacity: Sectors },
+    Single {
+        capacity: Sectors,
+    },
+    Raid0 {
+        map: Raid0,
+        chunk: Sectors,
+    },
+    Raid1 {
+        balance: Box<Raid1Balance>,
+        capacity: Sectors,
+    },
+    Parity {
+        map: Parity,
+        capacity: Sectors,
+    },
+    Raid10 {
+        map: Raid10,
+        members: Vec<MemberState>,
+        generation: Generation,
+        capacity: Sectors,
+    },
 }
 
 impl Volume {
@@ -33,12 +49,39 @@ impl Volume {
         let capacity = geometry.capacity();
         let (members, chunk) = (geometry.members, geometry.chunk);
         match geometry.level {
-            Level::Raid0 => Self::Raid0 { map: Raid0::new(&vec![geometry.member; members as usize], chunk), chunk },
-            Level::Raid1 => Self::Raid1 { balance: Box::new(Raid1Balance::new(generation, members, rotational)), capacity },
-            Level::Raid5(layout) => Self::Parity { map: Parity { members, parities: 1, layout, chunk }, capacity },
-            Level::Raid6(layout) => Self::Parity { map: Parity { members, parities: 2, layout, chunk }, capacity },
+            Level::Raid0 => Self::Raid0 {
+                map: Raid0::new(&vec![geometry.member; members as usize], chunk),
+                chunk,
+            },
+            Level::Raid1 => Self::Raid1 {
+                balance: Box::new(Raid1Balance::new(generation, members, rotational)),
+                capacity,
+            },
+            Level::Raid5(layout) => Self::Parity {
+                map: Parity {
+                    members,
+                    parities: 1,
+                    layout,
+                    chunk,
+                },
+                capacity,
+            },
+            Level::Raid6(layout) => Self::Parity {
+                map: Parity {
+                    members,
+                    parities: 2,
+                    layout,
+                    chunk,
+                },
+                capacity,
+            },
             Level::Raid10(layout) => Self::Raid10 {
-                map: Raid10 { members, layout, chunk, member: geometry.member },
+                map: Raid10 {
+                    members,
+                    layout,
+                    chunk,
+                    member: geometry.member,
+                },
                 members: vec![MemberState::new(rotational); members as usize],
                 generation,
                 capacity,
@@ -49,13 +92,21 @@ impl Volume {
     pub fn capacity(&self) -> Sectors {
         match self {
             Self::Raid0 { map, .. } => map.capacity(),
-            Self::Single { capacity } | Self::Raid1 { capacity, .. } | Self::Parity { capacity, .. } | Self::Raid10 { capacity, .. } => *capacity,
+            Self::Single { capacity }
+            | Self::Raid1 { capacity, .. }
+            | Self::Parity { capacity, .. }
+            | Self::Raid10 { capacity, .. } => *capacity,
         }
     }
 
     /// Splits a read and chooses members; state follows at once. Pieces go to `out` in order.
     pub fn read(&mut self, start: Lba, sectors: Sectors, out: &mut Vec<Piece>) {
-        let piece = |member: u32, at: Lba, from: Lba, length: Sectors| Piece { member, start: at, sectors: length, volume_end: from + length };
+        let piece = |member: u32, at: Lba, from: Lba, length: Sectors| Piece {
+            member,
+            start: at,
+            sectors: length,
+            volume_end: from + length,
+        };
         match self {
             Self::Single { .. } => out.push(piece(0, start, start, sectors)),
             Self::Raid0 { map, chunk } => {
@@ -65,7 +116,9 @@ impl Volume {
                 }
             }
             Self::Raid1 { balance, .. } => {
-                let member = balance.decide(start, sectors).expect("an array with a member left");
+                let member = balance
+                    .decide(start, sectors)
+                    .expect("an array with a member left");
                 balance.take(member, start, sectors);
                 out.push(piece(member as u32, start, start, sectors));
             }
@@ -75,11 +128,23 @@ impl Volume {
                     out.push(piece(member, at, from, length));
                 }
             }
-            Self::Raid10 { map, members, generation, .. } => {
+            Self::Raid10 {
+                map,
+                members,
+                generation,
+                ..
+            } => {
                 for (from, length) in split_at_chunks(start, sectors, map.chunk) {
                     let mut copies = Vec::with_capacity(map.layout.copies() as usize);
                     map.copies(from, |member, at| copies.push((member, at)));
-                    let place = choose_raid10(*generation, members, &copies, map.layout.near, map.layout.far).expect("an array with a copy left");
+                    let place = choose_raid10(
+                        *generation,
+                        members,
+                        &copies,
+                        map.layout.near,
+                        map.layout.far,
+                    )
+                    .expect("an array with a copy left");
                     let (member, at) = copies[place];
                     members[member as usize].pending += 1;
                     out.push(piece(member, at, from, length));
@@ -91,8 +156,12 @@ impl Volume {
     /// A piece is back.
     pub fn read_done(&mut self, piece: &Piece) {
         match self {
-            Self::Raid1 { balance, .. } => balance.complete(piece.member as usize, piece.volume_end),
-            Self::Raid10 { members, .. } => members[piece.member as usize].complete(piece.start + piece.sectors),
+            Self::Raid1 { balance, .. } => {
+                balance.complete(piece.member as usize, piece.volume_end)
+            }
+            Self::Raid10 { members, .. } => {
+                members[piece.member as usize].complete(piece.start + piece.sectors)
+            }
             _ => {}
         }
     }
