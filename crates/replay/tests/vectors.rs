@@ -55,12 +55,12 @@ fn deadline_decides_as_the_recorded_kernels() {
 
 #[test]
 fn anticipatory_decides_as_the_recorded_kernels() {
-    hold("anticipatory", 980, 3);
+    hold("anticipatory", 998, 3);
 }
 
 #[test]
 fn cfq_decides_as_the_recorded_kernels() {
-    hold("cfq", 980, 4);
+    hold("cfq", 999, 4);
 }
 
 #[test]

@@ -19,6 +19,12 @@ pub struct Entry {
     build: fn(&Setup) -> AnyScheduler,
 }
 
+impl core::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 impl Entry {
     /// Starts the policy; an error is one sentence.
     pub fn build(&self, setup: &Setup) -> Result<AnyScheduler, String> {

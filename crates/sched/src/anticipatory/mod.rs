@@ -13,8 +13,6 @@
 
 mod history;
 mod parameters;
-#[cfg(test)]
-mod tests;
 
 use crate::distance::{rank, Rank};
 use crate::fifo::{Fifo, Links};

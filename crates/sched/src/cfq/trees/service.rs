@@ -51,8 +51,8 @@ impl Trees {
         if expected <= target {
             return nominal;
         }
-        let low = (2 * self.tunables.slice_idle * nominal / sync_slice.max(1)).min(nominal);
-        (nominal * target / expected).max(low)
+        let low = scaled(2 * self.tunables.slice_idle, nominal, sync_slice.max(1)).min(nominal);
+        scaled(nominal, target, expected).max(low)
     }
 
     /// Puts a queue into the order of service of its tree: at its place by key, or in front.
@@ -196,10 +196,14 @@ impl Trees {
         let average = self.busy_average[usize::from(class == Class::RealTime)];
         let queues = average.max(self.busy_in_class(class)).max(1);
         let target = self.tunables.target_latency;
-        let mut slice = target * count / queues;
+        let mut slice = scaled(target, count, queues);
         if kind == KIND_ASYNC {
-            slice = slice.min(target * self.busy_async() / (self.busy as u64).max(1));
-            slice = slice * self.tunables.slice[ASYNC] / self.tunables.slice[SYNC].max(1);
+            slice = slice.min(scaled(target, self.busy_async(), (self.busy as u64).max(1)));
+            slice = scaled(
+                slice,
+                self.tunables.slice[ASYNC],
+                self.tunables.slice[SYNC].max(1),
+            );
         } else {
             slice = slice.max(2 * self.tunables.slice_idle);
         }
@@ -327,6 +331,11 @@ impl Trees {
             && (other.class == Class::RealTime) == (own.class == Class::RealTime);
         (distance <= CLOSE_SECTORS && fits).then_some(nearest)
     }
+}
+
+/// `value · by / of`, for spans in nanoseconds whose product does not fit.
+fn scaled(value: u64, by: u64, of: u64) -> u64 {
+    (value as u128 * by as u128 / of as u128) as u64
 }
 
 /// What becomes of the active queue when a request is wanted.
