@@ -332,12 +332,10 @@ impl World {
                     self.waiting.len()
                 );
             }
-            let step = if idle > 100 {
-                Nanos::from_secs(60)
-            } else {
-                Nanos::from_millis(1)
-            };
-            self.wait(self.now + step);
+            // A wait as long as a tunable may make it ends with its timer.
+            let soon = self.now + Nanos::from_millis(1);
+            let due = self.policy.timer().filter(|_| idle > 100);
+            self.wait(due.map_or(soon, |due| due.max(soon)));
         }
         assert_eq!(self.handed_out, self.submitted, "each request once");
         assert_eq!(self.policy.waiting(), 0);
