@@ -224,8 +224,7 @@ def wait_for(what, seconds: float = 60.0) -> None:
 
 
 @needs_fio
-def test_records_on_a_disk_that_is_full(seekwise, on_disk, study):
-    """This test will let the database live on /dev/full's relative: a file system without room."""
+def test_records_where_none_can_be_written(seekwise, on_disk, study):
     study.write_text(STUDY.replace('scheduler = ["none", "mq-deadline"]', ""))
     message = seekwise.refused("run", str(study), "--db", "/proc/records.db", status=FAILED)
     assert "/proc/records.db" in message

@@ -173,3 +173,22 @@ def test_percentiles_are_given_where_twenty_requests_lie_beyond_them():
     assert "99" not in found
     assert codec.percentiles({value: 1 for value in range(1, 2001)})["99"] == 1980
     assert codec.percentiles({}) == {}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts a small file system")
+def test_a_full_disk_is_said_and_what_was_committed_stays(tmp_path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], check=True, timeout=60)
+    try:
+        added = 0
+        with Store.open(folder / "records.db") as store:
+            store.add_run(RUN)
+            with pytest.raises(SeekwiseError, match=r"cannot write records to .*records\.db") as caught:
+                for trial in range(10_000):
+                    store.add(replace(RECORD, trial=trial))
+                    added += 1
+            assert "make room" in caught.value.hint
+            assert store.count("r1") == (added, added)
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True, timeout=60)
