@@ -20,7 +20,6 @@ use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::job::{Operation, Pace, Script, Start, Stream, Wait};
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
-use std::collections::VecDeque;
 
 /// What a thread does.
 #[derive(Clone, Debug)]
@@ -66,6 +65,8 @@ struct Thread {
     backlog: u32,
     due: Nanos,
     waits_for: WaitsFor,
+    /// Processor time of a scripted thread.
+    used: Nanos,
     ended: Option<Nanos>,
 }
 
@@ -93,6 +94,8 @@ struct InFlight {
 const READY: u32 = 0;
 const ENTER: u32 = 1;
 const RETRY: u32 = 2;
+/// The processor takes the next scripted thread.
+const PICK: u32 = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
@@ -135,7 +138,10 @@ pub struct Machine<Q, D, O> {
     running: usize,
     /// Scripted threads run on one processor without preemption: who runs until it sleeps, and who waits for that.
     on_processor: Option<u32>,
-    run_queue: VecDeque<u32>,
+    /// Agenda entries of threads that want to run; the one that has used least processor time is next (CFS).
+    run_queue: Vec<u32>,
+    /// The thread on the processor has just got it.
+    picked: bool,
     phase_start: Nanos,
     last_return: Nanos,
     events: u64,
@@ -170,7 +176,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
             windows: Windows::new(Nanos::ZERO),
             running: 0,
             on_processor: None,
-            run_queue: VecDeque::new(),
+            run_queue: Vec::new(),
+            picked: false,
             phase_start: Nanos::ZERO,
             last_return: Nanos::ZERO,
             events: 0,
@@ -241,6 +248,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 backlog: 0,
                 due: starts,
                 waits_for: WaitsFor::Nothing,
+                used: Nanos::ZERO,
                 ended: None,
             });
             for _ in 0..lanes {
@@ -460,7 +468,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         match entry & 3 {
             ENTER => self.enter(index),
             READY => self.ready(index),
-            _ => self.retry(index),
+            RETRY => self.retry(index),
+            _ => self.pick(),
         }
     }
 
@@ -473,16 +482,14 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         }
         let mut woken = Nanos::ZERO;
         if let Load::Scripted(script) = &mut thread.plan.load {
-            match self.on_processor {
-                Some(running) if running == index => {}
-                Some(_) => {
-                    self.run_queue.push_back(index << 2 | READY);
-                    return;
-                }
-                None => {
-                    self.on_processor = Some(index);
-                    woken = self.cost.wake;
-                }
+            if self.on_processor != Some(index) {
+                self.run_queue.push(index << 2 | READY);
+                self.pick();
+                return;
+            }
+            if self.picked {
+                self.picked = false;
+                woken = self.cost.wake;
             }
             match script.operations.get(script.next) {
                 None => {
@@ -507,6 +514,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
             return;
         }
         let processor = thread.plan.processor;
+        thread.used += woken + self.to_submit;
         let at = self.processors.book(processor, now, woken + self.to_submit);
         if at == now {
             self.enter(index);
@@ -696,6 +704,11 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         };
         if at > returned {
             self.leave_processor(index);
+        } else if self.on_processor != Some(index) {
+            // Woken by an interrupt: it stands in the run queue from now on.
+            self.run_queue.push(index << 2 | READY);
+            self.pick();
+            return;
         }
         self.agenda.push(at, index << 2 | READY);
     }
@@ -706,21 +719,39 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
             return;
         }
         self.on_processor = None;
-        if let Some(entry) = self.run_queue.pop_front() {
-            let at = self.processors.book(0, self.now, Nanos::ZERO);
-            self.agenda.push(at, entry);
+        self.pick();
+    }
+
+    /// Gives a free processor to the thread that has used least of it, once no interrupt is left to serve.
+    fn pick(&mut self) {
+        if self.on_processor.is_some() || self.run_queue.is_empty() {
+            return;
+        }
+        let free = self.processors.book(0, Nanos::ZERO, Nanos::ZERO);
+        if free > self.now {
+            self.agenda.push(free, PICK);
+            return;
+        }
+        let used = |entry: &u32| self.threads[(*entry >> 2) as usize].used;
+        let next = (0..self.run_queue.len())
+            .min_by_key(|&i| used(&self.run_queue[i]))
+            .unwrap_or(0);
+        let entry = self.run_queue.remove(next);
+        self.on_processor = Some(entry >> 2);
+        self.picked = true;
+        match entry & 3 {
+            READY => self.ready(entry >> 2),
+            _ => self.retry(entry >> 2),
         }
     }
 
     /// A thread that slept for a request tries again.
     fn retry(&mut self, index: u32) {
         let thread = &mut self.threads[index as usize];
-        if matches!(thread.plan.load, Load::Scripted(_)) {
-            if self.on_processor.is_some_and(|running| running != index) {
-                self.run_queue.push_back(index << 2 | RETRY);
-                return;
-            }
-            self.on_processor = Some(index);
+        if matches!(thread.plan.load, Load::Scripted(_)) && self.on_processor != Some(index) {
+            self.run_queue.push(index << 2 | RETRY);
+            self.pick();
+            return;
         }
         let Some(Pending {
             operation,

@@ -47,8 +47,8 @@ impl Pace {
             cost: CpuCost {
                 user: Nanos(1_000),
                 submit: Nanos(1_100),
-                interrupt: Nanos(1_300),
-                wake: Nanos(400),
+                interrupt: Nanos(1_700),
+                wake: Nanos::ZERO,
                 scheduler: Nanos::ZERO,
             },
             path: Path {
@@ -56,7 +56,7 @@ impl Pace {
                 from_interrupt: Nanos(from_interrupt),
                 next_start: Nanos(1_100),
                 interrupt: Nanos(interrupt),
-                apart: Nanos(2_900),
+                apart: Nanos(1_600),
             },
             sleep: Nanos(1_700),
             page: Nanos::ZERO,
