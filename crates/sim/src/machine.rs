@@ -142,6 +142,8 @@ pub struct Machine<Q, D, O> {
     run_queue: Vec<u32>,
     /// The thread on the processor has just got it.
     picked: bool,
+    /// From a timer's tick until its work is done.
+    pub timer_lag: Nanos,
     phase_start: Nanos,
     last_return: Nanos,
     events: u64,
@@ -178,6 +180,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
             on_processor: None,
             run_queue: Vec::new(),
             picked: false,
+            timer_lag: Nanos::ZERO,
             phase_start: Nanos::ZERO,
             last_return: Nanos::ZERO,
             events: 0,
@@ -286,6 +289,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
             let drive = self.drive.next_at();
             let thread = self.agenda.next_at();
             let timer = self.queue.timer();
+            let timer = Nanos(timer.0.saturating_add(self.timer_lag.0));
             self.events += 1;
             if drive <= thread && drive <= timer {
                 if drive == Nanos::NEVER {
@@ -507,7 +511,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                     }
                     return;
                 }
-                Some(_) => {}
+                Some(line) => woken += line.processor,
             }
         } else if now >= thread.plan.deadline {
             self.end_if_through(now, index);

@@ -109,6 +109,7 @@ fn parse_line(line: &str, capacity: Sectors) -> Result<(u64, ScriptedOp), String
         lba: Lba(sector),
         sectors: Sectors(sectors),
         wait,
+        processor: Nanos::ZERO,
     };
     Ok((process, operation))
 }

@@ -32,6 +32,8 @@ pub struct ScriptedOp {
     pub lba: Lba,
     pub sectors: Sectors,
     pub wait: Wait,
+    /// Processor time of this operation beyond the common cost (pages to attach or to copy).
+    pub processor: Nanos,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -132,8 +132,20 @@ pub fn input(path: &Path) -> Result<Input, String> {
         .file_stem()
         .and_then(|s| s.to_str())
         .unwrap_or_default();
-    let conf = path.with_extension("conf");
-    if conf.is_file() {
+    let own = path.with_extension("conf");
+    // A second sample has the settings of the folder of the same name (README of the recordings).
+    let twin = folder.file_name().map(|name| {
+        let above = folder
+            .parent()
+            .and_then(Path::parent)
+            .unwrap_or(Path::new("."));
+        above.join(name).join(format!("{stem}.conf"))
+    });
+    if let Some(conf) = [Some(own), twin]
+        .into_iter()
+        .flatten()
+        .find(|conf| conf.is_file())
+    {
         return blk_mq(path, folder, stem, &conf);
     }
     let parts: Vec<&str> = stem.split("__").collect();
@@ -277,6 +289,7 @@ fn legacy_submitters(
             lba: Lba(lba),
             sectors: Sectors(sectors),
             wait,
+            processor: Nanos::ZERO,
         });
     }
     Ok(found.into_values().collect())

@@ -18,48 +18,81 @@ use seekwise_units::{Depth, Nanos, Sectors};
 
 /// Capacity of the recorded disks (README of the legacy recordings, "Devices").
 const SECTORS: Sectors = Sectors(1_953_525_168);
-/// Processor times of a recorded machine (one CPU of 10^9 instructions a second). They are averages over the recordings named;
-/// what differs by a microsecond decides near-ties only.
+/// Processor times of a recorded machine (one CPU of 10^9 instructions a second): medians over its recordings.
+/// They are those of the machine, not of a workload; a microsecond more or less decides near-ties only.
 struct Pace {
     cost: CpuCost,
     path: Path,
     /// What a sleep takes beyond its length.
     sleep: Nanos,
-    /// A buffered write is copied page by page before it is submitted.
-    page: Nanos,
+    /// From a tick until the work of its timers is done.
+    timer_lag: Nanos,
+    /// Attaching pages to a request, per sector beyond eight; copying a buffered write, per sector.
+    picos_per_sector: u64,
+    copy_per_sector: Nanos,
+    /// From a process's start to its first recorded row.
+    before_first: Nanos,
 }
+
+/// Interrupt and wake-up that come before a process is chosen to run: two completions this close are both seen first.
+const CHOICE: u64 = 1_700;
+
+/// A row of medians in ns: completion to the process's next submission, submission to insertion, insertion to the return of the
+/// call's successor, insertion to issue, issue to start, completion to the start of the request at hand.
+struct Medians(u64, u64, u64, u64, u64, u64);
 
 impl Pace {
     fn of(input: &Input) -> Self {
-        // noop, fixed1 and fixed32, rand4_a, burst_rw_a, late_antic_a of each kernel: a call that waits for nothing takes 2.1 µs;
-        // complete to start 1.26 (2.6.24), 2.1 (2.6.32), 2.15 µs (4.4); start to complete 5 ms and 0.8, 0.8, 0.4 µs.
-        let (interrupt, from_interrupt) = match (
-            input.legacy,
-            input.kernel.at_least(2, 6, 30),
-            input.kernel.at_least(3, 0, 0),
-        ) {
-            (false, ..) => return Self::blk_mq(),
-            (_, false, _) => (800, 1_260),
-            (_, true, false) => (820, 2_100),
-            (_, true, true) => (370, 2_150),
+        let kernel = &input.kernel;
+        let scheduler = input.scheduler.as_str();
+        if !input.legacy {
+            return Self::blk_mq();
+        }
+        let (m, interrupt, picos_per_sector) = if kernel.at_least(3, 0, 0) {
+            let m = match scheduler {
+                "noop" => Medians(4_144, 1_032, 1_074, 377, 264, 2_080),
+                "deadline" => Medians(4_168, 1_066, 1_170, 519, 262, 2_080),
+                _ => Medians(6_232, 1_321, 1_398, 1_086, 257, 2_211),
+            };
+            (m, 370, 24_600)
+        } else if kernel.at_least(2, 6, 30) {
+            let m = match scheduler {
+                "noop" => Medians(3_800, 1_070, 990, 506, 289, 2_072),
+                "deadline" => Medians(3_797, 1_082, 1_125, 703, 287, 2_072),
+                "anticipatory" => Medians(4_145, 1_160, 1_306, 2_473, 282, 2_131),
+                _ => Medians(5_505, 1_419, 1_335, 1_300, 282, 1_880),
+            };
+            (m, 820, 26_600)
+        } else {
+            let m = match scheduler {
+                "noop" => Medians(2_898, 948, 1_028, 522, 360, 1_245),
+                "deadline" => Medians(2_904, 962, 1_166, 716, 358, 1_245),
+                "anticipatory" => Medians(3_196, 1_033, 1_319, 1_974, 355, 1_307),
+                _ => Medians(4_186, 1_216, 1_322, 1_128, 355, 1_162),
+            };
+            (m, 800, 21_900)
         };
+        let Medians(wake, enter, returns, issue, start, at_hand) = m;
         Self {
             cost: CpuCost {
-                user: Nanos(1_000),
-                submit: Nanos(1_100),
-                interrupt: Nanos(1_700),
-                wake: Nanos::ZERO,
+                user: Nanos(returns),
+                submit: Nanos(enter),
+                interrupt: Nanos(CHOICE),
+                wake: Nanos(wake - CHOICE - returns.min(wake - CHOICE)),
                 scheduler: Nanos::ZERO,
             },
             path: Path {
-                from_thread: Nanos(870),
-                from_interrupt: Nanos(from_interrupt),
-                next_start: Nanos(1_100),
+                from_thread: Nanos(issue + start),
+                from_interrupt: Nanos(at_hand),
+                next_start: Nanos(issue + start),
                 interrupt: Nanos(interrupt),
-                apart: Nanos(1_600),
+                apart: Nanos(CHOICE - 100),
             },
             sleep: Nanos(1_700),
-            page: Nanos::ZERO,
+            timer_lag: Nanos(5_000),
+            picos_per_sector,
+            copy_per_sector: Nanos::ZERO,
+            before_first: Nanos(returns),
         }
     }
 
@@ -82,32 +115,29 @@ impl Pace {
                 apart: Nanos(8_000),
             },
             sleep: Nanos::ZERO,
-            page: Nanos(9_000),
+            timer_lag: Nanos(2_000),
+            picos_per_sector: 0,
+            copy_per_sector: Nanos(1_125),
+            before_first: Nanos(9_000),
         }
-    }
-
-    /// From a process's start to its first recorded row: the submission (legacy) or the insertion (blk-mq).
-    fn before_first(&self) -> Nanos {
-        Nanos(self.cost.to_submit().0 + self.cost.wake.0)
-            .saturating_sub(Nanos(if self.page == Nanos::ZERO { 1_000 } else { 0 }))
     }
 
     /// A script with the machine's own delays in its times.
     fn script(&self, script: &Script) -> Script {
         let mut script = script.clone();
         for line in &mut script.operations {
+            let pages = Nanos(line.sectors.0.saturating_sub(8) * self.picos_per_sector / 1000);
             let copied = if line.sync {
                 Nanos::ZERO
             } else {
-                Nanos(self.page.0 * line.sectors.0.div_ceil(8))
+                Nanos(self.copy_per_sector.0 * line.sectors.0)
             };
-            line.start = match line.start {
-                Start::After(pause) if pause > Nanos::ZERO => {
-                    Start::After(pause + self.sleep + copied)
+            line.processor = pages + copied;
+            if let Start::After(pause) = line.start {
+                if pause > Nanos::ZERO {
+                    line.start = Start::After(pause + self.sleep);
                 }
-                Start::At(at) => Start::At(at + copied),
-                start => start,
-            };
+            }
         }
         script
     }
@@ -253,7 +283,7 @@ fn drive<Q: BlockQueue, D: Device>(
                 .first_submit
                 .get(&submitter.process)
                 .map_or(submitter.starts, |&at| {
-                    Nanos(at).saturating_sub(pace.before_first())
+                    Nanos(at).saturating_sub(pace.before_first)
                 }),
             load: Load::Scripted(pace.script(&submitter.script)),
             operations_max: u64::MAX,
@@ -269,6 +299,7 @@ fn drive<Q: BlockQueue, D: Device>(
         1,
         max_sectors,
     );
+    machine.timer_lag = pace.timer_lag;
     machine.run_phase(plans, 1).map_err(|s| {
         format!(
             "the run stalled at {} ns with {} requests that nobody serves",
