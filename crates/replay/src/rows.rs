@@ -169,10 +169,7 @@ mod tests {
         let text = "time_ns,event,op,sector,sectors,proc\n5,insert,W,80,8,kworker/u4:1\n\
             6,insert,W,8,8,p1\n7,insert,W,16,8,kworker/0:0\n8,insert,W,24,8,kworker/u4:1\n";
         let processes: Vec<_> = parse(text).unwrap().iter().map(|row| row.process).collect();
-        assert_eq!(
-            processes,
-            [THREADS_FROM, 1, THREADS_FROM + 1, THREADS_FROM]
-        );
+        assert_eq!(processes, [THREADS_FROM, 1, THREADS_FROM + 1, THREADS_FROM]);
     }
 
     #[test]

@@ -29,7 +29,8 @@ impl Bfq {
     /// A first request arrives at `index`: who let it come, and is it one to measure?
     pub(super) fn watch_first_request(&mut self, index: u32) {
         self.watch_waker(index);
-        if self.queues[index as usize].tolerance.cut + self.settings.inject_reset_ticks <= self.tick {
+        if self.queues[index as usize].tolerance.cut + self.settings.inject_reset_ticks <= self.tick
+        {
             self.reset_tolerance(index);
         }
         let tolerance = self.queues[index as usize].tolerance;
@@ -50,7 +51,9 @@ impl Bfq {
         let Some(completed) = self.last_completed.filter(|queue| *queue != index) else {
             return;
         };
-        let since = self.now.saturating_sub(self.rate.last_completion.unwrap_or_default());
+        let since = self
+            .now
+            .saturating_sub(self.rate.last_completion.unwrap_or_default());
         let new = self.generation.since_5_12;
         let limit = if new { WAKE_TIME } else { WAKE_TIME_BEFORE };
         if self.queues[index as usize].habit.short_think || since >= limit {
@@ -64,7 +67,8 @@ impl Bfq {
             // for a waiting request of the wrong queue, the one that is empty.
             return;
         }
-        if queue.waker_maybe != Some(completed) || now.0 > queue.wakes_since.0.saturating_add(span) {
+        if queue.waker_maybe != Some(completed) || now.0 > queue.wakes_since.0.saturating_add(span)
+        {
             queue.waker_maybe = Some(completed);
             (queue.wakes_seen, queue.wakes_since) = (1, now);
         } else {
@@ -78,7 +82,9 @@ impl Bfq {
 
     pub(super) fn set_waker(&mut self, index: u32, waker: u32) {
         if let Some(old) = self.queues[index as usize].waker.replace(waker) {
-            self.queues[old as usize].wakes.retain(|woken| *woken != index);
+            self.queues[old as usize]
+                .wakes
+                .retain(|woken| *woken != index);
         }
         self.queues[waker as usize].wakes.push(index);
     }
@@ -123,7 +129,11 @@ impl Bfq {
         let queue = &self.queues[index as usize];
         let own = queue
             .owner
-            .and_then(|process| self.processes[process as usize].asynchronous.map(|q| (process, q)))
+            .and_then(|process| {
+                self.processes[process as usize]
+                    .asynchronous
+                    .map(|q| (process, q))
+            })
             .filter(|(process, asynchronous)| {
                 let state = &self.queues[*asynchronous as usize];
                 let next = state.waiting.next.filter(|_| state.busy);
@@ -135,9 +145,8 @@ impl Bfq {
         }
         if self.generation.since_5_12 {
             let partners = [queue.waker, queue.wakes.last().copied()];
-            let ready = |other: &u32| {
-                self.queues[*other as usize].busy && self.has_budget_for_next(*other)
-            };
+            let ready =
+                |other: &u32| self.queues[*other as usize].busy && self.has_budget_for_next(*other);
             if let Some(other) = partners.into_iter().flatten().find(ready) {
                 return Some(other);
             }
@@ -146,8 +155,10 @@ impl Bfq {
             && (!self.is_raised(index) || self.raised_busy > 1 || !queue.habit.short_think);
         let mut limit = queue.tolerance.limit;
         // The kernel adds nanoseconds to ticks here, so that this exception counts for tiny values of slice_idle only.
-        let waited_long =
-            self.idling_since_tick.saturating_add(self.settings.slice_idle.0 as i64) <= self.tick;
+        let waited_long = self
+            .idling_since_tick
+            .saturating_add(self.settings.slice_idle.0 as i64)
+            <= self.tick;
         if limit == 0 && queue.tolerance.base == Nanos::ZERO && queue.awaited && waited_long {
             limit = 1;
         }

@@ -30,7 +30,10 @@ impl Bfq {
 
     pub(super) fn leave_positions(&mut self, index: u32) {
         if let Some(position) = self.queues[index as usize].position.take() {
-            if let Ok(at) = self.positions.binary_search_by_key(&position, |entry| entry.0) {
+            if let Ok(at) = self
+                .positions
+                .binary_search_by_key(&position, |entry| entry.0)
+            {
                 self.positions.remove(at);
             }
         }
@@ -51,7 +54,10 @@ impl Bfq {
         }
         let position = self.slot(next).start.0;
         // Of two at the same place the first one stays.
-        if let Err(at) = self.positions.binary_search_by_key(&position, |entry| entry.0) {
+        if let Err(at) = self
+            .positions
+            .binary_search_by_key(&position, |entry| entry.0)
+        {
             self.positions.insert(at, (position, index));
             self.queues[index as usize].position = Some(position);
         }
@@ -59,7 +65,10 @@ impl Bfq {
 
     /// The queue whose next request is close to `start`.
     fn close_queue(&self, start: Lba) -> Option<u32> {
-        let (before, after) = match self.positions.binary_search_by_key(&start.0, |entry| entry.0) {
+        let (before, after) = match self
+            .positions
+            .binary_search_by_key(&start.0, |entry| entry.0)
+        {
             Ok(at) => return Some(self.positions[at].1),
             Err(at) => self.positions.split_at(at),
         };
@@ -310,7 +319,11 @@ impl Bfq {
     pub(super) fn split(&mut self, process: u32, index: u32) -> u32 {
         let queue = &self.queues[index as usize];
         let (large, waker) = (queue.in_large_burst, queue.waker);
-        if let Some(saved) = self.processes[process as usize].saved.as_mut().filter(|_| large) {
+        if let Some(saved) = self.processes[process as usize]
+            .saved
+            .as_mut()
+            .filter(|_| large)
+        {
             saved.in_large_burst = true;
         }
         let queue = &mut self.queues[index as usize];

@@ -35,12 +35,12 @@ use crate::processes::Processes;
 use crate::request::{Direction, ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
 use burst::Burst;
-use parameters::{Generation, Settings, BUDGET_MAX_DEFAULT};
 pub use parameters::PARAMETERS;
+use parameters::{Generation, Settings, BUDGET_MAX_DEFAULT};
 use queue::{Process, Queue};
 use rate::PeakRate;
-use select::Reason;
 use seekwise_units::{Lba, Nanos, Sectors};
+use select::Reason;
 use service::{Service, CLASSES};
 use waiting::Slot;
 
@@ -106,7 +106,9 @@ impl Bfq {
     pub fn new(setup: &Setup) -> Self {
         let settings = Settings::new(setup);
         let kernel = setup.kernel;
-        let rate = PeakRate::new(settings.rotational, |millis| kernel.ticks_from_millis(millis));
+        let rate = PeakRate::new(settings.rotational, |millis| {
+            kernel.ticks_from_millis(millis)
+        });
         let mut bfq = Self {
             kernel,
             generation: Generation::of(&kernel),
@@ -147,7 +149,9 @@ impl Bfq {
             run_wish: false,
             settings,
         };
-        if bfq.settings.max_budget.is_none() && bfq.settings.timeout_ticks != parameters::timeout_ticks(&kernel) {
+        if bfq.settings.max_budget.is_none()
+            && bfq.settings.timeout_ticks != parameters::timeout_ticks(&kernel)
+        {
             // Writing the time-out sets the largest budget anew.
             bfq.max_budget = bfq.max_budget_at_rate();
         }
@@ -393,7 +397,9 @@ impl Bfq {
     /// Does the drive take many requests at once?
     fn watch_queueing(&mut self) {
         self.in_driver_max = self.in_driver_max.max(self.in_driver);
-        if self.queueing == Some(true) || self.in_driver as usize + self.waiting <= QUEUEING_MORE_THAN as usize {
+        if self.queueing == Some(true)
+            || self.in_driver as usize + self.waiting <= QUEUEING_MORE_THAN as usize
+        {
             return;
         }
         if let Some(index) = self.in_service {
@@ -579,17 +585,26 @@ impl Scheduler for Bfq {
 
     fn neighbour_after(&self, id: RequestId) -> Option<RequestId> {
         let slot = self.slot(id);
-        self.queues[slot.queue as usize].waiting.sorted.after(slot.start, id)
+        self.queues[slot.queue as usize]
+            .waiting
+            .sorted
+            .after(slot.start, id)
     }
 
     fn neighbour_before(&self, id: RequestId) -> Option<RequestId> {
         let slot = self.slot(id);
-        self.queues[slot.queue as usize].waiting.sorted.before(slot.start, id)
+        self.queues[slot.queue as usize]
+            .waiting
+            .sorted
+            .before(slot.start, id)
     }
 
     fn front_merge_candidate(&self, bio: &Request) -> Option<RequestId> {
         let index = self.queue_of(bio)?;
-        self.queues[index as usize].waiting.sorted.starting_at(bio.end())
+        self.queues[index as usize]
+            .waiting
+            .sorted
+            .starting_at(bio.end())
     }
 
     fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors) {
@@ -638,7 +653,11 @@ impl Scheduler for Bfq {
         }
         // A word of the tag bitmap is halved until there are four of them (sbitmap), then shares of it are taken.
         let word = (tags / 4).clamp(1, 64).next_power_of_two();
-        let word = if word > tags / 4 { (word / 2).max(1) } else { word };
+        let word = if word > tags / 4 {
+            (word / 2).max(1)
+        } else {
+            word
+        };
         let (numerator, shift) = self.tag_parts(sync);
         let share = (word * numerator >> shift).max(1);
         ((u64::from(tags) * u64::from(share) / u64::from(word)) as u32).clamp(1, tags.max(1))
@@ -657,13 +676,22 @@ impl Scheduler for Bfq {
             self.in_driver,
             self.last_position.0,
         );
-        for (index, queue) in self.queues.iter().enumerate().filter(|(_, queue)| queue.alive) {
+        for (index, queue) in self
+            .queues
+            .iter()
+            .enumerate()
+            .filter(|(_, queue)| queue.alive)
+        {
             let index = index as u32;
             *out += &format!(
                 "queue {index} of {} processes{}{}: {} waiting, {} in flight, {}\n",
                 queue.processes,
                 if queue.sync { "" } else { " (asynchronous)" },
-                if self.in_service == Some(index) { ", in service" } else { "" },
+                if self.in_service == Some(index) {
+                    ", in service"
+                } else {
+                    ""
+                },
                 queue.waiting.sorted.len(),
                 queue.in_flight,
                 self.service.describe(index),
@@ -684,10 +712,16 @@ impl Scheduler for Bfq {
             *out += &format!(
                 "  budget {}, slot ends in {} ticks{}{}{}{}\n",
                 queue.budget_max,
-                queue.timeout.saturating_sub(self.kernel.jiffies(now) as i64),
+                queue
+                    .timeout
+                    .saturating_sub(self.kernel.jiffies(now) as i64),
                 if queue.awaited { ", waited for" } else { "" },
                 if queue.busy { ", busy" } else { "" },
-                if queue.in_large_burst { ", large burst" } else { "" },
+                if queue.in_large_burst {
+                    ", large burst"
+                } else {
+                    ""
+                },
                 if queue.shared { ", shared" } else { "" },
             );
         }

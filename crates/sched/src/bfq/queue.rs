@@ -346,7 +346,9 @@ impl Bfq {
         let wakes = core::mem::take(&mut queue.wakes);
         let waker = queue.waker.take();
         if let Some(waker) = waker {
-            self.queues[waker as usize].wakes.retain(|woken| *woken != index);
+            self.queues[waker as usize]
+                .wakes
+                .retain(|woken| *woken != index);
         }
         for woken in wakes {
             self.queues[woken as usize].waker = None;

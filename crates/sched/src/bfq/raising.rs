@@ -50,8 +50,8 @@ impl Bfq {
     /// Judges a request that arrives at a queue without any.
     pub(super) fn judge_arrival(&self, index: u32, process: u32) -> Arrival {
         let queue = &self.queues[index as usize];
-        let usual_weight = !self.generation.since_5_12
-            || self.service.get(index).weight_wanted == WEIGHT_DEFAULT;
+        let usual_weight =
+            !self.generation.since_5_12 || self.service.get(index).weight_wanted == WEIGHT_DEFAULT;
         let burst = queue.in_large_burst;
         let soft = !queue.is_totally_seeky()
             && !burst

@@ -182,7 +182,11 @@ mod tests {
         }
         assert!(changed);
         let measured = (256 << 16) / 1_000;
-        assert!(peak.rate.abs_diff((9_333 + measured) / 2) < 20, "{}", peak.rate);
+        assert!(
+            peak.rate.abs_diff((9_333 + measured) / 2) < 20,
+            "{}",
+            peak.rate
+        );
     }
 
     #[test]

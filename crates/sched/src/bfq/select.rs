@@ -3,8 +3,7 @@
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c.
 
 use super::parameters::{
-    timeout_ticks, ASYNC_CHARGE, BUDGET_MAX_DEFAULT, BUDGET_MIN_PART, SLOTS_ENOUGH,
-    THINK_TIME_NONE,
+    timeout_ticks, ASYNC_CHARGE, BUDGET_MAX_DEFAULT, BUDGET_MIN_PART, SLOTS_ENOUGH, THINK_TIME_NONE,
 };
 use super::service::CLASS_IDLE;
 use super::Bfq;
@@ -46,14 +45,18 @@ impl Bfq {
     }
 
     pub(super) fn max_budget_at_rate(&self) -> i64 {
-        let millis = self.kernel.millis_from_ticks(self.settings.timeout_ticks as u64);
+        let millis = self
+            .kernel
+            .millis_from_ticks(self.settings.timeout_ticks as u64);
         self.rate.sectors_in(millis)
     }
 
     /// What a request counts against the budget of its queue.
     pub(super) fn charge(&self, index: u32, id: RequestId) -> i64 {
         let sectors = self.slot(id).sectors as i64;
-        if self.queues[index as usize].sync || self.is_raised(index) || self.is_asymmetric_for(index)
+        if self.queues[index as usize].sync
+            || self.is_raised(index)
+            || self.is_asymmetric_for(index)
         {
             sectors
         } else {
@@ -366,7 +369,10 @@ impl Bfq {
     fn watch_rate(&mut self, index: u32, id: RequestId) {
         let slot = *self.slot(id);
         let seeky = self.is_seek(self.last_position, &slot);
-        if self.rate.dispatched(self.now, slot.sectors, self.in_driver, seeky) {
+        if self
+            .rate
+            .dispatched(self.now, slot.sectors, self.in_driver, seeky)
+        {
             self.rate_changed();
         }
         self.last_position = Lba(slot.start.0.saturating_add(slot.sectors));

@@ -171,8 +171,7 @@ impl Service {
     /// A queue begins its life under the index `queue`.
     pub fn begin(&mut self, queue: u32, weight: u32, class: u8) {
         if self.entities.len() <= queue as usize {
-            self.entities
-                .resize(queue as usize + 1, Entity::default());
+            self.entities.resize(queue as usize + 1, Entity::default());
         }
         self.entities[queue as usize] = Entity {
             weight,
@@ -518,7 +517,11 @@ impl Service {
             from_now(entity.finish),
             entity.budget,
             entity.service,
-            if self.next == Some(queue) { ", next" } else { "" },
+            if self.next == Some(queue) {
+                ", next"
+            } else {
+                ""
+            },
         )
     }
 }

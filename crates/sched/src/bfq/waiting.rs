@@ -34,7 +34,12 @@ impl Bfq {
     }
 
     /// The better of two after a request that ended (or began) at `last`; the first one when they are equal.
-    fn better(&self, first: Option<RequestId>, second: Option<RequestId>, last: Lba) -> Option<RequestId> {
+    fn better(
+        &self,
+        first: Option<RequestId>,
+        second: Option<RequestId>,
+        last: Lba,
+    ) -> Option<RequestId> {
         let (Some(a), Some(b)) = (first, second) else {
             return first.or(second);
         };
@@ -73,9 +78,8 @@ impl Bfq {
         if !state.fifo_checked {
             state.fifo_checked = true;
             let oldest = state.waiting.fifo.head();
-            let overdue = oldest.filter(|id| {
-                *id != last && now >= self.slots[id.0 as usize].deadline
-            });
+            let overdue =
+                oldest.filter(|id| *id != last && now >= self.slots[id.0 as usize].deadline);
             if overdue.is_some() {
                 return overdue;
             }

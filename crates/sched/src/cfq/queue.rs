@@ -30,14 +30,8 @@ pub fn scaled_slice(base: u64, level: u8) -> i64 {
 }
 
 /// Async queues: by class and level.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct AsyncQueues([[Option<usize>; 8]; 3]);
-
-impl Default for AsyncQueues {
-    fn default() -> Self {
-        Self([[None; 8]; 3])
-    }
-}
 
 impl AsyncQueues {
     pub fn at(&mut self, class: Class, level: u8) -> &mut Option<usize> {

@@ -10,6 +10,8 @@
 //! Not modelled:  control groups and their charges, changes of priority while running.
 //! Source:        behaviour of Linux 4.4 and 4.19 block/cfq-iosched.c (4.8 on: nanoseconds in place of ticks).
 
+mod describe;
+mod handing_out;
 mod idle;
 mod service;
 
@@ -254,133 +256,6 @@ impl Trees {
         }
     }
 
-    // --- Handing out ---------------------------------------------------------------------------------------------
-
-    /// From its queue to the dispatch list. An emptied queue keeps its turn until its slice ends.
-    fn move_to_list(&mut self, id: RequestId) {
-        let slot = *self.requests.slot(id);
-        let queue = &mut self.queues[slot.queue as usize];
-        queue.waiting.next = self.requests.following(&queue.waiting, id);
-        self.requests.remove(&mut queue.waiting, id);
-        self.requests.leave(id);
-        queue.in_flight += 1;
-        self.in_flight[usize::from(queue.sync)] += 1;
-        self.list
-            .sort_in(id, slot.start, slot.direction, self.requests.last_end);
-    }
-
-    fn to_driver(&mut self, id: RequestId) {
-        let slot = self.requests.slot(id);
-        self.in_driver += 1;
-        self.requests.last_end = slot.start + slot.sectors;
-        self.waiting -= 1;
-    }
-
-    /// The oldest request of a queue if it has expired; looked at once a slice.
-    fn expired(&mut self, index: usize, now: u64) -> Option<RequestId> {
-        let queue = &mut self.queues[index];
-        if core::mem::replace(&mut queue.fifo_checked, true) {
-            return None;
-        }
-        queue
-            .waiting
-            .oldest()
-            .filter(|id| now >= self.requests.slot(*id).expires)
-    }
-
-    /// Will the slice be over before what is in flight has come back?
-    fn slice_used_soon(&self, queue: &Queue, now: u64) -> bool {
-        queue.fresh || now + self.tunables.slice_idle * queue.in_flight as u64 > queue.slice_ends
-    }
-
-    fn may_dispatch(&self, index: usize, now: u64) -> bool {
-        let queue = &self.queues[index];
-        if queue.must_dispatch {
-            return true;
-        }
-        if self.in_flight[ASYNC] > 0 && self.should_idle(index) {
-            return false;
-        }
-        if self.in_flight[SYNC] > 0 && !queue.sync {
-            return false;
-        }
-        let idle_class = queue.class == Class::Idle;
-        let in_flight = queue.in_flight as u64;
-        let mut limit = if idle_class {
-            1
-        } else {
-            (self.tunables.quantum / 2).max(1)
-        };
-        if in_flight >= limit {
-            let sole_sync = queue.sync && self.busy_sync == 1;
-            if idle_class || (self.busy > 1 && self.slice_used_soon(queue, now) && !sole_sync) {
-                return false;
-            }
-            limit = if self.busy == 1 || sole_sync {
-                u64::MAX
-            } else {
-                self.tunables.quantum
-            };
-        }
-        if !queue.sync && self.tunables.low_latency {
-            let since = (now as i64 - self.last_delayed_sync).max(0) as u64;
-            let mut depth = since / self.tunables.slice[SYNC].max(1);
-            if depth == 0 && in_flight == 0 {
-                depth = 1;
-            }
-            limit = limit.min(depth);
-        }
-        in_flight < limit
-    }
-
-    fn move_one(&mut self, id: RequestId, now: u64) {
-        let slot = *self.requests.slot(id);
-        let index = slot.queue as usize;
-        self.move_to_list(id);
-        if self.active_process.is_none() {
-            self.active_process = Some(slot.process as usize);
-        }
-        let queue = &mut self.queues[index];
-        queue.taken += 1;
-        queue.must_dispatch = false;
-        let share = 2 * self.tunables.slice_async_rq * (8 - queue.level as u64);
-        let share_used = !queue.sync && queue.taken as u64 >= share;
-        if self.busy > 1 && (share_used || queue.class == Class::Idle) {
-            self.queues[index].slice_ends = now + self.clock.unit();
-            self.expire(now, false);
-        }
-    }
-
-    fn dispatch_single(&mut self, now: u64) {
-        let Some(index) = self.select(now) else {
-            return;
-        };
-        let expired = self.expired(index, now);
-        if expired.is_some() {
-            self.queues[index].must_dispatch = true;
-        }
-        if !self.may_dispatch(index, now) {
-            return;
-        }
-        if let Some(id) = expired.or(self.queues[index].waiting.next) {
-            self.move_one(id, now);
-        }
-    }
-
-    fn sort_in(&mut self, id: RequestId, now: u64) {
-        let slot = *self.requests.slot(id);
-        let index = slot.queue as usize;
-        if !self.equal_sectors_wait {
-            while let Some(older) = self.queues[index].waiting.starting_at(slot.start) {
-                self.move_to_list(older);
-            }
-        }
-        if !self.queues[index].busy {
-            self.become_busy(index, now);
-        }
-        self.requests.sort_in(&mut self.queues[index].waiting, id);
-    }
-
     // --- Calls of the queue --------------------------------------------------------------------------------------
 
     pub fn insert(&mut self, now: Nanos, request: &Request) {
@@ -408,7 +283,7 @@ impl Trees {
             self.dispatch_single(now);
         }
         let id = self.list.pop()?;
-        self.to_driver(id);
+        self.pulled(id);
         Some(id)
     }
 
@@ -426,7 +301,7 @@ impl Trees {
             self.move_one(id, now);
             self.list.remove(id);
         }
-        self.to_driver(id);
+        self.pulled(id);
     }
 
     pub fn complete(&mut self, now: Nanos, request: &Request) {
@@ -575,92 +450,7 @@ impl Trees {
             }
         }
     }
-
-    pub fn describe(&self, now: Nanos, out: &mut String) {
-        let now = self.time(now);
-        let active = self
-            .active
-            .map_or("none".to_owned(), |index| self.queues[index].name());
-        *out += &format!(
-            "time {now}; serving {:?} {} until {}; saved {:?}; active queue {active}; idle timer {:?}; busy queues {} ({} sync); \
-             in the driver {}; in flight {:?}; last end {}; device queues: {:?}\n",
-            self.serving.class,
-            KIND_NAMES[self.serving.kind],
-            self.serving.ends,
-            self.saved,
-            self.idle_timer,
-            self.busy,
-            self.busy_sync,
-            self.in_driver,
-            self.in_flight,
-            self.requests.last_end.0,
-            self.queueing_device,
-        );
-        for (index, tree) in self
-            .trees
-            .iter()
-            .enumerate()
-            .filter(|(_, tree)| !tree.turns.is_empty())
-        {
-            let order: Vec<_> = tree
-                .turns
-                .iter()
-                .map(|(queue, key)| format!("{} at {key}", self.queues[queue].name()))
-                .collect();
-            let kind = if index == TREE_IDLE {
-                "all"
-            } else {
-                KIND_NAMES[index % KINDS]
-            };
-            let class = ["best effort", "real-time", "idle"][index / KINDS];
-            *out += &format!(
-                "{class}, {kind}: {}; think {} ({})\n",
-                order.join(", "),
-                tree.think.mean,
-                tree.think.samples
-            );
-        }
-        for queue in &self.queues {
-            *out += &format!(
-                "{}: {:?} {}; {}; in flight {}; slice {}, {} taken; residual {}; idle window {}, awaited {}, must dispatch {}, \
-                 wait busy {}, deep {}; seeks {:032b}; users {}{}\n",
-                queue.name(),
-                queue.class,
-                queue.level,
-                self.requests.words(&queue.waiting),
-                queue.in_flight,
-                if queue.fresh { "fresh".to_owned() } else { format!("until {}", queue.slice_ends) },
-                queue.taken,
-                queue.residual,
-                queue.idle_window,
-                queue.awaited,
-                queue.must_dispatch,
-                queue.wait_busy,
-                queue.deep,
-                queue.seek_history,
-                queue.users,
-                queue.merge_into.map_or(String::new(), |into| format!(", to be merged into {}", self.queues[into].name())),
-            );
-        }
-        for person in self.processes.iter() {
-            *out += &format!(
-                "p{}: thinks {} ({}){}, last completion {}{}\n",
-                person.id.0,
-                person.think.mean,
-                person.think.samples,
-                if is_valid(&person.think) {
-                    ""
-                } else {
-                    ", too few samples"
-                },
-                person.last_completion,
-                if person.exited { ", ended" } else { "" }
-            );
-        }
-    }
 }
-
-const KIND_NAMES: [&str; KINDS] = ["async", "sync without idling", "sync"];
 
 /// The kind of load that a queue is.
 fn kind_of(queue: &Queue) -> usize {

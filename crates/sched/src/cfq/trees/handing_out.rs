@@ -1,0 +1,130 @@
+//! How many requests of the chosen queue go, and which.
+
+use super::*;
+
+impl Trees {
+    /// From its queue to the dispatch list. An emptied queue keeps its turn until its slice ends.
+    pub(super) fn move_to_list(&mut self, id: RequestId) {
+        let slot = *self.requests.slot(id);
+        let queue = &mut self.queues[slot.queue as usize];
+        queue.waiting.next = self.requests.following(&queue.waiting, id);
+        self.requests.remove(&mut queue.waiting, id);
+        self.requests.leave(id);
+        queue.in_flight += 1;
+        self.in_flight[usize::from(queue.sync)] += 1;
+        self.list
+            .sort_in(id, slot.start, slot.direction, self.requests.last_end);
+    }
+
+    pub(super) fn pulled(&mut self, id: RequestId) {
+        let slot = self.requests.slot(id);
+        self.in_driver += 1;
+        self.requests.last_end = slot.start + slot.sectors;
+        self.waiting -= 1;
+    }
+
+    /// The oldest request of a queue if it has expired; looked at once a slice.
+    pub(super) fn expired(&mut self, index: usize, now: u64) -> Option<RequestId> {
+        let queue = &mut self.queues[index];
+        if core::mem::replace(&mut queue.fifo_checked, true) {
+            return None;
+        }
+        queue
+            .waiting
+            .oldest()
+            .filter(|id| now >= self.requests.slot(*id).expires)
+    }
+
+    /// Will the slice be over before what is in flight has come back?
+    pub(super) fn slice_used_soon(&self, queue: &Queue, now: u64) -> bool {
+        queue.fresh || now + self.tunables.slice_idle * queue.in_flight as u64 > queue.slice_ends
+    }
+
+    pub(super) fn may_dispatch(&self, index: usize, now: u64) -> bool {
+        let queue = &self.queues[index];
+        if queue.must_dispatch {
+            return true;
+        }
+        if self.in_flight[ASYNC] > 0 && self.should_idle(index) {
+            return false;
+        }
+        if self.in_flight[SYNC] > 0 && !queue.sync {
+            return false;
+        }
+        let idle_class = queue.class == Class::Idle;
+        let in_flight = queue.in_flight as u64;
+        let mut limit = if idle_class {
+            1
+        } else {
+            (self.tunables.quantum / 2).max(1)
+        };
+        if in_flight >= limit {
+            let sole_sync = queue.sync && self.busy_sync == 1;
+            if idle_class || (self.busy > 1 && self.slice_used_soon(queue, now) && !sole_sync) {
+                return false;
+            }
+            limit = if self.busy == 1 || sole_sync {
+                u64::MAX
+            } else {
+                self.tunables.quantum
+            };
+        }
+        if !queue.sync && self.tunables.low_latency {
+            let since = (now as i64 - self.last_delayed_sync).max(0) as u64;
+            let mut depth = since / self.tunables.slice[SYNC].max(1);
+            if depth == 0 && in_flight == 0 {
+                depth = 1;
+            }
+            limit = limit.min(depth);
+        }
+        in_flight < limit
+    }
+
+    pub(super) fn move_one(&mut self, id: RequestId, now: u64) {
+        let slot = *self.requests.slot(id);
+        let index = slot.queue as usize;
+        self.move_to_list(id);
+        if self.active_process.is_none() {
+            self.active_process = Some(slot.process as usize);
+        }
+        let queue = &mut self.queues[index];
+        queue.taken += 1;
+        queue.must_dispatch = false;
+        let share = 2 * self.tunables.slice_async_rq * (8 - queue.level as u64);
+        let share_used = !queue.sync && queue.taken as u64 >= share;
+        if self.busy > 1 && (share_used || queue.class == Class::Idle) {
+            self.queues[index].slice_ends = now + self.clock.unit();
+            self.expire(now, false);
+        }
+    }
+
+    pub(super) fn dispatch_single(&mut self, now: u64) {
+        let Some(index) = self.select(now) else {
+            return;
+        };
+        let expired = self.expired(index, now);
+        if expired.is_some() {
+            self.queues[index].must_dispatch = true;
+        }
+        if !self.may_dispatch(index, now) {
+            return;
+        }
+        if let Some(id) = expired.or(self.queues[index].waiting.next) {
+            self.move_one(id, now);
+        }
+    }
+
+    pub(super) fn sort_in(&mut self, id: RequestId, now: u64) {
+        let slot = *self.requests.slot(id);
+        let index = slot.queue as usize;
+        if !self.equal_sectors_wait {
+            while let Some(older) = self.queues[index].waiting.starting_at(slot.start) {
+                self.move_to_list(older);
+            }
+        }
+        if !self.queues[index].busy {
+            self.become_busy(index, now);
+        }
+        self.requests.sort_in(&mut self.queues[index].waiting, id);
+    }
+}
