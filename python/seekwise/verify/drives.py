@@ -275,7 +275,10 @@ RULES: Sequence[Rule] = (
     # solid state
     (r"seq_(?P<op>read|write)(_min)?_mb_s", lambda d, m, v: _or_minimum(m, v, _stream_rate(d, _is_write(m["op"])))),
     (r"seq_write_after_slc_mb_s", lambda d, m, v: _rate_after_cache(d)),
-    (r"iops_(?P<op>read|write)_4k_qd(?P<qd>\d+)", lambda d, m, v: _random(d, _is_write(m["op"]), d.depth(int(m["qd"])))),
+    (
+        r"iops_(?P<op>read|write)_4k_qd(?P<qd>\d+)",
+        lambda d, m, v: _random(d, _is_write(m["op"]), d.depth(int(m["qd"]))),
+    ),
     (r"iops_(?P<op>read|write)_4k_min", lambda d, m, v: _minimum(_random(d, _is_write(m["op"]), _maximum_depth(d)), v)),
     (r"iops_(?P<op>read|write)_4k(_max)?", lambda d, m, v: _random(d, _is_write(m["op"]), _maximum_depth(d))),
     (r"iops_write_4k_steady", lambda d, m, v: _steady_writes(d)),
@@ -326,9 +329,7 @@ def _small_stream(drive: Drive, write: bool) -> Recipe:
 def _polled(drive: Drive, match: re.Match[str]) -> Recipe:
     """One core that polls: its time per command is in the way of everything else it does."""
     block_bytes = 512 if match["bytes"] == "512b" else 4 * KIB
-    return _random(
-        drive, False, int(match["qd"]), block_bytes=block_bytes, turnaround_ns=0, core_ns=POLLED_NS
-    )
+    return _random(drive, False, int(match["qd"]), block_bytes=block_bytes, turnaround_ns=0, core_ns=POLLED_NS)
 
 
 # Sections that hold points of several drives, and figures of a predecessor: the drive is in the key.
@@ -346,7 +347,9 @@ PARTS = re.compile(
     r"|write_settle_\w+|\w*overhead\w*|bus_\w+|link_\w+|interface_\w+|qd1_\w+_(a|b)_\w+|\w*_gbps"
 )
 # Of these, what a disk or a link is said to reach in time or rate: model input, counted apart.
-PART_RATES = re.compile(r"rev_time_ms|avg_rot_latency_ms|write_settle_extra_ms|(link|interface|bus)_mb_s|interface_gbps")
+PART_RATES = re.compile(
+    r"rev_time_ms|avg_rot_latency_ms|write_settle_extra_ms|(link|interface|bus)_mb_s|interface_gbps"
+)
 RATE_UNITS = re.compile(r"^(MB/s|MiB/s|IOPS|ms|us|\[\[KiB, MB/s|\[\[QD, IOPS)")
 EDITIONS = re.compile(r"^(?P<key>.+?)_(?P<edition>250|500|1tb|2tb|4tb|r|v|measured|windows)$")
 
@@ -412,9 +415,7 @@ def _rows_of_drive(file: str, name: str, figures: Mapping[str, Any]) -> list[tup
     return rows
 
 
-def _rows_of_table(
-    file: str, name: str, key: str, entry: Mapping[str, Any]
-) -> list[tuple[Row, Recipe | None]]:
+def _rows_of_table(file: str, name: str, key: str, entry: Mapping[str, Any]) -> list[tuple[Row, Recipe | None]]:
     rows = []
     for pair in entry["value"]:
         if not (isinstance(pair, list) and len(pair) == 2):
@@ -422,10 +423,10 @@ def _rows_of_table(
         at, value = float(pair[0]), float(pair[1])
         if packets := re.fullmatch(r"table_(?P<pattern>rand|seq)_(?P<op>read|write)", key):
             label, unit = f"{key} {at:g} KiB", "MiB/s"
-            plan = lambda d, p=packets, at=at: _packets(d, p["pattern"] == "rand", _is_write(p["op"]), at)  # noqa: E731
+            plan = lambda d, p=packets, at=at: _packets(d, p["pattern"] == "rand", _is_write(p["op"]), at)
         elif ladder := re.fullmatch(r"iops_random_(?P<op>read|write)_4k_by_qd", key):
             label, unit = f"{key} {at:g}", "IOPS"
-            plan = lambda d, p=ladder, at=at: _random(d, _is_write(p["op"]), int(at))  # noqa: E731
+            plan = lambda d, p=ladder, at=at: _random(d, _is_write(p["op"]), int(at))
         else:
             label, unit, plan = f"{key} {at:g}", str(entry.get("unit", "")), None
         rows.append(_row(file, name, key, label, unit, value, {**entry, "lo": None, "hi": None}, plan))
@@ -563,7 +564,9 @@ def text(report: Report) -> str:
         widths = [max(len(line[column]) for line in table) for column in range(len(header))]
         right = {3, 5}
         for line in table:
-            cells = (c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+            cells = (
+                c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
+            )
             lines.append("  ".join(cells).rstrip())
         if not file.extra:
             lines.extend(str(miss) for miss in file.misses)

@@ -1,0 +1,83 @@
+"""`seekwise explain WORD`: a scheduler, setting, metric, drive model or term, in a few sentences and with its numbers."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from seekwise.cli._shown import out
+from seekwise.explain import Explanation, explain, words
+
+WIDTH = 100
+
+
+@click.command()
+@click.argument("word", required=False, nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document (schema seekwise.explain/1).")
+def command(word: tuple[str, ...], as_json: bool) -> None:
+    """Explain WORD: a scheduler, setting, metric, drive model or term. Without WORD, list them."""
+    if not word:
+        if as_json:
+            click.echo(json.dumps({"schema": "seekwise.explain/1", "words": words()}))
+        else:
+            click.echo(textwrap.fill(", ".join(words()), WIDTH, break_long_words=False, break_on_hyphens=False))
+        return
+    explanation = explain(" ".join(word))
+    if as_json:
+        click.echo(json.dumps(explanation.document(), ensure_ascii=False, indent=1))
+        return
+    show(out(), explanation)
+
+
+def show(console: Console, explanation: Explanation) -> None:
+    click.echo(explanation.title)
+    for paragraph in explanation.text.split("\n\n"):
+        # A table keeps its lines; prose is filled.
+        lines = paragraph.splitlines()
+        is_table = any("   " in line.strip() for line in lines) or explanation.word == "models"
+        click.echo()
+        click.echo(paragraph if is_table else textwrap.fill(" ".join(lines), WIDTH, break_on_hyphens=False))
+    if parameters := explanation.tables.get("parameters"):
+        click.echo()
+        console.print(_parameters(parameters), soft_wrap=False)
+    if tunables := explanation.tables.get("tunables"):
+        click.echo()
+        console.print(_tunables(tunables))
+    if explanation.see:
+        click.echo(f"\nsee also: {', '.join(explanation.see)}")
+
+
+def _parameters(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("parameter", "value", "unit", "range", "confidence"):
+        table.add_column(name, justify="right" if name == "value" else "left", no_wrap=name != "unit")
+    table.add_column("source", overflow="fold")
+    for row in rows:
+        span = "" if row["low"] is None else f"{row['low']:g} to {row['high']:g}"
+        table.add_row(row["name"], _number(row["value"]), row["unit"], span, row["confidence"], row["source"])
+    return table
+
+
+def _tunables(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    kernels = sorted(
+        {kernel for row in rows for kernel in row["defaults"]}, key=lambda name: [int(n) for n in name.split(".")]
+    )
+    table.add_column("tunable", no_wrap=True)
+    for kernel in kernels:
+        table.add_column(kernel, justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    table.add_column("meaning")
+    for row in rows:
+        defaults = [str(row["defaults"].get(kernel, "")) for kernel in kernels]
+        table.add_row(row["name"], *defaults, row["unit"], row["meaning"])
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.6g}"

@@ -1,0 +1,228 @@
+"""Explanations: terms as short Markdown texts in `units/`, drive models and schedulers from the numbers in force.
+
+A text begins with its title, `also:` lists other words for it, `see:` leads on. `{capacity_table}` is filled from the drive
+models, and a scheduler's text is followed by its tunables as the registry knows them, so nothing is said twice.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from seekwise import _core
+from seekwise.errors import UsageError
+
+UNITS = Path(__file__).parent / "units"
+# Kernels whose defaults are shown: the last with the single queue, and a recent one.
+KERNELS = ("2.6.24", "4.4", "6.1", "6.12")
+# Drives of five decades, by the year of their market.
+GENERATIONS = ((1984, "st225"), (2006, "wd2500ys"), (2009, "st31000340sv"), (2020, "exos_x18"))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is known of a word."""
+
+    word: str
+    kind: str
+    """`term`, `scheduler` or `model`."""
+    title: str
+    text: str
+    see: tuple[str, ...] = ()
+    tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "schema": "seekwise.explain/1",
+            "word": self.word,
+            "kind": self.kind,
+            "title": self.title,
+            "text": self.text,
+            "see": list(self.see),
+            **self.tables,
+        }
+
+
+def explain(word: str) -> Explanation:
+    """The explanation of a word: a term, a setting, a scheduler, or a drive model."""
+    units = _units()
+    name = _plain(word)
+    for unit, (_, also, _, _) in units.items():
+        if name in {_plain(unit), *map(_plain, also)}:
+            return _unit(unit)
+    if name == "models":
+        return _models()
+    try:
+        return _model(word)
+    except ValueError as error:
+        tunable = _tunable(word)
+        if tunable:
+            return tunable
+        candidates = {_plain(one): one for one in words()}
+        close = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
+        hint = f"did you mean `{candidates[close[0]]}`" if close else "`seekwise explain` lists every word"
+        if "variant" in str(error) or ("did you mean" in str(error) and not close):
+            raise UsageError(str(error), hint) from error
+        raise UsageError(f"nothing is known of `{word}`", hint) from error
+
+
+def words() -> list[str]:
+    """Every word that can be explained, without the second names."""
+    return sorted([*_units(), "models", *_core.drive_models()])
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[^a-z0-9/]", "", word.lower())
+
+
+@cache
+def _units() -> dict[str, tuple[str, tuple[str, ...], tuple[str, ...], str]]:
+    """Title, other words, where to go on, and text of each unit."""
+    units = {}
+    for path in sorted(UNITS.glob("*.md")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        fields = {"also": (), "see": ()}
+        body = []
+        for line in lines[1:]:
+            key, colon, rest = line.partition(": ")
+            if colon and key in fields and not "".join(body).strip():
+                fields[key] = tuple(one.strip() for one in rest.split(","))
+            else:
+                body.append(line)
+        units[path.stem] = (lines[0].removeprefix("# "), fields["also"], fields["see"], "\n".join(body).strip())
+    return units
+
+
+def _unit(name: str) -> Explanation:
+    title, _, see, text = _units()[name]
+    if "{capacity_table}" in text:
+        text = text.replace("{capacity_table}", _capacity_table())
+    tunables = _tunables(name)
+    if tunables:
+        return Explanation(name, "scheduler", title, text, see, {"tunables": tunables})
+    return Explanation(name, "term", title, text, see)
+
+
+@cache
+def _registry() -> dict[str, list[dict[str, Any]]]:
+    found = {}
+    for kernel in KERNELS:
+        found[kernel] = json.loads(_core.schedulers(kernel))["schedulers"]
+    return found
+
+
+def _tunables(scheduler: str) -> list[dict[str, Any]]:
+    """Tunables of a scheduler with their defaults by kernel."""
+    rows: dict[str, dict[str, Any]] = {}
+    for kernel, schedulers in _registry().items():
+        for one in schedulers:
+            if one["name"] != scheduler or not one["available"]:
+                continue
+            for tunable in one["tunables"]:
+                if tunable["available"]:
+                    row = rows.setdefault(tunable["name"], {**_described(tunable), "defaults": {}})
+                    row["defaults"][kernel] = tunable["default"]
+    return list(rows.values())
+
+
+def _described(tunable: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": tunable["name"], "unit": tunable["unit"], "meaning": tunable["meaning"]}
+
+
+def _tunable(word: str) -> Explanation | None:
+    """A tunable by its kernel name, under every scheduler that has it."""
+    lines = []
+    for scheduler in sorted({one["name"] for schedulers in _registry().values() for one in schedulers}):
+        for tunable in _tunables(scheduler):
+            if tunable["name"] == word:
+                defaults = ", ".join(f"{value} on {kernel}" for kernel, value in tunable["defaults"].items())
+                lines.append(f"{scheduler}: {tunable['meaning']} ({tunable['unit']}; default {defaults})")
+    if not lines:
+        return None
+    see = tuple(line.split(":")[0] for line in lines)
+    return Explanation(word, "term", f"{word}: a tunable", "\n".join(lines), see)
+
+
+def _model(word: str) -> Explanation:
+    model = json.loads(_core.drive_model(word))
+    stated = model["parameters"]
+    rows = []
+    for known in model["known_parameters"]:
+        entry = stated.get(known["key"])
+        if entry is None and known["default"] is None:
+            continue
+        rows.append(
+            {
+                "name": known["key"],
+                "value": entry["value"] if entry else known["default"],
+                "unit": (entry or {}).get("unit") or known["unit"],
+                "low": (entry or {}).get("lo"),
+                "high": (entry or {}).get("hi"),
+                "confidence": entry["confidence"] if entry else "default",
+                "source": entry["source"] if entry else "not stated by the model",
+            }
+        )
+    text = " ".join(note if note.endswith(".") else f"{note}." for note in model["notes"])
+    if variants := model.get("variants"):
+        editions = ", ".join(f"{model['id']}/{name}" for name in variants)
+        text = f"{text} Editions: {editions}.".strip()
+    see = {"hdd": ("seek", "rotation", "zones", "ncq"), "ssd": ("ssd", "slc-cache", "garbage-collection")}
+    return Explanation(
+        word, "model", model["name"], text, (*see.get(model["kind"], ()), "confidence"), {"parameters": rows}
+    )
+
+
+def _models() -> Explanation:
+    lines = []
+    for name in _core.drive_models():
+        lines.append(f"{name:20} {json.loads(_core.drive_model(name))['name']}")
+    return Explanation("models", "term", "Drive models", "\n".join(lines), ("confidence",))
+
+
+def _capacity_table() -> str:
+    """Capacity, access time and rate of drives over the decades, measured on the models."""
+    base = {"measure": "loop", "write": False, "turnaround_ns": 20_000, "depth": 1}
+    requests = []
+    for _, name in GENERATIONS:
+        requests.append(
+            {**base, "model": name, "sequential": False, "block_bytes": 4096, "warm_up": 20, "commands": 2000}
+        )
+        requests.append(
+            {
+                **base,
+                "model": name,
+                "sequential": True,
+                "block_bytes": 65536,
+                "warm_up": 20,
+                "commands": 200,
+                "to": 0.25,
+            }
+        )
+    answers = iter(json.loads(_core.measure_drives(json.dumps(requests))))
+    rows = []
+    for year, name in GENERATIONS:
+        model = json.loads(_core.drive_model(name))
+        capacity = model["parameters"]["capacity_sectors"]["value"] * 512
+        access, rate = next(answers)["latency_us"] / 1000, next(answers)["mb_per_s"]
+        rows.append((year, name, capacity, access, rate))
+    first = rows[0]
+    lines = [f"{'':6} {'':14} {'capacity':>20} {'access time':>18} {'rate, outer quarter':>22}"]
+    for year, name, capacity, access, rate in rows:
+        lines.append(
+            f"{year:<6} {name:14} {_bytes(capacity):>10} {capacity / first[2]:7,.0f} x {access:9.1f} ms {first[3] / access:3.1f} x "
+            f"{rate:11.1f} MB/s {rate / first[4]:4,.0f} x"
+        )
+    return "\n".join(lines)
+
+
+def _bytes(count: float) -> str:
+    for unit, size in (("TB", 1e12), ("GB", 1e9)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count / 1e6:.0f} MB"
