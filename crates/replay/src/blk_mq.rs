@@ -5,14 +5,15 @@
 //! null_blk gives the block layer no budget, so it pulls from the scheduler until a request finds no device tag. That one
 //! was decided right after the issue before it, long before a tag comes free for it. When the model is asked and what
 //! counts as a point follows the protocol beside the recordings.
+//!
+//! The processes of these recordings stay alive to the end: bfq waits its full time for each after its last request.
 
 use crate::journal::Journal;
 use crate::outcome::{Look, Miss, Tally};
 use crate::queue::{words, Priorities, Queue};
 use crate::rows::{Event, Row};
-use seekwise_sched::{Kernel, ProcessId, RequestId, Scheduler, Setup};
+use seekwise_sched::{Kernel, RequestId, Scheduler, Setup};
 use seekwise_units::Nanos;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Kernel of recordings that lie in no folder of another one.
@@ -101,30 +102,12 @@ impl Settings {
     }
 }
 
-/// Sectors that each process of `lists/NAME.list` submits: it ends once they are completed.
-pub fn sectors_of_processes(list: &str) -> BTreeMap<u32, u64> {
-    let mut sectors = BTreeMap::new();
-    for line in list.lines().filter(|line| !line.starts_with('#')) {
-        let mut fields = line.trim_end().split(',').skip(1);
-        let process = fields
-            .next()
-            .and_then(|text| text.trim_start_matches('p').parse().ok());
-        let length = fields.nth(2).and_then(|text| text.parse::<u64>().ok());
-        if let (Some(process), Some(length)) = (process, length) {
-            *sectors.entry(process).or_default() += length;
-        }
-    }
-    sectors
-}
-
 struct Replay<'a, S> {
     policy: Journal<S>,
     queue: Queue,
     rows: &'a [Row],
     settings: &'a Settings,
     priorities: Priorities,
-    /// Sectors still to be completed before a process ends.
-    left: BTreeMap<u32, u64>,
     issues: u64,
     completes: u64,
     tally: Tally,
@@ -135,7 +118,6 @@ pub fn replay<S: Scheduler>(
     policy: S,
     rows: &[Row],
     settings: &Settings,
-    sectors: &BTreeMap<u32, u64>,
     explain: Option<usize>,
 ) -> (Tally, Option<Look>, Result<(), String>) {
     let mut replay = Replay {
@@ -144,7 +126,6 @@ pub fn replay<S: Scheduler>(
         rows,
         settings,
         priorities: Priorities::new(),
-        left: sectors.clone(),
         issues: 0,
         completes: 0,
         tally: Tally::default(),
@@ -223,30 +204,14 @@ impl<S: Scheduler> Replay<'_, S> {
                 self.nothing_point(at);
             }
             Event::Complete => {
-                let done = self
-                    .queue
+                self.queue
                     .complete(&mut self.policy, row)
                     .ok_or_else(|| lost(row, "with the device"))?;
                 self.completes += 1;
-                for (process, sectors) in done.shares {
-                    self.give_back(row.time, process, sectors);
-                }
                 self.nothing_point(at);
             }
         }
         Ok(())
-    }
-
-    /// A process ends at once after its last request has completed.
-    fn give_back(&mut self, now: Nanos, process: ProcessId, sectors: u64) {
-        let Some(left) = self.left.get_mut(&process.0) else {
-            return;
-        };
-        *left = left.saturating_sub(sectors);
-        if *left == 0 {
-            self.left.remove(&process.0);
-            self.policy.process_exits(now, process);
-        }
     }
 
     fn issue_point(&mut self, row: &Row, recorded: RequestId) {
@@ -399,21 +364,13 @@ mod tests {
         assert!(Settings::parse(&CONF.replace("depth=2", "depth=0"), "6.1").is_err());
     }
 
-    #[test]
-    fn a_list_tells_when_a_process_ends() {
-        let sectors = sectors_of_processes(
-            "# time_us,proc,op,sector,sectors\n0,0,r,16,8\n5,2,A,24,8\n9,0,W,0,64\n",
-        );
-        assert_eq!(sectors, BTreeMap::from([(0, 72), (2, 8)]));
-    }
-
     fn run(text: &str) -> (Tally, Result<(), String>) {
         let settings = Settings::parse(&CONF.replace("depth=2", "depth=1"), "6.1").unwrap();
         let entry = seekwise_sched::registry::find(&settings.scheduler).unwrap();
         let policy = entry.build(&settings.setup).unwrap();
         let rows =
             crate::rows::parse(&format!("time_ns,event,op,sector,sectors,proc\n{text}")).unwrap();
-        let (tally, _, finished) = replay(policy, &rows, &settings, &BTreeMap::new(), None);
+        let (tally, _, finished) = replay(policy, &rows, &settings, None);
         (tally, finished)
     }
 

@@ -237,11 +237,8 @@ fn replay_blk_mq(
     let entry = registry::find(&settings.scheduler)
         .ok_or_else(|| format!("\"{}\" is no scheduler", settings.scheduler))?;
     let policy = entry.build(&settings.setup)?;
-    // Without the list nobody knows when a process ends; the replay does not depend on it otherwise.
-    let list = beside(path, "lists", &format!("{stem}.list")).unwrap_or_default();
-    let sectors = blk_mq::sectors_of_processes(&list);
     let (replayed, look, finished) =
-        blk_mq::replay(policy, &rows, &settings, &sectors, options.explain);
+        blk_mq::replay(policy, &rows, &settings, options.explain);
     *tally = replayed;
     outcome.look = look;
     finished

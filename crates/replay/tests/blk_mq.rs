@@ -61,3 +61,8 @@ fn mq_deadline_decides_as_the_recorded_kernels() {
 fn kyber_decides_as_the_recorded_kernels() {
     hold(&["kyber", "kyber-qd16"], "kyber", 1000);
 }
+
+#[test]
+fn bfq_decides_as_the_recorded_kernels() {
+    hold(&["bfq", "bfq-lowlat0", "bfq-qd16"], "bfq", 950);
+}

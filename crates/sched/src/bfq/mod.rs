@@ -525,8 +525,8 @@ impl Scheduler for Bfq {
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
         self.enter(now);
         let wanted = self.slot(id).queue;
-        let chosen = self.select();
-        if chosen != Some(wanted) {
+        // The queue in service goes on with its slot, whether or not it would have got another request.
+        if self.in_service != Some(wanted) && self.select() != Some(wanted) {
             self.injected = false;
             let waits = self
                 .in_service
