@@ -44,7 +44,7 @@ def planned(
         return replace(plan.make(study, facts, seed=seed, blocks=blocks), until=until)
 
     made = make(study, study.design.blocks) if budget_s is None else budgets.fit(study, budget_s, make)
-    return replace(made, notes=(*made.notes, *said)), backend
+    return replace(made, notes=(*made.notes, *said), budget_s=budget_s), backend
 
 
 def carried_out(

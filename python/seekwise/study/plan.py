@@ -141,6 +141,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     until: Literal["decided", "best"] | None = None
     """Stops early: when every comparison is decided, or when the best setting is found. None: every block is run."""
+    budget_s: float | None = None
+    """Time that was given; repeats of disturbed trials must fit into it too."""
 
     @property
     def estimated_s(self) -> float:

@@ -45,6 +45,7 @@ class KernelSession:
     def __init__(self, plan: Plan, run_id: str, program: fio.Fio, grounds: dict[str, Ground], work: Path, say: Say):
         self.plan, self.run_id, self.fio, self.grounds, self.work, self.say = plan, run_id, program, grounds, work, say
         self.repeats_s = 0.0
+        self.started = time.monotonic()
         self.user_jobs = {
             cell.load.job: fio_job.read_user_job(Path(cell.load.job))
             for cell in plan.cells
@@ -56,13 +57,21 @@ class KernelSession:
             for attempt in range(attempts.get(trial.index, 0) + 1, self.plan.attempts + 1):
                 started = time.monotonic()
                 record = self._attempt(trial, attempt)
-                may_repeat = self.repeats_s < REPEATS_SHARE * self.plan.estimated_s
+                may_repeat = self._may_repeat(trial, time.monotonic() - started)
                 yield record
                 if record.valid or not may_repeat:
                     break
                 if attempt < self.plan.attempts:
                     self._wait_for_quiet(self.grounds[self.plan.cells[trial.cell].system].target)
                 self.repeats_s += time.monotonic() - started
+
+    def _may_repeat(self, trial: Trial, lasted_s: float) -> bool:
+        """Whether there is time for one more attempt: within the budget if there is one, else within a share of the plan."""
+        if self.plan.budget_s is None:
+            return self.repeats_s < REPEATS_SHARE * self.plan.estimated_s
+        ahead_s = sum(self.plan.trial_s[each.cell] for each in self.plan.trials if each.index > trial.index)
+        spent_s = self.plan.prepare_s + time.monotonic() - self.started
+        return spent_s + lasted_s + ahead_s <= self.plan.budget_s
 
     def _wait_for_quiet(self, target: Target) -> None:
         """Others may be done soon: gives them a few seconds."""
