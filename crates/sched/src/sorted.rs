@@ -149,6 +149,30 @@ impl Sorted {
         next
     }
 
+    /// Removes an entry and tells which ones stood before and behind it.
+    #[inline]
+    pub fn remove_with_neighbours(
+        &mut self,
+        start: Lba,
+        id: RequestId,
+    ) -> (Option<RequestId>, Option<RequestId>) {
+        let (block, at) = self.find(start, id);
+        let neighbours = (self.preceding(block, at), self.at(block, at + 1));
+        self.take(block, at);
+        neighbours
+    }
+
+    #[inline]
+    fn preceding(&self, block: usize, at: usize) -> Option<RequestId> {
+        match (block, at) {
+            (0, 0) => None,
+            (block, 0) => self.blocks[block - 1]
+                .last()
+                .map(|place| RequestId(place.id)),
+            (block, at) => Some(RequestId(self.blocks[block][at - 1].id)),
+        }
+    }
+
     #[inline]
     fn at(&self, block: usize, at: usize) -> Option<RequestId> {
         match self.blocks[block].get(at) {
@@ -167,13 +191,8 @@ impl Sorted {
     /// The one before an entry; `None` at the start of the disk.
     #[inline]
     pub fn before(&self, start: Lba, id: RequestId) -> Option<RequestId> {
-        match self.find(start, id) {
-            (0, 0) => None,
-            (block, 0) => self.blocks[block - 1]
-                .last()
-                .map(|place| RequestId(place.id)),
-            (block, at) => Some(RequestId(self.blocks[block][at - 1].id)),
-        }
+        let (block, at) = self.find(start, id);
+        self.preceding(block, at)
     }
 
     #[inline]
@@ -273,7 +292,12 @@ mod tests {
                     .map(|(k, ())| RequestId(k.1));
                 assert_eq!(sorted.after(Lba(start), RequestId(id)), next);
                 assert_eq!(sorted.before(Lba(start), RequestId(id)), before);
-                assert_eq!(sorted.remove_and_next(Lba(start), RequestId(id)), next);
+                if round % 2 == 0 {
+                    assert_eq!(sorted.remove_and_next(Lba(start), RequestId(id)), next);
+                } else {
+                    let neighbours = sorted.remove_with_neighbours(Lba(start), RequestId(id));
+                    assert_eq!(neighbours, (before, next));
+                }
                 map.remove(&(start, id));
             }
             let at = random(3_100);

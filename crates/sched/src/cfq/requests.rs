@@ -182,6 +182,23 @@ impl Requests {
         waiting.metadata -= u32::from(self.slot(id).metadata);
     }
 
+    /// Out of its queue to be handed out: what follows it is next, whatever was.
+    #[inline]
+    pub fn take(&mut self, waiting: &mut Waiting, id: RequestId) {
+        let start = self.slot(id).start;
+        let last = if self.from_removed {
+            start
+        } else {
+            self.last_end
+        };
+        let (before, after) = waiting.sorted.remove_with_neighbours(start, id);
+        waiting.next = self.better(after.or_else(|| waiting.sorted.first()), before, last);
+        waiting.fifo.remove(&mut self.links, id);
+        let slot = &mut self.slots[id.0 as usize];
+        slot.gone = true;
+        waiting.metadata -= u32::from(slot.metadata);
+    }
+
     pub fn leave(&mut self, id: RequestId) {
         self.slots[id.0 as usize].gone = true;
     }

@@ -3,15 +3,19 @@
 use super::*;
 
 impl Trees {
-    /// From its queue to the dispatch list. An emptied queue keeps its turn until its slice ends.
-    pub(super) fn move_to_list(&mut self, id: RequestId) {
-        let slot = *self.requests.slot(id);
-        let queue = &mut self.queues[slot.queue as usize];
-        queue.waiting.next = self.requests.following(&queue.waiting, id);
-        self.requests.remove(&mut queue.waiting, id);
-        self.requests.leave(id);
+    /// Out of its queue. An emptied queue keeps its turn until its slice ends.
+    #[inline]
+    fn leave(&mut self, id: RequestId) {
+        let queue = &mut self.queues[self.requests.slot(id).queue as usize];
+        self.requests.take(&mut queue.waiting, id);
         queue.in_flight += 1;
         self.in_flight[usize::from(queue.sync)] += 1;
+    }
+
+    /// From its queue to the dispatch list.
+    fn move_to_list(&mut self, id: RequestId) {
+        self.leave(id);
+        let slot = *self.requests.slot(id);
         self.list
             .sort_in(id, slot.start, slot.direction, self.requests.last_end);
     }
@@ -83,7 +87,7 @@ impl Trees {
     pub(super) fn move_one(&mut self, id: RequestId, now: u64) {
         let slot = *self.requests.slot(id);
         let index = slot.queue as usize;
-        self.move_to_list(id);
+        self.leave(id);
         if self.active_process.is_none() {
             self.active_process = Some(slot.process as usize);
         }
@@ -98,20 +102,18 @@ impl Trees {
         }
     }
 
-    pub(super) fn dispatch_single(&mut self, now: u64) {
-        let Some(index) = self.select(now) else {
-            return;
-        };
+    pub(super) fn dispatch_single(&mut self, now: u64) -> Option<RequestId> {
+        let index = self.select(now)?;
         let expired = self.expired(index, now);
         if expired.is_some() {
             self.queues[index].must_dispatch = true;
         }
         if !self.may_dispatch(index, now) {
-            return;
+            return None;
         }
-        if let Some(id) = expired.or(self.queues[index].waiting.next) {
-            self.move_one(id, now);
-        }
+        let id = expired.or(self.queues[index].waiting.next)?;
+        self.move_one(id, now);
+        Some(id)
     }
 
     pub(super) fn sort_in(&mut self, id: RequestId, now: u64) {

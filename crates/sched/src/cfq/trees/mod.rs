@@ -275,14 +275,14 @@ impl Trees {
     }
 
     pub fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
-        if self.list.is_empty() {
-            if self.busy == 0 {
-                return None;
+        let id = match self.list.pop() {
+            Some(id) => id,
+            None if self.busy == 0 => return None,
+            None => {
+                let now = self.time(now);
+                self.dispatch_single(now)?
             }
-            let now = self.time(now);
-            self.dispatch_single(now);
-        }
-        let id = self.list.pop()?;
+        };
         self.pulled(id);
         Some(id)
     }
@@ -299,7 +299,6 @@ impl Trees {
             self.queues[index].fifo_checked = true;
             self.idle_timer = None;
             self.move_one(id, now);
-            self.list.remove(id);
         }
         self.pulled(id);
     }

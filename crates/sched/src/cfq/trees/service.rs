@@ -335,7 +335,10 @@ impl Trees {
 
 /// `value · by / of`, for spans in nanoseconds whose product does not fit.
 fn scaled(value: u64, by: u64, of: u64) -> u64 {
-    (value as u128 * by as u128 / of as u128) as u64
+    match value.checked_mul(by) {
+        Some(product) => product / of,
+        None => (value as u128 * by as u128 / of as u128) as u64,
+    }
 }
 
 /// What becomes of the active queue when a request is wanted.
