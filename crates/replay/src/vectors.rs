@@ -237,8 +237,7 @@ fn replay_blk_mq(
     let entry = registry::find(&settings.scheduler)
         .ok_or_else(|| format!("\"{}\" is no scheduler", settings.scheduler))?;
     let policy = entry.build(&settings.setup)?;
-    let (replayed, look, finished) =
-        blk_mq::replay(policy, &rows, &settings, options.explain);
+    let (replayed, look, finished) = blk_mq::replay(policy, &rows, &settings, options.explain);
     *tally = replayed;
     outcome.look = look;
     finished
