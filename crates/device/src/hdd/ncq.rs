@@ -17,7 +17,7 @@ use super::geometry::Extent;
 
 /// Slots of the waiting set; a multiple of the vector width.
 pub const SLOTS: usize = 32;
-const LANES: usize = 4;
+const LANES: usize = 8;
 /// Marks of an empty slot: a cost above every real one.
 const NO_TRACK: u32 = u32::MAX;
 const OUT_OF_REACH: u32 = 1 << 30;
@@ -113,14 +113,18 @@ impl<const N: usize> Accesses<N> {
     pub fn nearest(&self, head: Head, angle: u32, curve: &SeekCurve) -> (usize, u32) {
         debug_assert!(self.len > 0 && N.is_power_of_two());
         let mut costs = [0; N];
-        // Slots up to the vector width are judged too; the empty ones are out of reach.
-        let padded = self.len.next_multiple_of(LANES).min(N);
         let slots = N as u32 - 1;
         let mut best = i32::MAX;
-        for (slot, cost) in costs[..padded].iter_mut().enumerate() {
-            *cost = self.cost(slot, head, angle, curve);
-            // The slot goes where the cost means nanoseconds, so that one minimum finds both.
-            best = best.min(((*cost & !slots) | slot as u32) as i32);
+        // Whole blocks of slots, so that nothing is left over for a scalar loop; empty slots are out of reach.
+        for block in 0..self.len.div_ceil(LANES).min(N / LANES) {
+            let first = block * LANES;
+            for lane in 0..LANES {
+                let slot = first + lane;
+                let cost = self.cost(slot, head, angle, curve);
+                costs[slot] = cost;
+                // The slot goes where the cost means nanoseconds, so that one minimum finds both.
+                best = best.min(((cost & !slots) | slot as u32) as i32);
+            }
         }
         let slot = best as usize & slots as usize;
         (slot, costs[slot])
