@@ -79,8 +79,6 @@ pub struct LegacyQueue<S> {
     at_hand: u32,
     in_drive: u32,
     plugged: bool,
-    /// A kernel thread is to run the queue as soon as it gets the processor.
-    run_due: bool,
     unplug_at: Nanos,
     task_plug: Vec<u32>,
     plugging: bool,
@@ -108,7 +106,6 @@ impl<S: Scheduler> LegacyQueue<S> {
             at_hand: NONE,
             in_drive: 0,
             plugged: false,
-            run_due: false,
             unplug_at: Nanos::NEVER,
             task_plug: Vec::new(),
             plugging: false,
@@ -188,17 +185,17 @@ impl<S: Scheduler> LegacyQueue<S> {
 
     /// The policy wants the queue run now; a run that has to wait is noted.
     #[inline]
-    fn run_wished(&mut self) -> bool {
+    fn run_wished(&mut self, now: Nanos) -> bool {
         let wished = self.policy.take_run_wish();
         if wished && self.policy.run_wish_waits() {
-            self.run_due = true;
+            // A kernel thread runs the queue as soon as the submitter has done what it is at: the next event of this instant.
+            self.unplug_at = self.unplug_at.min(now);
             return false;
         }
         wished
     }
 
     fn unplug(&mut self) {
-        self.run_due = false;
         self.plugged = false;
         self.unplug_at = Nanos::NEVER;
     }
@@ -212,7 +209,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        let insists = self.run_wished();
+        let insists = self.run_wished(now);
         if insists || (opens && self.plugged) {
             self.unplug();
             self.run(now, driver, observer);
@@ -437,20 +434,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        if self.plugged || self.run_due {
-            self.unplug();
-            self.run(now, driver, observer);
-        }
-    }
-
-    #[inline]
-    fn processor_free<D: Driver, O: Observer>(
-        &mut self,
-        now: Nanos,
-        driver: &mut D,
-        observer: &mut O,
-    ) {
-        if self.run_due {
+        if self.plugged || self.unplug_at <= now {
             self.unplug();
             self.run(now, driver, observer);
         }

@@ -98,15 +98,6 @@ pub trait BlockQueue {
     ) {
     }
 
-    /// A task gives up the processor (it sleeps, or its call ends): kernel threads get to run.
-    fn processor_free<D: Driver, O: Observer>(
-        &mut self,
-        _now: Nanos,
-        _driver: &mut D,
-        _observer: &mut O,
-    ) {
-    }
-
     /// The process goes to sleep until its I/O is done.
     fn process_waits<D: Driver, O: Observer>(
         &mut self,

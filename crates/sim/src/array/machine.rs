@@ -449,9 +449,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             reader.page += 1;
             self.spend(self.costs.page_copy);
         }
-        for Member { queue, spindle } in &mut self.members {
-            queue.processor_free(self.now, spindle, &mut Unobserved);
-        }
         let done = self.processor_free;
         let reader = &mut self.readers[index];
         reader.bytes += pages * 4096;
