@@ -22,7 +22,12 @@ impl Bfq {
     /// Several classes busy, or weights differ to the disadvantage of `index`?
     pub(super) fn is_asymmetric_for(&self, index: u32) -> bool {
         self.service.weights_differ_for(index)
-            || self.busy.iter().filter(|count| **count > 0).count() > 1
+            || self
+                .busy
+                .iter()
+                .map(|count| u32::from(*count > 0))
+                .sum::<u32>()
+                > 1
     }
 
     pub(super) fn idling_boosts_throughput(&self, index: u32) -> bool {
@@ -99,7 +104,6 @@ impl Bfq {
         let thought = self.now.0.wrapping_sub(habit.last_completion.0).min(cap);
         habit.think_weight = (7 * habit.think_weight + 256) / 8;
         habit.think_total = (7 * habit.think_total).saturating_add(thought.saturating_mul(256)) / 8;
-        habit.think_mean = (habit.think_total + 128) / habit.think_weight;
     }
 
     pub(super) fn judge_think_time(&mut self, index: u32) {
@@ -116,7 +120,8 @@ impl Bfq {
         } else {
             self.settings.slice_idle.0
         };
-        let long = queue.habit.think_weight > SAMPLES_VALID && queue.habit.think_mean > limit;
+        let long =
+            queue.habit.think_weight > SAMPLES_VALID && queue.habit.thinks_longer_than(limit);
         let changed = queue.habit.short_think == long;
         self.queues[index as usize].habit.short_think = !long;
         let tolerance = self.queues[index as usize].tolerance;

@@ -44,9 +44,16 @@ impl Bfq {
         if self.flash_that_queues() {
             return;
         }
-        self.leave_positions(index);
         let queue = &self.queues[index as usize];
-        let Some(next) = queue.waiting.next else {
+        let next = queue.waiting.next;
+        if next.is_some_and(|next| queue.position == Some(self.slot(next).start.0)) {
+            // Where it stands already, unless it grew too old.
+            if !self.is_too_old_to_merge(index) {
+                return;
+            }
+        }
+        self.leave_positions(index);
+        let Some(next) = next else {
             return;
         };
         if self.is_too_old_to_merge(index) || self.service.get(index).class == CLASS_IDLE {
@@ -368,7 +375,6 @@ impl Bfq {
             queue.habit.io_bound = saved.habit.io_bound;
             queue.habit.think_weight = saved.habit.think_weight;
             queue.habit.think_total = saved.habit.think_total;
-            queue.habit.think_mean = saved.habit.think_mean;
             queue.habit.last_completion = saved.habit.last_completion;
             let service = queue.raise.service;
             queue.raise = saved.raise;

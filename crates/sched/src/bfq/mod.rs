@@ -165,8 +165,9 @@ impl Bfq {
         self.service.tick = self.tick;
     }
 
+    #[inline]
     fn busy_queues(&self) -> u32 {
-        self.busy.iter().sum()
+        self.busy[0] + self.busy[1] + self.busy[2]
     }
 
     fn wish_run(&mut self) {
@@ -702,7 +703,7 @@ impl Scheduler for Bfq {
                 self.kernel.jiffies(now) as i64 - queue.raise.since,
                 queue.raise.span,
                 if queue.habit.short_think { "short" } else { "long" },
-                queue.habit.think_mean / 1_000,
+                queue.habit.think_mean() / 1_000,
                 queue.habit.think_weight,
                 queue.habit.io_bound,
                 queue.seeks,

@@ -42,7 +42,6 @@ pub struct Habit {
     pub last_completion: Nanos,
     pub think_weight: u64,
     pub think_total: u64,
-    pub think_mean: u64,
     pub short_think: bool,
     pub io_bound: bool,
     /// Window in which time without any request is counted (5.12 on).
@@ -51,6 +50,19 @@ pub struct Habit {
     pub idle: u64,
     /// Requests in a row that came in time (before 5.12).
     pub in_time: u32,
+}
+
+impl Habit {
+    /// Rounded mean in nanoseconds.
+    pub fn think_mean(&self) -> u64 {
+        self.think_total.saturating_add(128) / self.think_weight.max(1)
+    }
+
+    /// Is that mean above `limit`? Without a division: this is asked for every request.
+    pub fn thinks_longer_than(&self, limit: u64) -> bool {
+        let more = (limit + 1).saturating_mul(self.think_weight);
+        self.think_total.saturating_add(128) >= more
+    }
 }
 
 /// What injection has learnt about a queue.
@@ -220,7 +232,6 @@ impl Bfq {
                 last_completion: Nanos(now.0 + u64::from(self.generation.since_6_9)),
                 think_weight: 0,
                 think_total: 0,
-                think_mean: 0,
                 short_think: sync && class != super::service::CLASS_IDLE,
                 io_bound: true,
                 watched_since: now,

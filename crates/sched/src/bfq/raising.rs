@@ -77,13 +77,14 @@ impl Bfq {
 
     /// Starts, prolongs or changes the raising of a queue that becomes busy.
     pub(super) fn raise_on_arrival(&mut self, index: u32, was_raised: bool, arrival: Arrival) {
-        let (tick, span) = (self.tick, self.raise_span());
+        let tick = self.tick;
         let soft_span = self.settings.raise_soft_ticks;
         let burst = self.queues[index as usize].in_large_burst;
         if !was_raised {
             if !arrival.deserves {
                 return;
             }
+            let span = self.raise_span();
             let raise = &mut self.queues[index as usize].raise;
             if arrival.interactive {
                 raise.service = 0;
@@ -98,7 +99,7 @@ impl Bfq {
             let entity = self.service.get_mut(index);
             entity.budget = entity.budget.min(small);
         } else if arrival.interactive {
-            self.queues[index as usize].raise.span = span;
+            self.queues[index as usize].raise.span = self.raise_span();
             self.set_coefficient(index, RAISED);
         } else if burst {
             self.set_coefficient(index, 1);

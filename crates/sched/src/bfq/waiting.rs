@@ -72,6 +72,10 @@ impl Bfq {
 
     /// Who follows `last`, which is about to leave: once per slot the oldest if it is overdue, otherwise the nearer neighbour.
     pub(super) fn follower(&mut self, queue: u32, last: RequestId) -> Option<RequestId> {
+        if self.queues[queue as usize].waiting.sorted.len() == 1 {
+            self.queues[queue as usize].fifo_checked = true;
+            return None;
+        }
         let now = self.now;
         let start = self.slot(last).start;
         let state = &mut self.queues[queue as usize];
