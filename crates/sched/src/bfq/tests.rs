@@ -1,1 +1,320 @@
 //! Rules of bfq, one by one.
+
+use super::*;
+use crate::request::{Priority, PriorityClass};
+use crate::testing::{read, setup, write};
+
+const MS: u64 = 1_000_000;
+
+fn bfq(kernel: &str, values: &[(&str, i128)]) -> Bfq {
+    let mut setup = setup(&format!("{kernel}-hz250"));
+    for (name, value) in values {
+        let kernel = setup.kernel;
+        setup
+            .values
+            .set("bfq", PARAMETERS, &kernel, name, *value)
+            .unwrap();
+    }
+    Bfq::new(&setup)
+}
+
+/// Without weight raising, so that only the rule at hand shows.
+fn plain(kernel: &str) -> Bfq {
+    bfq(kernel, &[("low_latency", 0)])
+}
+
+fn of(process: u32, id: u32, sector: u64) -> Request {
+    Request {
+        process: ProcessId(process),
+        ..read(id, sector)
+    }
+}
+
+fn with_class(request: Request, class: PriorityClass, level: u8) -> Request {
+    Request {
+        priority: Priority { class, level },
+        ..request
+    }
+}
+
+fn queue_of(bfq: &Bfq, process: u32) -> u32 {
+    bfq.processes[bfq.processes.index(ProcessId(process)).unwrap()]
+        .sync
+        .unwrap()
+}
+
+/// Serves `request` from arrival to completion.
+fn serve(bfq: &mut Bfq, at: u64, request: &Request, took: u64) {
+    bfq.insert(Nanos(at), request);
+    assert_eq!(bfq.dispatch(Nanos(at)), Some(request.id));
+    bfq.complete(Nanos(at + took), request);
+}
+
+#[test]
+fn the_nearest_request_ahead_goes_first_and_the_way_back_costs_double() {
+    let mut bfq = plain("6.1");
+    serve(&mut bfq, 0, &of(1, 0, 1_000_000), MS);
+    for (id, sector) in [(1, 2_000_000), (2, 1_000_100), (3, 999_970), (4, 1_000_050)] {
+        bfq.insert(Nanos(2 * MS), &of(1, id, sector));
+    }
+    let order: Vec<_> = core::iter::from_fn(|| bfq.dispatch(Nanos(3 * MS)))
+        .map(|id| id.0)
+        .collect();
+    assert_eq!(order, [4, 2, 3, 1]);
+}
+
+#[test]
+fn metadata_goes_before_data() {
+    let mut bfq = plain("6.1");
+    bfq.insert(Nanos(0), &of(1, 0, 8));
+    let metadata = Request {
+        metadata: true,
+        ..of(1, 1, 1 << 30)
+    };
+    bfq.insert(Nanos(0), &metadata);
+    assert_eq!(bfq.dispatch(Nanos(0)), Some(RequestId(1)));
+}
+
+#[test]
+fn an_overdue_request_is_taken_once_per_slot() {
+    let mut bfq = plain("6.1");
+    for (id, sector) in [(0, 5_000_000), (1, 100), (2, 200), (3, 4_000_000)] {
+        bfq.insert(Nanos(u64::from(id)), &of(1, id, sector));
+    }
+    // 125 ms later: first the nearest, then the oldest; nothing is ahead of that one, so the sweep begins anew, overdue or not.
+    let order: Vec<_> = core::iter::from_fn(|| bfq.dispatch(Nanos(126 * MS)))
+        .map(|id| id.0)
+        .collect();
+    assert_eq!(order, [1, 0, 2, 3]);
+}
+
+#[test]
+fn an_asynchronous_sector_counts_three_times() {
+    let mut bfq = plain("6.1");
+    bfq.insert(Nanos(0), &write(0, 8));
+    let queue = bfq.slot(RequestId(0)).queue;
+    assert_eq!(bfq.charge_of_next(queue), Some(24));
+    bfq.insert(Nanos(0), &of(1, 1, 8));
+    assert_eq!(bfq.charge_of_next(queue_of(&bfq, 1)), Some(8));
+}
+
+#[test]
+fn the_drive_is_kept_for_a_sequential_reader_for_slice_idle() {
+    let mut bfq = plain("6.1");
+    serve(&mut bfq, 0, &of(1, 0, 800), MS);
+    // Another process does not get its turn while the first one is waited for.
+    bfq.insert(Nanos(2 * MS), &of(2, 1, 1 << 30));
+    assert_eq!(bfq.dispatch(Nanos(2 * MS)), None);
+    assert_eq!(bfq.timer(), Some(Nanos(9 * MS)), "8 ms after completion");
+    bfq.insert(Nanos(3 * MS), &of(1, 2, 808));
+    assert_eq!(bfq.dispatch(Nanos(3 * MS)), Some(RequestId(2)));
+}
+
+#[test]
+fn waiting_in_vain_ends_with_the_timer() {
+    let mut bfq = plain("6.1");
+    serve(&mut bfq, 0, &of(1, 0, 800), MS);
+    bfq.insert(Nanos(2 * MS), &of(2, 1, 1 << 30));
+    assert!(bfq.fire(Nanos(9 * MS)));
+    assert_eq!(bfq.timer(), None);
+    assert_eq!(bfq.dispatch(Nanos(9 * MS)), Some(RequestId(1)));
+}
+
+#[test]
+fn slice_idle_of_zero_never_waits() {
+    let mut bfq = bfq("6.1", &[("low_latency", 0), ("slice_idle", 0)]);
+    serve(&mut bfq, 0, &of(1, 0, 800), MS);
+    bfq.insert(Nanos(2 * MS), &of(2, 1, 1 << 30));
+    assert_eq!(bfq.dispatch(Nanos(2 * MS)), Some(RequestId(1)));
+}
+
+#[test]
+fn strict_guarantees_keep_one_request_with_the_drive() {
+    let mut bfq = bfq("6.1", &[("strict_guarantees", 1)]);
+    bfq.insert(Nanos(0), &of(1, 0, 8));
+    bfq.insert(Nanos(0), &of(1, 1, 80));
+    assert!(bfq.dispatch(Nanos(0)).is_some());
+    assert_eq!(bfq.dispatch(Nanos(0)), None);
+}
+
+#[test]
+fn a_new_process_is_raised_thirty_fold_until_its_time_is_over() {
+    let mut bfq = bfq("6.1", &[]);
+    serve(&mut bfq, 0, &of(1, 0, 800), MS);
+    let queue = queue_of(&bfq, 1);
+    assert_eq!(bfq.service.get(queue).weight, 40 * 30);
+    assert_eq!(bfq.raise_span(), 2_625, "10.5 s on a disk of unknown rate");
+    // Too often to be taken for new again, or for soft real-time.
+    for step in 1..540u64 {
+        serve(&mut bfq, step * 20 * MS, &of(1, 0, 800), MS);
+        let over = step * 20 > 10_500 + 4;
+        assert_eq!(bfq.is_raised(queue), !over, "at {} ms", step * 20);
+    }
+    assert_eq!(bfq.service.get(queue).coefficient, 1);
+    assert_eq!(bfq.raised_busy, 0);
+}
+
+#[test]
+fn raising_ends_after_120_000_sectors() {
+    let mut bfq = bfq("6.1", &[]);
+    let mut start = 0;
+    for step in 0..120u64 {
+        let request = Request {
+            sectors: Sectors(1_024),
+            ..of(1, 0, start)
+        };
+        serve(&mut bfq, step * 2 * MS, &request, MS);
+        start += 1_024;
+        let raised = bfq.is_raised(queue_of(&bfq, 1));
+        assert_eq!(raised, start <= 120_000, "after {start} sectors");
+    }
+}
+
+#[test]
+fn only_the_default_weight_is_raised_since_5_12() {
+    for (kernel, coefficient) in [("5.10", 30), ("6.1", 1)] {
+        let mut bfq = bfq(kernel, &[]);
+        let request = with_class(of(1, 0, 8), PriorityClass::BestEffort, 0);
+        bfq.insert(Nanos(0), &request);
+        assert_eq!(
+            bfq.service.get(queue_of(&bfq, 1)).coefficient,
+            coefficient,
+            "{kernel}"
+        );
+    }
+}
+
+#[test]
+fn eight_processes_at_once_are_a_burst_and_not_raised() {
+    let mut bfq = bfq("6.1", &[]);
+    for process in 0..9 {
+        bfq.insert(
+            Nanos(u64::from(process) * 1_000),
+            &of(process, process, 1 << 33 | u64::from(process) << 24),
+        );
+    }
+    let burst = |process| bfq.queues[queue_of(&bfq, process) as usize].in_large_burst;
+    assert!((0..9).all(burst));
+    let raised = (0..9).filter(|process| bfq.is_raised(queue_of(&bfq, *process)));
+    // Those before the eighth were raised on arrival; each loses it with its first dispatch.
+    assert_eq!(raised.count(), 7);
+    let first = bfq.dispatch(Nanos(MS)).unwrap();
+    assert!(!bfq.is_raised(bfq.slot(first).queue));
+}
+
+#[test]
+fn a_higher_class_takes_the_drive_at_once() {
+    let mut bfq = plain("6.1");
+    for id in 0..4 {
+        bfq.insert(Nanos(0), &of(1, id, u64::from(id) * 8));
+    }
+    assert_eq!(bfq.dispatch(Nanos(0)), Some(RequestId(0)));
+    let real_time = with_class(of(2, 9, 1 << 30), PriorityClass::RealTime, 4);
+    bfq.insert(Nanos(1_000), &real_time);
+    assert_eq!(bfq.dispatch(Nanos(1_000)), Some(RequestId(9)));
+}
+
+#[test]
+fn the_idle_class_is_served_every_200_ms() {
+    let mut bfq = bfq("6.1", &[("low_latency", 0), ("slice_idle", 0)]);
+    let idle = with_class(of(9, 63, 1 << 40), PriorityClass::Idle, 0);
+    bfq.insert(Nanos(0), &of(1, 0, 0));
+    bfq.insert(Nanos(0), &idle);
+    let (mut served_at, mut at) = (None, 0);
+    for step in 1..2_000u64 {
+        bfq.insert(Nanos(at), &of(1, 1 + (step % 40) as u32, step * 8));
+        let id = bfq.dispatch(Nanos(at)).unwrap();
+        at += MS;
+        if id == RequestId(63) {
+            served_at = Some(at);
+            break;
+        }
+        let done = of(1, id.0, 0);
+        bfq.complete(Nanos(at), &done);
+    }
+    let served_at = served_at.expect("the idle class starves");
+    assert!((200 * MS..400 * MS).contains(&served_at), "{served_at}");
+}
+
+#[test]
+fn close_readers_share_a_queue() {
+    let mut bfq = plain("6.1");
+    bfq.insert(Nanos(0), &of(1, 0, 1 << 30));
+    assert_eq!(bfq.dispatch(Nanos(0)), Some(RequestId(0)));
+    bfq.insert(Nanos(0), &of(3, 3, 1 << 35));
+    // Within 8192 sectors of where the queue in service was last.
+    bfq.insert(Nanos(1_000), &of(2, 1, (1 << 30) + 4_000));
+    assert_eq!(queue_of(&bfq, 1), queue_of(&bfq, 2));
+    assert!(bfq.queues[queue_of(&bfq, 1) as usize].shared);
+    assert_ne!(queue_of(&bfq, 3), queue_of(&bfq, 1));
+}
+
+#[test]
+fn processes_started_together_are_merged_for_good_on_flash_since_5_13() {
+    for (kernel, merged) in [("5.10", false), ("6.1", true)] {
+        let mut flash = setup(&format!("{kernel}-hz250"));
+        flash.rotational = false;
+        let mut bfq = Bfq::new(&flash);
+        bfq.insert(Nanos(0), &of(1, 0, 0));
+        bfq.insert(Nanos(100 * MS), &of(2, 1, 1 << 35));
+        bfq.insert(Nanos(500 * MS), &of(3, 2, 1 << 36));
+        assert_eq!(queue_of(&bfq, 1) == queue_of(&bfq, 2), merged, "{kernel}");
+        assert_ne!(queue_of(&bfq, 1), queue_of(&bfq, 3), "{kernel}: too late");
+    }
+}
+
+#[test]
+fn bios_merge_only_within_their_own_queue() {
+    let mut bfq = plain("6.1");
+    bfq.insert(Nanos(0), &of(1, 0, 800));
+    bfq.insert(Nanos(0), &of(2, 1, 1 << 30));
+    assert!(bfq.may_merge(&of(1, 0, 800), &of(1, 9, 808)));
+    assert!(!bfq.may_merge(&of(1, 0, 800), &of(2, 9, 808)));
+}
+
+#[test]
+fn a_queue_that_comes_back_in_time_goes_on_where_it_stopped() {
+    let mut bfq = plain("6.1");
+    serve(&mut bfq, 0, &of(1, 0, 800), MS);
+    bfq.insert(Nanos(2 * MS), &of(2, 1, 1 << 30));
+    bfq.fire(Nanos(9 * MS));
+    assert_eq!(bfq.dispatch(Nanos(9 * MS)), Some(RequestId(1)));
+    bfq.insert(Nanos(10 * MS), &of(2, 3, 1 << 31));
+    // Within three times slice_idle of its last completion: it takes the drive back.
+    bfq.insert(Nanos(20 * MS), &of(1, 2, 808));
+    assert_eq!(bfq.dispatch(Nanos(20 * MS)), Some(RequestId(2)));
+}
+
+#[test]
+fn tags_for_writes_shrink_while_a_raised_queue_is_busy() {
+    let mut bfq = bfq("6.1", &[]);
+    let limits = |bfq: &Bfq, tags| {
+        [
+            bfq.tag_limit(false, Direction::Write, tags),
+            bfq.tag_limit(true, Direction::Write, tags),
+            bfq.tag_limit(true, Direction::Read, tags),
+        ]
+    };
+    assert_eq!(limits(&bfq, 256), [128, 192, 256]);
+    bfq.insert(Nanos(0), &of(1, 0, 8));
+    assert_eq!(limits(&bfq, 256), [48, 96, 256]);
+    assert_eq!(limits(&bfq, 64), [12, 24, 64]);
+}
+
+#[test]
+fn a_drive_with_many_requests_is_taken_to_queue() {
+    let mut bfq = bfq("6.1", &[("low_latency", 0), ("slice_idle", 0)]);
+    let mut with_drive: Vec<RequestId> = Vec::new();
+    for id in 0..80 {
+        bfq.insert(Nanos(0), &of(1 + id % 4, id, u64::from(id) << 20));
+    }
+    for step in 0..40u64 {
+        while with_drive.len() < 8 {
+            with_drive.extend(bfq.dispatch(Nanos(step * MS)));
+        }
+        let id = with_drive.remove(0);
+        bfq.complete(Nanos(step * MS + 500_000), &of(0, id.0, 0));
+        // Known after the 33rd valid sample.
+        assert_eq!(bfq.queueing, (step >= 32).then_some(true), "step {step}");
+    }
+}
