@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 
@@ -77,7 +78,7 @@ def test_numbers_have_three_significant_digits_and_no_exponent():
 
 
 def test_terminal_answer_fits_eighty_columns_without_colour():
-    console = Console(width=80, no_color=True, record=True, file=open("/dev/null", "w"))
+    console = Console(width=80, no_color=True, record=True, file=io.StringIO())
     print_winners(sample_content(), console)
     print_advice(sample_content(), console)
     text = console.export_text()

@@ -1,5 +1,6 @@
 """The plan: who runs when, how often, and what is touched."""
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -122,7 +123,7 @@ def test_expensive_factors_are_varied_in_outer_plots():
     found = made(text)
     for block in range(1, 5):
         chunks = [found.cells[t.cell].fixed["chunk_kib"] for t in found.trials if t.block == block]
-        changes = sum(one != other for one, other in zip(chunks, chunks[1:], strict=False))
+        changes = sum(one != other for one, other in itertools.pairwise(chunks))
         assert changes == 1, "an array is built twice a block, not for every trial"
 
 

@@ -21,6 +21,8 @@ class Options:
 
     target: str | None = None
     destroy: tuple[str, ...] = ()
+    trace: bool = False
+    """Keep what the drive did, request by request (simulated trials of the first block)."""
 
 
 class Session(Protocol):

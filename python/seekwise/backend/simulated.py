@@ -42,6 +42,8 @@ HOST_OPTIONS = ("processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns",
 REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive")
 QUEUE_OPTIONS = ("hz", "budget", "rotational")
 # Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
+TRACE_EVENTS = 12_000
+"""Events kept of a traced trial: some two thousand requests, as many as a picture can show."""
 BATCH = 4
 
 
@@ -103,7 +105,7 @@ class SimulatedBackend:
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[SimulatedSession]:
         if not self.systems:
             raise SeekwiseError("a simulated run needs its study described first")
-        yield SimulatedSession(plan, run_id, self.systems)
+        yield SimulatedSession(plan, run_id, self.systems, self.options.trace)
 
 
 @dataclass
@@ -111,6 +113,7 @@ class SimulatedSession:
     plan: Plan
     run_id: str
     systems: dict[str, System]
+    trace: bool = False
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         workers = os.cpu_count() or 1
@@ -128,7 +131,11 @@ class SimulatedSession:
     def _spec(self, trial: Trial, seed: int) -> dict:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
         system = self.systems[cell.system]
-        return _spec(system, {**cell.fixed, **setting.values}, seed=seed, phases=_phases(cell, system), name=cell.key)
+        values = {**cell.fixed, **setting.values}
+        spec = _spec(system, values, seed=seed, phases=_phases(cell, system), name=cell.key)
+        if self.trace and trial.block == 1 and trial.role != "sentinel":
+            spec["trace_events_max"] = TRACE_EVENTS
+        return spec
 
     def _record(self, trial: Trial, seed: int, spec: dict, result: dict, started: str, attempt: int) -> Record:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
@@ -155,11 +162,30 @@ class SimulatedSession:
                 "seed": seed,
                 "models": result["models"],
                 "spec": spec,
-                **({"trace": result["trace"]} if "trace" in result else {}),
+                **({"trace": _trace(result, _describe(spec)["capacity_bytes"] // 512)} if "trace" in result else {}),
             },
             conditions={"role": trial.role},
             attempt=attempt,
         )
+
+
+def _trace(result: dict, capacity_sectors: int) -> dict[str, object]:
+    """Where the head ended each request: `rows` of [ms, % of the drive, read or write], for the picture of a run."""
+    columns = result["trace"]["columns"]
+    time, event, op, sector, sectors = (columns.index(n) for n in ("time_ns", "event", "op", "sector", "sectors"))
+    rows = [row for row in result["trace"]["rows"] if row[event] == "complete"]
+    return {
+        "columns": ["time_ms", "position_percent", "kind"],
+        "rows": [
+            [
+                row[time] / 1e6,
+                100 * (row[sector] + row[sectors]) / capacity_sectors,
+                "read" if row[op] == "R" else "write",
+            ]
+            for row in rows
+        ],
+        "dropped": result["trace"]["dropped"],
+    }
 
 
 def _wanted(study: Study) -> list[dict[str, Value]]:

@@ -173,7 +173,6 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     return lines
 
 
-
 def _load_text(cell) -> str:
     load = cell.load
     if load.job is not None:

@@ -64,7 +64,10 @@ def main() -> None:
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        click.echo(f"error: {error.format_message().rstrip('.')}", err=True)
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            click.echo(f"\nhint: `{context.command_path} --help` shows what it takes", err=True)
         status = Exit.USAGE
     except BrokenPipeError:
         status = _reader_gone()

@@ -22,6 +22,7 @@ from seekwise.study import run as runs
 @_options.target
 @_options.carried_out
 @_options.until
+@click.option("--trace", is_flag=True, help="Keep where the head went; the report draws it (simulated runs).")
 @click.option("--resume", metavar="RUN", help="Finish this run (`last`: the newest) without repeating what is done.")
 @_options.common
 def command(
@@ -32,6 +33,7 @@ def command(
     seed: int | None,
     destroy: tuple[str, ...],
     until: Literal["decided", "best"] | None,
+    trace: bool,
     resume: str | None,
     db: Path | None,
     as_json: bool,
@@ -58,5 +60,9 @@ def command(
     chosen, text = starters.open_study(study)
     if backend is not None:
         chosen = chosen.model_copy(update={"backend": backend})
-    made, carrier = _job.planned(chosen, Options(target, destroy), seed=seed, budget_s=budget, until=until)
+    if trace and chosen.backend != "simulated":
+        raise UsageError(
+            f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
+        )
+    made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)

@@ -61,6 +61,7 @@ def of(store: Store, run: Run) -> Outcome:
         stack_lines=[line for system in plan.systems for line in system.stack],
         environment=environment,
         repeat_lines=repeat_lines(run, plan),
+        traces=traces(compared),
         notes=[
             note
             for note in (
@@ -74,6 +75,21 @@ def of(store: Store, run: Run) -> Outcome:
         ],
     )
     return Outcome(run, plan, records, verdicts, content)
+
+
+def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
+    """Traces of a run with `--trace` by setting: of the cell with the most threads."""
+    traced = [record for record in records if "trace" in record.load]
+    if not traced:
+        return {}
+    cell = max(traced, key=lambda record: (int(record.factors.get("threads", 1)), record.cell)).cell
+    chosen = [record for record in traced if record.cell == cell]
+    return {
+        record.setting: [
+            dict(zip(record.load["trace"]["columns"], row, strict=True)) for row in record.load["trace"]["rows"]
+        ]
+        for record in chosen
+    }
 
 
 def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
