@@ -6,6 +6,10 @@
 //! was decided right after the issue before it, long before a tag comes free for it. When the model is asked and what
 //! counts as a point follows the protocol beside the recordings.
 //!
+//! Kernels before 5.12 pull more than one while the hardware queue was not busy lately: up to nr_requests at once, which then
+//! leave in that order whatever comes after them ([`Busyness`]; "blk-mq: Improve performance of non-mq IO schedulers with
+//! multiple HW queues", 5.12, made each pull wait for a device tag).
+//!
 //! The processes of these recordings stay alive to the end: bfq waits its full time for each after its last request.
 
 use crate::journal::Journal;
@@ -102,6 +106,17 @@ impl Settings {
     }
 }
 
+/// How busy blk-mq takes the hardware queue to be: a decaying mean of lists of requests that found no device tag.
+/// Linux 5.10 block/blk-mq.c: blk_mq_update_dispatch_busy.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busyness(u32);
+
+impl Busyness {
+    fn update(&mut self, busy: bool) {
+        self.0 = (self.0 * 7 + if busy { 16 } else { 0 }) / 8;
+    }
+}
+
 struct Replay<'a, S> {
     policy: Journal<S>,
     queue: Queue,
@@ -111,6 +126,9 @@ struct Replay<'a, S> {
     issues: u64,
     completes: u64,
     tally: Tally,
+    busyness: Busyness,
+    /// Before 5.12: several may be pulled at once.
+    pulls_many: bool,
 }
 
 /// Replays `rows` on `policy`. On an error the tally holds the points up to there.
@@ -129,6 +147,8 @@ pub fn replay<S: Scheduler>(
         issues: 0,
         completes: 0,
         tally: Tally::default(),
+        busyness: Busyness::default(),
+        pulls_many: !settings.setup.kernel.at_least(5, 12, 0),
     };
     let mut look = None;
     for at in 0..rows.len() {
@@ -164,15 +184,26 @@ impl<S: Scheduler> Replay<'_, S> {
 
     /// While the device is full, one request is taken ahead as soon as there is one.
     fn ask_if_full(&mut self, now: Nanos) {
-        if self.in_flight() == u64::from(self.settings.depth_device) {
+        if self.is_full() {
             self.ask(now);
         }
     }
 
+    fn is_full(&self) -> bool {
+        self.in_flight() == u64::from(self.settings.depth_device)
+    }
+
     fn ask(&mut self, now: Nanos) {
-        if self.policy.chosen().is_none() {
-            self.policy.choose(now);
+        if self.policy.chosen().is_some() || self.policy.choose(now).is_none() || !self.pulls_many {
+            return;
         }
+        if self.busyness.0 == 0 {
+            let most = self.settings.setup.nr_requests as usize;
+            while self.policy.taken_ahead() < most && self.policy.choose(now).is_some() {}
+        }
+        let room = u64::from(self.settings.depth_device).saturating_sub(self.in_flight());
+        self.busyness
+            .update(self.policy.taken_ahead() as u64 > room);
     }
 
     fn row(&mut self, at: usize) -> Result<(), String> {
@@ -180,7 +211,12 @@ impl<S: Scheduler> Replay<'_, S> {
         match row.event {
             Event::Submit | Event::Start => {}
             Event::Insert => {
+                let held = self.policy.chosen().is_some();
                 self.queue.insert(&mut self.policy, row, &self.priorities);
+                if held && self.is_full() {
+                    // The queue was run, and what is held found no tag again.
+                    self.busyness.update(true);
+                }
                 self.ask_if_full(row.time);
             }
             Event::BackMerge | Event::FrontMerge => {
@@ -198,8 +234,13 @@ impl<S: Scheduler> Replay<'_, S> {
                     .named(row, true)
                     .or_else(|| self.queue.adopt(&mut self.policy, row));
                 let recorded = recorded.ok_or_else(|| lost(row, "that waits"))?;
+                let waited_for_tag = self.policy.chosen().is_some();
                 self.issue_point(row, recorded);
                 self.issues += 1;
+                if waited_for_tag {
+                    self.busyness
+                        .update(self.policy.chosen().is_some() && self.is_full());
+                }
                 self.ask(row.time);
                 self.nothing_point(at);
             }

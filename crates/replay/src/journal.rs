@@ -29,36 +29,45 @@ struct Choice<S> {
 #[derive(Clone)]
 pub struct Journal<S> {
     policy: S,
-    choice: Option<Choice<S>>,
+    /// Unconfirmed choices, the first one first.
+    choices: Vec<Choice<S>>,
 }
 
 impl<S: Scheduler> Journal<S> {
     pub fn new(policy: S) -> Self {
         Self {
             policy,
-            choice: None,
+            choices: Vec::new(),
         }
     }
 
     /// The request that was taken ahead.
     pub fn chosen(&self) -> Option<RequestId> {
-        self.choice.as_ref().map(|choice| choice.id)
+        self.choices.first().map(|choice| choice.id)
+    }
+
+    /// How many were taken ahead.
+    pub fn taken_ahead(&self) -> usize {
+        self.choices.len()
+    }
+
+    fn was_taken(&self, id: RequestId) -> bool {
+        self.choices.iter().any(|choice| choice.id == id)
     }
 
     /// The policy as it was when it made the choice that stands, and when; otherwise as it is.
     pub fn at_choice(&self, now: Nanos) -> (&S, Nanos) {
-        match &self.choice {
+        match self.choices.first() {
             Some(choice) => (&choice.before, choice.at),
             None => (&self.policy, now),
         }
     }
 
-    /// Asks for a request; one that is handed out is the choice that stands.
+    /// Asks for a request; one that is handed out is a choice that stands, behind those that stand already.
     pub fn choose(&mut self, now: Nanos) -> Option<RequestId> {
-        debug_assert!(self.choice.is_none());
         let before = self.policy.clone();
         let id = self.policy.dispatch(now)?;
-        self.choice = Some(Choice {
+        self.choices.push(Choice {
             id,
             at: now,
             before,
@@ -67,14 +76,16 @@ impl<S: Scheduler> Journal<S> {
         Some(id)
     }
 
-    /// The choice was right: it is history.
+    /// The first choice was right: it is history.
     pub fn confirm(&mut self) {
-        self.choice = None;
+        if !self.choices.is_empty() {
+            self.choices.remove(0);
+        }
     }
 
-    /// The choice was wrong: as though it had not been made.
+    /// The first choice was wrong: as though it and those behind it had not been made.
     pub fn put_back(&mut self) {
-        if let Some(choice) = self.choice.take() {
+        if let Some(choice) = self.take_first() {
             self.policy = choice.before;
             for call in choice.since {
                 self.call(call);
@@ -82,9 +93,13 @@ impl<S: Scheduler> Journal<S> {
         }
     }
 
+    fn take_first(&mut self) -> Option<Choice<S>> {
+        self.choices.drain(..).next()
+    }
+
     /// Takes `id` instead of the choice that stands: at that moment if it waited already, otherwise now.
     pub fn take_instead(&mut self, now: Nanos, id: RequestId) {
-        let Some(choice) = self.choice.take() else {
+        let Some(choice) = self.take_first() else {
             self.policy.dispatch_forced(now, id);
             return;
         };
@@ -123,15 +138,12 @@ impl<S: Scheduler> Journal<S> {
         }
     }
 
-    /// Notes the call if a choice stands; false when it concerns the chosen request, which the policy no longer has.
-    fn note(&mut self, call: impl FnOnce() -> Call, concerns: &[RequestId]) -> bool {
-        match &mut self.choice {
-            Some(choice) => {
-                choice.since.push(call());
-                !concerns.contains(&choice.id)
-            }
-            None => true,
+    /// Notes the call for each choice that stands; false when it concerns a chosen request, which the policy no longer has.
+    fn note(&mut self, call: impl Fn() -> Call, concerns: &[RequestId]) -> bool {
+        for choice in &mut self.choices {
+            choice.since.push(call());
         }
+        !concerns.iter().any(|id| self.was_taken(*id))
     }
 }
 
@@ -173,18 +185,18 @@ impl<S: Scheduler> Scheduler for Journal<S> {
     }
 
     fn may_merge(&self, request: &Request, bio: &Request) -> bool {
-        self.chosen() != Some(request.id) && self.policy.may_merge(request, bio)
+        !self.was_taken(request.id) && self.policy.may_merge(request, bio)
     }
 
     fn neighbour_after(&self, id: RequestId) -> Option<RequestId> {
-        if self.chosen() == Some(id) {
+        if self.was_taken(id) {
             return None;
         }
         self.policy.neighbour_after(id)
     }
 
     fn neighbour_before(&self, id: RequestId) -> Option<RequestId> {
-        if self.chosen() == Some(id) {
+        if self.was_taken(id) {
             return None;
         }
         self.policy.neighbour_before(id)
