@@ -37,7 +37,7 @@ pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
         "hdd-bfq" => ("generic_1tb_sata", "bfq", "6.1"),
         "hdd-kyber" => ("generic_1tb_sata", "kyber", "6.1"),
         "ssd-mq-deadline" => ("samsung_850_evo", "mq-deadline", "6.1"),
-        "nvme-none" => ("samsung_990_pro", "none", "6.1"),
+        "nvme-none" => ("samsung_990_pro_2tb", "none", "6.1"),
         "null-none" => ("null", "none", "6.1"),
         "trace-million" => ("generic_1tb_sata", "deadline", "4.4"),
         other => {

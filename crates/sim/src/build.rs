@@ -212,6 +212,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         AnyDrive::Fixed(device) => with_device(spec, frame, device, policy),
         AnyDrive::Linear(device) => with_device(spec, frame, device, policy),
         AnyDrive::Model(Drive::Hdd(device), ..) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(Drive::Ssd(device), ..) => with_device(spec, frame, device, policy),
         AnyDrive::Model(Drive::Null(device), ..) => with_device(spec, frame, device, policy),
         #[allow(unreachable_patterns)]
         AnyDrive::Model(device, ..) => with_device(spec, frame, device, policy),
@@ -265,7 +266,7 @@ fn with_device<D: Device + Send + 'static>(
             }
         };
     }
-    own_machine!(legacy: Noop, Deadline, Cfq; mq: None, MqDeadline, Kyber)
+    own_machine!(legacy: Noop, Deadline, Cfq; mq: None, MqDeadline, Bfq, Kyber)
 }
 
 fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
