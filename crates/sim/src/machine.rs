@@ -309,17 +309,21 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 self.advance(thread);
                 self.act();
             }
+            if self.on_processor.is_none() {
+                self.queue
+                    .processor_free(self.now, &mut self.drive, &mut self.observer);
+            }
         }
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, to: Nanos) {
         debug_assert!(to >= self.now, "time never runs backwards");
         self.now = to;
     }
 
-    #[inline]
+    #[inline(always)]
     fn completion(&mut self) {
         let now = self.now;
         let tag = self.drive.complete_next(now);
@@ -366,7 +370,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
     }
 
     /// An operation is done: its access time is known, and the thread goes on.
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self, token: u32) {
         let now = self.now;
         let InFlight {
@@ -463,7 +467,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
     }
 
     /// The next entry of the agenda is due.
-    #[inline]
+    #[inline(always)]
     fn act(&mut self) {
         let Some(entry) = self.agenda.pop() else {
             return;
@@ -528,7 +532,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
     }
 
     /// A thread's operation reaches the block layer.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, index: u32) {
         let now = self.now;
         let thread = &mut self.threads[index as usize];
@@ -594,6 +598,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         self.submit(index, token, operation.start, operation.sectors);
     }
 
+    #[inline(always)]
     fn bio(&self, index: u32, token: u32, start: Lba, sectors: Sectors) -> Bio {
         let plan = &self.threads[index as usize].plan;
         let operation = &self.in_flight[token as usize];
@@ -657,7 +662,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
     }
 
     /// The call that submitted an operation is through: an asynchronous thread goes on, a synchronous one sleeps.
-    #[inline]
+    #[inline(always)]
     fn submitted(&mut self, index: u32, token: u32) {
         let now = self.now;
         let thread = &mut self.threads[index as usize];

@@ -160,7 +160,7 @@ impl<S: Scheduler> LegacyQueue<S> {
     }
 
     /// The drive has room and takes the request.
-    #[inline]
+    #[inline(always)]
     fn start<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
@@ -195,6 +195,16 @@ impl<S: Scheduler> LegacyQueue<S> {
         wished
     }
 
+    /// After a run: does the policy want another one, at once or later?
+    #[inline]
+    fn heed_wish<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        if self.run_wished() {
+            self.unplug();
+            self.run(now, driver, observer);
+        }
+    }
+
+    #[inline]
     fn unplug(&mut self) {
         self.plugged = false;
         self.unplug_at = Nanos::NEVER;
@@ -281,7 +291,7 @@ impl<S: Scheduler> LegacyQueue<S> {
     }
 
     /// May the process allocate a request now? Section 1.5: a full pool admits only batchers, and nobody past 3/2 of its size.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, now: Nanos, bio: &Bio) -> bool {
         let nr = self.limits.nr_requests;
         let pool = self.pool_of(bio.direction, bio.sync);
@@ -323,7 +333,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         });
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, now: Nanos, pool: usize) {
         let nr = self.limits.nr_requests;
         let pool = &mut self.pools[pool];
@@ -449,6 +459,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
     ) {
         self.policy.process_exits(now, process);
         self.run(now, driver, observer);
+        self.heed_wish(now, driver, observer);
     }
 
     #[inline]
@@ -473,6 +484,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         // Section 1.4 (g): a completion runs the queue, which removes the plug first.
         self.unplug();
         self.run(now, driver, observer);
+        self.heed_wish(now, driver, observer);
     }
 
     #[inline]
@@ -492,6 +504,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             self.unplug();
             self.run(now, driver, observer);
         }
+        self.heed_wish(now, driver, observer);
     }
 
     #[inline(always)]

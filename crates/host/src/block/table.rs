@@ -81,7 +81,7 @@ impl Table {
         &mut self.entries[slot as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn allocate(&mut self, now: Nanos, bio: &Bio) -> u32 {
         self.used += 1;
         let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
@@ -169,7 +169,7 @@ impl Table {
     }
 
     /// Calls `done` for every bio, oldest first, and frees the slot.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self, slot: u32, mut done: impl FnMut(u32, Sectors)) {
         let entry = self.get(slot);
         let mut link = entry.chain;

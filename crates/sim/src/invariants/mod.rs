@@ -1,4 +1,4 @@
-//! What must hold in every run, watched while it runs. Used by tests; a machine takes a checker as its observer.
+//! What must hold in every run, watched while it runs. A machine takes a checker as its observer; the tests do.
 
 pub mod once;
 
