@@ -309,10 +309,6 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                 self.advance(thread);
                 self.act();
             }
-            if self.on_processor.is_none() {
-                self.queue
-                    .processor_free(self.now, &mut self.drive, &mut self.observer);
-            }
         }
         Ok(())
     }

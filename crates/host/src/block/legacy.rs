@@ -198,7 +198,7 @@ impl<S: Scheduler> LegacyQueue<S> {
     /// After a run: does the policy want another one, at once or later?
     #[inline]
     fn heed_wish<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
-        if self.run_wished() {
+        if self.run_wished(now) {
             self.unplug();
             self.run(now, driver, observer);
         }
