@@ -238,7 +238,12 @@ impl Bfq {
         let queue = &mut self.queues[index as usize];
         queue.seeks = queue.seeks << 1 | u32::from(seeky);
         if queue.is_totally_seeky() && self.is_raised(index) && self.is_soft(index) {
-            self.end_soft(index);
+            // Before 5.12 even if an interactive period was not over.
+            if self.generation.since_5_12 {
+                self.end_soft(index);
+            } else {
+                self.end_raising(index);
+            }
         }
     }
 

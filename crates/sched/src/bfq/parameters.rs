@@ -64,7 +64,8 @@ pub const WEIGHT_DEFAULT: u32 = 40;
 pub struct Generation {
     /// 5.12: think time only of queues with nothing queued or in flight, held against half of slice_idle; time busy within a window
     /// tells who is I/O-bound; a queue that is busy alone is not expired; wakers are found after three wake-ups within 4 ms and
-    /// woken queues are injected; only the default weight is raised; the queue in service yields once waiting for it no longer pays.
+    /// woken queues are injected; only the default weight is raised; a soft real-time queue that turns out
+    /// seeky goes on as interactive; the queue in service yields once waiting for it no longer pays.
     pub since_5_12: bool,
     /// 5.13: queues of one burst are merged for good; merged ones no longer count as wakers.
     pub since_5_13: bool,

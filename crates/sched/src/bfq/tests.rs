@@ -318,3 +318,25 @@ fn a_drive_with_many_requests_is_taken_to_queue() {
         assert_eq!(bfq.queueing, (step >= 32).then_some(true), "step {step}");
     }
 }
+
+/// This test will make a soft real-time queue wholly seeky while its interactive period still runs.
+#[test]
+fn a_seeky_queue_is_not_soft_real_time_and_since_5_12_goes_on_as_interactive() {
+    for (kernel, coefficient) in [("5.10", 1), ("6.1", raising::RAISED)] {
+        let mut bfq = bfq(kernel, &[]);
+        serve(&mut bfq, 0, &of(1, 0, 800), MS);
+        let queue = queue_of(&bfq, 1);
+        let state = &mut bfq.queues[queue as usize];
+        state.raise.interactive_since = 0;
+        state.raise.span = bfq.settings.raise_soft_ticks;
+        state.seeks = u32::MAX;
+        bfq.service.get_mut(queue).coefficient = raising::RAISED * 100;
+        let far = Slot {
+            start: Lba(1 << 33),
+            sectors: 8,
+            ..Slot::default()
+        };
+        bfq.sample_seek(queue, &far);
+        assert_eq!(bfq.service.get(queue).coefficient, coefficient, "{kernel}");
+    }
+}
