@@ -16,6 +16,13 @@ def simulate_cells(specs_json: str, threads: int = 1, progress: Callable[[int, i
     Raises ValueError if the text is no list of cells.
     """
 
+def simulate_storage(specs_json: str, threads: int = 1) -> str:
+    """Runs whole storage (drives alone or under md, page cache or direct): JSON list of specs in, JSON list of results out.
+
+    Fields in `crates/sim/src/array/storage.rs`; a storage that cannot run becomes `{"error": sentence}`.
+    Raises ValueError if the text is no list of storages.
+    """
+
 def describe_cell(spec_json: str) -> str:
     """What one cell would be, as JSON, without running it: `settings` in force, `schedulers` of its kernel, `drive`, `capacity_bytes`.
 

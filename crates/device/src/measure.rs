@@ -168,6 +168,44 @@ pub fn chain(
     Nanos(now.0 / repeats)
 }
 
+/// Mean time from sending a read of one sector to its end, `distance` (a part of the capacity) further than the sector read
+/// before, over `samples` places drawn at random; both directions, whichever fits. Each pair is read by a drive at rest.
+pub fn access_at(device: &(impl Device + Clone), distance: f64, samples: u64, seed: u64) -> Nanos {
+    let mut random = Addresses::new(seed);
+    let capacity = device.capacity().0;
+    let step = ((capacity - 1) as f64 * distance.clamp(0.0, 1.0)).max(1.0) as u64;
+    let mut total = Nanos::ZERO;
+    for _ in 0..samples {
+        let near = random.below(capacity - step);
+        let (from, to) = match random.below(2) {
+            0 => (near, near + step),
+            _ => (near + step, near),
+        };
+        let mut device = device.clone();
+        let mut now = Nanos::ZERO;
+        for start in [from, to] {
+            // The platter stands anywhere when the read is sent.
+            now += Nanos(random.below(20_000_000));
+            device.submit(
+                now,
+                Command {
+                    tag: Tag(0),
+                    kind: CommandKind::Read,
+                    start: Lba(start),
+                    sectors: Sectors(1),
+                },
+            );
+            let done = device.next_completion().expect("a command is outstanding");
+            device.complete_next(done);
+            if start == to {
+                total += done - now;
+            }
+            now = done;
+        }
+    }
+    Nanos(total.0 / samples)
+}
+
 /// Shortest time from sending a read to its end over many moments of sending, with the head `from` before: what is
 /// left when the platter happens to stand right, as drives are measured from outside.
 pub fn quickest(device: &(impl Device + Clone), from: Lba, to: Lba, moments: u64) -> Nanos {

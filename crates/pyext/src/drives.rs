@@ -43,6 +43,10 @@ enum What {
     Chain { steps: Vec<String>, block_bytes: u64, turnaround_ns: u64 },
     /// Quickest read at the other edge of the disk.
     FullStroke {},
+    /// Mean time, in ms, to reach and read one sector at `place` (a part of the capacity) from the last one.
+    AccessAt { place: f64 },
+    /// Sectors on the track at `place`: 0 outermost, 1 innermost.
+    SectorsPerTrack { place: f64 },
 }
 
 fn whole() -> f64 {
@@ -128,6 +132,19 @@ fn measure(request: &Request) -> Result<Value, String> {
             let last = Lba(drive.capacity().0 - 64);
             let quickest = measure::quickest(&drive, Lba(0), last, 400);
             Ok(json!({"latency_us": quickest.0 as f64 / 1e3}))
+        }
+        &What::AccessAt { place } => {
+            let mean = measure::access_at(&drive, place, 2000, 1);
+            Ok(json!({"value": mean.0 as f64 / 1e6}))
+        }
+        &What::SectorsPerTrack { place } => {
+            let Drive::Hdd(disk) = &drive else {
+                return Err(format!("{} has no tracks", request.model));
+            };
+            let geometry = disk.geometry();
+            let last = geometry.capacity().0 - 1;
+            let lba = Lba((last as f64 * place.clamp(0.0, 1.0)) as u64);
+            Ok(json!({"value": geometry.sectors_on_track(lba)}))
         }
     }
 }

@@ -82,3 +82,16 @@ pub fn verify_whole(py: Python<'_>, paths: Vec<String>) -> String {
         seekwise_sim::whole::verify(&paths).to_string()
     })
 }
+
+/// Runs whole storage - drives alone or under md - on `threads` workers: a JSON list of specs (`crates/sim/src/array/storage.rs`) in,
+/// a JSON list of results in their order out; one that cannot be is `{"error": …}`.
+#[pyfunction]
+#[pyo3(signature = (specs_json, threads = 1))]
+pub fn simulate_storage(py: Python<'_>, specs_json: &str, threads: usize) -> PyResult<String> {
+    let specs: Vec<seekwise_sim::array::storage::StorageSpec> = serde_json::from_str(specs_json)
+        .map_err(|error| {
+            PyValueError::new_err(format!("the list of storages cannot be read: {error}"))
+        })?;
+    let results = py.allow_threads(|| seekwise_sim::array::storage::run_all(&specs, threads));
+    Ok(serde_json::Value::from(results).to_string())
+}

@@ -339,6 +339,7 @@ pub fn legacy_members(
     queue: &QueueSpec,
     depth: u32,
     members: u32,
+    rotational: bool,
 ) -> Result<(Vec<LegacyQueue<AnyScheduler>>, Kernel), String> {
     let kernel = Kernel::parse(
         &queue.kernel,
@@ -346,9 +347,9 @@ pub fn legacy_members(
     )?;
     let entry = registry::find(&queue.scheduler)
         .ok_or_else(|| format!("there is no scheduler \"{}\"", queue.scheduler))?;
-    let numbers = numbers(queue, &kernel, true, depth, true, true)?;
+    let numbers = numbers(queue, &kernel, true, depth, rotational, true)?;
     let mut setup = Setup::new(kernel);
-    setup.rotational = true;
+    setup.rotational = rotational;
     setup.depth_device = depth;
     setup.nr_requests = numbers.nr_requests;
     let frame = Frame {

@@ -1,6 +1,9 @@
 """Recorded rates against simulated ones (rungs 4 and 5 of the ladder); the format is known by the header.
 
-A row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded gap exceeds 10 %: the same
+Two formats. `kernel,target,array,…`: recorded whole machines. `pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published table of
+an SSD RAID 10; a row passes within 20 %, the median error must stay within 10 % and no row may be off by more than 35 %.
+
+Machine tables: a row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded gap exceeds 10 %: the same
 one has to be ahead. Rows and pairs are required apart: 90 % of rows, every pair.
 """
 
@@ -13,31 +16,41 @@ from typing import Any
 
 from seekwise import _core
 from seekwise.verify.frame import FileReport, Report, files_below, unreadable
+from seekwise.world import ssd_table
+from seekwise.world.simulated import SimulatedWorld
+from seekwise.world.world import World
 
 SUMMARY = "recorded rates of real machines against simulated ones"
 SHARE_ROWS = 0.90
 SEED = 1
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
     """Tables as files, or folders that are searched for CSV files."""
+    world = world or SimulatedWorld()
     files, pairs = [], {"passed": 0, "total": 0}
     met = True
     for path in files_below(paths, [".csv"]):
-        report = _machine_table(path)
+        report = _table(path, world)
         files.append(report)
         for key in pairs:
             pairs[key] += report.extra.get("pairs", {}).get(key, 0)
-        met = met and report.passed >= SHARE_ROWS * report.total
+        met = met and report.extra.get("met", report.passed >= SHARE_ROWS * report.total)
     met = met and bool(files) and pairs["passed"] == pairs["total"]
     return Report("rates", files, {"pairs": pairs}, met)
 
 
-def _machine_table(path: Path) -> FileReport:
+def _table(path: Path, world: World) -> FileReport:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         return unreadable(path, f"cannot be read: {error}")
+    if text.partition("\n")[0].strip() == ssd_table.HEADER:
+        return ssd_table.report(path, text, world)
+    return _machine_table(path, text)
+
+
+def _machine_table(path: Path, text: str) -> FileReport:
     try:
         outcome = json.loads(_core.verify_machine_rates(text, SEED))
     except ValueError as error:

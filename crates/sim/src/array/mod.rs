@@ -6,11 +6,13 @@
 //!
 //! Each member has its own queue and scheduler; the volume has none. One run is (configuration, seed, version) and nothing else.
 //!
-//! Modelled:      buffered sequential readers with read-ahead, direct random readers, RAID 0, 1, 5 and 10 reads, one processor.
-//! Not modelled:  writes through md and the page cache, memory pressure, file systems (readers see the raw volume).
+//! Modelled:      buffered sequential readers with read-ahead, direct readers and writers, RAID 0, 1, 5 and 10 reads, direct writes to all but
+//!                parity RAID, one processor.
+//! Not modelled:  parity writes, writes through the page cache, memory pressure, file systems (readers see the raw volume).
 
 pub mod machine;
 pub mod rates;
+pub mod storage;
 pub mod volume;
 
 pub use machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};

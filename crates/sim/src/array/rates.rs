@@ -74,7 +74,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, S
             .ok_or_else(|| format!("array {array} is not modelled"))?,
     };
     let queue = QueueSpec::of(scheduler, kernel);
-    let (queues, parsed) = build::legacy_members(&queue, *queue_depth, members)?;
+    let (queues, parsed) = build::legacy_members(&queue, *queue_depth, members, true)?;
     let mut spindles = Vec::new();
     for queue in queues {
         let drive: Drive = model.build(0).map_err(|error| error.to_string())?;

@@ -29,6 +29,7 @@ pub enum Volume {
     },
     Raid1 {
         balance: Box<Raid1Balance>,
+        members: u32,
         capacity: Sectors,
     },
     Parity {
@@ -55,6 +56,7 @@ impl Volume {
             },
             Level::Raid1 => Self::Raid1 {
                 balance: Box::new(Raid1Balance::new(generation, members, rotational)),
+                members,
                 capacity,
             },
             Level::Raid5(layout) => Self::Parity {
@@ -148,6 +150,36 @@ impl Volume {
                     let (member, at) = copies[place];
                     members[member as usize].pending += 1;
                     out.push(piece(member, at, from, length));
+                }
+            }
+        }
+    }
+
+    /// Splits a write into its pieces on every copy, in order; parity is not written here.
+    pub fn write(&mut self, start: Lba, sectors: Sectors, out: &mut Vec<Piece>) {
+        let piece = |member: u32, at: Lba, from: Lba, length: Sectors| Piece {
+            member,
+            start: at,
+            sectors: length,
+            volume_end: from + length,
+        };
+        match self {
+            Self::Single { .. } => out.push(piece(0, start, start, sectors)),
+            Self::Raid0 { map, chunk } => {
+                for (from, length) in split_at_chunks(start, sectors, *chunk) {
+                    let (member, at) = map.locate(from);
+                    out.push(piece(member, at, from, length));
+                }
+            }
+            Self::Raid1 { members, .. } => {
+                out.extend((0..*members).map(|member| piece(member, start, start, sectors)));
+            }
+            Self::Parity { .. } => unreachable!("refused when the storage is built"),
+            Self::Raid10 { map, .. } => {
+                for (from, length) in split_at_chunks(start, sectors, map.chunk) {
+                    map.copies(from, |member, at| {
+                        out.push(piece(member, at, from, length))
+                    });
                 }
             }
         }

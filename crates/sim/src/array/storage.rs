@@ -1,0 +1,249 @@
+//! One whole storage from its spec to its rates: drives of one model, alone or under md, read through the page cache or used directly.
+//!
+//! Files of the threads lie one after the other from `start_bytes` on, as on a fresh file system; blocks of the file system itself are
+//! not read. Kernels with the single queue only (up to 4.20).
+
+use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};
+use super::volume::Volume;
+use crate::build;
+use crate::spec::QueueSpec;
+use crate::spindle::Spindle;
+use seekwise_device::{Device, Model};
+use seekwise_host::cache::read_ahead::{Generation as ReadAheadGeneration, ReadAhead};
+use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
+use seekwise_units::{Nanos, Sectors};
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StorageSpec {
+    pub seed: u64,
+    pub kernel: String,
+    pub scheduler: String,
+    #[serde(default)]
+    pub hz: Option<u32>,
+    /// Name of a model in `models/`.
+    pub drive: String,
+    pub drives: u32,
+    /// `raid0`, `raid1`, `raid5`, `raid10` (near layout, two copies); a drive alone when absent.
+    #[serde(default)]
+    pub level: Option<String>,
+    #[serde(default)]
+    pub chunk_kib: Option<u64>,
+    /// Commands that the host keeps outstanding on a drive; the drive's own depth less libata's one when absent.
+    #[serde(default)]
+    pub depth: Option<u32>,
+    /// Part of each drive in use.
+    #[serde(default)]
+    pub member_bytes: Option<u64>,
+    /// Costs of a processor of about 2015 rather than of the recordings' one.
+    #[serde(default)]
+    pub modern_host: bool,
+    pub load: LoadSpec,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadSpec {
+    /// Through the page cache, which is empty at the start and far smaller than the files.
+    pub buffered: bool,
+    pub random: bool,
+    pub write: bool,
+    pub threads: u32,
+    pub block_bytes: u64,
+    #[serde(default)]
+    pub start_bytes: u64,
+    /// Of each thread's own file.
+    pub file_bytes: u64,
+    /// The run ends after this long, or when each thread has gone through its file once.
+    pub span_ns: u64,
+}
+
+const PAGE: u64 = 4096;
+/// libata keeps one of the drive's commands for itself up to 4.18 (libata-scsi.c: depth at most ATA_MAX_QUEUE - 1).
+const KEPT_BACK: u32 = 1;
+/// read_ahead_kb of a drive: 128 KiB.
+const READ_AHEAD_PAGES: u64 = 32;
+/// A bio holds at most 256 pages (BIO_MAX_PAGES up to 5.0).
+const BIO_PAGES: u64 = 256;
+/// Threads are started one after the other.
+const FORK: Nanos = Nanos::from_micros(200);
+
+/// Runs a spec. The error is one sentence that says what cannot be.
+pub fn run(spec: &StorageSpec) -> Result<Value, String> {
+    let load = &spec.load;
+    check(spec)?;
+    let model = Model::shipped(&spec.drive).map_err(|error| error.to_string())?;
+    let first = model.build(0).map_err(|error| error.to_string())?;
+    let rotational = model.kind.rotational();
+    let own = first.depth().0;
+    let depth = match spec.depth {
+        Some(depth) if depth == 0 || depth > own => {
+            return Err(format!("depth is {depth} commands, outside 1 to {own}"))
+        }
+        Some(depth) => depth,
+        None => own.saturating_sub(KEPT_BACK).max(1),
+    };
+    let whole = first.capacity();
+    let capacity = spec
+        .member_bytes
+        .map_or(whole, |bytes| Sectors(bytes / 512).min(whole));
+    let volume = volume(spec, capacity, rotational)?;
+    let (from, file) = (load.start_bytes / PAGE, load.file_bytes / PAGE);
+    let pages = load.block_bytes / PAGE;
+    let end = from + file * u64::from(load.threads);
+    if end * PAGE > volume.0.capacity().bytes().0 {
+        return Err(format!(
+            "{} files of {} bytes are larger than the volume",
+            load.threads, load.file_bytes
+        ));
+    }
+    let mut queue = QueueSpec::of(&spec.scheduler, &spec.kernel);
+    queue.hz = spec.hz;
+    let (queues, kernel) = build::legacy_members(&queue, depth, spec.drives, rotational)?;
+    let mut members = Vec::new();
+    for (instance, queue) in (0u32..).zip(queues) {
+        // Spindles of an array do not turn in step, and stand elsewhere in each repeat.
+        let turn = instance.wrapping_add((spec.seed as u32).wrapping_mul(spec.drives));
+        let drive = model.build(turn).map_err(|error| error.to_string())?;
+        members.push((queue, Spindle::new(drive, depth)));
+    }
+    let of = (
+        u32::from(kernel.version.0),
+        u32::from(kernel.version.1),
+        u32::from(kernel.version.2),
+    );
+    let window = match &volume {
+        (_, Some(geometry)) => geometry.read_ahead().0 / 8,
+        _ => READ_AHEAD_PAGES,
+    };
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
+    let plan = |thread: u32| {
+        let from = from + u64::from(thread) * file;
+        let kind = if load.buffered && !load.random {
+            ReaderKind::Buffered { from, pages }
+        } else {
+            // A random read through the cache misses and fetches what it asks for, no more.
+            ReaderKind::Direct {
+                write: load.write,
+                random: load.random,
+                from,
+                file,
+                pages,
+                calls: (file / pages).max(1),
+            }
+        };
+        ReaderPlan {
+            kind,
+            starts: Nanos(FORK.0 * u64::from(thread)),
+        }
+    };
+    let plans: Vec<ReaderPlan> = (0..load.threads).map(plan).collect();
+    let costs = if spec.modern_host {
+        HostCosts::modern()
+    } else {
+        HostCosts::default()
+    };
+    let span = Nanos(load.span_ns);
+    let mut machine = ArrayMachine::new(
+        members, volume.0, read_ahead, BIO_PAGES, costs, &plans, spec.seed,
+    );
+    machine.kick_after_mark = of >= (2, 6, 32);
+    let readers = machine.run(span);
+    let bytes: u64 = readers.iter().map(|reader| reader.bytes).sum();
+    let calls: u64 = readers.iter().map(|reader| reader.calls).sum();
+    let ended = readers.iter().map(|reader| reader.ended).max();
+    let latency: u64 = readers.iter().map(|reader| reader.latency_total.0).sum();
+    let latency_max = readers.iter().map(|reader| reader.latency_max.0).max();
+    if calls == 0 {
+        return Err("no call was done in the time given".to_owned());
+    }
+    Ok(json!({
+        "bytes": bytes,
+        "calls": calls,
+        "elapsed_ns": ended.map_or(0, |end| end.0),
+        "latency_mean_ns": latency as f64 / calls as f64,
+        "latency_max_ns": latency_max,
+    }))
+}
+
+fn check(spec: &StorageSpec) -> Result<(), String> {
+    let load = &spec.load;
+    if load.block_bytes == 0 || load.block_bytes % PAGE != 0 {
+        return Err(format!(
+            "block_bytes is {}, no multiple of {PAGE}",
+            load.block_bytes
+        ));
+    }
+    if load.file_bytes < load.block_bytes {
+        return Err(format!(
+            "file_bytes is {}, less than a block",
+            load.file_bytes
+        ));
+    }
+    if load.buffered && load.write {
+        return Err("writing through the page cache is not modelled".to_owned());
+    }
+    if load.write && matches!(spec.level.as_deref(), Some("raid5")) {
+        return Err("direct writes to RAID 5 are not modelled".to_owned());
+    }
+    for (name, value, most) in [("threads", load.threads, 1024), ("drives", spec.drives, 384)] {
+        if !(1..=most).contains(&value) {
+            return Err(format!("{name} is {value}, outside 1 to {most}"));
+        }
+    }
+    if spec.level.is_none() && spec.drives != 1 {
+        return Err(format!("{} drives without a level", spec.drives));
+    }
+    Ok(())
+}
+
+fn volume(
+    spec: &StorageSpec,
+    capacity: Sectors,
+    rotational: bool,
+) -> Result<(Volume, Option<Geometry>), String> {
+    let level = match spec.level.as_deref() {
+        None => return Ok((Volume::Single { capacity }, None)),
+        Some("raid0") => Level::Raid0,
+        Some("raid1") => Level::Raid1,
+        Some("raid5") => Level::Raid5(ParityLayout::LeftSymmetric),
+        Some("raid10") => Level::Raid10(Raid10Layout {
+            near: 2,
+            far: 1,
+            offset: false,
+        }),
+        Some(other) => return Err(format!("level {other} is not modelled")),
+    };
+    let chunk = match (spec.chunk_kib, level) {
+        (Some(kib), _) => Sectors::from_kib(kib),
+        (None, Level::Raid1) => Sectors::from_kib(64),
+        (None, _) => return Err("a striped level needs chunk_kib".to_owned()),
+    };
+    let generation = md::Generation::of_kernel(&spec.kernel)
+        .ok_or_else(|| format!("kernel {} is not understood", spec.kernel))?;
+    let geometry = Geometry::new(level, spec.drives, chunk, capacity).map_err(|error| error.0)?;
+    Ok((Volume::md(geometry, generation, rotational), Some(geometry)))
+}
+
+/// Runs specs on `threads` workers; results in their order.
+pub fn run_all(specs: &[StorageSpec], threads: usize) -> Vec<Value> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let results: Vec<std::sync::OnceLock<Value>> =
+        specs.iter().map(|_| std::sync::OnceLock::new()).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, 256).min(specs.len()) {
+            scope.spawn(|| loop {
+                let place = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let Some(spec) = specs.get(place) else { break };
+                let value = run(spec).unwrap_or_else(|error| json!({"error": error}));
+                let _ = results[place].set(value);
+            });
+        }
+    });
+    results
+        .into_iter()
+        .map(|cell| cell.into_inner().expect("every place was run"))
+        .collect()
+}

@@ -1,0 +1,152 @@
+"""The world answered by the simulator, where it can be answered honestly today; everything else is NotModelled.
+
+Modelled:      systems whose requests bypass the page cache, on one drive (NVME, SATA) or on md and single SSDs (R10_n, SSD); reading
+               through the page cache on a drive alone, on HU and on software RAID (S1, S1n, S5, S5x4): files lie one after the
+               other, as written to a fresh file system, and the blocks of the file system itself are not read; properties of drives and
+               of the studies' definitions.
+Not modelled:  writing through the page cache and file systems, hardware RAID controllers, CPU accounting, memory as a factor.
+
+A question without `repeat` is the mean over the repeats of its study, each with a seed of its own. Nothing is fitted: a cell is what the study
+describes. The last lines of a run's spec say how long is simulated: rates are steady long before a whole pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cache
+
+from seekwise import _core
+from seekwise.world import cells
+from seekwise.world.setup import MIB, Setup, drive_model, setup_of
+from seekwise.world.value import NotModelled
+from seekwise.world.world import Defaults, Option, Query
+
+# libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
+NCQ_KEPT_BACK = 1
+
+
+class SimulatedWorld:
+    """Answers are kept: many claims ask for the same cells."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, dict[str, float] | str] = {}
+
+    def defaults(self, system: str) -> Defaults:
+        return setup_of(system).defaults
+
+    def measure(self, queries: Sequence[Query]) -> list[float]:
+        wanted = [self._cells(query) for query in queries]
+        self._run(list(dict.fromkeys(cell for group in wanted for cell in group)))
+        return [self._mean(query, group) for query, group in zip(queries, wanted, strict=True)]
+
+    def _cells(self, query: Query) -> list[str]:
+        """The cells behind a number, as text."""
+        if query.metric not in cells.METRICS:
+            raise NotModelled(f"CPU time ({query.describe()})")
+        setup = setup_of(query.system, query.options)
+        repeats = [setup.repeat] if setup.repeat is not None else range(1, setup.repeats + 1)
+        try:
+            return [
+                cells.spec(setup, query.operation, query.scheduler, query.threads, seed=repeat) for repeat in repeats
+            ]
+        except NotModelled as missing:
+            raise NotModelled(f"{missing} ({query.describe()})") from None
+
+    def _run(self, wanted: list[str]) -> None:
+        missing = [cell for cell in wanted if cell not in self.known]
+        if missing:
+            outcomes = cells.run(missing, os.cpu_count() or 1)
+            self.known.update(zip(missing, outcomes, strict=True))
+
+    def _mean(self, query: Query, group: list[str]) -> float:
+        values = []
+        for cell in group:
+            outcome = self.known[cell]
+            if isinstance(outcome, str):
+                raise NotModelled(f"{outcome} ({query.describe()})")
+            values.append(outcome[query.metric])
+        return sum(values) / len(values)
+
+    def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
+        if quantity in DRIVE_QUANTITIES:
+            return DRIVE_QUANTITIES[quantity](name, dict(options))
+        if any(option in ("distance", "position") for option, _ in options):
+            raise NotModelled(f"{quantity} has no place on a drive")
+        setup = setup_of(name, options)
+        if quantity in SYSTEM_QUANTITIES:
+            return SYSTEM_QUANTITIES[quantity](setup)
+        raise NotModelled(f"{quantity} of {name}")
+
+
+def _disk(name: str) -> dict[str, float]:
+    model = dict(drive_model(name))
+    if model.get("kind") != "hdd":
+        raise NotModelled(f"there is no disk `{name[:40]}`")
+    return model
+
+
+def _place(options: dict[str, str | float], wanted: str) -> float:
+    if set(options) != {wanted}:
+        raise NotModelled(f"the quantity takes the one option `{wanted}`")
+    place = float(options[wanted])
+    if not 0 <= place <= 1:
+        raise NotModelled(f"`{wanted}` is a share from 0 to 1, not {place:g}")
+    return place
+
+
+def _rotational_latency_ms(name: str, options: dict[str, str | float]) -> float:
+    if options:
+        raise NotModelled(f"rotational latency has no option `{next(iter(options))}`")
+    return 60_000 / _disk(name)["rpm"] / 2
+
+
+@cache
+def _measured(name: str, what: str, place: float) -> float:
+    request = {"model": name, "measure": what, "place": place}
+    outcome = json.loads(_core.measure_drives(json.dumps([request])))[0]
+    if "error" in outcome:
+        raise NotModelled(str(outcome["error"]))
+    return float(outcome["value"])
+
+
+def _access_ms(name: str, options: dict[str, str | float]) -> float:
+    _disk(name)
+    return _measured(name, "access_at", _place(options, "distance"))
+
+
+def _sectors_per_track(name: str, options: dict[str, str | float]) -> float:
+    _disk(name)
+    return _measured(name, "sectors_per_track", _place(options, "position"))
+
+
+DRIVE_QUANTITIES = {
+    "rotational_latency_ms": _rotational_latency_ms,
+    "access_ms": _access_ms,
+    "sectors_per_track": _sectors_per_track,
+}
+
+
+def _ram_mb(setup: Setup) -> float:
+    if setup.memory_bytes is None:
+        raise NotModelled("the memory of a system whose study bypasses the page cache")
+    return setup.memory_bytes / MIB
+
+
+def _ncq_depth(setup: Setup) -> float:
+    """As the kernel prints it; a drive behind a hardware controller is not the kernel's to count."""
+    if setup.controller is not None:
+        raise NotModelled("the queue of a drive behind a hardware controller")
+    depth = drive_model(setup.drive).get("ncq_depth") or drive_model(setup.drive).get("queue_depth") or 1
+    return max(0.0, float(depth) - NCQ_KEPT_BACK) if setup.ncq else 0.0
+
+
+SYSTEM_QUANTITIES = {
+    "file_mb": lambda setup: setup.file_bytes / MIB,
+    "ram_mb": _ram_mb,
+    # One measurement is one run of the program: a scheduler at a thread count, all operations.
+    "scenario_measurements": lambda setup: float(len(setup.schedulers) * len(setup.threads)),
+    "cpu_tick_ms": lambda setup: 1000 / setup.hz,
+    "ncq_depth": _ncq_depth,
+}
