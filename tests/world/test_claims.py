@@ -49,7 +49,9 @@ def test_renaming_every_id_changes_nothing(tmp_path):
 
 def test_descriptive_fields_have_no_influence(tmp_path):
     text = (SEEDS / "claims.toml").read_text()
-    fields = r"where|kind|systems|metric|value|unit|operation|schedulers|threads|note|ranking_of|greatest_to_least|verdicts"
+    fields = (
+        r"where|kind|systems|metric|value|unit|operation|schedulers|threads|note|ranking_of|greatest_to_least|verdicts"
+    )
     bare = re.sub(rf"(?m)^({fields}) = .*$", "", text)
     (tmp_path / "claims.toml").write_text(bare)
     given, other = (
@@ -146,7 +148,13 @@ def test_a_file_without_claims_that_hold_is_not_met(tmp_path, text):
 @pytest.mark.parametrize(
     "row",
     ["rand_read,SSD,,8,64", "rand_read,SSD,32,8,64,fio", "rand_read,R10_1,,8,64,fio", "rand_read,NONE,,8,64,fio"]
-    + ["seek,SSD,,8,64,fio", "rand_read,SSD,,x,64,fio", "rand_read,SSD,,8,0,fio", "rand_read,SSD,,8,64,dd", "a,b,c,d,e,f,g"],
+    + [
+        "seek,SSD,,8,64,fio",
+        "rand_read,SSD,,x,64,fio",
+        "rand_read,SSD,,8,0,fio",
+        "rand_read,SSD,,8,64,dd",
+        "a,b,c,d,e,f,g",
+    ],
 )
 def test_a_row_that_is_no_row_is_missed(tmp_path, row):
     path = tmp_path / "table.csv"
@@ -171,7 +179,9 @@ def test_the_command_ends_with_status_5_and_its_document_has_the_contract(tmp_pa
 
 
 def asked(**given) -> Query:
-    return Query(**{"metric": "rate", "system": "NVME", "operation": "rand_read", "scheduler": "none", "threads": 1} | given)
+    return Query(
+        **{"metric": "rate", "system": "NVME", "operation": "rand_read", "scheduler": "none", "threads": 1} | given
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,7 +208,9 @@ def test_the_simulated_world_says_what_it_cannot_answer(query):
 
 def test_the_simulated_world_answers_again_with_the_same_number_and_another_seed_with_another():
     first, again, other = (
-        SimulatedWorld().measure([asked(system="SSD", scheduler="deadline", options=(("bs", 32.0), ("repeat", repeat)))])[0]
+        SimulatedWorld().measure(
+            [asked(system="SSD", scheduler="deadline", options=(("bs", 32.0), ("repeat", repeat)))]
+        )[0]
         for repeat in (1.0, 1.0, 2.0)
     )
     assert first == again
@@ -215,6 +227,10 @@ def test_properties_follow_from_drive_models_and_studies():
     assert world.model("S1n", "ncq_depth", ()) == 0
     assert world.model("S1", "ncq_depth", ()) == 31
     assert world.model("A", "scenario_measurements", ()) == 16
-    for name, quantity, options in (("A", "rotational_latency_ms", ()), ("wd2500ys", "access_ms", ()), ("A", "ncq_depth", ())):
+    for name, quantity, options in (
+        ("A", "rotational_latency_ms", ()),
+        ("wd2500ys", "access_ms", ()),
+        ("A", "ncq_depth", ()),
+    ):
         with pytest.raises(NotModelled):
             world.model(name, quantity, options)

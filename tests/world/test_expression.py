@@ -219,8 +219,45 @@ def test_a_result_of_another_kind_or_an_unknown_form_is_missed(result, expect):
 
 
 WORDS = st.sampled_from(
-    ["rate(", "mean(", "slope(", "model(", "[", "]", "(", ")", ",", "'A'", '"all"', "'seq_read'", "'cfq'", "1", "0", "8"]
-    + ["1e308", "+", "-", "*", "/", "**", "<", "<=", ">", "==", " and ", " or ", " not ", "bs=", "x", ".", ":", "\n", "#"]
+    [
+        "rate(",
+        "mean(",
+        "slope(",
+        "model(",
+        "[",
+        "]",
+        "(",
+        ")",
+        ",",
+        "'A'",
+        '"all"',
+        "'seq_read'",
+        "'cfq'",
+        "1",
+        "0",
+        "8",
+    ]
+    + [
+        "1e308",
+        "+",
+        "-",
+        "*",
+        "/",
+        "**",
+        "<",
+        "<=",
+        ">",
+        "==",
+        " and ",
+        " or ",
+        " not ",
+        "bs=",
+        "x",
+        ".",
+        ":",
+        "\n",
+        "#",
+    ]
     + ["lambda ", "f'", "\\", "'", '"', "\x00", "é", "if ", "else ", "for ", "in ", "@", "{", "}", ";", ":="]
 )
 
@@ -234,8 +271,18 @@ def test_no_text_crashes_the_tool(text):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=5), lambda inner: st.lists(inner) | st.dictionaries(
-    st.sampled_from(["value", "tolerance_rel", "tolerance_abs", "low", "high", "truth"]), inner), max_leaves=6))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(["value", "tolerance_rel", "tolerance_abs", "low", "high", "truth"]), inner
+            )
+        ),
+        max_leaves=6,
+    )
+)
 def test_no_expectation_crashes_the_tool(expect):
     _, reason = check("[1, 2]", expect, Given())
     assert reason is None or reason

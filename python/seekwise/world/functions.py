@@ -87,7 +87,9 @@ def _texts(value: Argument, where: str) -> tuple[str, ...]:
         return (value,)
     if isinstance(value, tuple) and value and all(isinstance(one, str) for one in value):
         return value  # type: ignore[return-value]
-    raise ClaimError(f"{where} must be a string or a list of strings, not {'an empty list' if value == () else kind(value)}")
+    raise ClaimError(
+        f"{where} must be a string or a list of strings, not {'an empty list' if value == () else kind(value)}"
+    )
 
 
 def _known(value: Argument, allowed: Sequence[str], what: str) -> tuple[str, ...]:

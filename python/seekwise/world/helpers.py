@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from seekwise.world.value import Argument, ClaimError, Value, finite, is_number, numbers
 
@@ -94,13 +95,13 @@ def r2(args: Sequence[Argument]) -> Value:
 
 def rising(args: Sequence[Argument]) -> bool:
     series, _ = _series("rising", args)
-    steps = all(b >= (1 - STEP) * a for values in series for a, b in zip(values[:-1], values[1:], strict=True))
+    steps = all(b >= (1 - STEP) * a for values in series for a, b in pairwise(values))
     return steps and all(values[-1] > (1 + STEP) * values[0] for values in series)
 
 
 def falling(args: Sequence[Argument]) -> bool:
     series, _ = _series("falling", args)
-    steps = all(b <= (1 + STEP) * a for values in series for a, b in zip(values[:-1], values[1:], strict=True))
+    steps = all(b <= (1 + STEP) * a for values in series for a, b in pairwise(values))
     return steps and all(values[-1] < (1 - STEP) * values[0] for values in series)
 
 

@@ -52,7 +52,9 @@ class Query:
     options: tuple[Option, ...] = ()
 
     def describe(self) -> str:
-        options = "".join(f", {name}={value:g}" if isinstance(value, float) else f", {name}={value}" for name, value in self.options)
+        options = "".join(
+            f", {name}={value:g}" if isinstance(value, float) else f", {name}={value}" for name, value in self.options
+        )
         return f"{self.metric} of {self.system}, {self.operation}, {self.scheduler}, {self.threads} threads{options}"
 
 

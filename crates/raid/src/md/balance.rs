@@ -229,7 +229,8 @@ pub fn choose_raid10(
             .enumerate()
             .filter(|(_, copy)| members[copy.0 as usize].readable)
     };
-    if generation >= Generation::Linux4_4
+    // "read balance chooses idlest disk for SSD" came with 5.3 (pull request for 5.3, linux-raid, June 2019).
+    if generation >= Generation::Linux6_1
         && readable().any(|(_, copy)| !members[copy.0 as usize].rotational)
     {
         return readable()
@@ -342,6 +343,23 @@ mod tests {
             choose_raid10(Generation::Linux2_6_23, &near_head, &copies, 1, 2),
             Some(0)
         );
+    }
+
+    #[test]
+    fn near_copies_on_flash_follow_the_nearest_head_up_to_4_4_and_the_fewest_pending_later() {
+        let busy = |pending, head| MemberState {
+            pending,
+            head: Lba(head),
+            ..MemberState::new(false)
+        };
+        let members = [busy(9, 100), busy(2, 5000)];
+        let copies = [(0, Lba(120)), (1, Lba(120))];
+        for (generation, place) in [(Generation::Linux4_4, 0), (Generation::Linux6_1, 1)] {
+            assert_eq!(
+                choose_raid10(generation, &members, &copies, 2, 1),
+                Some(place)
+            );
+        }
     }
 
     #[test]

@@ -389,7 +389,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     priority: Priority::default(),
                     unplug: false,
                 };
-                self.spend(self.costs.bio);
+                if !matches!(self.readers[index].kind, ReaderKind::Direct { .. }) {
+                    self.spend(self.costs.bio);
+                }
                 let Member { queue, spindle } = &mut self.members[piece.member as usize];
                 if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
                     // Taken back whole; what of it was sent already is not sent again.
@@ -402,7 +404,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                             .queued
                             .push_front((Lba(from), Sectors(sectors.0 - sent)));
                     } else {
-                            self.volume.read_done(&piece);
+                        self.volume.read_done(&piece);
                         let sent: u64 = pieces[..place].iter().map(|piece| piece.sectors.0).sum();
                         self.readers[index]
                             .queued
@@ -597,9 +599,19 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 .push_back((Lba(at * PAGE_SECTORS), Sectors(length * PAGE_SECTORS)));
             at += length;
         }
+        // The drives see the request once the processor has made its bios: only then is the plug released.
+        let bios = self.volume.pieces(
+            Sectors(pages * PAGE_SECTORS),
+            matches!(
+                self.readers[index].kind,
+                ReaderKind::Direct { write: true, .. }
+            ),
+        );
         self.spend(self.costs.call);
-        self.spend(Nanos(self.costs.page_pin.0 * pages));
-        self.send_plugged(index);
+        self.spend(Nanos(
+            self.costs.page_pin.0 * pages + self.costs.bio.0 * bios,
+        ));
+        self.readers[index].state = State::Ready(self.processor_free);
     }
 
     fn step_direct(&mut self, index: usize, pages: u64) {

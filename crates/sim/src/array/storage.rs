@@ -188,7 +188,10 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     if load.write && matches!(spec.level.as_deref(), Some("raid5")) {
         return Err("direct writes to RAID 5 are not modelled".to_owned());
     }
-    for (name, value, most) in [("threads", load.threads, 1024), ("drives", spec.drives, 384)] {
+    for (name, value, most) in [
+        ("threads", load.threads, 1024),
+        ("drives", spec.drives, 384),
+    ] {
         if !(1..=most).contains(&value) {
             return Err(format!("{name} is {value}, outside 1 to {most}"));
         }
@@ -246,4 +249,92 @@ pub fn run_all(specs: &[StorageSpec], threads: usize) -> Vec<Value> {
         .into_iter()
         .map(|cell| cell.into_inner().expect("every place was run"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(level: Option<&str>, drives: u32, write: bool) -> StorageSpec {
+        StorageSpec {
+            seed: 1,
+            kernel: "4.1".into(),
+            scheduler: "deadline".into(),
+            hz: None,
+            drive: "samsung_850_evo".into(),
+            drives,
+            level: level.map(Into::into),
+            chunk_kib: level.map(|_| 32),
+            depth: None,
+            member_bytes: None,
+            modern_host: true,
+            load: LoadSpec {
+                buffered: false,
+                random: true,
+                write,
+                threads: 1,
+                block_bytes: 128 << 10,
+                start_bytes: 0,
+                file_bytes: 64 << 20,
+                span_ns: 60_000_000_000,
+            },
+        }
+    }
+
+    fn latency_ns(spec: &StorageSpec) -> f64 {
+        run(spec).unwrap()["latency_mean_ns"].as_f64().unwrap()
+    }
+
+    #[test]
+    fn a_run_is_its_spec_and_moves_each_byte_once() {
+        let spec = spec(Some("raid10"), 4, true);
+        let result = run(&spec).unwrap();
+        assert_eq!(result, run(&spec).unwrap());
+        assert_eq!(result["bytes"], 64 << 20);
+        assert_eq!(result["calls"], 512);
+    }
+
+    #[test]
+    fn a_mirrored_write_goes_to_both_copies_and_ends_with_the_slower() {
+        let alone = latency_ns(&spec(None, 1, true));
+        let mirrored = latency_ns(&spec(Some("raid1"), 2, true));
+        assert!(mirrored >= alone, "{mirrored} against {alone}");
+        assert!(mirrored < 1.2 * alone, "{mirrored} against {alone}");
+    }
+
+    #[test]
+    fn a_read_of_four_chunks_uses_all_four_drives_and_one_of_a_chunk_only_one() {
+        let mut array = spec(Some("raid10"), 4, false);
+        assert!(latency_ns(&array) < 0.6 * latency_ns(&spec(None, 1, false)));
+        array.load.block_bytes = 32 << 10;
+        let mut alone = spec(None, 1, false);
+        alone.load.block_bytes = 32 << 10;
+        let (array, alone) = (latency_ns(&array), latency_ns(&alone));
+        assert!((array / alone - 1.0).abs() < 0.1, "{array} against {alone}");
+    }
+
+    #[test]
+    fn what_is_not_modelled_or_does_not_fit_is_one_sentence() {
+        let refuse = |change: &dyn Fn(&mut StorageSpec)| {
+            let mut spec = spec(Some("raid10"), 4, true);
+            change(&mut spec);
+            run(&spec).unwrap_err()
+        };
+        for error in [
+            refuse(&|s| s.level = Some("raid5".into())),
+            refuse(&|s| s.level = Some("raid7".into())),
+            refuse(&|s| s.level = None),
+            refuse(&|s| s.load.buffered = true),
+            refuse(&|s| s.load.block_bytes = 1000),
+            refuse(&|s| s.load.threads = 0),
+            refuse(&|s| s.load.file_bytes = 1 << 60),
+            refuse(&|s| s.depth = Some(99)),
+            refuse(&|s| s.kernel = "new".into()),
+            refuse(&|s| s.scheduler = "bfq".into()),
+            refuse(&|s| s.drive = "floppy".into()),
+            refuse(&|s| s.chunk_kib = Some(0)),
+        ] {
+            assert!(!error.is_empty() && !error.contains('\n'), "{error}");
+        }
+    }
 }

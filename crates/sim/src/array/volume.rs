@@ -177,10 +177,27 @@ impl Volume {
             Self::Parity { .. } => unreachable!("refused when the storage is built"),
             Self::Raid10 { map, .. } => {
                 for (from, length) in split_at_chunks(start, sectors, map.chunk) {
-                    map.copies(from, |member, at| {
-                        out.push(piece(member, at, from, length))
-                    });
+                    map.copies(from, |member, at| out.push(piece(member, at, from, length)));
                 }
+            }
+        }
+    }
+
+    /// Bios that a request of this length becomes, when it begins at a chunk's border.
+    pub fn pieces(&self, sectors: Sectors, write: bool) -> u64 {
+        let of = |chunk: Sectors| sectors.0.div_ceil(chunk.0);
+        match self {
+            Self::Single { .. } => 1,
+            Self::Raid0 { chunk, .. } => of(*chunk),
+            Self::Raid1 { members, .. } => u64::from(if write { *members } else { 1 }),
+            Self::Parity { map, .. } => of(map.chunk),
+            Self::Raid10 { map, .. } => {
+                of(map.chunk)
+                    * u64::from(if write {
+                        map.layout.near * map.layout.far
+                    } else {
+                        1
+                    })
             }
         }
     }
