@@ -236,7 +236,7 @@ impl Bfq {
     fn sample_seek(&mut self, index: u32, slot: &Slot) {
         let seeky = self.is_seek(self.queues[index as usize].last_end, slot);
         let queue = &mut self.queues[index as usize];
-        queue.seeks = queue.seeks << 1 | u32::from(seeky);
+        queue.seeks = (queue.seeks << 1) | u32::from(seeky);
         if queue.is_totally_seeky() && self.is_raised(index) && self.is_soft(index) {
             // Before 5.12 even if an interactive period was not over.
             if self.generation.since_5_12 {
@@ -665,7 +665,7 @@ impl Scheduler for Bfq {
             word
         };
         let (numerator, shift) = self.tag_parts(sync);
-        let share = (word * numerator >> shift).max(1);
+        let share = ((word * numerator) >> shift).max(1);
         ((u64::from(tags) * u64::from(share) / u64::from(word)) as u32).clamp(1, tags.max(1))
     }
 
@@ -677,7 +677,7 @@ impl Scheduler for Bfq {
         *out += &format!(
             "budget at most {} sectors, drive {} sectors a second, queueing {:?}, {} with it; last position {}\n",
             self.max_budget_believed(),
-            self.rate.rate * 1_000_000 >> 16,
+            (self.rate.rate * 1_000_000) >> 16,
             self.queueing,
             self.in_driver,
             self.last_position.0,
