@@ -6,6 +6,7 @@ mod mapping;
 mod rates;
 mod simulate;
 mod vectors;
+mod virtual_drives;
 
 use pyo3::prelude::*;
 
@@ -33,5 +34,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(drives::drive_models, module)?)?;
     module.add_function(wrap_pyfunction!(drives::drive_model, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
+    module.add_function(wrap_pyfunction!(virtual_drives::serve_drives, module)?)?;
     Ok(())
 }

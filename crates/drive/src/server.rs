@@ -1,0 +1,313 @@
+//! Several drives of one model, from start to clean end.
+
+use crate::control::Control;
+use crate::engine::{Engine, Log, Order, Setting};
+use crate::fault::Fault;
+use crate::handshake::Export;
+use crate::medium::Medium;
+use crate::options::{Options, ServeError};
+use crate::protocol::*;
+use crate::sockets::Leftovers;
+use crate::statistics::Summary;
+use crate::store::{Backing, Store};
+use seekwise_device::model::Kind;
+use seekwise_device::{Device, Drive, Model};
+use serde::Serialize;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// What the server has to say while it runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "notice", rename_all = "snake_case")]
+pub enum Notice {
+    /// Clients may connect.
+    Ready {
+        model: String,
+        name: String,
+        bytes: u64,
+        sockets: Vec<PathBuf>,
+        control: Option<PathBuf>,
+        store: Option<PathBuf>,
+    },
+    /// Something that the user should know, one sentence.
+    Event { drive: usize, sentence: String },
+    /// Nothing: says that the server is alive, and asks whether to go on.
+    Tick,
+}
+
+/// What the drives did, at the end.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub schema: &'static str,
+    pub model: String,
+    pub seconds: f64,
+    pub drives: Vec<Summary>,
+    /// Answers later than the limit; with any, what was measured meanwhile is not the model's time.
+    pub overruns: u64,
+    pub valid: bool,
+}
+
+/// How often the server asks whether to go on and looks at the clock of the faults.
+const TICK: Duration = Duration::from_millis(50);
+
+pub(crate) struct Handle {
+    orders: Sender<Order>,
+    wake: UnixStream,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Handle {
+    pub fn order(&self, order: Order) {
+        // A drive that has ended takes no orders; its end is reported elsewhere.
+        let _ = self.orders.send(order);
+        let _ = (&self.wake).write(&[1]);
+    }
+
+    fn ask(&self, order: impl FnOnce(Sender<Summary>) -> Order) -> Option<Summary> {
+        let (to, from) = channel();
+        self.order(order(to));
+        from.recv().ok()
+    }
+
+    pub fn status(&self) -> Option<Summary> {
+        self.ask(Order::Status)
+    }
+}
+
+/// Volatile write cache of a drive of this model, in bytes; 0 if it has none or keeps it without power.
+fn cache_bytes(model: &Model) -> u64 {
+    let kib = match model.kind {
+        Kind::Hdd if model.get("write_cache") > 0.0 => model.get("write_cache_kib"),
+        Kind::Ssd if model.get("power_loss_protection") == 0.0 => model.get("write_buffer_kib"),
+        _ => 0.0,
+    };
+    (kib * 1024.0) as u64
+}
+
+fn export(model: &Model, bytes: u64) -> Export {
+    let mut flags = EXPORT_HAS_FLAGS | EXPORT_SEND_FUA | EXPORT_SEND_TRIM | EXPORT_CAN_MULTI_CONN;
+    if cache_bytes(model) > 0 {
+        // A kernel sends flushes to drives that say that they have something to flush.
+        flags |= EXPORT_SEND_FLUSH;
+    }
+    if model.kind.rotational() {
+        flags |= EXPORT_ROTATIONAL;
+    }
+    Export {
+        bytes,
+        flags,
+        block_bytes_min: 512,
+        block_bytes_preferred: 4096,
+    }
+}
+
+/// Serves until `notify` says no. It is called with everything that happens, and at least every 50 ms.
+pub fn serve(
+    options: &Options,
+    mut notify: impl FnMut(&Notice) -> bool,
+) -> Result<Report, ServeError> {
+    let (model, faults) = options.check()?;
+    let started = Instant::now();
+    let sectors = Drive::new(&model, 0)
+        .map_err(|error| ServeError::usage(error.0))?
+        .capacity();
+    let bytes = sectors.bytes().0;
+    let store = match &options.store {
+        Some(folder) => Some(Store::open(folder, &model.id, sectors.0)?),
+        None => None,
+    };
+    let mut leftovers = Leftovers::default();
+    let paths = socket_paths(options, &mut leftovers)?;
+    let log = options.log.as_deref().map(open_log).transpose()?;
+    let (notices_to, notices) = channel();
+    let mut handles = vec![];
+    // On an error, what has been started ends here: the drives stop when their orders are closed.
+    for (index, path) in paths.iter().enumerate() {
+        let backing = match &store {
+            Some(store) => store.drive(index, bytes)?,
+            None => Backing::memory(bytes).map_err(|error| {
+                ServeError::failed(format!("there is no memory for a drive: {error}"))
+            })?,
+        };
+        let listener = leftovers.listen(path)?;
+        let (orders, orders_from) = channel();
+        let failed = |error: std::io::Error| {
+            ServeError::failed(format!("drive {index} cannot be started: {error}"))
+        };
+        let (wake, wake_from) = UnixStream::pair().map_err(failed)?;
+        for side in [&wake, &wake_from] {
+            side.set_nonblocking(true).map_err(failed)?;
+        }
+        let engine = Engine::new(Setting {
+            index,
+            model: model.clone(),
+            instance: (options.seed as u32).wrapping_add(index as u32),
+            medium: Medium::new(
+                backing,
+                cache_bytes(&model),
+                options.seed ^ (index as u64) << 32,
+            ),
+            export: export(&model, bytes),
+            listener,
+            orders: orders_from,
+            wake: wake_from,
+            notices: notices_to.clone(),
+            log: log.clone(),
+            overrun_ns: (options.overrun_us * 1e3) as u64,
+        })
+        .map_err(|error| ServeError::usage(error.0))?;
+        let thread = std::thread::Builder::new()
+            .name(format!("drive{index}"))
+            .spawn(move || engine.run())
+            .map_err(failed)?;
+        handles.push(Handle {
+            orders,
+            wake,
+            thread: Some(thread),
+        });
+    }
+    let control_path = control_path(options, &paths);
+    let mut control = Control::new(leftovers.listen(&control_path)?);
+    let mut on = notify(&Notice::Ready {
+        model: model.id.clone(),
+        name: model.name.clone(),
+        bytes,
+        sockets: paths,
+        control: Some(control_path),
+        store: options.store.clone(),
+    });
+    let mut pending: Vec<(Instant, Fault)> = faults
+        .into_iter()
+        .map(|fault| (after(fault), fault))
+        .collect();
+    while on {
+        control.wait(TICK.min(next_in(&pending)));
+        on = control.serve(&handles, &mut pending);
+        run_due(&mut pending, &handles);
+        while let Ok(notice) = notices.try_recv() {
+            on &= notify(&notice);
+        }
+        on &= notify(&Notice::Tick);
+    }
+    Ok(end(handles, &notices, &mut notify, &model, started, log))
+}
+
+fn end(
+    mut handles: Vec<Handle>,
+    notices: &Receiver<Notice>,
+    notify: &mut impl FnMut(&Notice) -> bool,
+    model: &Model,
+    started: Instant,
+    log: Option<Log>,
+) -> Report {
+    let drives: Vec<Summary> = handles
+        .iter()
+        .filter_map(|handle| handle.ask(Order::Stop))
+        .collect();
+    for (drive, handle) in handles.iter_mut().enumerate() {
+        if handle
+            .thread
+            .take()
+            .is_some_and(|thread| thread.join().is_err())
+        {
+            notify(&Notice::Event {
+                drive,
+                sentence: "the drive's thread ended by a fault of the program".into(),
+            });
+        }
+    }
+    if let Some(log) = log {
+        let flushed = log
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .flush();
+        if let Err(error) = flushed {
+            notify(&Notice::Event {
+                drive: 0,
+                sentence: format!("the log is not complete: {error}"),
+            });
+        }
+    }
+    while let Ok(notice) = notices.try_recv() {
+        notify(&notice);
+    }
+    let overruns = drives.iter().map(|drive| drive.counts.overruns).sum();
+    Report {
+        schema: "seekwise.drive-report/1",
+        model: model.id.clone(),
+        seconds: started.elapsed().as_secs_f64(),
+        valid: overruns == 0 && drives.len() == handles.len(),
+        drives,
+        overruns,
+    }
+}
+
+fn socket_paths(options: &Options, leftovers: &mut Leftovers) -> Result<Vec<PathBuf>, ServeError> {
+    if !options.sockets.is_empty() {
+        return Ok(options.sockets.clone());
+    }
+    let folder = match &options.store {
+        Some(store) => store.clone(),
+        None => leftovers.run_folder()?,
+    };
+    Ok((0..options.count)
+        .map(|index| folder.join(format!("drive{index}.sock")))
+        .collect())
+}
+
+fn control_path(options: &Options, sockets: &[PathBuf]) -> PathBuf {
+    options.control.clone().unwrap_or_else(|| {
+        let beside = sockets[0].parent().unwrap_or(std::path::Path::new("."));
+        match options.sockets.first() {
+            Some(first) => first.with_extension("control"),
+            None => beside.join("control.sock"),
+        }
+    })
+}
+
+fn open_log(path: &std::path::Path) -> Result<Log, ServeError> {
+    let failed = |error: std::io::Error| {
+        ServeError::failed(format!(
+            "the log {} cannot be written: {error}",
+            path.display()
+        ))
+    };
+    let mut log = std::io::BufWriter::new(std::fs::File::create(path).map_err(failed)?);
+    writeln!(
+        log,
+        "drive,cookie,command,flags,offset_bytes,length_bytes,arrived_ns,due_ns,answered_ns,error"
+    )
+    .map_err(failed)?;
+    Ok(Arc::new(Mutex::new(log)))
+}
+
+pub(crate) fn after(fault: Fault) -> Instant {
+    Instant::now() + Duration::from_nanos(fault.after.0)
+}
+
+fn next_in(pending: &[(Instant, Fault)]) -> Duration {
+    let now = Instant::now();
+    pending
+        .iter()
+        .map(|(time, _)| time.saturating_duration_since(now))
+        .min()
+        .unwrap_or(TICK)
+}
+
+/// Carries out the faults whose time has come, in the order of their times.
+pub(crate) fn run_due(pending: &mut Vec<(Instant, Fault)>, handles: &[Handle]) {
+    let now = Instant::now();
+    pending.sort_by_key(|(time, _)| *time);
+    let due = pending.iter().take_while(|(time, _)| *time <= now).count();
+    for (_, fault) in pending.drain(..due) {
+        for (index, handle) in handles.iter().enumerate() {
+            if fault.drive.is_none_or(|drive| drive == index) {
+                handle.order(Order::Fault(fault.kind));
+            }
+        }
+    }
+}
