@@ -14,7 +14,7 @@ from seekwise.errors import RefusedError, SeekwiseError, UsageError
 
 REFUSALS = {"usage": UsageError, "refused": RefusedError, "failed": SeekwiseError}
 HINTS = {
-    "usage": "names are listed by `seekwise verify drives`; faults by `seekwise drive --help`",
+    "usage": "`seekwise explain` lists the drive models, `seekwise drive --help` the options",
     "refused": "stop the other server, or name another --store or --socket",
     "failed": None,
 }
