@@ -120,7 +120,7 @@ fn duration(text: &str) -> Option<Nanos> {
         (None, None) => (text, 1e9),
     };
     let number: f64 = number.parse().ok()?;
-    (number.is_finite() && (0.0..1e9).contains(&number)).then(|| Nanos((number * unit) as u64))
+    (number.is_finite() && (0.0..1e9).contains(&number)).then_some(Nanos((number * unit) as u64))
 }
 
 #[cfg(test)]

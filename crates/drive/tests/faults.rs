@@ -83,7 +83,7 @@ fn a_torn_write_leaves_new_sectors_then_old_ones() {
     let mut client = server.client(0);
     let data = read(&mut client, 0, 65536);
     let new = data.iter().take_while(|&&byte| byte == 2).count();
-    assert!(new >= 512 && new < 65536 && new % 512 == 0, "{new}");
+    assert!((512..65536).contains(&new) && new % 512 == 0, "{new}");
     assert!(data[new..].iter().all(|&byte| byte == 1));
 }
 
