@@ -44,7 +44,7 @@ def sample_content() -> ReportContent:
             ("Random reads are 1.08 to 1.14 times as fast as with none.",),
             ("echo mq-deadline | sudo tee /sys/block/sda/queue/scheduler",),
             ("echo none | sudo tee /sys/block/sda/queue/scheduler",),
-        ),  # fmt: skip
+        ),
         winners=[WinnerRow(name, "8 threads", cells) for name in ("seq_read", "seq_write", "rand_read", "rand_write")],
         records=sample_records(),
         rule="Rule 1: 95 % intervals, differences below 3 % count as equal.",

@@ -40,7 +40,11 @@ enum What {
         commands: u64,
     },
     /// Commands one after the other: `write`, `forced_write`, `flush`.
-    Chain { steps: Vec<String>, block_bytes: u64, turnaround_ns: u64 },
+    Chain {
+        steps: Vec<String>,
+        block_bytes: u64,
+        turnaround_ns: u64,
+    },
     /// Quickest read at the other edge of the disk.
     FullStroke {},
     /// Mean time, in ms, to reach and read one sector at `place` (a part of the capacity) from the last one.
@@ -69,7 +73,8 @@ pub fn drive_model(name: &str) -> PyResult<String> {
             json!({"key": key, "unit": unit, "least": least, "most": most, "default": default})
         })
         .collect();
-    let mut document = serde_json::to_value(&model).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut document =
+        serde_json::to_value(&model).map_err(|error| PyValueError::new_err(error.to_string()))?;
     document["known_parameters"] = Value::Array(known);
     Ok(document.to_string())
 }
@@ -77,10 +82,15 @@ pub fn drive_model(name: &str) -> PyResult<String> {
 /// Measures drive models: a JSON list of requests in, a JSON list of results out; one that cannot be is `{"error": …}`.
 #[pyfunction]
 pub fn measure_drives(py: Python<'_>, requests_json: &str) -> PyResult<String> {
-    let requests: Vec<Request> = serde_json::from_str(requests_json)
-        .map_err(|error| PyValueError::new_err(format!("the list of measurements cannot be read: {error}")))?;
-    let results: Vec<Value> =
-        py.allow_threads(|| requests.iter().map(|one| measure(one).unwrap_or_else(|error| json!({"error": error}))).collect());
+    let requests: Vec<Request> = serde_json::from_str(requests_json).map_err(|error| {
+        PyValueError::new_err(format!("the list of measurements cannot be read: {error}"))
+    })?;
+    let results: Vec<Value> = py.allow_threads(|| {
+        requests
+            .iter()
+            .map(|one| measure(one).unwrap_or_else(|error| json!({"error": error})))
+            .collect()
+    });
     Ok(Value::Array(results).to_string())
 }
 
@@ -91,13 +101,34 @@ fn measure(request: &Request) -> Result<Value, String> {
     }
     let mut drive = Drive::new(&model, 0).map_err(|error| error.0)?;
     match &request.what {
-        &What::Loop { sequential, write, block_bytes, depth, from, to, turnaround_ns, core_ns, warm_up, commands } => {
+        &What::Loop {
+            sequential,
+            write,
+            block_bytes,
+            depth,
+            from,
+            to,
+            turnaround_ns,
+            core_ns,
+            warm_up,
+            commands,
+        } => {
             let block = Sectors((block_bytes / 512).max(1));
             let sectors = drive.capacity().0 as f64;
             let first = (sectors * from) as u64 / block.0 * block.0;
             let load = Load {
-                pattern: if sequential { Pattern::Sequential } else { Pattern::Random },
-                kind: if write { CommandKind::Write { force_unit_access: false } } else { CommandKind::Read },
+                pattern: if sequential {
+                    Pattern::Sequential
+                } else {
+                    Pattern::Random
+                },
+                kind: if write {
+                    CommandKind::Write {
+                        force_unit_access: false,
+                    }
+                } else {
+                    CommandKind::Read
+                },
                 block,
                 depth,
                 first: Lba(first),
@@ -116,11 +147,25 @@ fn measure(request: &Request) -> Result<Value, String> {
                 "latency_max_us": result.latency_max.0 as f64 / 1e3,
             }))
         }
-        What::Chain { steps, block_bytes, turnaround_ns } => {
+        What::Chain {
+            steps,
+            block_bytes,
+            turnaround_ns,
+        } => {
             let sectors = Sectors((block_bytes / 512).max(1));
             let step = |name: &String| match name.as_str() {
-                "write" => Ok((CommandKind::Write { force_unit_access: false }, sectors)),
-                "forced_write" => Ok((CommandKind::Write { force_unit_access: true }, sectors)),
+                "write" => Ok((
+                    CommandKind::Write {
+                        force_unit_access: false,
+                    },
+                    sectors,
+                )),
+                "forced_write" => Ok((
+                    CommandKind::Write {
+                        force_unit_access: true,
+                    },
+                    sectors,
+                )),
                 "flush" => Ok((CommandKind::Flush, Sectors(0))),
                 other => Err(format!("a chain has no step `{other}`")),
             };

@@ -11,8 +11,9 @@ use seekwise_drive::Notice;
 /// is passed through, the report being lost; false ends it in order. A refusal raises ValueError with `{"why", "sentence"}`.
 #[pyfunction]
 pub fn serve_drives(py: Python<'_>, options_json: &str, notify: PyObject) -> PyResult<String> {
-    let options: Options = serde_json::from_str(options_json)
-        .map_err(|error| PyValueError::new_err(format!("the options of the drives cannot be read: {error}")))?;
+    let options: Options = serde_json::from_str(options_json).map_err(|error| {
+        PyValueError::new_err(format!("the options of the drives cannot be read: {error}"))
+    })?;
     let mut raised: Option<PyErr> = None;
     let served = py.allow_threads(|| {
         seekwise_drive::serve(&options, |notice| {

@@ -151,10 +151,10 @@ pub fn replay<S: Scheduler>(
         pulls_many: !settings.setup.kernel.at_least(5, 12, 0),
     };
     let mut look = None;
-    for at in 0..rows.len() {
-        replay.fire_timers(rows[at].time);
-        if explain.is_some_and(|line| look.is_none() && rows[at].line >= line) {
-            look = Some(replay.look(&rows[at]));
+    for (at, row) in rows.iter().enumerate() {
+        replay.fire_timers(row.time);
+        if explain.is_some_and(|line| look.is_none() && row.line >= line) {
+            look = Some(replay.look(row));
         }
         if let Err(error) = replay.row(at) {
             return (replay.tally, look, Err(error));

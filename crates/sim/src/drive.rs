@@ -8,6 +8,8 @@ use seekwise_device::{Device, Drive, Model};
 use seekwise_units::{Depth, Nanos, Sectors};
 
 /// Any drive that a cell can have.
+// One a cell, moved once: boxing would cost the hot path a pointer.
+#[allow(clippy::large_enum_variant)]
 pub enum AnyDrive {
     Fixed(Fixed),
     Linear(Linear),

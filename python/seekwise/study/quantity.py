@@ -17,7 +17,7 @@ TIME_FORM = "a time such as 700ms, 30s, 5m or 1h"
 def parse_bytes(value: object) -> int:
     """Bytes of `4k`, `64MiB`, `512`; ValueError says what is allowed."""
     if isinstance(value, bool):
-        raise ValueError(f"must be {SIZE_FORM}")
+        raise ValueError(f"must be {SIZE_FORM}")  # noqa: TRY004 (the caller reports values)
     if isinstance(value, int):
         return value
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?\s*", str(value).lower())
@@ -29,7 +29,7 @@ def parse_bytes(value: object) -> int:
 def parse_seconds(value: object) -> float:
     """Seconds of `700ms`, `5m`, `30`; ValueError says what is allowed."""
     if isinstance(value, bool):
-        raise ValueError(f"must be {TIME_FORM}")
+        raise ValueError(f"must be {TIME_FORM}")  # noqa: TRY004 (the caller reports values)
     if isinstance(value, int | float):
         return float(value)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|)\s*", str(value).lower())

@@ -175,11 +175,8 @@ pub fn verify(conf: &ArrayConf, rows: &[ArrayRow]) -> Result<MappingFile, String
                     .iter_mut()
                     .find(|expected| expected.start == start)
                     .expect("just decided");
-                let chunk_end = if chunk.0 == 0 {
-                    u64::MAX
-                } else {
-                    (start.0 / chunk.0 + 1) * chunk.0
-                };
+                let index = start.0.checked_div(chunk.0);
+                let chunk_end = index.map_or(u64::MAX, |index| (index + 1) * chunk.0);
                 let end = request
                     .row
                     .end()
@@ -258,11 +255,11 @@ fn decide(
     start: Lba,
     request: &ArrayRow,
 ) -> Expected {
-    let end = if chunk.0 == 0 {
-        request.end().0
-    } else {
-        ((start.0 / chunk.0 + 1) * chunk.0).min(request.end().0)
-    };
+    let chunk_end = start
+        .0
+        .checked_div(chunk.0)
+        .map_or(u64::MAX, |index| (index + 1) * chunk.0);
+    let end = chunk_end.min(request.end().0);
     let sectors = Sectors(end - start.0);
     let places: Vec<(u32, Lba)> = match array {
         Array::Raid0(map) => vec![map.locate(start)],

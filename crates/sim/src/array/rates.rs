@@ -29,6 +29,8 @@ pub struct Conditions {
 const CHUNK: Sectors = Sectors::from_kib(64);
 /// read_ahead_kb of a drive, in pages.
 const READ_AHEAD_PAGES: u64 = 32;
+/// Processes begin at whole MiB.
+const MIB: u64 = 1 << 20;
 /// Processes are forked one after the other.
 const FORK: Nanos = Nanos::from_micros(200);
 /// Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
@@ -110,7 +112,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, S
     let plan = |process: u32| {
         let kind = match phase.as_str() {
             "seqread" => ReaderKind::Buffered {
-                from: bytes / u64::from(*processes) * u64::from(process) >> 20 << 8,
+                from: (bytes / u64::from(*processes) * u64::from(process) / MIB) * (MIB / 4096),
                 pages: 16,
             },
             "rndread" => ReaderKind::DirectRandom { pages: 1 },
@@ -142,8 +144,11 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<f64, S
     Ok(read as f64 / 1e6 / span.as_secs_f64())
 }
 
+/// Conditions and recorded MB/s, or why a line is no row.
+pub type Row = Result<(Conditions, f64), String>;
+
 /// Conditions and recorded MB/s of each row of a table, or why a line is no row.
-pub fn parse(text: &str) -> Result<Vec<Result<(Conditions, f64), String>>, String> {
+pub fn parse(text: &str) -> Result<Vec<Row>, String> {
     const HEADER: &str =
         "kernel,target,array,queue_depth,drive,phase,scheduler,processes,mb_per_s,ms_per_op";
     let mut lines = text.lines();
