@@ -147,6 +147,58 @@ fn the_nearest_of_those_that_wait_is_next() {
     assert_eq!(order, [(0, 3.1), (2, 5.6), (1, 8.1)]);
 }
 
+/// Completions as (tag, tenths of a millisecond).
+fn finish(drive: &mut Drive) -> Vec<(u32, f64)> {
+    let mut done = vec![];
+    while let Some(time) = drive.next_completion() {
+        let Tag(tag) = drive.complete_next(time);
+        done.push((tag, (time.as_millis_f64() * 10.0).round() / 10.0));
+    }
+    done
+}
+
+#[test]
+fn a_queued_read_that_the_stream_passes_while_it_is_decoded_loses_no_turn() {
+    let mut drive = disk(&[("ncq_efficiency", 1.0)]);
+    // Sectors 30 to 39 end at 4.0 ms. The next ten come 0.1 ms before: decoded at 4.4 ms, passed at 5.0.
+    submit(&mut drive, 0.0, 0, CommandKind::Read, 30, 10);
+    submit(&mut drive, 3.9, 1, CommandKind::Read, 40, 10);
+    // Two sectors that have passed long before they are decoded: firmware, 0.2 ms, behind the stream's own command.
+    submit(&mut drive, 3.95, 2, CommandKind::Read, 50, 2);
+    assert_eq!(finish(&mut drive), [(0, 4.0), (1, 5.0), (2, 5.2)]);
+}
+
+#[test]
+fn a_queued_read_of_what_has_just_been_read_needs_no_platter() {
+    let mut drive = disk(&[]);
+    submit(&mut drive, 0.0, 0, CommandKind::Read, 30, 10);
+    submit(&mut drive, 1.0, 1, CommandKind::Read, 32, 4);
+    assert_eq!(finish(&mut drive), [(0, 4.0), (1, 4.0)]);
+}
+
+#[test]
+fn a_stream_is_nearer_than_a_seek_until_the_other_command_is_overdue() {
+    for (limit, order) in [(0.0, [0, 1, 3, 2]), (2.0, [0, 2, 1, 3])] {
+        let mut drive = disk(&[("ncq_efficiency", 1.0), ("ncq_age_limit_ms", limit)]);
+        submit(&mut drive, 0.0, 0, CommandKind::Read, 30, 10);
+        // Waits from 0.1 ms on, so it is overdue at 4.0 ms if the limit is 2 ms.
+        submit(&mut drive, 0.1, 2, CommandKind::Read, 4000, 1);
+        submit(&mut drive, 3.0, 1, CommandKind::Read, 40, 10);
+        submit(&mut drive, 3.1, 3, CommandKind::Read, 50, 10);
+        let tags: Vec<u32> = finish(&mut drive).iter().map(|(tag, _)| *tag).collect();
+        assert_eq!(tags, order, "age limit {limit} ms");
+    }
+}
+
+#[test]
+fn what_lies_between_two_reads_of_a_stream_is_kept() {
+    let mut drive = disk(&[("ncq_efficiency", 1.0)]);
+    submit(&mut drive, 0.0, 0, CommandKind::Read, 30, 10);
+    submit(&mut drive, 1.0, 1, CommandKind::Read, 60, 10);
+    assert_eq!(finish(&mut drive), [(0, 4.0), (1, 7.0)]);
+    assert_ms(read(&mut drive, 8.0, 45, 10), 8.2);
+}
+
 #[test]
 fn without_skill_the_order_is_that_of_arrival() {
     let mut drive = disk(&[("ncq_efficiency", 0.0)]);

@@ -135,6 +135,92 @@ fn a_sequential_reader_at_depth_1_gets_the_sustained_rate_of_its_zone() {
     }
 }
 
+fn sequential_reads(id: &str, block: u64, depth: u32) -> f64 {
+    let mut drive = Drive::new(&Model::shipped(id).unwrap(), 0).unwrap();
+    let load = Load {
+        pattern: Pattern::Sequential,
+        kind: CommandKind::Read,
+        block: Sectors(block),
+        depth,
+        first: Lba(0),
+        span: Sectors(2_000_000),
+        turnaround: Nanos::from_micros(20),
+        core: Nanos::ZERO,
+        warm_up: 200,
+        commands: 10_000,
+        seed: 0,
+    };
+    run(&mut drive, Nanos::ZERO, &load).mb_per_second()
+}
+
+/// The head goes on reading while commands are decoded, sent and queued, so the depth cannot lose it the stream.
+#[test]
+fn adjacent_queued_reads_stream_at_media_rate_at_every_depth() {
+    for (id, sustained) in [
+        ("wd2500ys", 61.7),
+        ("st31000340sv", 107.9),
+        ("exos_x18", 270.2),
+    ] {
+        for depth in [1, 2, 4, 8, 31] {
+            let rate = sequential_reads(id, 128, depth);
+            assert!(
+                rate > 0.95 * sustained,
+                "{id}, 64 KiB at depth {depth}: {rate:.1} MB/s of {sustained}"
+            );
+        }
+    }
+    // Blocks of 4 KiB at depth 1 are bound by decoding and the host, deeper by the platter.
+    for depth in [4, 8, 31] {
+        let rate = sequential_reads("wd2500ys", 8, depth);
+        assert!(rate > 0.95 * 61.7, "4 KiB at depth {depth}: {rate:.1} MB/s");
+    }
+}
+
+#[test]
+fn more_depth_never_slows_a_sequential_stream_down() {
+    for id in DISKS {
+        for block in [8, 32, 128, 1024] {
+            let single = sequential_reads(id, block, 1);
+            for depth in [2, 3, 4, 6, 8, 16, 31] {
+                let rate = sequential_reads(id, block, depth);
+                assert!(
+                    rate > 0.9 * single,
+                    "{id}, {block} sectors: {rate:.1} MB/s at depth {depth}, {single:.1} at 1"
+                );
+            }
+        }
+    }
+}
+
+/// Two threads that read the same blocks, each its own command: the second finds what the first has read.
+#[test]
+fn a_read_queued_behind_the_same_read_is_served_from_the_buffer() {
+    let mut drive = Drive::new(&Model::shipped("wd2500ys").unwrap(), 0).unwrap();
+    let mut sent = 0u64;
+    let mut send = |drive: &mut Drive, now: Nanos, tag: u32| {
+        drive.submit(
+            now,
+            seekwise_device::Command {
+                tag: seekwise_device::Tag(tag),
+                kind: CommandKind::Read,
+                start: Lba(sent / 2 * 8),
+                sectors: Sectors(8),
+            },
+        );
+        sent += 1;
+    };
+    send(&mut drive, Nanos::ZERO, 0);
+    send(&mut drive, Nanos::ZERO, 1);
+    let mut now = Nanos::ZERO;
+    for _ in 0..2_000 {
+        now = drive.next_completion().unwrap();
+        let tag = drive.complete_next(now).0;
+        send(&mut drive, now, tag);
+    }
+    let rate = 2_000.0 * 4096.0 / 1e6 / now.as_secs_f64();
+    assert!(rate > 20.0, "{rate:.2} MB/s");
+}
+
 /// Several readers of their own places destroy the rate of a disk that does not wait for the next request of each.
 #[test]
 fn interleaved_sequential_readers_collapse_without_a_scheduler() {

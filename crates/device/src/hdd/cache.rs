@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Modelled:      segments in a ring, replaced oldest first; one stream at a time, stopped by any work of the arm;
-//!                a read that lies in a segment, or runs into the stream, needs no positioning.
+//!                a read that lies in a segment, or runs into the stream, needs no positioning, whether it comes while
+//!                the stream runs or has been waiting in the queue.
 //! Not modelled:  reading the sectors before the first one while waiting for it, adaptive segment sizes.
 
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -174,6 +175,14 @@ pub struct Stream {
     pub since: Nanos,
     pub limit: Lba,
     pub segment: usize,
+}
+
+impl Stream {
+    /// Whether the head will pass this address if it goes on.
+    #[inline]
+    pub fn leads_to(&self, lba: Lba) -> bool {
+        self.from <= lba && lba < self.limit
+    }
 }
 
 /// Completions that need only the link: cache hits, accepted writes, flushes. In order of time, since the link is one.

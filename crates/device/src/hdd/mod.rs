@@ -14,6 +14,7 @@
 //! Not modelled:  errors and retries, power states, media caches, reading before arrival.
 
 pub mod cache;
+mod filter;
 pub mod geometry;
 pub mod ncq;
 pub mod rotation;
@@ -104,6 +105,9 @@ struct Blocked {
 }
 
 const BLOCKED_MAX: usize = 32;
+
+/// Two ways to the same sector are the same moment if they differ by less: durations are rounded down.
+const ROUNDING: Nanos = Nanos(1_000);
 
 #[derive(Clone, Debug)]
 struct State {
@@ -277,13 +281,16 @@ impl State {
     #[inline]
     fn decide(&mut self, mechanics: &Mechanics) {
         let urgent = self.dirty.flush_pending() || self.blocked_count > 0;
+        if self.serve_stream(mechanics) {
+            return;
+        }
         if self.queue.is_empty() {
             if urgent && !self.dirty.is_empty() {
                 self.destage(mechanics, self.free_at);
             }
             return;
         }
-        if let Some(tag) = self.follower.take() {
+        if let (Some(tag), None) = (self.follower.take(), self.stream) {
             if self
                 .queue
                 .overdue(self.free_at, mechanics.ordering.age_limit)
@@ -297,7 +304,8 @@ impl State {
         let from = self
             .queue
             .first_ready(self.free_at, mechanics.command_overhead);
-        // What the read-ahead is doing ends here; the head may have moved with it.
+        // What the read-ahead is doing ends here unless it leads to the choice; the head may have moved with it.
+        let stream = self.stream;
         self.stop_stream(mechanics, from);
         let (slot, cost) = self.queue.choose(
             from,
@@ -320,7 +328,74 @@ impl State {
         if waiting.write {
             media_end += mechanics.partial_write(waiting.start, waiting.sectors);
         }
+        if let Some(stream) =
+            stream.filter(|stream| !waiting.write && stream.leads_to(waiting.start))
+        {
+            let end = waiting.start + waiting.sectors;
+            let streamed = stream.since
+                + mechanics
+                    .geometry
+                    .extent(stream.from, Sectors(end.0 - stream.from.0))
+                    .transfer;
+            // Without any movement of the arm the head gets there as soon; what lies between is kept as well.
+            if streamed <= media_end + ROUNDING {
+                return self.read_from_stream(mechanics, from, &stream, &waiting);
+            }
+        }
         self.occupy(mechanics, &waiting, from, media_end);
+    }
+
+    /// Serves waiting reads that start in the stream's segment, or where the head will have been when they are decoded:
+    /// from the buffer what has been read, by going on reading what has not. Nothing is nearer than these. Says
+    /// whether the arm has work now.
+    #[inline]
+    fn serve_stream(&mut self, mechanics: &Mechanics) -> bool {
+        let Some(stream) = self.stream else {
+            return false;
+        };
+        let held = self.segments.start_of(stream.segment);
+        if !self.queue.may_read(held, stream.limit) {
+            return false;
+        }
+        self.serve_reads_of(mechanics, stream, held)
+    }
+
+    #[cold]
+    fn serve_reads_of(&mut self, mechanics: &Mechanics, mut stream: Stream, held: Lba) -> bool {
+        let overhead = mechanics.cached_overhead;
+        while !self.queue.is_empty() {
+            let from = self
+                .queue
+                .first_ready(self.free_at, mechanics.command_overhead);
+            let passed = Self::stream_position(mechanics, &stream, from);
+            let known = from.saturating_sub(overhead);
+            let Some(slot) = self.queue.read_within(held, passed, known) else {
+                return false;
+            };
+            let waiting = *self.queue.command(slot);
+            let end = waiting.start + waiting.sectors;
+            let look = self.free_at.max(waiting.arrival + overhead);
+            let position = Self::stream_position(mechanics, &stream, look);
+            self.segments.extend(stream.segment, position);
+            if end <= position {
+                self.queue.take(slot);
+                // The link is not free before the read that has just ended has been sent.
+                let earliest = look.max(self.sent_at);
+                self.hit(mechanics, look, earliest, waiting.tag, waiting.sectors, end);
+                stream = self.stream.unwrap_or(stream);
+                continue;
+            }
+            // Where it has stopped at its limit the platter has gone on, and the rest needs positioning.
+            let limit = mechanics.ordering.age_limit;
+            let aged = self.queue.overdue(from, limit);
+            if position == stream.limit || aged.is_some_and(|other| other != slot) {
+                return false;
+            }
+            self.queue.take(slot);
+            self.read_from_stream(mechanics, look, &stream, &waiting);
+            return true;
+        }
+        false
     }
 
     /// Goes straight on to a read that begins where the last one ended: the head is already there.
@@ -471,13 +546,21 @@ impl State {
                 && end > position
                 && position < stream.limit
             {
-                self.read_from_stream(mechanics, now, &stream, position, tag, sectors, end);
+                let waiting = Waiting {
+                    tag,
+                    start,
+                    sectors,
+                    arrival: now,
+                    ..Waiting::default()
+                };
+                self.read_from_stream(mechanics, now, &stream, &waiting);
                 return None;
             }
         }
         let held = self.segments.lookup(start, end);
         if held == Held::All || (!self.dirty.is_empty() && self.dirty.holds(start, end)) {
-            self.hit(mechanics, now, tag, sectors, end);
+            let earliest = now + mechanics.cached_overhead;
+            self.hit(mechanics, now, earliest, tag, sectors, end);
             return None;
         }
         Some(match held {
@@ -486,26 +569,22 @@ impl State {
         })
     }
 
-    /// The head is reading towards the end of the command already: done when the last sector has passed.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the caller has just computed them"
-    )]
+    /// The head is reading towards the end of the command already: done when the last sector has passed. The arm is
+    /// the command's from `from` on; up to where the stream is then, the segment has been extended.
     fn read_from_stream(
         &mut self,
         mechanics: &Mechanics,
-        now: Nanos,
+        from: Nanos,
         stream: &Stream,
-        position: Lba,
-        tag: u32,
-        sectors: Sectors,
-        end: Lba,
+        waiting: &Waiting,
     ) {
+        let end = waiting.start + waiting.sectors;
+        let position = Self::stream_position(mechanics, stream, from);
         let extent = mechanics
             .geometry
             .extent(stream.from, Sectors(end.0 - stream.from.0));
         let media_end = stream.since + extent.transfer;
-        self.busy += media_end.saturating_sub(now);
+        self.busy += media_end.saturating_sub(from);
         self.head = Head {
             cylinder: extent.last_cylinder,
             track: extent.last_track,
@@ -513,12 +592,12 @@ impl State {
         self.free_at = media_end;
         self.stream = None;
         let earliest = media_end
-            .max(now + mechanics.cached_overhead)
+            .max(waiting.arrival + mechanics.cached_overhead)
             .max(self.sent_at);
-        let completion = earliest + mechanics.link_tail(sectors);
+        let completion = earliest + mechanics.link_tail(waiting.sectors);
         self.sent_at = completion;
         self.work = Work::Command {
-            tag,
+            tag: waiting.tag,
             read: true,
             start: position,
             end,
@@ -528,12 +607,16 @@ impl State {
         };
     }
 
-    fn hit(&mut self, mechanics: &Mechanics, now: Nanos, tag: u32, sectors: Sectors, end: Lba) {
-        self.link.push(
-            tag,
-            now + mechanics.cached_overhead,
-            mechanics.link_time(sectors),
-        );
+    fn hit(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Nanos,
+        earliest: Nanos,
+        tag: u32,
+        sectors: Sectors,
+        end: Lba,
+    ) {
+        self.link.push(tag, earliest, mechanics.link_time(sectors));
         // A reader that keeps up keeps the read-ahead going.
         if let Some(stream) = &mut self.stream {
             let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));

@@ -8,6 +8,7 @@
 //! Costs of the whole queue are computed side by side from plain arrays, so that the compiler can use vector
 //! instructions; nothing here allocates.
 
+use super::filter::Filter;
 use super::rotation::{Spindle, ANGLE_MASK, SLACK};
 use super::seek::SeekCurve;
 use crate::device::Tag;
@@ -217,6 +218,8 @@ pub struct Waiting {
 pub struct Queue {
     pub accesses: Accesses<SLOTS>,
     commands: [Waiting; SLOTS],
+    /// Where the waiting reads start.
+    reads: Filter,
     serial: u32,
     /// No waiting command arrived before this.
     oldest_arrival: Nanos,
@@ -230,6 +233,7 @@ impl Queue {
         Self {
             accesses: Accesses::new(),
             commands: [Waiting::default(); SLOTS],
+            reads: Filter::new(),
             serial: 0,
             oldest_arrival: Nanos::ZERO,
             last_arrival: Nanos::ZERO,
@@ -253,6 +257,9 @@ impl Queue {
             self.oldest_arrival = waiting.arrival;
         }
         self.last_arrival = waiting.arrival;
+        if !waiting.write {
+            self.reads.add(waiting.start);
+        }
         self.accesses.push(&waiting.extent, settle, self.serial);
         self.serial = self.serial.wrapping_add(1);
         self.commands[slot] = waiting;
@@ -264,6 +271,9 @@ impl Queue {
         let taken = self.commands[slot];
         self.commands[slot] = self.commands[last];
         self.accesses.swap_remove(slot);
+        if !taken.write {
+            self.reads.remove(taken.start);
+        }
         taken
     }
 
@@ -271,6 +281,27 @@ impl Queue {
         self.commands[..self.accesses.len()]
             .iter()
             .position(|waiting| waiting.tag == tag.0)
+    }
+
+    /// Whether a waiting read may start from `first` up to and with `last`; a plain no is certain.
+    #[inline]
+    pub fn may_read(&self, first: Lba, last: Lba) -> bool {
+        self.reads.may_hold(first, last)
+    }
+
+    /// Of the reads that start from `first` up to and with `last` and arrived at `known` or before, the one that
+    /// starts lowest.
+    pub fn read_within(&self, first: Lba, last: Lba, known: Nanos) -> Option<usize> {
+        let within = |one: &Waiting| {
+            !one.write && first <= one.start && one.start <= last && one.arrival <= known
+        };
+        (0..self.accesses.len())
+            .filter(|&slot| within(&self.commands[slot]))
+            .min_by_key(|&slot| (self.commands[slot].start, self.commands[slot].arrival))
+    }
+
+    pub fn command(&self, slot: usize) -> &Waiting {
+        &self.commands[slot]
     }
 
     /// The first moment from `free_at` on at which one of the waiting commands has been decoded.
