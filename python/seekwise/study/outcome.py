@@ -292,6 +292,10 @@ def condition_notes(records: Sequence[Record]) -> list[str]:
     conditions = records[0].conditions if records else {}
     if conditions.get("os_shares_drives"):
         notes.append("The running system lives on the tested drives; its own I/O can disturb trials")
+    if flash := conditions.get("flash_in_used_state"):
+        notes.append(
+            f"Used state: {', '.join(flash)} was neither purged nor preconditioned; a fresh drive can be faster"
+        )
     others = conditions.get("others") or {}
     if isinstance(others, dict) and others.get("quiet") is False:
         by = f" by {', '.join(others['other_io_by'])}" if others.get("other_io_by") else ""

@@ -50,6 +50,8 @@ def conditions(target: Target) -> dict[str, object]:
     """Circumstances of a run that can weaken its result."""
     return {
         "os_shares_drives": target.os_shares_drives,
+        # Rates of flash depend on what was written before. We neither purge nor precondition, so it is as it was found.
+        "flash_in_used_state": sorted(device.name for device in target.leaves if device.rotational is False),
         "processes_running": _load_average(),
         "temperature_c": temperatures(tuple(device.name for device in target.leaves)),
     }

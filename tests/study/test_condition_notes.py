@@ -1,0 +1,22 @@
+"""This test will state the conditions of a run that a reader has to know."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from report.sample import sample_records
+from seekwise.study.outcome import condition_notes
+
+
+def noted(**conditions: object) -> list[str]:
+    return condition_notes([dataclasses.replace(sample_records(blocks=1)[0], conditions=conditions)])
+
+
+def test_flash_is_said_to_be_in_its_used_state():
+    assert noted(flash_in_used_state=["nvme0n1"]) == [
+        "Used state: nvme0n1 was neither purged nor preconditioned; a fresh drive can be faster"
+    ]
+
+
+def test_a_disk_in_quiet_conditions_needs_no_note():
+    assert noted(flash_in_used_state=[], others={"quiet": True}) == []
