@@ -214,7 +214,8 @@ impl Geometry {
             track,
             angle: self.angle(zone, track, sector),
         };
-        let mut transfer = (sectors.0 * zone.sector_ns) >> 20;
+        // Wide, because a stream may be followed over a whole drive.
+        let mut transfer = ((u128::from(sectors.0) * u128::from(zone.sector_ns)) >> 20) as u64;
         let (mut last_track, mut last_cylinder) = (track, cylinder);
         let end = u64::from(sector) + sectors.0;
         if end > u64::from(zone.sectors) {
