@@ -139,12 +139,61 @@ struct Reader {
     random: Random,
 }
 
+/// Who hears of the end of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Reader(u32),
+}
+
+/// How a range is handed to the volume, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sender {
+    pub owner: Owner,
+    pub process: ProcessId,
+    pub write: bool,
+    pub sync: bool,
+    pub no_idle: bool,
+    /// Cost of the submitter for each bio; direct calls book theirs beforehand.
+    pub bio: Nanos,
+}
+
 /// A bio under way on a member.
 #[derive(Clone, Copy)]
 struct UnderWay {
-    reader: u32,
+    owner: Owner,
     piece: Piece,
     write: bool,
+}
+
+impl Reader {
+    /// A piece of what it asked for is back.
+    fn piece_done(&mut self, piece: &Piece) {
+        self.outstanding -= 1;
+        if let ReaderKind::Buffered { .. } = self.kind {
+            let pages = piece.sectors.0 / PAGE_SECTORS;
+            let first = (piece.volume_end.0 - piece.sectors.0) / PAGE_SECTORS;
+            for page in first..first + pages {
+                if let Some(there) = page
+                    .checked_sub(self.first)
+                    .and_then(|place| self.pages.get_mut(place as usize))
+                {
+                    *there = true;
+                }
+            }
+        }
+    }
+
+    /// Something that it may wait for is back.
+    fn wake(&mut self, at: Nanos) {
+        let ready = match self.state {
+            State::WaitsForPage => self.pages.front().copied().unwrap_or(false),
+            State::WaitsForAll => self.outstanding == 0 && self.queued.is_empty(),
+            _ => false,
+        };
+        if ready {
+            self.state = State::Ready(at);
+        }
+    }
 }
 
 pub struct ArrayMachine<Q, D> {
@@ -296,7 +345,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         self.spend(self.costs.interrupt);
         for &token in &finished {
             let UnderWay {
-                reader,
+                owner,
                 piece,
                 write,
             } = self.under_way[token as usize];
@@ -306,30 +355,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
             let pages = piece.sectors.0 / PAGE_SECTORS;
             self.spend(Nanos(self.costs.page_end.0 * pages));
-            self.readers[reader as usize].outstanding -= 1;
-            if let ReaderKind::Buffered { .. } = self.readers[reader as usize].kind {
-                let first = (piece.volume_end.0 - piece.sectors.0) / PAGE_SECTORS;
-                let reader = &mut self.readers[reader as usize];
-                for page in first..first + pages {
-                    if let Some(there) = page
-                        .checked_sub(reader.first)
-                        .and_then(|place| reader.pages.get_mut(place as usize))
-                    {
-                        *there = true;
-                    }
-                }
+            match owner {
+                Owner::Reader(reader) => self.readers[reader as usize].piece_done(&piece),
             }
         }
         let wake = self.now.max(self.processor_free) + self.costs.switch;
         for &token in &finished {
-            let reader = &mut self.readers[self.under_way[token as usize].reader as usize];
-            let ready = match reader.state {
-                State::WaitsForPage => reader.pages.front().copied().unwrap_or(false),
-                State::WaitsForAll => reader.outstanding == 0 && reader.queued.is_empty(),
-                _ => false,
-            };
-            if ready {
-                reader.state = State::Ready(wake);
+            match self.under_way[token as usize].owner {
+                Owner::Reader(reader) => self.readers[reader as usize].wake(wake),
             }
         }
         self.finished = finished;
@@ -348,77 +381,96 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// Sends what the reader has queued; false when it has to sleep for a request.
     fn send(&mut self, index: usize) -> bool {
+        let kind = self.readers[index].kind;
+        let write = matches!(kind, ReaderKind::Direct { write: true, .. });
+        let sender = Sender {
+            owner: Owner::Reader(index as u32),
+            process: ProcessId(index as u32),
+            write,
+            sync: true,
+            // Direct writes are marked "no idling after it" (WRITE_ODIRECT).
+            no_idle: write,
+            bio: match kind {
+                ReaderKind::Direct { .. } => Nanos::ZERO,
+                _ => self.costs.bio,
+            },
+        };
         while let Some((start, sectors)) = self.readers[index].queued.pop_front() {
-            let mut pieces = core::mem::take(&mut self.pieces);
-            pieces.clear();
-            let write = matches!(
-                self.readers[index].kind,
-                ReaderKind::Direct { write: true, .. }
-            );
-            if write {
-                self.volume.write(start, sectors, &mut pieces);
-            } else {
-                self.volume.read(start, sectors, &mut pieces);
+            let (sent, rest) = self.send_range(&sender, start, sectors);
+            self.readers[index].outstanding += sent;
+            if let Some(rest) = rest {
+                self.readers[index].queued.push_front(rest);
+                self.readers[index].state = State::WaitsForRequest;
+                return false;
             }
-            for (place, &piece) in pieces.iter().enumerate() {
-                let token = self.free.pop().unwrap_or(self.under_way.len() as u32);
-                let entry = UnderWay {
-                    reader: index as u32,
-                    piece,
-                    write,
-                };
-                if (token as usize) < self.under_way.len() {
-                    self.under_way[token as usize] = entry;
-                } else {
-                    self.under_way.push(entry);
-                }
-                let bio = Bio {
-                    token,
-                    start: piece.start,
-                    sectors: piece.sectors,
-                    direction: if write {
-                        Direction::Write
-                    } else {
-                        Direction::Read
-                    },
-                    sync: true,
-                    // Direct writes are marked "no idling after it" (WRITE_ODIRECT).
-                    no_idle: write,
-                    metadata: false,
-                    process: ProcessId(index as u32),
-                    priority: Priority::default(),
-                    unplug: false,
-                };
-                if !matches!(self.readers[index].kind, ReaderKind::Direct { .. }) {
-                    self.spend(self.costs.bio);
-                }
-                let Member { queue, spindle } = &mut self.members[piece.member as usize];
-                if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
-                    // Taken back whole; what of it was sent already is not sent again.
-                    self.free.push(token);
-                    if write {
-                        // A write whose copies were sent in part is sent again from the piece that was blocked: a copy more, not one less.
-                        let from = piece.volume_end.0 - piece.sectors.0;
-                        let sent = from - start.0;
-                        self.readers[index]
-                            .queued
-                            .push_front((Lba(from), Sectors(sectors.0 - sent)));
-                    } else {
-                        self.volume.read_done(&piece);
-                        let sent: u64 = pieces[..place].iter().map(|piece| piece.sectors.0).sum();
-                        self.readers[index]
-                            .queued
-                            .push_front((start + Sectors(sent), Sectors(sectors.0 - sent)));
-                    }
-                    self.pieces = pieces;
-                    self.readers[index].state = State::WaitsForRequest;
-                    return false;
-                }
-                self.readers[index].outstanding += 1;
-            }
-            self.pieces = pieces;
         }
         true
+    }
+
+    /// Hands a range of the volume down. Gives the number of pieces sent, and what was left when no request was free.
+    pub(super) fn send_range(
+        &mut self,
+        sender: &Sender,
+        start: Lba,
+        sectors: Sectors,
+    ) -> (u32, Option<(Lba, Sectors)>) {
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.clear();
+        let write = sender.write;
+        if write {
+            self.volume.write(start, sectors, &mut pieces);
+        } else {
+            self.volume.read(start, sectors, &mut pieces);
+        }
+        let mut rest = None;
+        let mut count = 0;
+        for (place, &piece) in pieces.iter().enumerate() {
+            let entry = UnderWay {
+                owner: sender.owner,
+                piece,
+                write,
+            };
+            let token = self.free.pop().unwrap_or(self.under_way.len() as u32);
+            if (token as usize) < self.under_way.len() {
+                self.under_way[token as usize] = entry;
+            } else {
+                self.under_way.push(entry);
+            }
+            let bio = Bio {
+                token,
+                start: piece.start,
+                sectors: piece.sectors,
+                direction: if write {
+                    Direction::Write
+                } else {
+                    Direction::Read
+                },
+                sync: sender.sync,
+                no_idle: sender.no_idle,
+                metadata: false,
+                process: sender.process,
+                priority: Priority::default(),
+                unplug: false,
+            };
+            self.spend(sender.bio);
+            let Member { queue, spindle } = &mut self.members[piece.member as usize];
+            if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
+                // Taken back whole; what of it was sent already is not sent again.
+                self.free.push(token);
+                let sent = if write {
+                    // A write whose copies were sent in part is sent again from the piece that was blocked: a copy more, not one less.
+                    piece.volume_end.0 - piece.sectors.0 - start.0
+                } else {
+                    self.volume.read_done(&piece);
+                    pieces[..place].iter().map(|piece| piece.sectors.0).sum()
+                };
+                rest = Some((start + Sectors(sent), Sectors(sectors.0 - sent)));
+                break;
+            }
+            count += 1;
+        }
+        self.pieces = pieces;
+        (count, rest)
     }
 
     fn submit_window(&mut self, index: usize, window: Window) {
