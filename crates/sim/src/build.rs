@@ -8,6 +8,7 @@ use crate::plan;
 use crate::probe::{Recorder, TraceEvent};
 use crate::spec::{CellSpec, QueueSpec};
 use crate::spindle::Spindle;
+use crate::stack::{Single, Stack};
 use seekwise_device::{Device, Drive};
 use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
 use seekwise_host::block::merge::MergeRule;
@@ -41,8 +42,8 @@ pub trait Running: Send {
     fn trace(&self) -> Option<(&[TraceEvent], u64)>;
 }
 
-struct Prepared<Q, D, O> {
-    machine: Machine<Q, D, O>,
+struct Prepared<S, O> {
+    machine: Machine<S, O>,
     spec: CellSpec,
     capacity: Sectors,
 }
@@ -62,7 +63,7 @@ impl Shows for Recorder {
     }
 }
 
-impl<Q: BlockQueue + Send, D: Device + Send, O: Shows> Running for Prepared<Q, D, O> {
+impl<S: Stack + Send, O: Shows> Running for Prepared<S, O> {
     fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String> {
         let started = self.machine.now;
         let (threads, jobs): (Vec<ThreadPlan>, usize) =
@@ -280,8 +281,10 @@ fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows
     let spindle = Spindle::new(device, frame.depth);
     let queue = queue(frame.depth);
     let machine = Machine::new(
-        queue,
-        spindle,
+        Single {
+            queue,
+            drive: spindle,
+        },
         observer,
         frame.cost,
         frame.processors,

@@ -27,6 +27,7 @@ pub mod reference;
 pub mod result;
 pub mod spec;
 pub mod spindle;
+pub mod stack;
 pub mod trace;
 pub mod whole;
 

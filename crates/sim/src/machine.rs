@@ -13,9 +13,8 @@
 
 use crate::agenda::Agenda;
 use crate::result::{JobStats, ThreadEnd, Windows};
-use crate::spindle::Spindle;
-use seekwise_device::Device;
-use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
+use crate::stack::{Stack, Totals};
+use seekwise_host::block::{Bio, Done, Observer, Submission};
 use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::job::{Operation, Pace, Script, Start, Stream, Wait};
 use seekwise_sched::{Direction, Priority, ProcessId};
@@ -109,18 +108,15 @@ pub struct PhaseOutcome {
     pub elapsed: Nanos,
     pub jobs: Vec<JobStats>,
     pub threads: Vec<ThreadEnd>,
-    pub device_busy: Nanos,
-    pub device_sectors: u64,
+    pub storage: Totals,
     pub windows: Windows,
     pub cpu_busy: Nanos,
-    pub merges: u64,
     pub events: u64,
 }
 
-pub struct Machine<Q, D, O> {
+pub struct Machine<S, O> {
     pub now: Nanos,
-    pub queue: Q,
-    pub drive: Spindle<D>,
+    pub storage: S,
     pub observer: O,
     cost: CpuCost,
     to_submit: Nanos,
@@ -149,10 +145,9 @@ pub struct Machine<Q, D, O> {
     events: u64,
 }
 
-impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
+impl<S: Stack, O: Observer> Machine<S, O> {
     pub fn new(
-        queue: Q,
-        drive: Spindle<D>,
+        storage: S,
         observer: O,
         cost: CpuCost,
         processors: u32,
@@ -160,8 +155,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
     ) -> Self {
         Self {
             now: Nanos::ZERO,
-            queue,
-            drive,
+            storage,
             observer,
             cost,
             to_submit: cost.to_submit(),
@@ -224,12 +218,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         self.running = plans.len();
         self.on_processor = None;
         self.run_queue.clear();
-        let (busy, sectors, cpu, merges) = (
-            self.drive.busy,
-            self.drive.sectors,
-            self.processors.busy,
-            self.queue.merges(),
-        );
+        let before = self.storage.totals();
+        let cpu = self.processors.busy;
         for mut plan in plans {
             let index = self.threads.len() as u32;
             plan.deadline = Nanos(plan.deadline.0.saturating_add(start.0));
@@ -275,35 +265,32 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
                     ended: t.ended.unwrap_or(self.now) - start,
                 })
                 .collect(),
-            device_busy: self.drive.busy - busy,
-            device_sectors: self.drive.sectors - sectors,
+            storage: self.storage.totals().since(&before),
             windows: self.windows.clone(),
             cpu_busy: self.processors.busy - cpu,
-            merges: self.queue.merges() - merges,
             events: self.events,
         })
     }
 
     fn run(&mut self) -> Result<(), Stalled> {
         while self.running > 0 {
-            let drive = self.drive.next_at();
+            let drive = self.storage.next_at();
             let thread = self.agenda.next_at();
-            let timer = self.queue.timer();
+            let timer = self.storage.timer();
             let timer = Nanos(timer.0.saturating_add(self.timer_lag.0));
             self.events += 1;
             if drive <= thread && drive <= timer {
                 if drive == Nanos::NEVER {
                     return Err(Stalled {
                         time: self.now,
-                        waiting: self.queue.allocated(),
+                        waiting: self.storage.allocated(),
                     });
                 }
                 self.advance(drive);
                 self.completion();
             } else if timer <= thread {
                 self.advance(timer);
-                self.queue
-                    .fire(self.now, &mut self.drive, &mut self.observer);
+                self.storage.fire(self.now, &mut self.observer);
                 self.wake_sleepers();
             } else {
                 self.advance(thread);
@@ -322,23 +309,17 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
     #[inline(always)]
     fn completion(&mut self) {
         let now = self.now;
-        let tag = self.drive.complete_next(now);
         let in_flight = &mut self.in_flight;
         let finished = &mut self.finished;
-        self.queue.complete(
-            now,
-            tag,
-            &mut self.drive,
-            &mut self.observer,
-            |Done { token, .. }| {
+        self.storage
+            .advance(now, &mut self.observer, |Done { token, .. }| {
                 let operation = &mut in_flight[token as usize];
                 operation.bios -= 1;
                 if operation.bios == 0 && operation.unsubmitted == 0 {
                     finished.push(token);
                 }
-            },
-        );
-        if self.queue.has_woken() {
+            });
+        if self.storage.has_woken() {
             self.wake_sleepers();
         }
         if self.finished.len() == 1 {
@@ -357,7 +338,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
 
     #[cold]
     fn wake_sleepers(&mut self) {
-        while let Some(process) = self.queue.take_woken() {
+        while let Some(process) = self.storage.take_woken() {
             let thread = self.thread_of_process[process.0 as usize];
             let processor = self.threads[thread as usize].plan.processor;
             let at = self.processors.book(processor, self.now, self.cost.wake);
@@ -458,8 +439,8 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         let process = thread.plan.process;
         self.running -= 1;
         self.last_return = self.last_return.max(at);
-        self.queue
-            .process_exits(self.now, process, &mut self.drive, &mut self.observer);
+        self.storage
+            .process_exits(self.now, process, &mut self.observer);
     }
 
     /// The next entry of the agenda is due.
@@ -618,16 +599,13 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
         let now = self.now;
         let several = left > self.max_sectors;
         if several {
-            self.queue.begin_plug();
+            self.storage.begin_plug();
         }
         while left.0 > 0 {
             let sectors = left.min(self.max_sectors);
             let bio = self.bio(index, token, at, sectors);
             self.observer.submitted(now, &bio);
-            match self
-                .queue
-                .submit(now, &bio, &mut self.drive, &mut self.observer)
-            {
+            match self.storage.submit(now, &bio, &mut self.observer) {
                 Submission::Accepted => {
                     at = at + sectors;
                     left = Sectors(left.0 - sectors.0);
@@ -649,8 +627,7 @@ impl<Q: BlockQueue, D: Device, O: Observer> Machine<Q, D, O> {
             self.leave_processor(index);
         }
         if several {
-            self.queue
-                .end_plug(now, &mut self.drive, &mut self.observer);
+            self.storage.end_plug(now, &mut self.observer);
         }
         if left.0 == 0 {
             self.submitted(index, token);

@@ -6,6 +6,7 @@ use crate::machine::{Load, Machine, ThreadPlan};
 use crate::probe::{Moment, Recorder, TraceEvent};
 use crate::reference::{Fixed, Linear, Path};
 use crate::spindle::Spindle;
+use crate::stack::Single;
 use seekwise_device::Device;
 use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
 use seekwise_host::block::merge::MergeRule;
@@ -292,8 +293,10 @@ fn drive<Q: BlockQueue, D: Device>(
         .collect();
     let spindle = Spindle::new(device, depth);
     let mut machine = Machine::new(
-        queue,
-        spindle,
+        Single {
+            queue,
+            drive: spindle,
+        },
         Recorder::new(EVENTS_MAX),
         pace.cost,
         1,

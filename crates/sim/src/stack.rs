@@ -1,0 +1,142 @@
+//! What lies below the threads of a machine: a drive behind its queue, or an array over several of them.
+
+use crate::spindle::Spindle;
+use seekwise_device::Device;
+use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
+use seekwise_sched::ProcessId;
+use seekwise_units::Nanos;
+
+/// Storage as the threads above see it. A bio that is blocked is handed in again, unchanged, when its process is woken.
+pub trait Stack {
+    fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission;
+
+    /// The task begins to submit several bios in a row.
+    fn begin_plug(&mut self);
+    fn end_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O);
+
+    /// The process goes to sleep until its I/O is done.
+    fn process_waits<O: Observer>(&mut self, now: Nanos, observer: &mut O);
+    fn process_exits<O: Observer>(&mut self, now: Nanos, process: ProcessId, observer: &mut O);
+
+    /// When a drive or a thread of the storage's own is due next; `Nanos::NEVER` when none is.
+    fn next_at(&self) -> Nanos;
+    /// What is due at [`Stack::next_at`] happens. `done` hears of every bio that ends with it.
+    fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, done: impl FnMut(Done));
+
+    /// When [`Stack::fire`] is due next.
+    fn timer(&self) -> Nanos;
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O);
+
+    fn has_woken(&self) -> bool;
+    /// A process that may try again, oldest sleeper first.
+    fn take_woken(&mut self) -> Option<ProcessId>;
+
+    /// Requests that nobody serves yet or that are being served.
+    fn allocated(&self) -> usize;
+    fn totals(&self) -> Totals;
+}
+
+/// What the drives and the storage's own threads have done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Time during which each drive had a command, summed.
+    pub busy: Nanos,
+    pub sectors: u64,
+    pub merges: u64,
+    /// Commands that drives completed, each with its interrupt; None where they are as many as the operations above.
+    pub interrupts: Option<u64>,
+    /// Processor time of the storage's own threads (md).
+    pub thread: Nanos,
+}
+
+impl Totals {
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            busy: self.busy - earlier.busy,
+            sectors: self.sectors - earlier.sectors,
+            merges: self.merges - earlier.merges,
+            interrupts: self
+                .interrupts
+                .map(|count| count - earlier.interrupts.unwrap_or(0)),
+            thread: self.thread - earlier.thread,
+        }
+    }
+}
+
+/// One drive behind its queue.
+pub struct Single<Q, D> {
+    pub queue: Q,
+    pub drive: Spindle<D>,
+}
+
+impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
+    #[inline(always)]
+    fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
+        self.queue.submit(now, bio, &mut self.drive, observer)
+    }
+
+    #[inline]
+    fn begin_plug(&mut self) {
+        self.queue.begin_plug();
+    }
+
+    #[inline]
+    fn end_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.queue.end_plug(now, &mut self.drive, observer);
+    }
+
+    fn process_waits<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.queue.process_waits(now, &mut self.drive, observer);
+    }
+
+    fn process_exits<O: Observer>(&mut self, now: Nanos, process: ProcessId, observer: &mut O) {
+        self.queue
+            .process_exits(now, process, &mut self.drive, observer);
+    }
+
+    #[inline(always)]
+    fn next_at(&self) -> Nanos {
+        self.drive.next_at()
+    }
+
+    #[inline(always)]
+    fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, done: impl FnMut(Done)) {
+        let tag = self.drive.complete_next(now);
+        self.queue
+            .complete(now, tag, &mut self.drive, observer, done);
+    }
+
+    #[inline(always)]
+    fn timer(&self) -> Nanos {
+        self.queue.timer()
+    }
+
+    #[inline]
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.queue.fire(now, &mut self.drive, observer);
+    }
+
+    #[inline(always)]
+    fn has_woken(&self) -> bool {
+        self.queue.has_woken()
+    }
+
+    #[inline]
+    fn take_woken(&mut self) -> Option<ProcessId> {
+        self.queue.take_woken()
+    }
+
+    fn allocated(&self) -> usize {
+        self.queue.allocated()
+    }
+
+    fn totals(&self) -> Totals {
+        Totals {
+            busy: self.drive.busy,
+            sectors: self.drive.sectors,
+            merges: self.queue.merges(),
+            interrupts: None,
+            thread: Nanos::ZERO,
+        }
+    }
+}
