@@ -97,3 +97,79 @@ def test_progress_is_told_and_its_exception_stops_the_run():
         _core.simulate_cells(json.dumps([spec] * 5), 1, stop)
     with pytest.raises(ValueError, match="missing field `seed`"):
         _core.simulate_cells("[{}]")
+
+
+def array(**changes: object) -> Study:
+    """A small study on a modelled array with page cache."""
+    text: dict[str, object] = {
+        "name": "small array",
+        "backend": "simulated",
+        "system": [{"name": "r1", "drive": "st3250620ns", "drives": 2, "raid_level": "raid1", "kernel": "2.6.24"}],
+        "settings": {"scheduler": ["deadline", "cfq"]},
+        "workload": [
+            {"operations": ["seq_read"], "threads": [2], "direct": False, "memory_limit": "32m", "size": "256m"}
+        ],
+        "design": {"blocks": 2, "control": False, "sentinel": False},
+    }
+    return Study.model_validate({**text, **changes})
+
+
+def test_an_array_behind_the_page_cache_gives_records_like_any_other():
+    made = records(array())
+    assert len(made) == 4
+    assert {record.factors["memory_bytes"] for record in made} == {32 * 2**20}
+    for record in made:
+        (phase,) = record.phases
+        assert phase.operation == "seq_read"
+        assert 30e6 < phase.rate_bytes_per_s < 200e6
+
+
+def test_a_cell_of_a_study_and_a_question_to_the_world_are_the_same_run():
+    from seekwise.backend import storage_trials
+    from seekwise.world import cells
+    from seekwise.world.setup import published, setup_of
+
+    study = published()["article-2008"]
+    backend = SimulatedBackend()
+    plan = plans.make(study, backend.describe(study))
+    cell = next(each for each in plan.cells if each.key == "system=S5 threads=4")
+    setting = next(each for each in plan.settings if each.label == "deadline")
+    wishes = storage_trials.wishes(study, backend.systems["S5"], cell, setting, 7)
+    asked = next(wish for wish in wishes if wish.operation == "seq_read")
+    assert asked.spec == cells.spec(setup_of("S5"), "seq_read", "deadline", 4, 7)
+
+
+def test_memory_sizes_are_cells():
+    given = array(
+        workload=[
+            {
+                "operations": ["seq_read"],
+                "direct": False,
+                "memory_limit": ["16m", "32m"],
+                "size": "256m",
+            }
+        ]
+    )
+    plan = plans.make(given, SimulatedBackend().describe(given))
+    assert [cell.key for cell in plan.cells] == ["system=r1 threads=1 memory=16m", "system=r1 threads=1 memory=32m"]
+
+
+def test_what_is_not_modelled_has_no_number_and_is_said():
+    from seekwise.study.outcome import not_modelled_notes
+
+    given = array(
+        system=[{"name": "r9", "drive": "st3250620ns", "drives": 2, "raid_level": "raid9", "kernel": "2.6.24"}]
+    )
+    made = records(given)
+    assert all(not record.phases for record in made)
+    (note,) = not_modelled_notes(made)
+    assert "4 of 4 operations have no answer" in note
+    assert "raid9" in note
+
+
+def test_an_unknown_option_of_an_array_is_named():
+    given = array(
+        system=[{"name": "r1", "drive": "st3250620ns", "drives": 2, "raid_level": "raid1", "options": {"nqc": "on"}}]
+    )
+    with pytest.raises(UsageError, match="unknown option `nqc`"):
+        SimulatedBackend().describe(given)

@@ -3,11 +3,13 @@
 A trial is one cell of the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only: it draws the addresses
 and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
 
-Not simulated yet, and refused by name: buffered loads, arrays, file systems. A cell's spec is `crates/sim/src/spec.rs`.
+Two ways: one drive with direct I/O goes here, with every tunable of its queue (a cell's spec is `crates/sim/src/spec.rs`); arrays,
+controllers, page cache and file systems go through `storage_trials`.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from seekwise import _core
+from seekwise.backend import storage_trials
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import now
@@ -24,6 +27,7 @@ from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.model import Study, System
 from seekwise.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
+from seekwise.study.quantity import bytes_text
 
 # Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
 KERNEL_DEFAULT = "6.1"
@@ -41,9 +45,9 @@ WITHOUT_EFFECT = {"read_ahead_kb", "rq_affinity", "add_random", "write_cache"}
 HOST_OPTIONS = ("processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns", "scheduler_ns")
 REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive")
 QUEUE_OPTIONS = ("hz", "budget", "rotational")
-# Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
 TRACE_EVENTS = 12_000
 """Events kept of a traced trial: some two thousand requests, as many as a picture can show."""
+# Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
 BATCH = 4
 
 
@@ -56,11 +60,16 @@ class SimulatedBackend:
             raise UsageError("`--destroy` names a real device, and the simulated backend touches none")
         self.options = options
         self.systems: dict[str, System] = {}
+        self.study: Study | None = None
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        self.study = study
         self.systems = {system.name: self._checked(system) for system in study.system}
         facts = tuple(self._facts(system) for system in self.systems.values())
         for system in self.systems.values():
+            if storage_trials.is_storage(system, study):
+                self._check_storage(study, system)
+                continue
             for values in _wanted(study):
                 _describe(_spec(system, values, seed=0, phases=[_probe_phase()]))
         return facts
@@ -72,11 +81,23 @@ class SimulatedBackend:
                 f"system {system.name} has no `drive`, so there is nothing to simulate",
                 hint="name a drive model in the study, or with `--target`",
             )
-        if system.drives > 1 or system.raid_level is not None or system.controller is not None:
-            raise UsageError(f"system {system.name} is an array, which this simulator does not model yet")
-        return system.model_copy(update={"drive": drive})
+        return system.model_copy(update={"drive": drive, "kernel": system.kernel or KERNEL_DEFAULT})
+
+    def _check_storage(self, study: Study, system: System) -> None:
+        """Drive, kernel, schedulers and options exist; the rest is found cell by cell and said in the records."""
+        unknown = next((name for name in system.options if name not in storage_trials.KNOWN_OPTIONS), None)
+        if unknown is not None:
+            raise UsageError(
+                f"system {system.name} has the unknown option `{unknown}`",
+                hint="known for arrays and file systems: " + ", ".join(storage_trials.KNOWN_OPTIONS),
+            )
+        for values in _wanted(study):
+            if "scheduler" in values:
+                _describe(_spec(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[_probe_phase()]))
 
     def _facts(self, system: System) -> SystemFacts:
+        if storage_trials.is_storage(system, self.study):
+            return self._storage_facts(system)
         found = _describe(_spec(system, {}, seed=0, phases=[_probe_phase()]))
         settings = found["settings"]
         current = {
@@ -98,14 +119,31 @@ class SimulatedBackend:
             scheduler=settings["scheduler"],
         )
 
+    def _storage_facts(self, system: System) -> SystemFacts:
+        found = _describe(_spec(_bare(system), {}, seed=0, phases=[_probe_phase()]))
+        leaves = tuple(f"sim{index}" for index in range(system.drives))
+        return SystemFacts(
+            name=system.name,
+            target=f"{system.name} (simulated)",
+            stack=(f"{system.name}: {storage_text(system, found)}",),
+            leaves=leaves,
+            offered=tuple(found["schedulers"]),
+            scheduler=found["settings"]["scheduler"],
+        )
+
     def check(self, plan: Plan) -> None:
-        """`describe` has refused what cannot be simulated."""
+        """`describe` has refused what cannot be; here what is not modelled at all."""
+        if self.study is None or not all(storage_trials.is_storage(s, self.study) for s in self.systems.values()):
+            return
+        reason = storage_trials.nothing_modelled(self.study, self.systems, plan)
+        if reason is not None:
+            raise UsageError(f"nothing of study {plan.study} can be simulated: {reason}")
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[SimulatedSession]:
         if not self.systems:
             raise SeekwiseError("a simulated run needs its study described first")
-        yield SimulatedSession(plan, run_id, self.systems, self.options.trace)
+        yield SimulatedSession(plan, run_id, self.systems, self.study, self.options.trace)
 
 
 @dataclass
@@ -113,20 +151,38 @@ class SimulatedSession:
     plan: Plan
     run_id: str
     systems: dict[str, System]
+    study: Study
     trace: bool = False
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
+        size = (os.cpu_count() or 1) * BATCH
+        for whole, group in itertools.groupby(trials, key=self._is_storage):
+            given = list(group)
+            for first in range(0, len(given), size):
+                batch = given[first : first + size]
+                yield from self._storage(batch, attempts) if whole else self._cells(batch, attempts)
+
+    def _is_storage(self, trial: Trial) -> bool:
+        return storage_trials.is_storage(self.systems[self.plan.cells[trial.cell].system], self.study)
+
+    def _storage(self, batch: list[Trial], attempts: dict[int, int]) -> list[Record]:
+        numbers = [attempts.get(each.index, 0) + 1 for each in batch]
+        seeded = [
+            (each, trial_seed(self.plan.seed, each.index, number), number)
+            for each, number in zip(batch, numbers, strict=True)
+        ]
+        return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded)
+
+    def _cells(self, batch: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         workers = os.cpu_count() or 1
-        for first in range(0, len(trials), workers * BATCH):
-            batch = trials[first : first + workers * BATCH]
-            seeds = [trial_seed(self.plan.seed, each.index, attempts.get(each.index, 0) + 1) for each in batch]
-            specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
-            started = now()
-            results = json.loads(_core.simulate_cells(json.dumps(specs), workers))
-            for trial, seed, spec, result in zip(batch, seeds, specs, results, strict=True):
-                if "error" in result:
-                    raise SeekwiseError(f"{self.plan.cells[trial.cell].key} cannot be simulated: {result['error']}")
-                yield self._record(trial, seed, spec, result, started, attempts.get(trial.index, 0) + 1)
+        seeds = [trial_seed(self.plan.seed, each.index, attempts.get(each.index, 0) + 1) for each in batch]
+        specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
+        started = now()
+        results = json.loads(_core.simulate_cells(json.dumps(specs), workers))
+        for trial, seed, spec, result in zip(batch, seeds, specs, results, strict=True):
+            if "error" in result:
+                raise SeekwiseError(f"{self.plan.cells[trial.cell].key} cannot be simulated: {result['error']}")
+            yield self._record(trial, seed, spec, result, started, attempts.get(trial.index, 0) + 1)
 
     def _spec(self, trial: Trial, seed: int) -> dict:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
@@ -167,6 +223,28 @@ class SimulatedSession:
             conditions={"role": trial.role},
             attempt=attempt,
         )
+
+
+def _bare(system: System) -> System:
+    """One drive of a storage on its host: what there is to know before a trial."""
+    return system.model_copy(
+        update={"drives": 1, "raid_level": None, "chunk_kib": [], "controller": None, "options": {}}
+    )
+
+
+def storage_text(system: System, found: dict) -> str:
+    """`RAID 5, chunk 64 KiB, of 3 × ST3250620NS (250 GB), controller 9650-4LP, ext3, NCQ off, Linux 2.6.24`."""
+    drive = f"{found['drive']} ({found['capacity_bytes'] / 1e9:.0f} GB)"
+    options = system.options
+    chunk = f", chunk {system.chunk_kib[0]} KiB," if system.chunk_kib else ""
+    level = f"RAID {system.raid_level.removeprefix('raid')}{chunk} of " if system.raid_level else ""
+    parts = [f"{level}{system.drives} × {drive}" if system.drives > 1 else f"{level}{drive}"]
+    parts += [f"controller {system.controller}"] if system.controller else []
+    parts += [str(options["filesystem"])] if "filesystem" in options else []
+    parts += [str(options["volume"]).replace("_", " and ")] if "volume" in options else []
+    parts += [bytes_text(int(options["partition_gib"]) * 2**30) + " partitions"] if "partition_gib" in options else []
+    parts += [f"NCQ {options['ncq']}"] if "ncq" in options else []
+    return ", ".join([*parts, f"Linux {found['kernel']}"])
 
 
 def _trace(result: dict, capacity_sectors: int) -> dict[str, object]:

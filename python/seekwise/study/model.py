@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from seekwise.study import factors
+from seekwise.study import factors, shown
 from seekwise.study.quantity import parse_bytes, parse_seconds
 
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
@@ -69,8 +69,8 @@ class Workload(Part):
     """Time of each phase; without it a phase ends after `size` (sequential) or `random_ios` (random)."""
     random_ios: Annotated[int, Field(ge=1)] | None = None
     """Requests of each thread in a random phase without `runtime`."""
-    memory_limit: Bytes | None = None
-    """Memory (page cache included) that a buffered load may use."""
+    memory_limit: Annotated[list[Bytes], BeforeValidator(as_list)] = []
+    """Memory (page cache included) that a buffered load may use; each value is a cell."""
     rate_limit: Bytes | None = None
 
     @model_validator(mode="after")
@@ -83,7 +83,7 @@ class Workload(Part):
 
     @model_validator(mode="after")
     def caches_are_excluded(self) -> Workload:
-        if self.direct and self.memory_limit is not None:
+        if self.direct and self.memory_limit:
             raise ValueError("`memory_limit` is for buffered loads: set `direct = false` or leave it out")
         return self
 
@@ -130,6 +130,10 @@ class Study(Part):
     """Settings written out one by one, instead of the product of `settings`."""
     workload: list[Workload] = Field(min_length=1)
     design: Design = Design()
+    figure: list[shown.Figure] = []
+    """Graphs and diagrams of the text that the study repeats."""
+    table: list[shown.Table] = []
+    """Winner tables in that text's form, with what it prints."""
 
     @field_validator("settings", mode="before")
     @classmethod
@@ -148,6 +152,9 @@ class Study(Part):
             double = next((name for name in named if named.count(name) > 1), None)
             if double is not None:
                 raise ValueError(f"two of `[[{what}]]` have the name {double!r}")
+        wrong = shown.problem(self.figure, self.table, [system.name for system in self.system])
+        if wrong is not None:
+            raise ValueError(wrong)
         if self.settings and self.candidate:
             raise ValueError("has `[settings]` and `[[candidate]]`; write one of them")
         return self

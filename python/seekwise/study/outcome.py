@@ -286,9 +286,28 @@ def repeat_lines(run: Run, plan: Plan) -> list[str]:
     ]
 
 
+NOT_MODELLED_SHOWN = 4
+
+
+def not_modelled_notes(records: Sequence[Record]) -> list[str]:
+    """What a simulated run could not answer, by reason; an unanswered operation has no number anywhere."""
+    reasons: dict[str, list[str]] = {}
+    for record in records:
+        for operation, reason in (record.conditions.get("not_modelled") or {}).items():
+            reasons.setdefault(str(reason), []).append(f"{operation} on {record.factors.get('system', record.cell)}")
+    asked = sum(len(record.phases) + len(record.conditions.get("not_modelled") or {}) for record in records)
+    notes = []
+    for reason, places in sorted(reasons.items(), key=lambda each: -len(each[1])):
+        names = list(dict.fromkeys(places))
+        more = f" and {len(names) - NOT_MODELLED_SHOWN} more" if len(names) > NOT_MODELLED_SHOWN else ""
+        where = ", ".join(names[:NOT_MODELLED_SHOWN])
+        notes.append(f"{len(places)} of {asked} operations have no answer: {reason} ({where}{more})")
+    return notes
+
+
 def condition_notes(records: Sequence[Record]) -> list[str]:
     """Conditions that a reader should know of, in sentences."""
-    notes = []
+    notes = not_modelled_notes(records)
     conditions = records[0].conditions if records else {}
     if conditions.get("os_shares_drives"):
         notes.append("The running system lives on the tested drives; its own I/O can disturb trials")

@@ -11,8 +11,15 @@ from pydantic import BaseModel, ValidationError
 from seekwise.errors import UsageError
 from seekwise.study import factors, profiles
 from seekwise.study.model import Design, Study, System, Workload
+from seekwise.study.shown import Figure, Table
 
-TABLES: dict[str, type[BaseModel]] = {"system": System, "workload": Workload, "design": Design}
+TABLES: dict[str, type[BaseModel]] = {
+    "system": System,
+    "workload": Workload,
+    "design": Design,
+    "figure": Figure,
+    "table": Table,
+}
 
 
 def load(path: Path) -> Study:

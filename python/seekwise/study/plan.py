@@ -298,11 +298,11 @@ def _loads(workload: Workload) -> list[Load]:
         "sync": workload.sync,
         "end_fsync": workload.end_fsync,
         "size_bytes": workload.size,
-        "memory_limit_bytes": workload.memory_limit,
         "rate_limit_bytes": workload.rate_limit,
     }
+    memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:
-        return [Load(job=str(workload.job), **common)]
+        return [Load(job=str(workload.job), memory_limit_bytes=memories[0], **common)]
     phases = tuple(
         Phase(name, workload.runtime, workload.random_ios if name.startswith("rand") and not workload.runtime else None)
         for name in workload.operations
@@ -314,8 +314,10 @@ def _loads(workload: Workload) -> list[Load]:
             block_bytes=block_bytes,
             iodepth=iodepth,
             engine=workload.engine or ("psync" if iodepth == 1 else "libaio"),
+            memory_limit_bytes=memory,
             **common,
         )
+        for memory in memories
         for threads in workload.threads
         for block_bytes in workload.block_bytes
         for iodepth in workload.iodepth
@@ -334,6 +336,8 @@ def _cell(system: SystemFacts, load: Load, fixed: dict[str, Value], *, many: boo
             parts.append(f"block={size_word(load.block_bytes)}")
         if load.iodepth > 1 or any(len(workload.iodepth) > 1 for workload in loads.workload):
             parts.append(f"iodepth={load.iodepth}")
+        if load.memory_limit_bytes and any(len(workload.memory_limit) > 1 for workload in loads.workload):
+            parts.append(f"memory={size_word(load.memory_limit_bytes)}")
     parts += [f"{name}={value}" for name, value in fixed.items()]
     return Cell(" ".join(parts), system.name, load, dict(fixed))
 

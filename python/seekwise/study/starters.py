@@ -1,4 +1,7 @@
-"""Studies that ship with the program: `seekwise/studies/NAME.toml`, each one a file that a user can copy and change."""
+"""Studies that ship with the program: `seekwise/studies/NAME.toml` and `studies/published/NAME.toml` (those of published texts).
+
+Each one is a file that a user can copy and change.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,22 @@ from seekwise.errors import UsageError
 from seekwise.study import parse
 from seekwise.study.model import Study
 
+PUBLISHED = "published"
+
 
 def names() -> list[str]:
-    return sorted(entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml"))
+    return [*_names_in(_folder()), *published_names()]
+
+
+def published_names() -> list[str]:
+    """Studies that repeat a published text."""
+    return _names_in(_folder() / PUBLISHED)
 
 
 def text(name: str) -> str:
-    return (_folder() / f"{name}.toml").read_text(encoding="utf-8")
+    name = name.removeprefix(f"{PUBLISHED}/")
+    folder = _folder() / PUBLISHED if name in published_names() else _folder()
+    return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def tune(target: str) -> Study:
@@ -31,12 +43,16 @@ def open_shipped(name: str) -> tuple[Study, str]:
 def open_study(name: str) -> tuple[Study, str]:
     """(study, its text) of a file, or of a study that ships with the program."""
     path = Path(name)
-    if not path.exists() and name in names():
+    if not path.exists() and name.removeprefix(f"{PUBLISHED}/") in names():
         return open_shipped(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, not a study", hint=f"did you mean `seekwise tune {name}`?")
     study = parse.load(path)
     return study, path.read_text(encoding="utf-8")
+
+
+def _names_in(folder) -> list[str]:
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 def _folder():

@@ -104,17 +104,22 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
 
 def run(texts: list[str], workers: int) -> list[dict[str, float] | str]:
     """Metrics of each cell, or why there are none."""
+    return [
+        str(result["error"]) if "error" in result else (_of_cell if "cell" in json.loads(text) else _of_storage)(result)
+        for text, result in zip(texts, raw(texts, workers), strict=True)
+    ]
+
+
+def raw(texts: list[str], workers: int) -> list[dict]:
+    """What the compiled simulator says of each cell: its result, or `{"error": sentence}`."""
     documents = [json.loads(text) for text in texts]
-    outcomes: list[dict[str, float] | str] = [""] * len(texts)
-    for kind, function, read in (
-        ("cell", _core.simulate_cells, _of_cell),
-        ("storage", _core.simulate_storage, _of_storage),
-    ):
+    outcomes: list[dict] = [{}] * len(texts)
+    for kind, function in (("cell", _core.simulate_cells), ("storage", _core.simulate_storage)):
         places = [place for place, document in enumerate(documents) if kind in document]
         if places:
             results = json.loads(function(json.dumps([documents[place][kind] for place in places]), workers))
             for place, result in zip(places, results, strict=True):
-                outcomes[place] = str(result["error"]) if "error" in result else read(result)
+                outcomes[place] = result
     return outcomes
 
 

@@ -82,12 +82,12 @@ def systems() -> dict[str, Setup]:
     found: dict[str, Setup] = {}
     for name, study in published().items():
         for system in study.system:
-            found[system.name] = _setup(name, study, system)
+            found[system.name] = of_system(name, study, system)
     article = published()[ARTICLE]
     host = article.system[0]
     for drive in DRIVES:
         alone = System(name=drive, drive=drive, kernel=host.kernel, options=dict(host.options))
-        found[drive] = _setup(ARTICLE, article, alone)
+        found[drive] = of_system(ARTICLE, article, alone)
     return found
 
 
@@ -101,7 +101,8 @@ def setup_of(name: str, options: tuple[Option, ...] = ()) -> Setup:
     return found
 
 
-def _setup(name: str, study: Study, system: System) -> Setup:
+def of_system(name: str, study: Study, system: System) -> Setup:
+    """A system under the first workload of its study."""
     workload: Workload = resolve(study.workload[0])
     options = dict(system.options)
     partition = options.get("partition_gib")
@@ -122,12 +123,12 @@ def _setup(name: str, study: Study, system: System) -> Setup:
         engine=workload.engine,
         block_bytes=workload.block_bytes[0],
         file_bytes=workload.size,
-        memory_bytes=workload.memory_limit,
+        memory_bytes=workload.memory_limit[0] if workload.memory_limit else None,
         random_ios=workload.random_ios,
         repeats=study.design.blocks,
         wait_s=study.design.wait,
         threads=tuple(workload.threads),
-        schedulers=tuple(str(each) for each in study.settings["scheduler"]),
+        schedulers=tuple(str(each) for each in study.settings.get("scheduler", ())),
         operations=len(workload.operations),
     )
 

@@ -112,7 +112,7 @@ def _check_caches(study: Study) -> None:
     for workload in map(resolve, study.workload):
         if workload.direct or workload.job is not None:
             continue
-        if workload.memory_limit is None:
+        if not workload.memory_limit:
             raise UsageError(
                 f"study {study.name} has a buffered load without `memory_limit`, which would measure the page cache",
                 hint='set `memory_limit = "256m"` and a `size` of several times that, or `direct = true`',

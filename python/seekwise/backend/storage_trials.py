@@ -1,0 +1,206 @@
+"""Trials on whole storage - arrays, controllers, page cache and file system - for the simulated backend.
+
+A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise.world`: a study and a
+claim about it cannot drift apart. An operation that is not modelled has no phase in the record; why stands in `conditions.not_modelled`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from seekwise import _core
+from seekwise.errors import UsageError
+from seekwise.store.database import now
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study.factors import Value
+from seekwise.study.model import Study, System
+from seekwise.study.plan import Cell, Load, Plan, Setting, Trial
+from seekwise.world import cells
+from seekwise.world.setup import Setup, of_system
+from seekwise.world.value import NotModelled
+
+# Options of a system that only whole storage has.
+OPTIONS = ("filesystem", "volume", "partition_gib")
+KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors")
+SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth")
+
+
+def is_storage(system: System, study: Study | None) -> bool:
+    """Whether a system needs the whole storage rather than one drive behind one queue."""
+    if system.drives > 1 or system.raid_level is not None or system.controller is not None:
+        return True
+    if any(name in system.options for name in OPTIONS):
+        return True
+    return study is not None and any(not workload.direct for workload in study.workload)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One operation of one trial: its spec as text, or why there is none."""
+
+    operation: str
+    spec: str | None
+    reason: str = ""
+
+
+def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Value]) -> Setup:
+    """What a cell and a setting ask for."""
+    unknown = next((name for name in values if name not in SETTINGS), None)
+    if unknown is not None:
+        raise UsageError(
+            f"the simulated backend does not model `{unknown}` on whole storage", hint="known: " + ", ".join(SETTINGS)
+        )
+    if load.iodepth > 1:
+        raise NotModelled(f"iodepth {load.iodepth} on whole storage")
+    found = of_system(study.name, study, system)
+    found = replace(
+        found,
+        direct=load.direct,
+        block_bytes=load.block_bytes,
+        file_bytes=load.size_bytes,
+        memory_bytes=load.memory_limit_bytes,
+        random_ios=next((phase.ios_per_thread for phase in load.phases if phase.ios_per_thread), found.random_ios),
+    )
+    if "chunk_kib" in values:
+        found = replace(found, chunk_kib=int(values["chunk_kib"]))
+    if "raid_level" in values:
+        found = replace(found, level=str(values["raid_level"]))
+    if "queue_depth" in values:
+        if values["queue_depth"] != 1:
+            raise NotModelled(f"queue_depth {values['queue_depth']} on whole storage, other than 1 (NCQ off)")
+        found = replace(found, ncq=False)
+    return found
+
+
+def wishes(
+    study: Study, system: System, cell: Cell, setting: Setting, seed: int, default_scheduler: str = ""
+) -> list[Wish]:
+    """The operations of a trial."""
+    load = cell.load
+    if load.job is not None:
+        raise UsageError(f"cell {cell.key} is a fio job file, which only the kernel backend runs")
+    values = {**cell.fixed, **setting.values}
+    scheduler = str(values.get("scheduler") or default_scheduler)
+    found = []
+    for phase in load.phases:
+        try:
+            setup = setup_of_cell(study, system, load, values)
+            text = cells.spec(setup, phase.operation, scheduler, load.threads, seed)
+            found.append(Wish(phase.operation, text))
+        except NotModelled as missing:
+            found.append(Wish(phase.operation, None, str(missing)))
+    return found
+
+
+def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> str | None:
+    """The first reason when no operation of any storage cell can be simulated; None when there is one that can."""
+    reason = None
+    for cell in plan.cells:
+        default = plan.system_of(cell).scheduler or ""
+        for wish in wishes(study, systems[cell.system], cell, plan.settings[0], 1, default):
+            if wish.spec is not None:
+                return None
+            reason = reason or f"{cell.key}, {wish.operation}: {wish.reason}"
+    return reason
+
+
+def _wishes_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[Wish]:
+    cell = plan.cells[trial.cell]
+    default = plan.system_of(cell).scheduler or ""
+    return wishes(study, systems[cell.system], cell, plan.settings[trial.setting], seed, default)
+
+
+def records(
+    study: Study, systems: dict[str, System], plan: Plan, run_id: str, batch: Sequence[tuple[Trial, int, int]]
+) -> list[Record]:
+    """The records of trials (with their seed and attempt), simulated side by side."""
+    started = now()
+    asked = [_wishes_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
+    specs = list(dict.fromkeys(wish.spec for group in asked for wish in group if wish.spec is not None))
+    results = dict(zip(specs, cells.raw(specs, os.cpu_count() or 1), strict=True))
+    return [
+        _record(plan, run_id, trial, seed, attempt, group, results, started)
+        for (trial, seed, attempt), group in zip(batch, asked, strict=True)
+    ]
+
+
+def _record(
+    plan: Plan,
+    run_id: str,
+    trial: Trial,
+    seed: int,
+    attempt: int,
+    group: list[Wish],
+    results: dict[str, dict],
+    started: str,
+) -> Record:
+    cell, setting = plan.cells[trial.cell], plan.settings[trial.setting]
+    phases, missing, specs = [], {}, {}
+    for wish in group:
+        result = {"error": wish.reason} if wish.spec is None else results[wish.spec]
+        if "error" in result:
+            missing[wish.operation] = str(result["error"])
+        else:
+            phases.append(phase(wish.operation, result))
+            specs[wish.operation] = json.loads(wish.spec)
+    return Record(
+        run_id=run_id,
+        trial=trial.index,
+        block=trial.block,
+        cell=cell.key,
+        setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
+        factors=_factors(cell, setting),
+        badge="simulated",
+        seed=seed,
+        started_at=started,
+        phases=tuple(phases),
+        environment={"kernel": "Linux (model)"},
+        load={
+            "simulator": f"seekwise {_core.version()}",
+            "model_version": _core.model_version(),
+            "seed": seed,
+            "specs": specs,
+        },
+        conditions={"role": trial.role, **({"not_modelled": missing} if missing else {})},
+        attempt=attempt,
+    )
+
+
+def phase(operation: str, result: dict) -> Phase:
+    """A phase of a record from a result of the compiled simulator: of one drive's cell, or of a storage."""
+    if "phases" in result:
+        (result,) = result["phases"]
+    cpu = result.get("cpu") or {}
+    user, system = float(cpu.get("user_s", 0.0)), float(cpu.get("system_s", 0.0))
+    irq = float(cpu.get("irq_s", 0.0))
+    return Phase(
+        operation=operation,
+        elapsed_s=result["elapsed_ns"] / 1e9,
+        bytes=result["bytes"],
+        ios=result.get("ios", result.get("calls", 0)),
+        latency_bins={int(upper): count for upper, count in result.get("latency_bins", {}).items()},
+        latency_mean_ns=result["latency_mean_ns"],
+        latency_max_ns=result["latency_max_ns"],
+        cpu=CpuSeconds(user, system, user, system, irq, 0.0) if cpu else CpuSeconds(0.0, 0.0),
+        device_bytes=result.get("device_bytes"),
+        details={key: result[key] for key in ("printed", "kernel_threads") if key in result},
+    )
+
+
+def _factors(cell: Cell, setting: Setting) -> dict[str, Value]:
+    load = cell.load
+    memory = {"memory_bytes": load.memory_limit_bytes} if load.memory_limit_bytes else {}
+    return {
+        "system": cell.system,
+        "load": load.name,
+        "threads": load.threads,
+        "block_bytes": load.block_bytes,
+        "iodepth": load.iodepth,
+        "direct": load.direct,
+        **memory,
+        **cell.fixed,
+        **setting.values,
+    }
