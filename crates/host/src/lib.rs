@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   job/      threads: what they ask for, and when            (here now)
-//!   cache/    page cache: read-ahead, write-back              (own issue; sits between job and block)
-//!   file/     placement of files on the device                (own issue; turns offsets into addresses for job)
+//!   cache/    page cache: memory, read-ahead, write-back      (sits between job and block)
+//!   file/     placement of files on the device, the journal   (turns pages into blocks)
 //!   block/    plug, merge, tags, the queue around a scheduler (here now)
 //!   cpu/      what all this costs, and who pays               (here now)
 //! ```
@@ -13,5 +13,6 @@
 pub mod block;
 pub mod cache;
 pub mod cpu;
+pub mod file;
 pub mod job;
 pub mod random;

@@ -1,3 +1,8 @@
-//! The page cache as a reader meets it.
+//! The page cache as readers and writers meet it.
 
+pub mod bits;
+pub mod page_cache;
 pub mod read_ahead;
+pub mod write_back;
+
+pub use page_cache::PageCache;

@@ -1,0 +1,410 @@
+//! The page cache of a machine with little memory: which pages of which files are there, dirty or under write-back, and who goes first.
+//!
+//! ```text
+//!   new page ─▶ inactive list ──used again──▶ active list
+//!                    │  ▲ dirty, being written or read: goes round        │
+//!                    ▼  └──────────── active outgrew inactive ◀───────────┘
+//!                  reclaimed when memory is short
+//! ```
+//!
+//! Modelled:      presence, reading, dirt, write-back and read-ahead marks by page; two lists with promotion at the second use.
+//! Not modelled:  zones, mapped pages, swapping, shadow entries (3.15 on), writing by reclaim (kswapd's page-out).
+//! Source:        mm/vmscan.c, mm/swap.c of 2.6.32 (two file lists, mark_page_accessed); 2.6.23 has the same two lists for all pages.
+
+use super::bits::Bits;
+use super::read_ahead::Page;
+use std::collections::VecDeque;
+
+/// Place of a file in the cache.
+pub type FileNumber = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub file: FileNumber,
+    pub start: Page,
+    pub pages: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cached {
+    /// In memory, or being read.
+    present: Bits,
+    /// Being read.
+    coming: Bits,
+    dirty: Bits,
+    writing: Bits,
+    used: Bits,
+    active: Bits,
+    marked: Bits,
+    dirty_pages: u64,
+    writing_pages: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct PageCache {
+    files: Vec<Cached>,
+    pages_max: u64,
+    pages: u64,
+    active_pages: u64,
+    dirty: u64,
+    writing: u64,
+    inactive: VecDeque<Run>,
+    active: VecDeque<Run>,
+}
+
+/// What a reader finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Absent,
+    /// Being read.
+    Coming,
+    There,
+}
+
+impl PageCache {
+    /// `pages_max`: memory that files can have.
+    pub fn new(files: usize, pages_max: u64) -> Self {
+        Self {
+            files: vec![Cached::default(); files],
+            pages_max: pages_max.max(64),
+            pages: 0,
+            active_pages: 0,
+            dirty: 0,
+            writing: 0,
+            inactive: VecDeque::new(),
+            active: VecDeque::new(),
+        }
+    }
+
+    pub fn pages_max(&self) -> u64 {
+        self.pages_max
+    }
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+    pub fn dirty(&self) -> u64 {
+        self.dirty
+    }
+    pub fn writing(&self) -> u64 {
+        self.writing
+    }
+    pub fn dirty_of(&self, file: FileNumber) -> u64 {
+        self.files[file as usize].dirty_pages
+    }
+    pub fn writing_of(&self, file: FileNumber) -> u64 {
+        self.files[file as usize].writing_pages
+    }
+
+    #[inline]
+    pub fn find(&self, file: FileNumber, page: Page) -> Found {
+        let cached = &self.files[file as usize];
+        if !cached.present.get(page) {
+            Found::Absent
+        } else if cached.coming.get(page) {
+            Found::Coming
+        } else {
+            Found::There
+        }
+    }
+
+    /// Pages from `page` on that are there and carry no mark, `most` at most.
+    pub fn plain_run(&self, file: FileNumber, page: Page, most: u64) -> u64 {
+        let cached = &self.files[file as usize];
+        let end = cached.present.next_clear(page, page + most);
+        let end = cached.coming.next_set(page, end);
+        cached.marked.next_set(page, end) - page
+    }
+
+    /// The first page in `from..end` that is not cached, or `end`.
+    pub fn next_absent(&self, file: FileNumber, from: Page, end: Page) -> Page {
+        self.files[file as usize].present.next_clear(from, end)
+    }
+
+    /// The first cached page in `from..end`, or `end`.
+    pub fn next_present(&self, file: FileNumber, from: Page, end: Page) -> Page {
+        self.files[file as usize].present.next_set(from, end)
+    }
+
+    /// Cached pages right before `page`, `most` at most.
+    pub fn cached_before(&self, file: FileNumber, page: Page, most: u64) -> u64 {
+        self.files[file as usize].present.set_before(page, most)
+    }
+
+    pub fn mark(&mut self, file: FileNumber, page: Page) {
+        self.files[file as usize].marked.set(page, 1);
+    }
+
+    /// Takes the read-ahead mark off; true when there was one.
+    pub fn take_mark(&mut self, file: FileNumber, page: Page) -> bool {
+        self.files[file as usize].marked.clear(page, 1) == 1
+    }
+
+    /// Adds pages that are not cached yet; `coming`: they are being read, otherwise they are being written by a program.
+    /// Gives the number of pages that had to be reclaimed for them.
+    pub fn add(&mut self, run: Run, coming: bool) -> u64 {
+        let cached = &mut self.files[run.file as usize];
+        let added = cached.present.set(run.start, run.pages);
+        if coming {
+            cached.coming.set(run.start, run.pages);
+        }
+        cached.used.clear(run.start, run.pages);
+        cached.active.clear(run.start, run.pages);
+        self.pages += added;
+        match self.inactive.back_mut() {
+            Some(last) if last.file == run.file && last.start + last.pages == run.start => {
+                last.pages += run.pages;
+            }
+            _ => self.inactive.push_back(run),
+        }
+        if self.pages > self.pages_max {
+            self.reclaim(self.pages - self.pages_max)
+        } else {
+            0
+        }
+    }
+
+    pub fn read_done(&mut self, run: Run) {
+        self.files[run.file as usize]
+            .coming
+            .clear(run.start, run.pages);
+    }
+
+    /// A program used the pages: at the second use they count as active.
+    pub fn touch(&mut self, run: Run) {
+        let cached = &mut self.files[run.file as usize];
+        let end = run.start + run.pages;
+        let mut at = run.start;
+        while at < end {
+            let again = cached.used.next_set(at, end);
+            if again < end {
+                let run_end = cached.used.next_clear(again, end);
+                self.active_pages += cached.active.set(again, run_end - again);
+                at = run_end;
+            } else {
+                at = end;
+            }
+        }
+        cached.used.set(run.start, run.pages);
+    }
+
+    /// A program wrote to the pages, which are cached; how many became dirty by that.
+    pub fn make_dirty(&mut self, run: Run) -> u64 {
+        let cached = &mut self.files[run.file as usize];
+        let new = cached.dirty.set(run.start, run.pages);
+        cached.dirty_pages += new;
+        self.dirty += new;
+        new
+    }
+
+    /// The first run of dirty pages in `from..end`, `most` pages at most.
+    pub fn next_dirty(&self, file: FileNumber, from: Page, end: Page, most: u64) -> Option<Run> {
+        let dirty = &self.files[file as usize].dirty;
+        let start = dirty.next_set(from, end);
+        if start >= end {
+            return None;
+        }
+        let pages = dirty.next_clear(start, end.min(start + most)) - start;
+        Some(Run { file, start, pages })
+    }
+
+    /// Dirty pages go to the drives.
+    pub fn begin_write(&mut self, run: Run) {
+        let cached = &mut self.files[run.file as usize];
+        let cleaned = cached.dirty.clear(run.start, run.pages);
+        cached.dirty_pages -= cleaned;
+        self.dirty -= cleaned;
+        let begun = cached.writing.set(run.start, run.pages);
+        cached.writing_pages += begun;
+        self.writing += begun;
+    }
+
+    pub fn is_writing(&self, file: FileNumber, page: Page) -> bool {
+        self.files[file as usize].writing.get(page)
+    }
+
+    pub fn write_done(&mut self, run: Run) {
+        let cached = &mut self.files[run.file as usize];
+        let ended = cached.writing.clear(run.start, run.pages);
+        cached.writing_pages -= ended;
+        self.writing -= ended;
+    }
+
+    /// Frees `wanted` pages, oldest inactive first. Pages in use for I/O or dirty go round once. Gives the number freed.
+    fn reclaim(&mut self, wanted: u64) -> u64 {
+        self.balance_lists();
+        let mut freed = 0;
+        // Each run is looked at once: what stays goes to the back.
+        for _ in 0..self.inactive.len() {
+            if freed >= wanted {
+                break;
+            }
+            let Some(run) = self.inactive.pop_front() else {
+                break;
+            };
+            let cached = &mut self.files[run.file as usize];
+            let end = run.start + run.pages;
+            let mut at = run.start;
+            while at < end && freed < wanted {
+                let busy = [
+                    &cached.dirty,
+                    &cached.writing,
+                    &cached.coming,
+                    &cached.active,
+                ]
+                .iter()
+                .fold(end, |near, bits| bits.next_set(at, near));
+                if busy > at {
+                    let upto = busy.min(at + (wanted - freed));
+                    let gone = cached.present.clear(at, upto - at);
+                    cached.marked.clear(at, upto - at);
+                    cached.used.clear(at, upto - at);
+                    freed += gone;
+                    self.pages -= gone;
+                    at = upto;
+                    continue;
+                }
+                if cached.active.get(at) {
+                    let stop = cached.active.next_clear(at, end);
+                    self.active.push_back(Run {
+                        file: run.file,
+                        start: at,
+                        pages: stop - at,
+                    });
+                    at = stop;
+                } else {
+                    let stop = [&cached.dirty, &cached.writing, &cached.coming]
+                        .iter()
+                        .map(|bits| bits.next_clear(at, end))
+                        .max()
+                        .unwrap_or(end);
+                    self.inactive.push_back(Run {
+                        file: run.file,
+                        start: at,
+                        pages: stop - at,
+                    });
+                    at = stop;
+                }
+            }
+            if at < end {
+                self.inactive.push_front(Run {
+                    file: run.file,
+                    start: at,
+                    pages: end - at,
+                });
+            }
+        }
+        freed
+    }
+
+    /// Oldest active pages become inactive again while the active list is the longer one (inactive_file_is_low).
+    fn balance_lists(&mut self) {
+        while self.active_pages * 2 > self.pages {
+            let Some(run) = self.active.pop_front() else {
+                // Active pages still stand in the inactive list: they move when it is scanned.
+                return;
+            };
+            let cached = &mut self.files[run.file as usize];
+            self.active_pages -= cached.active.clear(run.start, run.pages);
+            cached.used.clear(run.start, run.pages);
+            self.inactive.push_back(run);
+        }
+    }
+
+    /// Forgets every page that is clean (drop_caches).
+    pub fn drop_clean(&mut self) {
+        let pages = core::mem::replace(&mut self.pages, 0);
+        let mut kept = 0;
+        for cached in &mut self.files {
+            let mut present = Bits::default();
+            for busy in [&cached.dirty, &cached.writing, &cached.coming] {
+                let mut at = 0;
+                loop {
+                    let start = busy.next_set(at, u64::from(u32::MAX));
+                    if start == u64::from(u32::MAX) {
+                        break;
+                    }
+                    let stop = busy.next_clear(start, u64::from(u32::MAX));
+                    kept += present.set(start, stop - start);
+                    at = stop;
+                }
+            }
+            cached.present = present;
+            cached.used.clear_all();
+            cached.active.clear_all();
+            cached.marked.clear_all();
+        }
+        debug_assert!(kept <= pages);
+        self.pages = kept;
+        self.active_pages = 0;
+        self.active.clear();
+        let files = &self.files;
+        self.inactive.retain(|run| {
+            files[run.file as usize].dirty_pages + files[run.file as usize].writing_pages > 0
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(start: Page, pages: u64) -> Run {
+        Run {
+            file: 0,
+            start,
+            pages,
+        }
+    }
+
+    #[test]
+    fn oldest_clean_pages_go_first_when_memory_is_short() {
+        let mut cache = PageCache::new(1, 100);
+        cache.add(run(0, 100), false);
+        assert_eq!(cache.add(run(500, 30), false), 30);
+        assert_eq!(cache.find(0, 29), Found::Absent);
+        assert_eq!(cache.find(0, 30), Found::There);
+        assert_eq!(cache.pages(), 100);
+    }
+
+    #[test]
+    fn dirty_pages_stay_until_they_are_written() {
+        let mut cache = PageCache::new(1, 100);
+        cache.add(run(0, 100), false);
+        assert_eq!(cache.make_dirty(run(0, 40)), 40);
+        cache.add(run(500, 20), false);
+        assert_eq!(cache.find(0, 0), Found::There);
+        assert_eq!(cache.find(0, 59), Found::Absent);
+        let dirty = cache.next_dirty(0, 0, 1000, 16).unwrap();
+        assert_eq!(dirty, run(0, 16));
+        cache.begin_write(dirty);
+        assert_eq!((cache.dirty(), cache.writing()), (24, 16));
+        cache.write_done(dirty);
+        assert_eq!((cache.dirty_of(0), cache.writing_of(0)), (24, 0));
+    }
+
+    #[test]
+    fn pages_used_twice_outlive_a_stream() {
+        let mut cache = PageCache::new(1, 1000);
+        cache.add(run(0, 100), false);
+        cache.touch(run(0, 100));
+        cache.touch(run(0, 100));
+        for start in (1000..6000).step_by(32) {
+            cache.add(run(start, 32), false);
+            cache.touch(run(start, 32));
+        }
+        assert_eq!(cache.find(0, 50), Found::There);
+        assert_eq!(cache.find(0, 1000), Found::Absent);
+        assert_eq!(cache.pages(), 1000);
+    }
+
+    #[test]
+    fn dropping_keeps_only_dirty_pages() {
+        let mut cache = PageCache::new(2, 1000);
+        cache.add(run(0, 100), false);
+        cache.make_dirty(run(10, 5));
+        cache.drop_clean();
+        assert_eq!(cache.pages(), 5);
+        assert_eq!(cache.next_present(0, 0, 100), 10);
+        assert_eq!(cache.plain_run(0, 10, 100), 5);
+    }
+}

@@ -1,0 +1,327 @@
+//! Block allocation of ext3: goals by directory and process, reservation windows, indirect blocks.
+//!
+//! A file's first goal is in its directory's group, moved on by 1/16 of a group for each of 16 colours of process numbers; later goals are
+//! right behind the last block. Each file being written holds a window of blocks that others do not take: 8 blocks at first,
+//! doubled when more than half of it was used, 1027 at most. Every 1024 data blocks one block of addresses lies among them.
+//!
+//! Source: linux-block-layer reference, section 11.5 (fs/ext3/balloc.c, fs/ext3/inode.c of 2.6.23).
+
+use super::group::{fresh, metadata_of, GROUP_BLOCKS};
+use super::journal::Area;
+use super::{Block, Extent, Map, Path};
+use crate::cache::bits::Bits;
+use crate::cache::read_ahead::Page;
+
+const COLOURS: u64 = 16;
+const WINDOW_FIRST: u64 = 8;
+/// EXT3_MAX_RESERVE_BLOCKS.
+const WINDOW_MAX: u64 = 1_027;
+/// Addresses in the inode, and in a block of them.
+const DIRECT: u64 = 12;
+const ADDRESSES: u64 = 1_024;
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    start: Block,
+    end: Block,
+    used: u64,
+}
+
+#[derive(Clone, Debug)]
+struct File {
+    map: Map,
+    /// Blocks of addresses: the n-th holds pages 12 + 1024 n and on.
+    indirect: Vec<Option<Block>>,
+    /// Block of addresses of the blocks above.
+    doubly: Option<Block>,
+    goal: Block,
+    window: Option<Window>,
+    window_size: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Ext3 {
+    blocks: u64,
+    groups: u64,
+    taken: Bits,
+    files: Vec<File>,
+    pub journal: Area,
+}
+
+/// Where mke2fs puts the journal: first group up to 1.40, the middle of the volume later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalPlace {
+    First,
+    Middle,
+}
+
+pub(super) fn place_journal(
+    place: JournalPlace,
+    blocks: u64,
+    journal_blocks: u64,
+    taken: &mut Bits,
+) -> Area {
+    let start = match place {
+        JournalPlace::First => taken.next_clear(0, GROUP_BLOCKS),
+        // The middle group's tables come first; the group is outside the bitmap kept here.
+        JournalPlace::Middle => blocks / 2 / GROUP_BLOCKS * GROUP_BLOCKS + 514,
+    };
+    if place == JournalPlace::First {
+        taken.set(start, journal_blocks);
+    }
+    Area {
+        start,
+        blocks: journal_blocks,
+    }
+}
+
+impl Ext3 {
+    /// `used_blocks`: what the files to come will need at most.
+    pub fn new(blocks: u64, used_blocks: u64, journal_blocks: u64, place: JournalPlace) -> Self {
+        let needed = (used_blocks + journal_blocks) / (GROUP_BLOCKS - 2_048) + 4;
+        let groups = needed.min(blocks.div_ceil(GROUP_BLOCKS));
+        let mut taken = fresh(blocks, groups, false);
+        let journal = place_journal(place, blocks, journal_blocks, &mut taken);
+        Self {
+            blocks,
+            groups,
+            taken,
+            files: Vec::new(),
+            journal,
+        }
+    }
+
+    /// A new file of `process` in the first group's directory.
+    pub fn create(&mut self, process: u32) -> u32 {
+        let colour = u64::from(process) % COLOURS * (GROUP_BLOCKS / COLOURS);
+        self.files.push(File {
+            map: Map::default(),
+            indirect: Vec::new(),
+            doubly: None,
+            goal: colour,
+            window: None,
+            window_size: WINDOW_FIRST,
+        });
+        self.files.len() as u32 - 1
+    }
+
+    pub fn map(&self, file: u32) -> &Map {
+        &self.files[file as usize].map
+    }
+
+    pub fn path(&self, file: u32, page: Page) -> (Path, Page) {
+        if page < DIRECT {
+            return (Path::default(), DIRECT);
+        }
+        let place = (page - DIRECT) / ADDRESSES;
+        let file = &self.files[file as usize];
+        let doubly = if place > 0 { file.doubly } else { None };
+        let indirect = file.indirect.get(place as usize).copied().flatten();
+        (
+            Path {
+                blocks: [doubly, indirect],
+            },
+            DIRECT + (place + 1) * ADDRESSES,
+        )
+    }
+
+    pub fn allocate(&mut self, file: u32, page: Page, pages: u64, metadata: &mut Vec<Block>) {
+        let end = page + pages;
+        let mut at = page;
+        while let Some((hole, length)) = self.files[file as usize].map.hole(at, end - at) {
+            self.fill(file, hole, length, metadata);
+            at = hole + length;
+            if at >= end {
+                break;
+            }
+        }
+    }
+
+    fn fill(&mut self, file: u32, page: Page, pages: u64, metadata: &mut Vec<Block>) {
+        let (mut at, end) = (page, page + pages);
+        while at < end {
+            let border = if at < DIRECT {
+                DIRECT
+            } else {
+                let place = (at - DIRECT) / ADDRESSES;
+                let inner = &self.files[file as usize];
+                if place > 0 && inner.doubly.is_none() {
+                    let (block, _) = self.take(file, 1, metadata);
+                    self.files[file as usize].doubly = Some(block);
+                    metadata.push(block);
+                }
+                let known = self.files[file as usize]
+                    .indirect
+                    .get(place as usize)
+                    .copied()
+                    .flatten();
+                let block = known.unwrap_or_else(|| {
+                    let (block, _) = self.take(file, 1, metadata);
+                    let indirect = &mut self.files[file as usize].indirect;
+                    if indirect.len() <= place as usize {
+                        indirect.resize(place as usize + 1, None);
+                    }
+                    indirect[place as usize] = Some(block);
+                    block
+                });
+                metadata.push(block);
+                DIRECT + (place + 1) * ADDRESSES
+            };
+            let (block, got) = self.take(file, (end - at).min(border - at), metadata);
+            self.files[file as usize].map.add(Extent {
+                page: at,
+                block,
+                pages: got,
+            });
+            at += got;
+        }
+    }
+
+    /// Takes up to `most` blocks in a row at or behind the file's goal.
+    fn take(&mut self, file: u32, most: u64, metadata: &mut Vec<Block>) -> (Block, u64) {
+        loop {
+            let inner = &self.files[file as usize];
+            let goal = inner.goal;
+            let free = inner.window.and_then(|window| {
+                let from = goal.max(window.start);
+                let start = self.taken.next_clear(from, window.end);
+                (goal >= window.start && goal < window.end && start < window.end)
+                    .then_some((start, window.end))
+            });
+            let Some((start, window_end)) = free else {
+                self.new_window(file);
+                continue;
+            };
+            let stop = self.taken.next_set(start, window_end.min(start + most));
+            let count = stop - start;
+            self.taken.set(start, count);
+            let inner = &mut self.files[file as usize];
+            inner.goal = stop;
+            if let Some(window) = &mut inner.window {
+                window.used += count;
+            }
+            let (bitmap, _) = metadata_of(start / GROUP_BLOCKS, false, self.blocks);
+            metadata.push(bitmap);
+            // The group's descriptor, in the first block behind the superblock.
+            metadata.push(1 + start / GROUP_BLOCKS / 128);
+            return (start, count);
+        }
+    }
+
+    /// A window for the file at or behind its goal, clear of the other files' windows and not without a free block.
+    fn new_window(&mut self, file: u32) {
+        let inner = &mut self.files[file as usize];
+        if let Some(window) = inner.window.take() {
+            if window.used > (window.end - window.start) / 2 {
+                inner.window_size = (inner.window_size * 2).min(WINDOW_MAX);
+            }
+        }
+        let size = inner.window_size;
+        let mut at = inner.goal;
+        loop {
+            let group = at / GROUP_BLOCKS;
+            assert!(group < self.groups, "room was made for all files");
+            let group_end = (group + 1) * GROUP_BLOCKS;
+            let start = self.clear_of_others(file, at, size);
+            let free = self.taken.next_clear(start, group_end.max(start));
+            if start >= group_end || free >= group_end {
+                at = group_end;
+                continue;
+            }
+            if free < start + size {
+                let inner = &mut self.files[file as usize];
+                inner.window = Some(Window {
+                    start,
+                    end: (start + size).min(group_end),
+                    used: 0,
+                });
+                inner.goal = free;
+                return;
+            }
+            at = free;
+        }
+    }
+
+    fn clear_of_others(&self, file: u32, from: Block, size: u64) -> Block {
+        let mut start = from;
+        loop {
+            let blocking = self
+                .files
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| *index != file as usize)
+                .filter_map(|(_, other)| other.window)
+                .find(|window| window.start < start + size && start < window.end);
+            match blocking {
+                Some(window) => start = window.end,
+                None => return start,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file_system() -> Ext3 {
+        Ext3::new(61_049_646, 300_000, 4_096, JournalPlace::Middle)
+    }
+
+    #[test]
+    fn one_file_is_contiguous_but_for_its_blocks_of_addresses() {
+        let mut ext3 = file_system();
+        let file = ext3.create(5);
+        ext3.allocate(file, 0, 5_000, &mut Vec::new());
+        let extents = ext3.map(file).extents();
+        assert_eq!(extents[0].block, 5 * 2_048);
+        assert_eq!(extents[0].pages, 12);
+        assert_eq!(extents[1].pages, 1_024);
+        assert_eq!(extents[1].block, extents[0].block + 13);
+        // The block of addresses, preceded once by that of their addresses.
+        assert_eq!(extents[2].block, extents[1].block + 1_024 + 2);
+        assert_eq!(extents[3].block, extents[2].block + 1_024 + 1);
+    }
+
+    #[test]
+    fn files_of_neighbouring_processes_start_8_mib_apart_and_interleave_later() {
+        let mut ext3 = file_system();
+        let files: Vec<u32> = (20..22).map(|process| ext3.create(process)).collect();
+        let mut metadata = Vec::new();
+        for page in (0..20_000).step_by(100) {
+            for &file in &files {
+                ext3.allocate(file, page, 100, &mut metadata);
+            }
+        }
+        let first = ext3.map(files[0]).extents();
+        let second = ext3.map(files[1]).extents();
+        assert_eq!(second[0].block - first[0].block, 2_048);
+        let lengths: Vec<u64> = second[10..15].iter().map(|extent| extent.pages).collect();
+        assert!(
+            lengths.iter().all(|&pages| pages <= WINDOW_MAX),
+            "{lengths:?}"
+        );
+        // No block is given twice.
+        let mut blocks: Vec<Block> = first
+            .iter()
+            .chain(second)
+            .flat_map(|extent| extent.block..extent.block + extent.pages)
+            .collect();
+        let count = blocks.len();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!((blocks.len(), count), (40_000, 40_000));
+    }
+
+    #[test]
+    fn a_page_needs_the_blocks_of_addresses_above_it() {
+        let mut ext3 = file_system();
+        let file = ext3.create(0);
+        ext3.allocate(file, 0, 3_000, &mut Vec::new());
+        assert_eq!(ext3.path(file, 0), (Path::default(), 12));
+        let (path, until) = ext3.path(file, 12);
+        assert_eq!((path.blocks[0], until), (None, 1_036));
+        assert!(path.blocks[1].is_some());
+        assert!(ext3.path(file, 1_036).0.blocks.iter().all(Option::is_some));
+    }
+}
