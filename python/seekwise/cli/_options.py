@@ -50,6 +50,42 @@ def carried_out(function: Callable) -> Callable:
     return function
 
 
+class Share(click.ParamType):
+    """`90%` or `0.9` as 0.9."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> float:
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = -1.0
+        if not 0 < share <= 1:
+            self.fail(f"{value!r} is not a share such as 90% or 0.9", param, context)
+        return share
+
+
+def printed(function: Callable) -> Callable:
+    """`--mean` and `--acceptable`: how tables in a text's form sum up repeats and mark values."""
+    function = click.option(
+        "--acceptable", type=Share(), help="Mark rates from this share of the best system's on, e.g. 90%."
+    )(function)
+    return click.option(
+        "--mean",
+        type=click.Choice(["plain", "high"]),
+        default="plain",
+        help="Mean of repeats in such tables: plain, or one that prefers high values.",
+    )(function)
+
+
+def style(mean: str, acceptable: float | None):
+    """What those two options ask for."""
+    from seekwise.report.printed import Style
+
+    return Style("high" if mean == "high" else "plain", acceptable)
+
+
 backend = click.option("--backend", type=click.Choice(list(BACKENDS)), help="Who carries out the trials.")
 target = click.option("--target", metavar="PATH|DEVICE", help="Folder or block device instead of the study's.")
 until = click.option(

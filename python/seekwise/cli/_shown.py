@@ -15,9 +15,10 @@ from rich.console import Console
 from seekwise.errors import SeekwiseError
 from seekwise.store import codec
 from seekwise.study.plan import Plan
-from seekwise.study.quantity import bytes_text, time_text
+from seekwise.study.quantity import bytes_text, size_word, time_text
 
 if TYPE_CHECKING:
+    from seekwise.report.content import ReportContent
     from seekwise.study.early import Noise
     from seekwise.study.outcome import Outcome
 
@@ -48,10 +49,13 @@ def print_outcome(outcome: Outcome) -> None:
     from seekwise.report import terminal
 
     console = out()
-    if outcome.content.winners:
+    if outcome.content.printed:
+        terminal.print_printed(outcome.content, console)
+    elif outcome.content.winners:
         terminal.print_winners(outcome.content, console)
     else:
         print_figures(outcome)
+    terminal.print_findings(outcome.content, console)
     terminal.print_advice(outcome.content, console)
     if outcome.content.notes:
         click.echo()
@@ -62,14 +66,20 @@ def print_figures(outcome: Outcome) -> None:
     """What was measured, a line per operation, threads and setting: the mean over blocks and its 95 % interval."""
     from rich.table import Table
 
-    from seekwise.report.rows import OPERATION_NAMES, summary_rows, trial_rows
+    from seekwise.report.rows import OPERATION_NAMES, apart, summary_rows, trial_rows
 
+    records = outcome.content.records
+    dimensions = apart(records)
     table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in dimensions:
+        table.add_column(DIMENSION_TITLES.get(name, name), no_wrap=True)
     for title in ("Operation", "Threads", "Setting", "MB/s", "", "ms", "MB per CPU second", "Trials"):
         table.add_column(title, justify="left" if title in ("Operation", "Setting", "") else "right", no_wrap=True)
-    for row in summary_rows(trial_rows(outcome.content.records)):
+    rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
+    for row in rows:
         low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
         table.add_row(
+            *(size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions),
             OPERATION_NAMES.get(str(row["operation"]), str(row["operation"])),
             str(row["threads"]),
             str(row["setting"]),
@@ -80,6 +90,15 @@ def print_figures(outcome: Outcome) -> None:
             str(row["n"]),
         )
     out().print(table)
+
+
+DIMENSION_TITLES = {
+    "system": "System",
+    "load": "Load",
+    "block_bytes": "Block",
+    "iodepth": "Depth",
+    "memory_bytes": "Memory",
+}
 
 
 def figure(value: object) -> str:
@@ -104,6 +123,8 @@ def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, 
         "ended_at": outcome.run.ended_at,
         "plan": outcome.plan.to_document(),
         "winners": [asdict(row) for row in content.winners],
+        "printed": _printed(content),
+        "findings": [asdict(finding) for finding in content.findings],
         "advice": asdict(content.advice),
         "control": content.control,
         "rule": content.rule,
@@ -111,6 +132,34 @@ def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, 
         "verdicts": [document(verdict) for verdict in outcome.verdicts],
         "records": [codec.to_document(record) for record in outcome.records],
         "report": str(report) if report is not None else None,
+    }
+
+
+def _printed(content: ReportContent) -> dict[str, object] | None:
+    """Tables in the form of a text, or None."""
+    if not content.printed:
+        return None
+    shown = content.printed
+    tables = [
+        {
+            **asdict(table),
+            "blocks": [
+                {
+                    "title": block.title,
+                    "rows": {
+                        name: [{**asdict(c), "agrees": c.agrees} for c in row] for name, row in block.rows.items()
+                    },
+                }
+                for block in table.blocks
+            ],
+        }
+        for table in shown.tables
+    ]
+    return {
+        "style": asdict(shown.style),
+        "summary": shown.summary,
+        "tables": tables,
+        "grids": [asdict(grid) for grid in shown.grids],
     }
 
 

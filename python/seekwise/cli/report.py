@@ -26,13 +26,16 @@ REPORT_SCHEMA = "seekwise.report/1"
     type=click.Path(path_type=Path, file_okay=False),
     help="Write each chart as SVG and PNG into this folder too.",
 )
+@_options.printed
 @_options.common
-def command(run: str, output: Path, pictures: Path | None, db: Path | None, as_json: bool) -> None:
+def command(
+    run: str, output: Path, pictures: Path | None, mean: str, acceptable: float | None, db: Path | None, as_json: bool
+) -> None:
     """Write the report of RUN (or `last`) as one HTML file; its path is the last line."""
     with Store.open(db, create=False) as store:
         from seekwise.study import outcome
 
-        found = outcome.of(store, store.run(run))
+        found = outcome.of(store, store.run(run), _options.style(mean, acceptable))
     if not found.records:
         raise SeekwiseError(f"run {found.run.run_id} has no records, so there is nothing to show")
     written: list[Path] = []

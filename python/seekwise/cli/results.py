@@ -16,8 +16,11 @@ RUNS_SCHEMA = "seekwise.runs/1"
 @click.command("results")
 @click.argument("run", required=False, metavar="[RUN]")
 @click.option("--figures", is_flag=True, help="Show every rate, access time and CPU efficiency.")
+@_options.printed
 @_options.common
-def command(run: str | None, figures: bool, db: Path | None, as_json: bool) -> None:
+def command(
+    run: str | None, figures: bool, mean: str, acceptable: float | None, db: Path | None, as_json: bool
+) -> None:
     """List the runs on file; with RUN (or `last`), judge its records and show the winner table and the advice."""
     with Store.open(db, create=False) as store:
         if run is None:
@@ -25,7 +28,7 @@ def command(run: str | None, figures: bool, db: Path | None, as_json: bool) -> N
             return
         from seekwise.study import outcome
 
-        found = outcome.of(store, store.run(run))
+        found = outcome.of(store, store.run(run), _options.style(mean, acceptable))
     if as_json:
         _shown.echo_json(_shown.results_document(found))
         return

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from seekwise.findings.model import Finding
+from seekwise.report.printed import Printed
 from seekwise.store.record import Record
+from seekwise.study.model import System
+from seekwise.study.shown import Figure
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,14 @@ class ReportContent:
     notes: Sequence[str] = ()
     traces: dict[str, Sequence[dict[str, float]]] = field(default_factory=dict)
     """{setting: trace} of a simulated run with `--trace`; drawn as head position over time."""
+    printed: Printed = field(default_factory=Printed)
+    """Tables of the text that the study repeats."""
+    figures: Sequence[Figure] = ()
+    """Figures of that text; drawn from the records."""
+    findings: Sequence[Finding] = ()
+    """What the numbers say, in sentences."""
+    systems: Sequence[System] = ()
+    """Systems of the study, for diagrams of what was tested."""
 
 
 METRIC_TITLES = {

@@ -6,13 +6,19 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import altair as alt
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from seekwise.report.charts.export import png, svg
+from seekwise.report.charts.figures import graph
 from seekwise.report.charts.head_position import head_position
 from seekwise.report.charts.registry import CHARTS, x_factor
 from seekwise.report.content import METRIC_TITLES, ReportContent
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, summary_rows, trial_rows
+from seekwise.report.printed import MEANS
+from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart, summary_rows, trial_rows
+from seekwise.report.terminal import beside
+from seekwise.store.record import Record
+from seekwise.study.quantity import size_word
 
 
 def number(value: object, digits: int = 3) -> str:
@@ -27,36 +33,86 @@ def number(value: object, digits: int = 3) -> str:
     return f"{value:.0f}" if "e" in text else text
 
 
-def number_table(content: ReportContent) -> tuple[str, list[dict[str, object]]]:
-    """The factor beside operation and setting, and a summary row per cell, in the order of operations."""
+def number_table(content: ReportContent) -> tuple[list[str], list[dict[str, object]]]:
+    """The factors beside operation and setting, and a summary row per cell, in the order of operations."""
+    dimensions = apart(content.records)
     x = x_factor(content.records)
-    rows = summary_rows(trial_rows(content.records), by=("operation", x, "setting"))
+    names = [*dimensions, x] if x not in dimensions else dimensions
+    rows = summary_rows(trial_rows(content.records), by=("operation", *names, "setting"))
     order = {name: place for place, name in enumerate(OPERATION_ORDER)}
-    rows.sort(
-        key=lambda row: (
-            order.get(str(row["operation"]), 9),
-            row[x] if isinstance(row[x], int | float) else 0,
-            str(row["setting"]),
-        )
-    )
-    return x, rows
+
+    def key(row: dict[str, object]) -> tuple[object, ...]:
+        values = tuple((isinstance(row[name], str), row[name]) for name in names)
+        return (order.get(str(row["operation"]), 9), *values, str(row["setting"]))
+
+    rows.sort(key=key)
+    for row in rows:
+        for name in names:
+            if name.endswith("bytes") and isinstance(row[name], int):
+                row[name] = size_word(int(row[name]))
+    return names, rows
 
 
 def charts_of(content: ReportContent) -> list[dict[str, object]]:
     """Every chart that the records support, with its picture as SVG text."""
     drawn = []
-    for chart in CHARTS:
-        picture = chart.draw(content.records)
-        if picture is not None:
-            drawn.append({"name": chart.name, "title": chart.title, "caption": chart.caption, "svg": svg(picture)})
-    if content.traces:
-        drawn.append({
-            "name": "head-position",
-            "title": "Where the head was",
-            "caption": "One mark per request served, joined in order of service.",
-            "svg": svg(head_position(content.traces)),
-        })  # fmt: skip
+    for name, title, caption, picture in pictures(content):
+        drawn.append({"name": name, "title": title, "caption": caption, "svg": svg(picture)})
     return drawn
+
+
+Picture = tuple[str, str, str, "alt.TopLevelMixin"]
+
+
+def pictures(content: ReportContent) -> list[Picture]:
+    """(name, title, caption, chart) of everything that can be drawn; the figures of a text stand first."""
+    found: list[Picture] = list(figures_of(content))
+    if not found:
+        for suffix, words, records in _groups(content.records):
+            for chart in CHARTS:
+                picture = chart.draw(records)
+                if picture is not None:
+                    found.append((chart.name + suffix, chart.title + words, chart.caption, picture))
+    if content.traces:
+        caption = "One mark per request served, joined in order of service."
+        found.append(("head-position", "Where the head was", caption, head_position(content.traces)))
+    return found
+
+
+def figures_of(content: ReportContent) -> list[Picture]:
+    """The figures of the text that the study repeats, as far as the records answer them."""
+    found: list[Picture] = []
+    for figure in content.figures:
+        picture = graph(figure, content.records) if figure.metric else None
+        if picture is not None:
+            found.append((f"figure-{figure.number:02}", f"Figure {figure.number}", f"{figure.caption}.", picture))
+    return found
+
+
+def _groups(records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
+    """(suffix, words, records) that belong into one chart: what differs in more than setting and x axis is drawn apart."""
+    dimensions = [name for name in apart(records) if name != x_factor(records)]
+    groups: dict[tuple[object, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(record.factors.get(name) for name in dimensions), []).append(record)
+    if len(groups) == 1:
+        return [("", "", list(records))]
+    return [
+        (
+            "".join(f"-{_shown(name, value)}" for name, value in zip(dimensions, key, strict=True)),
+            "".join(f", {_title(name)} {_shown(name, value)}" for name, value in zip(dimensions, key, strict=True)),
+            members,
+        )
+        for key, members in groups.items()
+    ]
+
+
+def _title(name: str) -> str:
+    return name.removesuffix("_bytes").replace("_", " ")
+
+
+def _shown(name: str, value: object) -> str:
+    return size_word(value) if name.endswith("bytes") and isinstance(value, int) else str(value)
 
 
 def render(content: ReportContent) -> str:
@@ -69,14 +125,16 @@ def render(content: ReportContent) -> str:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
-    x, rows = number_table(content)
+    names, rows = number_table(content)
     metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
     invalid = [record for record in content.records if not record.valid]
     return environment.get_template("page.html").render(
         content=content,
         charts=charts_of(content),
         rows=rows,
-        x=x,
+        names=names,
+        beside=beside,
+        means=MEANS,
         metrics=metrics,
         metric_titles=METRIC_TITLES,
         operation_names=OPERATION_NAMES,
@@ -102,12 +160,7 @@ def write_pictures(folder: Path, content: ReportContent, formats: Sequence[str] 
     """Each chart of the report as a file of its own: `NAME.svg`, `NAME.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    pictures = [(chart.name, chart.draw(content.records)) for chart in CHARTS]
-    if content.traces:
-        pictures.append(("head-position", head_position(content.traces)))
-    for name, picture in pictures:
-        if picture is None:
-            continue
+    for name, _, _, picture in pictures(content):
         for kind in formats:
             path = folder / f"{name}.{kind}"
             path.write_bytes(svg(picture).encode() if kind == "svg" else png(picture))

@@ -69,6 +69,20 @@ def trial_rows(records: Iterable[Record]) -> list[dict[str, object]]:
     return [trial_row(record, phase) for record in records if record.valid for phase in record.phases]
 
 
+DIMENSIONS = ("system", "load", "block_bytes", "iodepth", "memory_bytes")
+"""Factors that are no setting: numbers of different ones are never averaged."""
+
+
+def apart(records: Iterable[Record]) -> list[str]:
+    """Those dimensions in which records differ."""
+    seen: dict[str, set] = {name: set() for name in DIMENSIONS}
+    for record in records:
+        for name, values in seen.items():
+            if name in record.factors:
+                values.add(record.factors[name])
+    return [name for name, values in seen.items() if len(values) > 1]
+
+
 def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
     """Geometric mean and its 95 % interval (None, None for one value); all values must be positive."""
     logs = [math.log(value) for value in values]

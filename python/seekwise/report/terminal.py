@@ -6,7 +6,9 @@ from rich.console import Console
 from rich.table import Table
 
 from seekwise.report.content import METRIC_TITLES, ReportContent
+from seekwise.report.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.report.rows import OPERATION_NAMES
+from seekwise.study.shown import RESERVED
 
 
 def print_winners(content: ReportContent, console: Console) -> None:
@@ -24,6 +26,87 @@ def print_winners(content: ReportContent, console: Console) -> None:
     console.print(f"= shown to be equal, ? not decided by these trials. {content.rule}", style="dim", highlight=False)
     if content.control:
         console.print(content.control, style="dim", highlight=False)
+
+
+def print_printed(content: ReportContent, console: Console) -> None:
+    """Tables and grids in the form of the text that the study repeats, its own words beside ours."""
+    for table in content.printed.tables:
+        print_table(table, console)
+    for grid in content.printed.grids:
+        print_grid(grid, console)
+    if content.printed.tables:
+        console.print(
+            "✓ as the text prints it, ≠ the text prints another one (which follows), `–` no answer here; "
+            "where it says so, the text's outcome is not in the data.",
+            style="dim",
+            highlight=False,
+        )
+    mean = content.printed.style.mean
+    if mean != "plain":
+        console.print(f"Shown is the {MEANS[mean]}.", style="dim", highlight=False)
+
+
+def print_table(table: PrintedTable, console: Console) -> None:
+    console.print(f"Table {table.number}: {table.title}", style="bold", highlight=False)
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    for title in ("", "Rate", "Access time", "CPU efficiency"):
+        shown.add_column(title, no_wrap=True, min_width=18)
+    for block in table.blocks:
+        shown.add_row(f"[italic]{block.title}[/italic]")
+        for operation, row in block.rows.items():
+            shown.add_row(f"  {OPERATION_NAMES[operation]}", *(beside(cell) for cell in row))
+    console.print(shown)
+    console.print()
+
+
+def beside(cell: Cell) -> str:
+    """`Deadline ✓`, `tie (=) ≠ CFQ`, `CFQ (not in the data)`, `– / CFQ`."""
+    word = _word(cell.word)
+    if cell.text == "":
+        return word
+    if cell.text == RESERVED:
+        return f"{word} (not in the data)"
+    if cell.agrees is None:
+        return f"{word} / {_word(cell.text)}"
+    return f"{word} ✓" if cell.agrees else f"{word} ≠ {_word(cell.text)}"
+
+
+def _word(word: str) -> str:
+    return "tie (=)" if word == "=" else word
+
+
+def print_grid(grid: PrintedGrid, console: Console) -> None:
+    console.print(f"Table {grid.number}: {grid.title} [MB/s]", style="bold", highlight=False, markup=False)
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown.add_column("", no_wrap=True)
+    for column in grid.columns:
+        shown.add_column(column, justify="right", no_wrap=True)
+    for operation, systems in grid.rows.items():
+        shown.add_row(f"[italic]{OPERATION_NAMES[operation]}[/italic]")
+        for system, cells in systems.items():
+            shown.add_row(f"  {system}", *(_rate(cell) for cell in cells))
+            if any(cell.text is not None for cell in cells):
+                shown.add_row(
+                    "    text", *("" if cell.text is None else f"{cell.text:g}" for cell in cells), style="dim"
+                )
+    console.print(shown)
+    if any(cell.acceptable for systems in grid.rows.values() for cells in systems.values() for cell in cells):
+        console.print("* acceptable: near the best system of its column", style="dim", highlight=False)
+    if grid.scatter:
+        console.print(f"{grid.scatter}.", style="dim", highlight=False)
+    console.print()
+
+
+def _rate(cell: GridCell) -> str:
+    return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.0f}"
+
+
+def print_findings(content: ReportContent, console: Console) -> None:
+    """What the numbers say, a line each (never wrapped inside a number)."""
+    if content.findings:
+        console.print("\nFindings", style="bold")
+        for finding in content.findings:
+            console.print(f"  {finding.text}", highlight=False, markup=False)
 
 
 def print_advice(content: ReportContent, console: Console) -> None:

@@ -134,6 +134,8 @@ class Study(Part):
     """Graphs and diagrams of the text that the study repeats."""
     table: list[shown.Table] = []
     """Winner tables in that text's form, with what it prints."""
+    grid: list[shown.Grid] = []
+    """Tables of rates over request sizes."""
 
     @field_validator("settings", mode="before")
     @classmethod
@@ -152,7 +154,7 @@ class Study(Part):
             double = next((name for name in named if named.count(name) > 1), None)
             if double is not None:
                 raise ValueError(f"two of `[[{what}]]` have the name {double!r}")
-        wrong = shown.problem(self.figure, self.table, [system.name for system in self.system])
+        wrong = shown.problem(self.figure, self.table, self.grid, [system.name for system in self.system])
         if wrong is not None:
             raise ValueError(wrong)
         if self.settings and self.candidate:

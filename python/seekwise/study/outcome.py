@@ -7,14 +7,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seekwise import findings
 from seekwise.advise.lines import Lines, shell_lines
+from seekwise.errors import UsageError
+from seekwise.report import printed
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
-from seekwise.study import early
+from seekwise.study import early, parse
 from seekwise.study import run as runs
 from seekwise.study.factors import factor
-from seekwise.study.plan import Plan, Setting
+from seekwise.study.model import Study
+from seekwise.study.plan import Plan, Setting, SystemFacts
 from seekwise.verdict import tables
 from seekwise.verdict.control import judge_control
 from seekwise.verdict.model import Verdict
@@ -38,8 +42,17 @@ class Outcome:
     content: ReportContent
 
 
-def of(store: Store, run: Run) -> Outcome:
-    """Judges a run again from its records."""
+def study_of(run: Run) -> Study | None:
+    """The study that a run carried out; None for results that were made elsewhere."""
+    try:
+        return parse.loads(run.study, f"study of run {run.run_id}")
+    except UsageError:
+        return None
+
+
+def of(store: Store, run: Run, style: printed.Style | None = None) -> Outcome:
+    """Judges a run again from its records; `style` is how tables in a text's form sum up repeats."""
+    study = study_of(run)
     plan = Plan.from_document(run.plan)
     records = list(store.records(run.run_id))
     compared = [record for record in records if record.conditions.get("role") != "sentinel"]
@@ -48,12 +61,16 @@ def of(store: Store, run: Run) -> Outcome:
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
     environment.pop("stack", None)
+    shown = printed.printed(
+        study.table if study else (), study.grid if study else (), compared, style or printed.Style()
+    )
+    many = len(plan.systems) > 1
     content = ReportContent(
         run_id=run.run_id,
         title=plan.study,
-        subject=f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target,
+        subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         badge=records[0].badge if records else "measured",
-        advice=advice(verdicts, plan, records),
+        advice=_as_in_the_text(shown) if many and shown.summary else advice(verdicts, plan, records),
         winners=rows,
         records=compared,
         rule=RULE_TEXT.format(version=RULE_VERSION),
@@ -62,6 +79,10 @@ def of(store: Store, run: Run) -> Outcome:
         environment=environment,
         repeat_lines=repeat_lines(run, plan),
         traces=traces(compared),
+        printed=shown,
+        figures=tuple(study.figure) if study else (),
+        systems=tuple(study.system) if study else (),
+        findings=findings.find(compared, study.system if study else ()),
         notes=[
             note
             for note in (
@@ -75,6 +96,16 @@ def of(store: Store, run: Run) -> Outcome:
         ],
     )
     return Outcome(run, plan, records, verdicts, content)
+
+
+def _subject(facts: SystemFacts) -> str:
+    return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
+
+
+def _as_in_the_text(shown: printed.Printed) -> Advice:
+    """Where a study repeats a text over several systems, the answer is how far its winners come out again."""
+    headline, *reasons = shown.summary.split("; ")
+    return Advice(headline, tuple(reasons))
 
 
 def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:

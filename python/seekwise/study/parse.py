@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from seekwise.errors import UsageError
 from seekwise.study import factors, profiles
 from seekwise.study.model import Design, Study, System, Workload
-from seekwise.study.shown import Figure, Table
+from seekwise.study.shown import Figure, Grid, Table
 
 TABLES: dict[str, type[BaseModel]] = {
     "system": System,
@@ -19,6 +19,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "design": Design,
     "figure": Figure,
     "table": Table,
+    "grid": Grid,
 }
 
 

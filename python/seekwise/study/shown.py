@@ -85,9 +85,22 @@ class Table(Shown):
     block: list[Block] = Field(min_length=1)
 
 
-def problem(figures: list[Figure], tables: list[Table], systems: list[str]) -> str | None:
+class Grid(Shown):
+    """Rates by operation and system over request sizes, as a table of numbers."""
+
+    number: int = Field(ge=1)
+    title: str = ""
+    systems: Annotated[list[str], BeforeValidator(_as_list)] = Field(min_length=1)
+    threads: int = Field(default=1, ge=1)
+    text: dict[OperationName, dict[str, dict[str, float]]] = {}
+    """{operation: {system: {request size: MB/s}}} as a text prints it."""
+    text_scatter_mb_s: list[float] = []
+    """Least and greatest scatter of repeats that the text states."""
+
+
+def problem(figures: list[Figure], tables: list[Table], grids: list[Grid], systems: list[str]) -> str | None:
     """What names a system that the study does not have, or a number twice; a sentence without the file's name."""
-    for what, rows in (("figure", figures), ("table", tables)):
+    for what, rows in (("figure", figures), ("table", tables), ("grid", grids)):
         numbers = [row.number for row in rows]
         double = next((number for number in numbers if numbers.count(number) > 1), None)
         if double is not None:
@@ -96,5 +109,8 @@ def problem(figures: list[Figure], tables: list[Table], systems: list[str]) -> s
     named += [
         (f"table {table.number}", side.system) for table in tables for block in table.block for side in block.sides
     ]
+    for grid in grids:
+        printed = [name for rows in grid.text.values() for name in rows]
+        named += [(f"grid {grid.number}", name) for name in (*grid.systems, *printed)]
     stranger = next(((where, name) for where, name in named if name not in systems), None)
     return None if stranger is None else f"{stranger[0]} names system {stranger[1]!r}, which the study does not have"

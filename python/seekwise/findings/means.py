@@ -1,0 +1,81 @@
+"""Means over repeats, ready to be compared: by metric, system, setting, operation, threads and request size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from seekwise.report.printed import repeats
+from seekwise.store.record import Record
+
+METRICS = ("rate", "access_time", "cpu_efficiency")
+UNITS = {"rate": "MB/s", "access_time": "ms", "cpu_efficiency": "MB per system-CPU second"}
+OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
+NAMES = {
+    "seq_read": "sequential reading",
+    "seq_write": "sequential writing",
+    "rand_read": "random reading",
+    "rand_write": "random writing",
+    "mixed": "mixed load",
+}
+LEVEL = 0.10
+"""Values nearer than this are called level: three times the 3 % at which single winners are ties, since whole curves are compared."""
+
+Place = tuple[str, str, str, int, int]
+"""System, setting, operation, threads, request bytes."""
+
+
+@dataclass(frozen=True)
+class Means:
+    values: dict[str, dict[Place, float]]
+    noise: float
+    """Median over all places of the range of the repeats, as a share of their mean: rates."""
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> Means:
+        values: dict[str, dict[Place, float]] = {}
+        noises: list[float] = []
+        for metric in METRICS:
+            known = repeats(records, metric)
+            values[metric] = {place: sum(found) / len(found) for place, found in known.items()}
+            if metric == "rate":
+                noises = sorted(
+                    (max(v) - min(v)) / (sum(v) / len(v)) for v in known.values() if len(v) > 1 and sum(v) > 0
+                )
+        return cls(values, noises[len(noises) // 2] if noises else 0.0)
+
+    @property
+    def level(self) -> float:
+        """Difference up to which values are called level: repeats of noisy runs must not look like groups."""
+        return max(LEVEL, 2 * self.noise)
+
+    def axis(self, position: int) -> list:
+        """Values of one part of the place, in order."""
+        found = {place[position] for place in self.values["rate"]}
+        if position == 2:
+            return [name for name in OPERATIONS if name in found]
+        return sorted(found) if position > 2 else list(dict.fromkeys(place[position] for place in self.values["rate"]))
+
+    def get(self, metric: str, system: str, setting: str, operation: str, threads: int, size: int) -> float | None:
+        return self.values[metric].get((system, setting, operation, threads, size))
+
+
+def number(value: float) -> str:
+    """Three significant digits without exponent."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    given = list(names)
+    return given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
+
+
+def span(values: Iterable[float], unit: str) -> str:
+    """`80 MB/s` or `76 to 84 MB/s`."""
+    given = list(values)
+    low, high = number(min(given)), number(max(given))
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"

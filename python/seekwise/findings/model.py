@@ -1,0 +1,14 @@
+"""One finding: what some numbers say, as a sentence with the numbers, and the numbers themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Finding:
+    kind: str
+    """What it is about: groups, slope, spread, trend, threshold, doubling, meeting, chunk, pair, jobs."""
+    text: str
+    """One sentence without a period."""
+    numbers: dict[str, object] = field(default_factory=dict)

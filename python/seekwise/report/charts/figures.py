@@ -1,0 +1,90 @@
+"""The graphs of a published text: one metric over threads, a panel per system on one y axis, a line per scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from seekwise.report.charts.style import configured, scales
+from seekwise.report.printed import mean_of, repeats
+from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
+from seekwise.store.record import Record
+from seekwise.study.shown import Figure
+
+Y_TITLES = {
+    "rate": "rate [MB/s]",
+    "access_time": "access time [ms]",
+    "cpu_efficiency": "MB per SYS-CPU second",
+    "sys_cpu": "SYS-CPU share [%]",
+    "cpu_load": "CPU load [%]",
+}
+WIDTH, HEIGHT, NARROW = 330, 260, 178
+
+
+def graph(figure: Figure, records: Sequence[Record]) -> alt.TopLevelMixin | None:
+    """The figure, or None when the records answer nothing of it."""
+    known = repeats(records, figure.metric)
+    operations = [figure.operation] if figure.operation else OPERATION_ORDER
+    titles = dict(zip(figure.systems, figure.panel_titles or figure.systems, strict=True))
+    rows = [
+        {
+            "panel": titles[system] if figure.operation else OPERATION_NAMES[operation],
+            "setting": setting.upper(),
+            "threads": threads,
+            "value": mean_of(values, "plain"),
+            "low": min(values),
+            "high": max(values),
+        }
+        for (system, setting, operation, threads, _), values in known.items()
+        if system in figure.systems and operation in operations
+    ]
+    if not rows:
+        return None
+    panels = list(titles.values()) if figure.operation else [OPERATION_NAMES[name] for name in operations]
+    panels = [panel for panel in panels if any(row["panel"] == panel for row in rows)]
+    drawn = _panels(figure, rows, panels, shared=figure.operation is not None)
+    # A panel of which nothing is known keeps its place.
+    missing = [panel for panel in titles.values() if figure.operation and panel not in panels]
+    if missing:
+        drawn = drawn.properties(title=alt.Title(f"no answer for {', '.join(missing)}", anchor="start", fontSize=11))
+    return configured(drawn)
+
+
+def _panels(figure: Figure, rows: list[dict], panels: list[str], *, shared: bool) -> alt.FacetChart:
+    settings = sorted({str(row["setting"]) for row in rows}, key=_order)
+    colours, dashes, markers = scales([setting.lower() for setting in settings])
+    for scale in (colours, dashes, markers):
+        scale.domain = settings
+    counts = sorted({int(row["threads"]) for row in rows})
+    most = max(max(row["value"] for row in rows), figure.y_max or 0.0)
+    # An axis as printed, longer where a value would leave it.
+    domain = {"domain": [figure.y_min or 0.0, most]} if figure.y_max is not None else {"zero": True}
+    y = alt.Y("value:Q", title=figure.y_title or Y_TITLES[str(figure.metric)], scale=alt.Scale(nice=True, **domain))
+    x = alt.X(
+        "threads:Q",
+        title="threads",
+        scale=alt.Scale(domain=[0.6, counts[-1] + 0.4], nice=False),
+        axis=alt.Axis(values=list(range(1, counts[-1] + 1)) if counts[-1] <= 8 else counts, format="d", grid=False),
+    )
+    base = alt.Chart().encode(x=x, color=alt.Color("setting:N", scale=colours, title=None))
+    layers = [
+        base.mark_line(strokeWidth=1.6, opacity=0.85).encode(
+            y=y, strokeDash=alt.StrokeDash("setting:N", scale=dashes, title=None)
+        ),
+        base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_point(filled=False, size=70, strokeWidth=1.8, opacity=1).encode(
+            y=y, shape=alt.Shape("setting:N", scale=markers, title=None)
+        ),
+    ]
+    width = WIDTH if len(panels) <= 2 else NARROW
+    chart = alt.layer(*layers, data=alt.Data(values=rows)).properties(width=width, height=HEIGHT)
+    faceted = chart.facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=4)
+    return faceted if shared else faceted.resolve_scale(y="independent")
+
+
+ORDER = ("NOOP", "DEADLINE", "ANTICIPATORY", "CFQ", "NONE", "MQ-DEADLINE", "BFQ", "KYBER")
+
+
+def _order(setting: str) -> tuple[int, str]:
+    return (ORDER.index(setting) if setting in ORDER else len(ORDER), setting)

@@ -1,0 +1,254 @@
+"""Tables of a study in the form of the text that it repeats: winners with what the text prints beside them, and grids of rates.
+
+Reads records only, from any backend. Winners follow the rule of `seekwise verify verdicts`; figures count MB as the texts' programs
+print them (2^20 bytes). What the records do not hold is an en dash; what the text does not give is said to be so.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from seekwise.store.record import Phase, Record
+from seekwise.study.quantity import parse_bytes, size_word
+from seekwise.study.shown import RESERVED, TABLE_METRICS, Block, Grid, Metric, Side, Table
+from seekwise.verify.verdicts import METRICS, RULE, decide
+
+PRINTED_MB = 2**20
+Mean = Literal["plain", "high"]
+MEANS = {
+    "plain": "mean of the repeats",
+    "high": "mean of the repeats that prefers high values: ranked from low to high, the n-th counts n times",
+}
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How repeats are summed up, and which values are marked."""
+
+    mean: Mean = "plain"
+    acceptable: float | None = None
+    """Share of the best system's value from which a value is marked; None marks nothing."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One winner: what came out, what the text prints, and the two values behind it."""
+
+    metric: str
+    word: str
+    text: str
+    first: float | None
+    second: float | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """None where one of the two is missing."""
+        return None if self.word == MISSING or self.text in (RESERVED, "") else self.word == self.text
+
+
+@dataclass(frozen=True)
+class PrintedBlock:
+    title: str
+    rows: dict[str, list[Cell]]
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    number: int
+    title: str
+    blocks: list[PrintedBlock]
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [cell for block in self.blocks for row in block.rows.values() for cell in row]
+
+
+@dataclass(frozen=True)
+class GridCell:
+    value: float | None
+    least: float | None = None
+    greatest: float | None = None
+    text: float | None = None
+    acceptable: bool = False
+
+
+@dataclass(frozen=True)
+class PrintedGrid:
+    number: int
+    title: str
+    columns: list[str]
+    rows: dict[str, dict[str, list[GridCell]]]
+    """{operation: {system: cells}}"""
+    scatter: str = ""
+    mean: Mean = "plain"
+
+
+@dataclass(frozen=True)
+class Printed:
+    tables: list[PrintedTable] = field(default_factory=list)
+    grids: list[PrintedGrid] = field(default_factory=list)
+    style: Style = Style()
+
+    def __bool__(self) -> bool:
+        return bool(self.tables or self.grids)
+
+    @property
+    def summary(self) -> str:
+        """`31 of 40 winners as the text prints them; 48 are not in its data, 12 have no answer`."""
+        known = [cell for table in self.tables for cell in table.cells]
+        judged = [cell for cell in known if cell.agrees is not None]
+        if not judged:
+            return ""
+        reserved = sum(cell.text in (RESERVED, "") for cell in known)
+        silent = len(known) - len(judged) - reserved
+        parts = [f"{sum(bool(cell.agrees) for cell in judged)} of {len(judged)} winners as the text prints them"]
+        parts += [f"of {reserved} the text's outcome is not in the data"] if reserved else []
+        parts += [f"{silent} have no answer"] if silent else []
+        return "; ".join([*parts, f"rule: {RULE}".replace(";", ",")])
+
+
+def metric_value(phase: Phase, metric: Metric) -> float | None:
+    """A number of one phase in the unit that the texts print."""
+    cpu = phase.cpu
+    if metric == "rate":
+        return phase.rate_bytes_per_s / PRINTED_MB
+    if metric == "access_time":
+        return phase.latency_mean_ns / 1e6
+    seconds = cpu.system_cpu
+    if seconds <= 0:
+        return None
+    if metric == "cpu_efficiency":
+        return phase.bytes / PRINTED_MB / seconds
+    # What the program prints, its fault included, where the simulator says it; else the plain share of one processor.
+    program = phase.details.get("printed")
+    name = "syscpu_percent" if metric == "sys_cpu" else "cpu_percent"
+    if isinstance(program, dict) and name in program:
+        return float(program[name])
+    spent = seconds if metric == "sys_cpu" else seconds + (cpu.user if cpu.user is not None else cpu.submitter_user)
+    return 100 * spent / phase.elapsed_s if phase.elapsed_s > 0 else None
+
+
+def mean_of(values: Sequence[float], mean: Mean) -> float:
+    if mean == "plain":
+        return sum(values) / len(values)
+    ranked = sorted(values)
+    return sum(rank * value for rank, value in enumerate(ranked, start=1)) / sum(range(1, len(ranked) + 1))
+
+
+def repeats(records: Sequence[Record], metric: Metric) -> dict[tuple[str, str, str, int, int], list[float]]:
+    """{(system, setting, operation, threads, request size): one value per repeat}; controls and sentinels left out."""
+    found: dict[tuple[str, str, str, int, int], list[float]] = defaultdict(list)
+    for record in records:
+        if not record.valid or record.conditions.get("role", "candidate") != "candidate":
+            continue
+        given = record.factors
+        for phase in record.phases:
+            value = metric_value(phase, metric)
+            if value is not None:
+                place = (str(given.get("system")), record.setting, phase.operation)
+                found[(*place, int(given.get("threads", 1)), int(given.get("block_bytes", 0)))].append(value)
+    return dict(found)
+
+
+def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Record], style: Style) -> Printed:
+    """Everything that a study shows in its text's form."""
+    if not tables and not grids:
+        return Printed(style=style)
+    known = {metric: repeats(records, metric) for metric in TABLE_METRICS}
+    return Printed(
+        [_table(table, known, style) for table in tables], [_grid(grid, known["rate"], style) for grid in grids], style
+    )
+
+
+def _table(table: Table, known: dict, style: Style) -> PrintedTable:
+    return PrintedTable(table.number, table.title, [_block(block, known, style) for block in table.block])
+
+
+def _block(block: Block, known: dict, style: Style) -> PrintedBlock:
+    rows: dict[str, list[Cell]] = {}
+    for operation in ("seq_read", "seq_write", "rand_read", "rand_write"):
+        text = block.text.get(operation, [""] * len(TABLE_METRICS))
+        row = [
+            _cell(block.sides, operation, metric, word, known[metric], style)
+            for metric, word in zip(TABLE_METRICS, text, strict=True)
+        ]
+        if any(cell.word != MISSING or cell.text for cell in row):
+            rows[operation] = row
+    return PrintedBlock(block.title, rows)
+
+
+def _cell(sides: Sequence[Side], operation: str, metric: str, text: str, known: dict, style: Style) -> Cell:
+    first, second = (_over_threads(side, operation, known, style) for side in sides)
+    if first is None or second is None:
+        return Cell(metric, MISSING, text, first, second)
+    winner = decide(first, second, (sides[0].printed, sides[1].printed), METRICS[metric][1])
+    return Cell(metric, "=" if winner == "tie" else winner, text, first, second)
+
+
+def _over_threads(side: Side, operation: str, known: dict, style: Style) -> float | None:
+    """Mean over the thread counts of the means over the repeats."""
+    values = [
+        mean_of(found, style.mean)
+        for (system, setting, name, _, _), found in known.items()
+        if (system, setting, name) == (side.system, side.setting, operation)
+    ]
+    return sum(values) / len(values) if values else None
+
+
+def _grid(grid: Grid, known: dict, style: Style) -> PrintedGrid:
+    sizes = sorted({key[4] for key in known if key[0] in grid.systems and key[3] == grid.threads})
+    rows: dict[str, dict[str, list[GridCell]]] = {}
+    scatter: list[float] = []
+    for operation in ("rand_read", "rand_write", "seq_read", "seq_write"):
+        table = {
+            system: [_values(known, system, operation, grid.threads, size) for size in sizes] for system in grid.systems
+        }
+        if not any(values for line in table.values() for values in line):
+            continue
+        means = {name: [mean_of(v, style.mean) if v else None for v in line] for name, line in table.items()}
+        best = [max((line[i] or 0.0 for line in means.values()), default=0.0) for i in range(len(sizes))]
+        scatter += [max(v) - min(v) for line in table.values() for v in line if len(v) > 1]
+        rows[operation] = {
+            name: [
+                GridCell(
+                    mean,
+                    min(values, default=None),
+                    max(values, default=None),
+                    _text_value(grid, operation, name, size),
+                    style.acceptable is not None and mean is not None and mean >= style.acceptable * most,
+                )
+                for mean, values, size, most in zip(means[name], table[name], sizes, best, strict=True)
+            ]
+            for name in grid.systems
+        }
+    return PrintedGrid(
+        grid.number, grid.title, [size_word(size) for size in sizes], rows, _scatter(grid, scatter), style.mean
+    )
+
+
+def _values(known: dict, system: str, operation: str, threads: int, size: int) -> list[float]:
+    return [
+        value
+        for key, values in known.items()
+        if (key[0], *key[2:]) == (system, operation, threads, size)
+        for value in values
+    ]
+
+
+def _text_value(grid: Grid, operation: str, system: str, size: int) -> float | None:
+    rows = grid.text.get(operation, {}).get(system, {})
+    return next((value for word, value in rows.items() if parse_bytes(word) == size), None)
+
+
+def _scatter(grid: Grid, scatter: Sequence[float]) -> str:
+    if not scatter:
+        return ""
+    middle = sum(scatter) / len(scatter)
+    said = f"scatter of the repeats: {min(scatter):.1f} to {max(scatter):.1f} MB/s, {middle:.1f} on average"
+    if len(grid.text_scatter_mb_s) == 2:
+        said += f"; the text states {grid.text_scatter_mb_s[0]:g} to {grid.text_scatter_mb_s[1]:g} MB/s"
+    return said

@@ -1,0 +1,122 @@
+"""Tables in the form of a text."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from findings.test_findings import record
+from seekwise.report.printed import Style, mean_of, printed
+from seekwise.report.terminal import beside
+from seekwise.study import starters
+from seekwise.study.shown import Grid, Table
+
+SEEDS = Path(__file__).parents[1] / "seeds"
+WORDS = {
+    "deadline": "Deadline",
+    "cfq": "CFQ",
+    "hardware": "H",
+    "software": "S",
+    "ncq_on": "ON",
+    "ncq_off": "OFF",
+    "tie": "=",
+}
+
+TABLE = Table.model_validate(
+    {
+        "number": 1,
+        "block": [
+            {
+                "sides": [
+                    {"system": "A", "setting": "deadline", "printed": "Deadline"},
+                    {"system": "A", "setting": "cfq", "printed": "CFQ"},
+                ],
+                "text": {"seq_read": ["Deadline", "CFQ", "="], "seq_write": ["reserved", "reserved", "reserved"]},
+            }
+        ],
+    }
+)
+
+
+def test_a_winner_stands_beside_what_the_text_prints():
+    made = [record("A", "deadline", "seq_read", t, 80) for t in (1, 2)] + [
+        record("A", "cfq", "seq_read", t, 50) for t in (1, 2)
+    ]
+    shown = printed([TABLE], [], made, Style())
+    row = shown.tables[0].blocks[0].rows["seq_read"]
+    assert [cell.word for cell in row] == ["Deadline", "Deadline", "="]
+    assert [cell.agrees for cell in row] == [True, False, True]
+    assert [beside(cell) for cell in row] == ["Deadline ✓", "Deadline ≠ CFQ", "tie (=) ✓"]
+    reserved = shown.tables[0].blocks[0].rows["seq_write"]
+    assert beside(reserved[0]) == "– (not in the data)"
+    assert shown.summary.startswith(
+        "2 of 3 winners as the text prints them; of 3 the text's outcome is not in the data"
+    )
+
+
+def test_the_mean_that_prefers_high_values_lies_between_the_mean_and_the_greatest():
+    assert mean_of([10, 20, 30], "plain") == 20
+    assert mean_of([30, 10, 20], "high") == pytest.approx(140 / 6)
+    assert mean_of([7], "high") == 7
+
+
+def test_acceptable_values_are_marked_and_scatter_stands_beside_the_stated_one():
+    grid = Grid.model_validate(
+        {
+            "number": 1,
+            "systems": ["one", "two"],
+            "text": {"seq_read": {"one": {"4k": 99}}},
+            "text_scatter_mb_s": [8, 25],
+        }
+    )
+    made = [record("one", "x", "seq_read", 1, rate, block=b) for b, rate in ((1, 90), (2, 110))]
+    made += [record("two", "x", "seq_read", 1, 80)]
+    (shown,) = printed([], [grid], made, Style(acceptable=0.9)).grids
+    (one,), (two,) = shown.rows["seq_read"]["one"], shown.rows["seq_read"]["two"]
+    assert (round(one.value), one.text, one.acceptable, two.acceptable) == (100, 99, True, False)
+    assert "20.0 MB/s, 20.0 on average; the text states 8 to 25 MB/s" in shown.scatter
+
+
+def test_the_study_of_the_article_prints_what_the_reference_data_print():
+    document = tomllib.loads((SEEDS / "verdicts.toml").read_text())
+    order = {"rate": 0, "access_time": 1, "cpu_efficiency": 2}
+    given = {(c["block"], c["operation"], order[c["metric"]]): WORDS[c["winner"]] for c in document["cell"]}
+    study, _ = starters.open_study("article-2008")
+    for table in document["table"]:
+        ours = next(each for each in study.table if each.number == table["number"])
+        assert ours.title == table["title"]
+        for name, block in zip(table["blocks"], ours.block, strict=True):
+            for operation, words in block.text.items():
+                for place, word in enumerate(words):
+                    assert word == given.pop((name, operation, place), "reserved"), f"{name} {operation}"
+    assert not given
+
+
+def test_the_study_of_the_article_has_the_figures_of_the_reference_data():
+    document = tomllib.loads((SEEDS / "protocol.toml").read_text())
+    study, _ = starters.open_study("article-2008")
+    ours = {figure.number: figure for figure in study.figure}
+    names = {"sys_cpu": "sys_cpu", "rate": "rate", "access_time": "access_time", "cpu_efficiency": "cpu_efficiency"}
+    for figure in document["figure"]:
+        mine = ours.pop(figure["number"])
+        assert (mine.diagram is not None) == (figure["kind"] == "diagram")
+        if figure["kind"] == "graph":
+            assert (mine.metric, mine.operation) == (names[figure["metric"]], figure["operation"])
+            assert mine.systems == [figure["left"], figure["right"]]
+            assert (mine.y_min, mine.y_max) == (figure.get("y_min"), figure.get("y_max"))
+    assert not ours
+
+
+def test_the_grid_of_the_chunk_study_prints_what_the_reference_data_print():
+    lines = (SEEDS / "ssd_raid10_chunk.csv").read_text().splitlines()[1:]
+    study, _ = starters.open_study("ssd-raid10-chunk")
+    ours = {
+        (operation, system, size.removesuffix("k"), f"{value:g}")
+        for operation, rows in study.grid[0].text.items()
+        for system, row in rows.items()
+        for size, value in row.items()
+    }
+    rows = [line.split(",") for line in lines if line.endswith(",fio")]
+    assert ours == {(row[0], row[1], row[3], row[4]) for row in rows}
