@@ -40,4 +40,15 @@ pub trait Device {
 
     /// Takes out the command that is done at [`Device::next_completion`], with `now` equal to that time.
     fn complete_next(&mut self, now: Nanos) -> Tag;
+
+    /// When the device next does something of its own accord, never after its next completion. Differs from [`Device::next_completion`] in
+    /// devices made of devices, where what is inside takes steps of which the host hears nothing.
+    fn next_event(&self) -> Option<Nanos> {
+        self.next_completion()
+    }
+
+    /// Takes the step that is due at [`Device::next_event`], with `now` equal to that time; the command that is done by it, if any.
+    fn advance(&mut self, now: Nanos) -> Option<Tag> {
+        Some(self.complete_next(now))
+    }
 }

@@ -1,0 +1,111 @@
+//! Which reads go on where an earlier one ended, and how far to read ahead of them.
+
+use seekwise_units::Lba;
+
+/// Streams followed at once; the one not used for longest makes room. More than a host has readers at a time.
+const STREAMS: usize = 32;
+/// A stream that was not heard of for so many reads is over.
+const SILENT: u64 = 1024;
+
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    /// Where the host's next read is expected.
+    next: u64,
+    /// Up to where the controller has read or is reading.
+    ahead: u64,
+    used: u64,
+    runs: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Streams {
+    streams: Vec<Stream>,
+    clock: u64,
+}
+
+/// What to make of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Random,
+    /// Goes on; the controller should have read up to `until` and has read, or is reading, up to `from`.
+    Sequential {
+        from: Lba,
+        until: Lba,
+    },
+}
+
+impl Streams {
+    /// A read of the host. The second read in a row makes a stream. `ahead` in sectors.
+    pub fn read(&mut self, start: Lba, end: Lba, ahead: u64) -> Seen {
+        self.clock += 1;
+        if let Some(stream) = self
+            .streams
+            .iter_mut()
+            .find(|stream| stream.next == start.0)
+        {
+            stream.next = end.0;
+            stream.used = self.clock;
+            stream.runs += 1;
+            let from = stream.ahead.max(end.0);
+            stream.ahead = from.max(end.0 + ahead);
+            return Seen::Sequential {
+                from: Lba(from),
+                until: Lba(stream.ahead),
+            };
+        }
+        let stream = Stream {
+            next: end.0,
+            ahead: end.0,
+            used: self.clock,
+            runs: 0,
+        };
+        if self.streams.len() < STREAMS {
+            self.streams.push(stream);
+        } else {
+            let clock = self.clock;
+            let oldest = self
+                .streams
+                .iter_mut()
+                .min_by_key(|stream| {
+                    let alive = stream.runs > 0 && clock - stream.used < SILENT;
+                    (alive, stream.used)
+                })
+                .expect("the table is not empty");
+            *oldest = stream;
+        }
+        Seen::Random
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_read_in_a_row_makes_a_stream_and_nothing_is_asked_for_twice() {
+        let mut streams = Streams::default();
+        assert_eq!(streams.read(Lba(0), Lba(256), 1024), Seen::Random);
+        let mut covered = 512;
+        for step in 1..20u64 {
+            let (start, end) = (step * 256, (step + 1) * 256);
+            let Seen::Sequential { from, until } = streams.read(Lba(start), Lba(end), 1024) else {
+                panic!("a read that goes on is sequential");
+            };
+            assert_eq!(from.0, covered.max(end));
+            assert_eq!(until.0, end + 1024);
+            covered = until.0;
+        }
+    }
+
+    #[test]
+    fn random_reads_do_not_push_out_a_stream() {
+        let mut streams = Streams::default();
+        streams.read(Lba(0), Lba(8), 64);
+        streams.read(Lba(8), Lba(16), 64);
+        for place in 0..500u64 {
+            let start = 1_000_000 + place * 1_000;
+            assert_eq!(streams.read(Lba(start), Lba(start + 8), 64), Seen::Random);
+        }
+        assert_ne!(streams.read(Lba(16), Lba(24), 64), Seen::Random);
+    }
+}
