@@ -1,4 +1,4 @@
-//! RAID: layouts (pure address arithmetic), md as Linux does it, hardware controllers as they behave.
+//! RAID: layouts (pure address arithmetic), and md as Linux does it. Controllers are devices: crate `controller`.
 //!
 //! `layout` says where a sector lies. `memory` moves real bytes through a layout, loses disks and checks parity.
 //! `md` decides, event by event, which member gets which request; it owns no threads and no clock.

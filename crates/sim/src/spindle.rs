@@ -31,17 +31,18 @@ impl<D: Device> Spindle<D> {
 
     #[inline]
     pub fn next_at(&self) -> Nanos {
-        self.device.next_completion().unwrap_or(Nanos::NEVER)
+        self.device.next_event().unwrap_or(Nanos::NEVER)
     }
 
+    /// What is due at [`Spindle::next_at`] happens; the tag of the command that is done by it, if any.
     #[inline]
-    pub fn complete_next(&mut self, now: Nanos) -> u32 {
-        let tag = self.device.complete_next(now).0;
+    pub fn advance(&mut self, now: Nanos) -> Option<u32> {
+        let tag = self.device.advance(now)?.0;
         self.outstanding -= 1;
         if self.outstanding == 0 {
             self.busy += now - self.busy_since;
         }
-        tag
+        Some(tag)
     }
 
     pub fn outstanding(&self) -> u32 {

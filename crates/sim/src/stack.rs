@@ -101,9 +101,10 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
 
     #[inline(always)]
     fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, done: impl FnMut(Done)) {
-        let tag = self.drive.complete_next(now);
-        self.queue
-            .complete(now, tag, &mut self.drive, observer, done);
+        if let Some(tag) = self.drive.advance(now) {
+            self.queue
+                .complete(now, tag, &mut self.drive, observer, done);
+        }
     }
 
     #[inline(always)]

@@ -34,12 +34,10 @@ def version(kernel: str) -> tuple[int, ...]:
 
 def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> str:
     """The cell as text, also its key. Raises NotModelled."""
-    if setup.controller is not None:
-        raise NotModelled(f"the hardware controller {setup.controller} is not modelled")
     if not drive_model(setup.drive):
         raise NotModelled(f"there is no model of the drive {setup.drive}")
     single_queue = version(setup.kernel) < SINGLE_QUEUE_UNTIL
-    if setup.direct and not single_queue and setup.level is None:
+    if setup.direct and not single_queue and setup.level is None and setup.controller is None:
         return json.dumps({"cell": _direct_cell(setup, operation, scheduler, threads, seed)}, sort_keys=True)
     if not single_queue:
         raise NotModelled(f"kernel {setup.kernel} over several drives or through the page cache is not modelled")
@@ -86,7 +84,10 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
         "drives": setup.drives,
         "level": setup.level,
         "chunk_kib": setup.chunk_kib,
-        "depth": None if setup.ncq else 1,
+        # Behind a controller NCQ is the controller's to switch; the host keeps as many commands on its unit either way.
+        "depth": None if setup.ncq or setup.controller else 1,
+        "controller": setup.controller,
+        "controller_choices": {"ncq": setup.ncq} if setup.controller else {},
         "member_bytes": setup.partition_bytes,
         "modern_host": not rotational,
         "load": {

@@ -336,7 +336,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     fn drive_done(&mut self, index: usize) {
         let Member { queue, spindle } = &mut self.members[index];
-        let tag = spindle.complete_next(self.now);
+        let Some(tag) = spindle.advance(self.now) else {
+            return;
+        };
         let mut finished = core::mem::take(&mut self.finished);
         finished.clear();
         queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {

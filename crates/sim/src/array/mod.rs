@@ -13,6 +13,7 @@
 pub mod machine;
 pub mod rates;
 pub mod storage;
+pub mod unit;
 pub mod volume;
 
 pub use machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};

@@ -4,10 +4,12 @@
 //! not read. Kernels with the single queue only (up to 4.20).
 
 use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};
+use super::unit::Unit;
 use super::volume::Volume;
 use crate::build;
 use crate::spec::QueueSpec;
 use crate::spindle::Spindle;
+use seekwise_controller as controller;
 use seekwise_device::{Device, Model};
 use seekwise_host::cache::read_ahead::{Generation as ReadAheadGeneration, ReadAhead};
 use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
@@ -37,6 +39,15 @@ pub struct StorageSpec {
     /// Part of each drive in use.
     #[serde(default)]
     pub member_bytes: Option<u64>,
+    /// Name of a controller model in `models/`: its unit of `drives` at `level` is the one disk that the host sees.
+    #[serde(default)]
+    pub controller: Option<String>,
+    /// A controller model of the user's own, as the text of its file, in place of a shipped one.
+    #[serde(default)]
+    pub controller_toml: Option<String>,
+    /// How the controller is set up; its model's own where absent.
+    #[serde(default)]
+    pub controller_choices: controller::Choices,
     /// Costs of a processor of about 2015 rather than of the recordings' one.
     #[serde(default)]
     pub modern_host: bool,
@@ -74,22 +85,16 @@ const FORK: Nanos = Nanos::from_micros(200);
 pub fn run(spec: &StorageSpec) -> Result<Value, String> {
     let load = &spec.load;
     check(spec)?;
-    let model = Model::shipped(&spec.drive).map_err(|error| error.to_string())?;
-    let first = model.build(0).map_err(|error| error.to_string())?;
-    let rotational = model.kind.rotational();
-    let own = first.depth().0;
-    let depth = match spec.depth {
-        Some(depth) if depth == 0 || depth > own => {
-            return Err(format!("depth is {depth} commands, outside 1 to {own}"))
-        }
-        Some(depth) => depth,
-        None => own.saturating_sub(KEPT_BACK).max(1),
+    let Below {
+        units,
+        volume,
+        depth,
+        rotational,
+        command_kib,
+    } = match &spec.controller {
+        Some(name) => behind_controller(spec, name)?,
+        None => drives(spec)?,
     };
-    let whole = first.capacity();
-    let capacity = spec
-        .member_bytes
-        .map_or(whole, |bytes| Sectors(bytes / 512).min(whole));
-    let volume = volume(spec, capacity, rotational)?;
     let (from, file) = (load.start_bytes / PAGE, load.file_bytes / PAGE);
     let pages = load.block_bytes / PAGE;
     let end = from + file * u64::from(load.threads);
@@ -101,14 +106,14 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
     }
     let mut queue = QueueSpec::of(&spec.scheduler, &spec.kernel);
     queue.hz = spec.hz;
-    let (queues, kernel) = build::legacy_members(&queue, depth, spec.drives, rotational)?;
-    let mut members = Vec::new();
-    for (instance, queue) in (0u32..).zip(queues) {
-        // Spindles of an array do not turn in step, and stand elsewhere in each repeat.
-        let turn = instance.wrapping_add((spec.seed as u32).wrapping_mul(spec.drives));
-        let drive = model.build(turn).map_err(|error| error.to_string())?;
-        members.push((queue, Spindle::new(drive, depth)));
-    }
+    queue.max_sectors_kb = command_kib;
+    let count = units.len() as u32;
+    let (queues, kernel) = build::legacy_members(&queue, depth, count, rotational)?;
+    let members = queues
+        .into_iter()
+        .zip(units)
+        .map(|(queue, unit)| (queue, Spindle::new(unit, depth)))
+        .collect();
     let of = (
         u32::from(kernel.version.0),
         u32::from(kernel.version.1),
@@ -146,8 +151,10 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
         HostCosts::default()
     };
     let span = Nanos(load.span_ns);
+    // No bio is longer than a command of the device.
+    let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
     let mut machine = ArrayMachine::new(
-        members, volume.0, read_ahead, BIO_PAGES, costs, &plans, spec.seed,
+        members, volume.0, read_ahead, bio_pages, costs, &plans, spec.seed,
     );
     machine.kick_after_mark = of >= (2, 6, 32);
     let readers = machine.run(span);
@@ -168,6 +175,91 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
     }))
 }
 
+/// What the host finds below its queues.
+struct Below {
+    units: Vec<Unit>,
+    volume: (Volume, Option<Geometry>),
+    /// Commands that the host keeps outstanding on each unit.
+    depth: u32,
+    rotational: bool,
+    /// Largest command, where the driver's is below the kernel's own limit.
+    command_kib: Option<u32>,
+}
+
+/// Spindles of a storage do not turn in step, and stand elsewhere in each repeat: the number of the first one.
+fn first_instance(spec: &StorageSpec) -> u32 {
+    (spec.seed as u32).wrapping_mul(spec.drives)
+}
+
+fn checked_depth(asked: Option<u32>, own: u32, default: u32) -> Result<u32, String> {
+    match asked {
+        Some(depth) if depth == 0 || depth > own => {
+            Err(format!("depth is {depth} commands, outside 1 to {own}"))
+        }
+        Some(depth) => Ok(depth),
+        None => Ok(default),
+    }
+}
+
+/// Drives with a queue each, alone or under md.
+fn drives(spec: &StorageSpec) -> Result<Below, String> {
+    let model = Model::shipped(&spec.drive).map_err(|error| error.to_string())?;
+    let rotational = model.kind.rotational();
+    let mut units = Vec::new();
+    for place in 0..spec.drives {
+        let drive = model
+            .build(first_instance(spec).wrapping_add(place))
+            .map_err(|error| error.to_string())?;
+        units.push(Unit::Drive(drive));
+    }
+    let own = units[0].depth().0;
+    let depth = checked_depth(spec.depth, own, own.saturating_sub(KEPT_BACK).max(1))?;
+    let whole = units[0].capacity();
+    let capacity = spec
+        .member_bytes
+        .map_or(whole, |bytes| Sectors(bytes / 512).min(whole));
+    Ok(Below {
+        units,
+        volume: volume(spec, capacity, rotational)?,
+        depth,
+        rotational,
+        command_kib: None,
+    })
+}
+
+/// A unit of a controller: one disk with one queue.
+fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
+    let drive = Model::shipped(&spec.drive).map_err(|error| error.to_string())?;
+    let model = match &spec.controller_toml {
+        Some(text) => controller::Model::parse(text),
+        None => controller::Model::shipped(name),
+    }
+    .map_err(|error| error.to_string())?;
+    let level = match spec.level.as_deref() {
+        None => controller::Level::Single,
+        Some(level) => controller::Level::from_name(level)
+            .ok_or_else(|| format!("level {level} is not one of a controller's"))?,
+    };
+    let choices = controller::Choices {
+        chunk_kib: spec.chunk_kib.or(spec.controller_choices.chunk_kib),
+        ..spec.controller_choices
+    };
+    let member = spec.member_bytes.map(|bytes| Sectors(bytes / 512));
+    let unit = model
+        .build(level, &drive, spec.drives, member, first_instance(spec), &choices)
+        .map_err(|error| error.to_string())?;
+    let own = unit.depth().0;
+    let capacity = unit.capacity();
+    Ok(Below {
+        units: vec![Unit::Controller(Box::new(unit))],
+        volume: (Volume::Single { capacity }, None),
+        depth: checked_depth(spec.depth, own, own)?,
+        // Kernels ask a controller's unit whether it turns from 2.6.29 on; cards of the time did not say, which counts as turning.
+        rotational: drive.kind.rotational(),
+        command_kib: Some(model.get("command_kib") as u32),
+    })
+}
+
 fn check(spec: &StorageSpec) -> Result<(), String> {
     let load = &spec.load;
     if load.block_bytes == 0 || load.block_bytes % PAGE != 0 {
@@ -185,7 +277,7 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     if load.buffered && load.write {
         return Err("writing through the page cache is not modelled".to_owned());
     }
-    if load.write && matches!(spec.level.as_deref(), Some("raid5")) {
+    if load.write && matches!(spec.level.as_deref(), Some("raid5")) && spec.controller.is_none() {
         return Err("direct writes to RAID 5 are not modelled".to_owned());
     }
     for (name, value, most) in [
@@ -267,6 +359,9 @@ mod tests {
             chunk_kib: level.map(|_| 32),
             depth: None,
             member_bytes: None,
+            controller: None,
+            controller_toml: None,
+            controller_choices: controller::Choices::default(),
             modern_host: true,
             load: LoadSpec {
                 buffered: false,
@@ -313,6 +408,65 @@ mod tests {
         assert!((array / alone - 1.0).abs() < 0.1, "{array} against {alone}");
     }
 
+    fn behind(controller: &str, level: &str, drives: u32, write: bool) -> StorageSpec {
+        StorageSpec {
+            kernel: "2.6.24".into(),
+            drive: "st3250620ns".into(),
+            controller: Some(controller.into()),
+            chunk_kib: None,
+            modern_host: false,
+            ..spec(Some(level), drives, write)
+        }
+    }
+
+    #[test]
+    fn a_controller_is_one_disk_that_moves_each_byte_once() {
+        for (controller, level, drives) in [
+            ("9650-2LP", "raid1", 2),
+            ("9650-4LP", "raid5", 3),
+            ("9550SXU-8LP", "raid10", 4),
+            ("megaraid", "raid6", 6),
+            ("fake", "raid0", 2),
+        ] {
+            for write in [false, true] {
+                let mut spec = behind(controller, level, drives, write);
+                spec.load.threads = 3;
+                spec.load.file_bytes = 4 << 20;
+                let result = run(&spec).unwrap();
+                assert_eq!(result, run(&spec).unwrap());
+                assert_eq!(result["bytes"], 3 * (4 << 20), "{controller} {level}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_write_back_cache_answers_before_the_drives_do() {
+        let mut spec = behind("9650-4LP", "raid5", 3, true);
+        spec.load.block_bytes = 4096;
+        spec.load.file_bytes = 1 << 20;
+        let back = latency_ns(&spec);
+        spec.controller_choices.write_back = Some(false);
+        let through = latency_ns(&spec);
+        assert!(back < 0.5e6 && through > 4e6, "{back} and {through}");
+    }
+
+    #[test]
+    fn without_ncq_a_deep_queue_of_random_reads_is_slower() {
+        let mut spec = behind("9650-4LP", "raid1", 2, false);
+        spec.load.block_bytes = 4096;
+        spec.load.threads = 16;
+        spec.load.file_bytes = 64 << 20;
+        spec.load.span_ns = 4_000_000_000;
+        let rate = |spec: &StorageSpec| {
+            let result = run(spec).unwrap();
+            result["bytes"].as_f64().unwrap() / result["elapsed_ns"].as_f64().unwrap()
+        };
+        let with = rate(&spec);
+        spec.controller_choices.ncq = Some(false);
+        let without = rate(&spec);
+        assert!(with > 1.2 * without, "{with} against {without}");
+    }
+
     #[test]
     fn what_is_not_modelled_or_does_not_fit_is_one_sentence() {
         let refuse = |change: &dyn Fn(&mut StorageSpec)| {
@@ -333,6 +487,12 @@ mod tests {
             refuse(&|s| s.scheduler = "bfq".into()),
             refuse(&|s| s.drive = "floppy".into()),
             refuse(&|s| s.chunk_kib = Some(0)),
+            refuse(&|s| s.controller = Some("9999".into())),
+            refuse(&|s| s.controller = Some("9650-2LP".into())),
+            refuse(&|s| {
+                s.controller = Some("megaraid".into());
+                s.level = Some("raid50".into());
+            }),
         ] {
             assert!(!error.is_empty() && !error.contains('\n'), "{error}");
         }
