@@ -187,7 +187,7 @@ def asked(**given) -> Query:
 @pytest.mark.parametrize(
     "query",
     [
-        asked(system="A", scheduler="cfq"),
+        asked(system="C", scheduler="cfq", options=(("controller", "9650-2LP"),)),
         asked(system="S1", operation="seq_write", scheduler="cfq"),
         asked(metric="cpueff"),
         asked(scheduler="cfq"),

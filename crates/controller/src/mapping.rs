@@ -97,7 +97,9 @@ impl Mapping {
             ));
         }
         if level == Level::Raid10 && members % 2 != 0 {
-            return Err(format!("{name} needs an even number of drives, not {members}"));
+            return Err(format!(
+                "{name} needs an even number of drives, not {members}"
+            ));
         }
         if chunk.0 < 8 || !chunk.0.is_power_of_two() {
             return Err(format!(

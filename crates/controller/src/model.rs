@@ -162,7 +162,12 @@ impl Model {
     }
 
     fn check(&self) -> Result<(), ModelError> {
-        let refuse = |what: String| Err(ModelError(format!("controller model `{}`: {what}", self.id)));
+        let refuse = |what: String| {
+            Err(ModelError(format!(
+                "controller model `{}`: {what}",
+                self.id
+            )))
+        };
         for (key, parameter) in &self.parameters {
             let Some(&(_, unit, lo, hi)) = RULES.iter().find(|rule| rule.0 == key) else {
                 return refuse(format!("there is no parameter `{key}`"));
@@ -225,7 +230,9 @@ impl Model {
         for key in ["interface_mb_s", "link_mb_s"] {
             if drive.known_parameters().any(|known| known.0 == key) {
                 let slower = drive.get(key).min(self.get("port_mb_s"));
-                drive.set(key, slower).map_err(|error| ModelError(error.0))?;
+                drive
+                    .set(key, slower)
+                    .map_err(|error| ModelError(error.0))?;
             }
         }
         let built = (0..drives)
@@ -235,8 +242,8 @@ impl Model {
         let own = seekwise_device::Device::capacity(&built[0]);
         let chunk = choices.chunk_kib.unwrap_or(self.get("chunk_kib") as u64);
         let member = member.unwrap_or(own).min(own);
-        let mapping = Mapping::new(level, drives, Sectors::from_kib(chunk), member)
-            .map_err(ModelError)?;
+        let mapping =
+            Mapping::new(level, drives, Sectors::from_kib(chunk), member).map_err(ModelError)?;
         let ncq = choices.ncq.unwrap_or(self.is("ncq"));
         let cache = Bytes::from_mib(self.get("cache_mib") as u64);
         let setup = Setup {
@@ -324,7 +331,8 @@ mod tests {
     fn a_unit_with_more_drives_than_ports_is_refused() {
         let model = Model::shipped("9650SE-2LP").unwrap();
         let drive = DriveModel::shipped("wd2500ys").unwrap();
-        let built = |level, drives| model.build(level, &drive, drives, None, 0, &Choices::default());
+        let built =
+            |level, drives| model.build(level, &drive, drives, None, 0, &Choices::default());
         assert!(built(Level::Raid1, 2).is_ok());
         assert!(built(Level::Raid5, 3).unwrap_err().0.contains("2 ports"));
     }

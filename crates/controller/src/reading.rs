@@ -59,14 +59,7 @@ impl Controller {
     }
 
     /// Reads what is missing of `start..end`; `reader` waits for it and for what is coming.
-    fn fetch(
-        &mut self,
-        now: Nanos,
-        start: Lba,
-        end: Lba,
-        sequential: bool,
-        reader: Option<u32>,
-    ) {
+    fn fetch(&mut self, now: Nanos, start: Lba, end: Lba, sequential: bool, reader: Option<u32>) {
         let (mut page, last) = (start.0 / PAGE, end.0.div_ceil(PAGE));
         let most = self.setup.sectors_max.0 / PAGE;
         let mut waited = None;

@@ -72,7 +72,8 @@ pub fn plan(
         at: Lba(row * chunk + low),
         sectors: Sectors(high - low),
     };
-    let unit = |index: u32, offset: u64| Lba((row * u64::from(data) + u64::from(index)) * chunk + offset);
+    let unit =
+        |index: u32, offset: u64| Lba((row * u64::from(data) + u64::from(index)) * chunk + offset);
     let covers = |ranges: &[(u64, u64)]| {
         let mut reached = low;
         for &(from, to) in ranges {

@@ -4,7 +4,8 @@
 //!   reader ──pages──▶ page cache, read-ahead ──bios──▶ volume (single, RAID) ──bios──▶ member: queue + policy ──▶ drive
 //! ```
 //!
-//! Each member has its own queue and scheduler; the volume has none. One run is (configuration, seed, version) and nothing else.
+//! Each member has its own queue and scheduler; the volume has none. A controller's unit is one member: drives, level and cache are inside
+//! it (crate `controller`). One run is (configuration, seed, version) and nothing else.
 //!
 //! Modelled:      buffered sequential readers with read-ahead, direct readers and writers, RAID 0, 1, 5 and 10 reads, direct writes to all but
 //!                parity RAID, one processor.

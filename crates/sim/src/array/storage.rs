@@ -246,7 +246,14 @@ fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
     };
     let member = spec.member_bytes.map(|bytes| Sectors(bytes / 512));
     let unit = model
-        .build(level, &drive, spec.drives, member, first_instance(spec), &choices)
+        .build(
+            level,
+            &drive,
+            spec.drives,
+            member,
+            first_instance(spec),
+            &choices,
+        )
         .map_err(|error| error.to_string())?;
     let own = unit.depth().0;
     let capacity = unit.capacity();
