@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help install demo test check clean
+.PHONY: help install demo test check lab clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ demo: install ## measure the storage under this folder, judge it, write the repo
 test: install ## every test: Rust, Python, and with root the kernel's own schedulers
 	cargo test --workspace --quiet
 	$(BIN)/python -m pytest
+
+lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
+	@$(BIN)/seekwise lab --build
 
 check: install ## formatting and lints
 	cargo fmt --check

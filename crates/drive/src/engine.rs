@@ -22,8 +22,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex};
 
-/// Before the next answer is due the thread no longer sleeps: a timer wakes it some tens of microseconds late.
-const AWAKE_NS: u64 = 60_000;
 /// Commands finished between two looks at the sockets.
 const ROUND: usize = 64;
 
@@ -58,6 +56,8 @@ pub struct Setting {
     pub notices: Sender<Notice>,
     pub log: Option<Log>,
     pub overrun_ns: u64,
+    /// Before the next answer is due the thread no longer sleeps for so long.
+    pub awake_ns: u64,
 }
 
 /// An answer that is on its way to the socket.
@@ -161,7 +161,7 @@ impl Engine {
                 .clock
                 .real(due)
                 .saturating_sub(monotonic())
-                .saturating_sub(AWAKE_NS);
+                .saturating_sub(self.setting.awake_ns);
             Timespec {
                 tv_sec: (left / 1_000_000_000) as i64,
                 tv_nsec: (left % 1_000_000_000) as _,

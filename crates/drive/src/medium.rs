@@ -118,7 +118,9 @@ impl Medium {
         data: &[u8],
         force_unit_access: bool,
     ) -> Result<(), Errno> {
-        if self.pages_max == 0
+        if self.is_known_zero(offset, data) {
+            // Nothing to keep: neither space nor memory.
+        } else if self.pages_max == 0
             || force_unit_access
             || data.len() as u64 > self.pages_max as u64 * PAGE_BYTES
         {
@@ -146,6 +148,15 @@ impl Medium {
             self.cure(offset, data.len() as u64);
         }
         Ok(())
+    }
+
+    /// Whether zeros are written where nothing but zeros has ever been: a load of zeros then needs no store, however long it runs.
+    fn is_known_zero(&self, offset: u64, data: &[u8]) -> bool {
+        let zeros = data.len() % 16 == 0 && data.chunks_exact(16).all(|part| part == [0; 16]);
+        zeros
+            && (self.pages.is_empty()
+                || parts(offset, data.len()).all(|(number, ..)| !self.pages.contains_key(&number)))
+            && self.backing.is_hole(offset, data.len() as u64)
     }
 
     /// Everything acknowledged is on the medium afterwards.

@@ -158,6 +158,7 @@ pub fn serve(
             notices: notices_to.clone(),
             log: log.clone(),
             overrun_ns: (options.overrun_us * 1e3) as u64,
+            awake_ns: (options.awake_us * 1e3) as u64,
         })
         .map_err(|error| ServeError::usage(error.0))?;
         let thread = std::thread::Builder::new()

@@ -5,7 +5,8 @@
 
 use crate::options::ServeError;
 use rustix::fs::{
-    fallocate, flock, ftruncate, memfd_create, FallocateFlags, FlockOperation, MemfdFlags,
+    fallocate, flock, ftruncate, memfd_create, seek, FallocateFlags, FlockOperation, MemfdFlags,
+    SeekFrom,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,15 @@ impl Backing {
         self.file
             .write_all_at(data, offset)
             .map_err(|error| errno(&error))
+    }
+
+    /// Whether the range takes no space, so that it reads as zeros.
+    pub fn is_hole(&self, offset: u64, bytes: u64) -> bool {
+        match seek(&self.file, SeekFrom::Data(offset)) {
+            Ok(next) => next >= offset + bytes,
+            // No data behind `offset`; whatever else fails has not been looked at.
+            Err(error) => error == Errno::NXIO,
+        }
     }
 
     /// Takes the space that a later write needs, so that the later write cannot fail for want of it.

@@ -177,6 +177,27 @@ fn a_store_survives_restarts_and_takes_no_more_space_than_was_written() {
     assert!(std::os::unix::fs::MetadataExt::blocks(&file) * 512 < 4 << 20);
 }
 
+#[test]
+fn zeros_written_where_nothing_was_take_no_space() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let server = with_store("wd2500ys", folder.path());
+    let mut client = server.client(0);
+    for at in 0..64 {
+        client.write(at << 17, &[0; 1 << 17]).unwrap();
+    }
+    client.write(4096, &[7; 4096]).unwrap();
+    client.write(4096, &[0; 512]).unwrap();
+    client.flush().unwrap();
+    assert_eq!(read(&mut client, 4096, 512), [0; 512]);
+    assert_eq!(read(&mut client, 4608, 3584), [7; 3584]);
+    let blocks = std::fs::metadata(folder.path().join("drive0.img"))
+        .unwrap()
+        .blocks();
+    assert!(blocks * 512 <= 64 << 10, "{blocks} sectors for one page");
+    server.stop();
+}
+
 fn refused(options: &Options) -> (Why, String) {
     let error = serve(options, |_| false).expect_err("this must be refused");
     (error.why, error.sentence)

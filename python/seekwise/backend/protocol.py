@@ -23,6 +23,8 @@ class Options:
     destroy: tuple[str, ...] = ()
     trace: bool = False
     """Keep what the drive did, request by request (simulated trials of the first block)."""
+    guests: int | None = None
+    """Virtual machines at once, for the laboratory."""
 
 
 class Session(Protocol):

@@ -16,7 +16,7 @@ from seekwise.study.quantity import parse_bytes, parse_seconds
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds), Field(ge=0)]
 OperationName = Literal["seq_read", "seq_write", "rand_read", "rand_write"]
-BackendName = Literal["kernel", "simulated", "virtual"]
+BackendName = Literal["kernel", "simulated", "virtual", "lab"]
 
 
 def as_list(value: object) -> object:

@@ -438,6 +438,12 @@ def estimated(plan: Plan) -> Plan:
             trial_s=tuple(estimate.SIMULATED_TRIAL_S for _ in plan.cells),
             bytes_per_trial=tuple(0 for _ in plan.cells),
         )
+    if plan.backend == "lab":
+        return replace(
+            plan,
+            trial_s=tuple(estimate.lab_trial_s(cell.load, plan.system_of(cell).speed) for cell in plan.cells),
+            bytes_per_trial=tuple(0 for _ in plan.cells),
+        )
     costs = [estimate.trial_cost(cell.load, estimate.SPEEDS[plan.system_of(cell).speed]) for cell in plan.cells]
     besides = estimate.SETTING_OVERHEAD_S + plan.wait_s + plan.settle_s
     layouts = [
