@@ -257,6 +257,7 @@ const HDD_RULES: &[Rule] = &[
     optional("cache_segments", "segments", 0.0, 32.0, 16.0),
     optional("cache_segment_kib", "KiB", 1.0, 32_768.0, 1024.0),
     optional("read_ahead_kib", "KiB", 0.0, 32_768.0, 512.0),
+    optional("read_ahead_min_kib", "KiB", 0.0, 32_768.0, 64.0),
     optional("write_cache", "0 or 1", 0.0, 1.0, 1.0),
     optional("write_cache_commands", "commands", 1.0, 128.0, 64.0),
     optional("write_cache_kib", "KiB", 4.0, 1_048_576.0, 8192.0),
@@ -663,6 +664,7 @@ impl Model {
             segments: self.get("cache_segments") as usize,
             segment: kib("cache_segment_kib"),
             read_ahead: kib("read_ahead_kib"),
+            read_ahead_min: kib("read_ahead_min_kib"),
             dirty_extents: if write_cache {
                 self.get("write_cache_commands") as usize
             } else {

@@ -243,6 +243,17 @@ impl Geometry {
         Sectors(passed.saturating_sub(u64::from(sector)).min(limit.0))
     }
 
+    /// The way to the head's next track, if `lba` is the first sector of one: an extent that starts there does not pay it.
+    #[inline]
+    pub fn gap_before(&self, lba: Lba) -> Nanos {
+        let (_, track, sector) = self.split(lba.0);
+        Nanos(if sector == 0 && track > 0 {
+            self.skew_ns
+        } else {
+            0
+        })
+    }
+
     /// Sectors of the track on which `lba` lies.
     pub fn sectors_on_track(&self, lba: Lba) -> u32 {
         self.zone(lba.0).sectors

@@ -50,6 +50,8 @@ pub struct HddParameters {
     pub segment: Sectors,
     /// How far the drive reads on after a read.
     pub read_ahead: Sectors,
+    /// How far it reads on although other commands wait, after a read that went on where a segment ended.
+    pub read_ahead_min: Sectors,
     /// Extents that the write cache holds; 0 without a write cache.
     pub dirty_extents: usize,
     pub dirty_sectors: Sectors,
@@ -73,6 +75,7 @@ struct Mechanics {
     link_ns_per_sector: u64,
     link_overhead: Nanos,
     read_ahead: Sectors,
+    read_ahead_min: Sectors,
     destage_delay: Nanos,
     physical_sectors: u64,
     depth: Depth,
@@ -94,6 +97,10 @@ enum Work {
     Destage {
         end: Nanos,
     },
+    /// Reading on, although others wait, as far as the drive always does in a stream that it has recognised.
+    ReadAhead {
+        end: Nanos,
+    },
 }
 
 /// A write that waits for room in the write cache.
@@ -102,6 +109,7 @@ struct Blocked {
     tag: u32,
     start: Lba,
     sectors: Sectors,
+    arrival: Nanos,
 }
 
 const BLOCKED_MAX: usize = 32;
@@ -119,6 +127,8 @@ struct State {
     /// A queued read that goes on where the arm's present read ends.
     follower: Option<Tag>,
     stream: Option<Stream>,
+    /// Up to where the arm reads on before it turns to others; zero unless its last way led to a recognised stream.
+    kept: Lba,
     segments: Segments,
     link: LinkQueue,
     dirty: WriteCache,
@@ -151,6 +161,7 @@ impl Hdd {
                 link_ns_per_sector: (512e9 / parameters.link_bytes_per_second * 1024.0) as u64,
                 link_overhead: parameters.link_overhead,
                 read_ahead: parameters.read_ahead,
+                read_ahead_min: parameters.read_ahead_min,
                 destage_delay: parameters.destage_delay,
                 physical_sectors: parameters.physical_sectors,
                 depth: parameters.depth,
@@ -162,6 +173,7 @@ impl Hdd {
                 work: Work::Idle,
                 follower: None,
                 stream: None,
+                kept: Lba(0),
                 segments: Segments::new(parameters.segments, parameters.segment),
                 link: LinkQueue::new(),
                 dirty: WriteCache::new(parameters.dirty_extents, parameters.dirty_sectors),
@@ -201,15 +213,19 @@ impl Hdd {
         let link = self.state.link.next();
         self.next = match self.state.work {
             Work::Command { completion, .. } => completion.min(link),
-            Work::Destage { end } if end < link && self.state.has_waiting() => self.foresee(),
+            Work::Destage { end } | Work::ReadAhead { end }
+                if end < link && self.state.has_waiting() =>
+            {
+                self.foresee()
+            }
             _ => link,
         };
     }
 
-    /// When a command that waits behind destaging will be done, if nothing more arrives: lets a copy run ahead.
+    /// When a command that waits behind what the arm does of its own accord will be done, if nothing more arrives: lets a copy run ahead.
     fn foresee(&self) -> Nanos {
         let mut copy = self.state.clone();
-        while let Work::Destage { end } = copy.work {
+        while let Work::Destage { end } | Work::ReadAhead { end } = copy.work {
             if copy.link.next() <= end || !copy.has_waiting() {
                 break;
             }
@@ -266,6 +282,11 @@ impl State {
                         self.destage(mechanics, end);
                     }
                 }
+                Work::ReadAhead { end } if end <= now => {
+                    self.work = Work::Idle;
+                    self.free_at = end;
+                    self.decide(mechanics);
+                }
                 Work::Idle
                     if !self.dirty.is_empty() && self.free_at + mechanics.destage_delay <= now =>
                 {
@@ -281,7 +302,13 @@ impl State {
     #[inline]
     fn decide(&mut self, mechanics: &Mechanics) {
         let urgent = self.dirty.flush_pending() || self.blocked_count > 0;
+        if urgent && !self.dirty.is_empty() && self.urgent_is_overdue(mechanics) {
+            return self.destage(mechanics, self.free_at);
+        }
         if self.serve_stream(mechanics) {
+            return;
+        }
+        if (urgent || !self.queue.is_empty()) && self.keep_reading(mechanics) {
             return;
         }
         if self.queue.is_empty() {
@@ -398,18 +425,61 @@ impl State {
         false
     }
 
+    /// Whether a flush, or a write that waits for room, is older than the age limit and nothing in the queue is older still.
+    /// Adjacent reads are always nearer than dirty data, so without this a deep stream could hold a flush up for ever.
+    #[cold]
+    fn urgent_is_overdue(&mut self, mechanics: &Mechanics) -> bool {
+        let limit = mechanics.ordering.age_limit;
+        let blocked = self.blocked[..self.blocked_count]
+            .first()
+            .map_or(Nanos::NEVER, |write| write.arrival);
+        let since = blocked.min(self.dirty.flush_since());
+        if self.free_at.saturating_sub(since) <= limit {
+            return false;
+        }
+        let oldest = self.queue.overdue(self.free_at, limit);
+        !oldest.is_some_and(|slot| self.queue.command(slot).arrival < since)
+    }
+
+    /// Stays in a recognised stream for as much as the drive always reads on. Says whether the arm does.
+    #[inline]
+    fn keep_reading(&mut self, mechanics: &Mechanics) -> bool {
+        let Some(stream) = self.stream else {
+            return false;
+        };
+        let kept = self.kept.min(stream.limit);
+        if kept <= stream.from || !self.segments.in_use(stream.segment) {
+            return false;
+        }
+        let rest = Sectors(kept.0 - stream.from.0);
+        let end = stream.since + mechanics.geometry.extent(stream.from, rest).transfer;
+        let limit = mechanics.ordering.age_limit;
+        if end <= self.free_at || self.queue.overdue(self.free_at, limit).is_some() {
+            return false;
+        }
+        self.busy += end - self.free_at;
+        self.free_at = end;
+        self.work = Work::ReadAhead { end };
+        true
+    }
+
     /// Goes straight on to a read that begins where the last one ended: the head is already there.
     fn follow(&mut self, mechanics: &Mechanics, slot: usize) {
         let waiting = self.queue.take(slot);
         let from = self.free_at;
-        let media_end =
-            (from + waiting.extent.transfer).max(waiting.arrival + mechanics.cached_overhead);
+        let passed = from + mechanics.geometry.gap_before(waiting.start) + waiting.extent.transfer;
+        let media_end = passed.max(waiting.arrival + mechanics.cached_overhead);
         self.occupy(mechanics, &waiting, from, media_end);
     }
 
     #[inline]
     fn occupy(&mut self, mechanics: &Mechanics, waiting: &Waiting, from: Nanos, media_end: Nanos) {
         self.busy += media_end - from;
+        self.kept = if waiting.segment == NO_SEGMENT {
+            Lba(0)
+        } else {
+            waiting.start + waiting.sectors + mechanics.read_ahead_min
+        };
         // On a slow link the data of the command before may still be on their way.
         let completion = media_end.max(self.sent_at) + mechanics.link_tail(waiting.sectors);
         self.sent_at = completion;
@@ -480,7 +550,7 @@ impl State {
         let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
         self.stream = segment.filter(|_| limit > end).map(|segment| Stream {
             from: end,
-            since,
+            since: since + mechanics.geometry.gap_before(end),
             limit,
             segment,
         });
@@ -537,7 +607,7 @@ impl State {
         sectors: Sectors,
     ) -> Option<(Lba, usize)> {
         let end = start + sectors;
-        if let (Some(stream), Work::Idle) = (self.stream, self.work) {
+        if let (Some(stream), Work::Idle | Work::ReadAhead { .. }) = (self.stream, self.work) {
             let position = Self::stream_position(mechanics, &stream, now);
             self.segments.extend(stream.segment, position);
             // Where it has stopped at its limit the platter has gone on, and the rest needs positioning.
@@ -673,6 +743,7 @@ impl Device for Hdd {
                             tag: tag.0,
                             start,
                             sectors,
+                            arrival: now,
                         };
                         state.blocked_count += 1;
                         if matches!(state.work, Work::Idle) {
@@ -692,7 +763,7 @@ impl Device for Hdd {
                         mechanics.link_overhead,
                     );
                 } else {
-                    state.dirty.flush(tag.0);
+                    state.dirty.flush(tag.0, now);
                     if matches!(state.work, Work::Idle) {
                         state.free_at = state.free_at.max(now + mechanics.cached_overhead);
                         state.decide(mechanics);

@@ -23,6 +23,14 @@ pub struct DirtyExtent {
     serial: u64,
 }
 
+/// A flush that waits for everything older than `serial`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flush {
+    tag: u32,
+    serial: u64,
+    arrival: Nanos,
+}
+
 #[derive(Clone, Debug)]
 pub struct WriteCache {
     accesses: Accesses<DIRTY_MAX>,
@@ -33,7 +41,7 @@ pub struct WriteCache {
     serial: u64,
     /// Serial of the extent that is being written to the platter, if one is.
     in_flight: Option<u64>,
-    flushes: [(u32, u64); FLUSHES_MAX],
+    flushes: [Flush; FLUSHES_MAX],
     flush_count: usize,
 }
 
@@ -47,7 +55,7 @@ impl WriteCache {
             sectors_max: sectors_max.0,
             serial: 0,
             in_flight: None,
-            flushes: [(0, 0); FLUSHES_MAX],
+            flushes: [Flush::default(); FLUSHES_MAX],
             flush_count: 0,
         }
     }
@@ -68,6 +76,13 @@ impl WriteCache {
 
     pub fn flush_pending(&self) -> bool {
         self.flush_count > 0
+    }
+
+    /// When the flush that has waited longest came; never without one.
+    pub fn flush_since(&self) -> Nanos {
+        self.flushes[..self.flush_count]
+            .first()
+            .map_or(Nanos::NEVER, |flush| flush.arrival)
     }
 
     pub fn clean(&self) -> bool {
@@ -158,12 +173,16 @@ impl WriteCache {
     }
 
     /// Notes a flush; the caller has seen that something is dirty.
-    pub fn flush(&mut self, tag: u32) {
+    pub fn flush(&mut self, tag: u32, arrival: Nanos) {
         assert!(
             self.flush_count < FLUSHES_MAX,
             "more flushes outstanding than the depth of the drive allows"
         );
-        self.flushes[self.flush_count] = (tag, self.serial);
+        self.flushes[self.flush_count] = Flush {
+            tag,
+            serial: self.serial,
+            arrival,
+        };
         self.flush_count += 1;
     }
 
@@ -179,7 +198,7 @@ impl WriteCache {
             .chain(self.in_flight)
             .min()
             .unwrap_or(u64::MAX);
-        let (tag, serial) = self.flushes[0];
+        let Flush { tag, serial, .. } = self.flushes[0];
         if oldest < serial {
             return None;
         }
