@@ -23,4 +23,4 @@ def get(name: str, options: Options | None = None) -> Backend:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-        raise UsageError(f"this version has no `{name}` backend", hint="backends: kernel, simulated") from None
+        raise UsageError(f"this version has no `{name}` backend", hint="backends: " + ", ".join(BACKENDS)) from None

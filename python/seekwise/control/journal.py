@@ -9,7 +9,7 @@ completely or not at all, also after a power cut. It goes away once everything i
 
 A damaged line costs that line only: what is readable is restored, the file is then set aside as `ID.damaged`.
 
-Kinds: `changed` (for the time of a trial), `applied` and `persisted` (until `seekwise revert`), `scratch`, `child`.
+Kinds: `changed` (for the time of a trial), `applied` and `persisted` (until `seekwise revert`), `scratch`, `child`, `virtual`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control import attributes, child, interrupt, scratch, settings, sysfs
+from seekwise.control import attributes, child, interrupt, scratch, settings, sysfs, virtual
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lock import devices_locked
 from seekwise.control.state import SYSTEM_STATE
@@ -159,12 +159,21 @@ def _take_back_files(entry: Entry) -> tuple[str, list[str]]:
         raise SeekwiseError(f"{error.filename} cannot be put back ({error.strerror})") from error
 
 
+def _take_down_virtual(entry: Entry) -> tuple[str, list[str]]:
+    if not entry.owner.of_this_boot:
+        return "closed", []
+    for item in entry.items:
+        virtual.take_down(item)
+    return "restored", [virtual.describe(item) for item in entry.items]
+
+
 _RESTORERS: dict[str, Callable[[Entry], tuple[str, list[str]]]] = {
     "changed": _restore_settings,
     "applied": _restore_settings,
     "child": _end_load,
     "scratch": _remove_scratch,
     "persisted": _take_back_files,
+    "virtual": _take_down_virtual,
 }
 
 
@@ -182,6 +191,8 @@ def preview(journal: Journal) -> list[Outcome]:
 
 def describe(item: dict) -> str:
     """One item of the journal as a sentence."""
+    if "members" in item:
+        return virtual.describe(item)
     if "old" in item:
         back = ", ".join(f"{name} = {item['old'].get(name, '(kernel default)')}" for name in item.get("asked", {}))
         return f"{item['device']}: {back}"

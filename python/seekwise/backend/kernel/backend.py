@@ -27,7 +27,7 @@ class KernelBackend:
         memory.remove_left_behind()
         self.targets = self._targets(study)
         _check_can_build(study)
-        _check_caches(study)
+        check_caches(study)
         for target in self.targets.values():
             for values in _wanted(study):
                 ground.check(target.changes(values))
@@ -107,7 +107,7 @@ def _check_can_build(study: Study) -> None:
             )
 
 
-def _check_caches(study: Study) -> None:
+def check_caches(study: Study) -> None:
     """A buffered load must be limited in memory, or it measures memory."""
     for workload in map(resolve, study.workload):
         if workload.direct or workload.job is not None:

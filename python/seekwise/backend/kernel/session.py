@@ -329,6 +329,7 @@ def opened(
     targets: dict[str, Target],
     destroy: tuple[str, ...],
     say: Say,
+    make: Callable[..., KernelSession] = KernelSession,
 ) -> Iterator[KernelSession]:
     """Locks, proves, lays out; gives the session; takes everything down again."""
     with ExitStack() as stack:
@@ -345,7 +346,7 @@ def opened(
                 {**environment.conditions(target), "others": environment.watch_others(target.leaf_names, 0.5)},
             )
             _say_who_disturbs(grounds[name], say)
-        yield KernelSession(plan, run_id, program, grounds, home, say)
+        yield make(plan, run_id, program, grounds, home, say)
 
 
 def _say_who_disturbs(ready: Ground, say: Callable[[str], None]) -> None:
