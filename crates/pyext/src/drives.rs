@@ -2,8 +2,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use seekwise_device::hdd::rotation::TURN;
 use seekwise_device::measure::{self, Load, Pattern};
-use seekwise_device::{CommandKind, Device, Drive, Model};
+use seekwise_device::{Command, CommandKind, Device, Drive, Model, Tag};
 use seekwise_units::{Lba, Nanos, Sectors};
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -51,6 +52,12 @@ enum What {
     AccessAt { place: f64 },
     /// Sectors on the track at `place`: 0 outermost, 1 innermost.
     SectorsPerTrack { place: f64 },
+    /// Where sectors lie on a disk: radius (0 outermost, 1 innermost), angle in turns, sectors on their track.
+    Places { sectors: Vec<u64> },
+    /// Time in ms to read each sector right after the one at `from`, each on a drive of its own.
+    Next { from: u64, sectors: Vec<u64> },
+    /// Order and time of reads that the drive gets all at once (`together`), or each when the one before is done.
+    Served { sectors: Vec<u64>, together: bool },
 }
 
 fn whole() -> f64 {
@@ -191,5 +198,83 @@ fn measure(request: &Request) -> Result<Value, String> {
             let lba = Lba((last as f64 * place.clamp(0.0, 1.0)) as u64);
             Ok(json!({"value": geometry.sectors_on_track(lba)}))
         }
+        What::Places { sectors } => {
+            let Drive::Hdd(disk) = &drive else {
+                return Err(format!("{} has no tracks", request.model));
+            };
+            let geometry = disk.geometry();
+            within(&drive, sectors)?;
+            let rows: Vec<Value> = sectors
+                .iter()
+                .map(|&sector| {
+                    let place = geometry.place(Lba(sector));
+                    json!({
+                        "sector": sector,
+                        "radius": f64::from(place.cylinder) / f64::from(geometry.cylinders().max(2) - 1),
+                        "angle": f64::from(place.angle) / f64::from(TURN),
+                        "sectors_on_track": geometry.sectors_on_track(Lba(sector)),
+                    })
+                })
+                .collect();
+            Ok(json!({"places": rows}))
+        }
+        What::Next { from, sectors } => {
+            within(&drive, &[*from])?;
+            within(&drive, sectors)?;
+            let times: Vec<f64> = sectors
+                .iter()
+                .map(|&sector| {
+                    // One moment: the read is sent as soon as the one before is done.
+                    measure::quickest(&drive, Lba(*from), Lba(sector), 1).0 as f64 / 1e6
+                })
+                .collect();
+            Ok(json!({"ms": times}))
+        }
+        What::Served { sectors, together } => {
+            within(&drive, sectors)?;
+            if sectors.is_empty() || sectors.len() > drive.depth().0 as usize {
+                return Err(format!(
+                    "the drive takes 1 to {} commands at once",
+                    drive.depth().0
+                ));
+            }
+            Ok(json!({"served": served(&mut drive, sectors, *together)}))
+        }
     }
+}
+
+fn within(drive: &Drive, sectors: &[u64]) -> Result<(), String> {
+    match sectors
+        .iter()
+        .find(|&&sector| sector.saturating_add(BLOCK.0) > drive.capacity().0)
+    {
+        Some(sector) => Err(format!("sector {sector} is beyond the drive")),
+        None => Ok(()),
+    }
+}
+
+/// Sectors of one read.
+const BLOCK: Sectors = Sectors(8);
+
+fn served(drive: &mut Drive, sectors: &[u64], together: bool) -> Vec<Value> {
+    let command = |place: usize| Command {
+        tag: Tag(place as u32),
+        kind: CommandKind::Read,
+        start: Lba(sectors[place]),
+        sectors: BLOCK,
+    };
+    let mut next = if together { sectors.len() } else { 1 };
+    for place in 0..next {
+        drive.submit(Nanos::ZERO, command(place));
+    }
+    let mut rows = Vec::new();
+    while let Some(now) = drive.next_completion() {
+        let Tag(tag) = drive.complete_next(now);
+        rows.push(json!({"sector": sectors[tag as usize], "ms": now.0 as f64 / 1e6}));
+        if next < sectors.len() {
+            drive.submit(now, command(next));
+            next += 1;
+        }
+    }
+    rows
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import altair as alt
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from seekwise.report.charts.diagrams import diagram
 from seekwise.report.charts.export import png, svg
 from seekwise.report.charts.figures import graph
 from seekwise.report.charts.head_position import head_position
@@ -83,7 +84,7 @@ def figures_of(content: ReportContent) -> list[Picture]:
     """The figures of the text that the study repeats, as far as the records answer them."""
     found: list[Picture] = []
     for figure in content.figures:
-        picture = graph(figure, content.records) if figure.metric else None
+        picture = graph(figure, content.records) if figure.metric else diagram(figure.diagram, content.systems)
         if picture is not None:
             found.append((f"figure-{figure.number:02}", f"Figure {figure.number}", f"{figure.caption}.", picture))
     return found

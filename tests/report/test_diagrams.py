@@ -1,0 +1,88 @@
+"""Diagrams come from the drive models, and figures from the records."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from findings.test_findings import branches, record
+from seekwise import _core
+from seekwise.report.charts import diagrams
+from seekwise.report.charts.export import svg
+from seekwise.report.charts.figures import graph
+from seekwise.study import starters
+from seekwise.study.shown import Figure
+
+DRIVE = "st3250620ns"
+
+
+def systems():
+    return starters.open_study("article-2008")[0].system
+
+
+@pytest.mark.parametrize("name", list(diagrams.DIAGRAMS))
+def test_every_diagram_is_a_picture(name):
+    picture = svg(diagrams.diagram(name, systems()))
+    assert picture.startswith("<svg")
+    assert len(picture) > 5000
+
+
+def test_accesses_deviate_from_block_distance_in_both_directions():
+    _, rows = diagrams.deviations(DRIVE, 80)
+    kinds = [row["kind"] for row in rows]
+    assert all(kinds.count(kind) > 3 for kind in diagrams.KINDS)
+    assert rows[-1]["expected"] > 1.5 * rows[0]["expected"]
+
+
+def test_zones_lose_sectors_inwards_and_cover_the_disk():
+    zones = diagrams.zones_of(DRIVE)
+    sectors = [zone["sectors"] for zone in zones]
+    assert sectors == sorted(sectors, reverse=True)
+    assert len(set(sectors)) == len(sectors) > 10
+    assert zones[0]["radius"] == 0
+    assert zones[-1]["last_radius"] > 0.99
+
+
+def test_the_drive_serves_the_same_reads_in_another_order_and_sooner():
+    _, served = diagrams.service(DRIVE)
+    single, together = served[False], served[True]
+    assert {row["sector"] for row in single} == {row["sector"] for row in together}
+    assert [row["sector"] for row in single] != [row["sector"] for row in together]
+    assert together[-1]["ms"] < single[-1]["ms"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({"measure": "served", "sectors": [], "together": True}, "1 to"),
+        ({"measure": "served", "sectors": [0] * 99, "together": True}, "1 to"),
+        ({"measure": "places", "sectors": [10**15]}, "beyond the drive"),
+        ({"measure": "next", "from": 10**15, "sectors": [0]}, "beyond the drive"),
+    ],
+)
+def test_what_the_drive_cannot_do_is_a_sentence(request_, said):
+    (answer,) = json.loads(_core.measure_drives(json.dumps([{"model": DRIVE, **request_}])))
+    assert said in answer["error"]
+
+
+def test_a_graph_has_a_line_for_each_scheduler_and_a_panel_for_each_system():
+    figure = Figure(number=3, metric="rate", operation="seq_read", systems=["A", "B"])
+    other = [record("B", name, "seq_read", t, 60) for name in ("noop", "cfq") for t in (1, 8)]
+    picture = graph(figure, [*branches(), *other])
+    text = json.dumps(picture.to_dict())
+    for name in ("NOOP", "DEADLINE", "ANTICIPATORY", "CFQ", '"A"', '"B"'):
+        assert name in text
+    assert "strokeDash" in text
+    assert "shape" in text
+
+
+def test_an_axis_as_printed_grows_where_a_value_would_leave_it():
+    figure = Figure(number=18, metric="rate", operation="seq_read", systems=["A"], y_min=0, y_max=90)
+    assert '"domain": [0.0, 90.0]' in json.dumps(graph(figure, branches()).to_dict())
+    higher = [record("A", "noop", "seq_read", t, 150) for t in (1, 2)]
+    assert '"domain": [0.0, 150.0]' in json.dumps(graph(figure, higher).to_dict())
+
+
+def test_a_graph_of_nothing_is_none():
+    assert graph(Figure(number=3, metric="rate", operation="rand_read", systems=["A"]), branches()) is None
