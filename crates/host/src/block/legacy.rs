@@ -127,12 +127,6 @@ impl<S: Scheduler> LegacyQueue<S> {
         }
     }
 
-    /// Section 1.5: congestion is on from nr − nr/8 + 1 and off below nr − nr/8 − nr/16 − 1.
-    pub fn congested(&self, direction: Direction, sync: bool) -> bool {
-        let nr = self.limits.nr_requests;
-        self.pools[self.pool_of(direction, sync)].count > nr - nr / 8
-    }
-
     #[inline]
     fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         if self.plugged {
@@ -364,15 +358,15 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             return Submission::Accepted;
         }
         if self.policy.waiting() != 0 {
-            let used = self.table.used();
+            self.merger.gone = None;
             if let Some(merged) = self
                 .merger
                 .try_merge(now, &mut self.table, &mut self.policy, bio)
             {
                 observer.merged(now, bio, merged.front);
-                if self.table.used() < used {
-                    // Two waiting requests became one: its place in the pool is free again.
-                    let pool = self.pool_of(bio.direction, bio.sync);
+                if let Some((direction, sync)) = self.merger.gone.take() {
+                    // Two waiting requests became one. A bio that somebody waits for may have joined two of the other kind.
+                    let pool = self.pool_of(direction, sync);
                     self.release(now, pool);
                 }
                 self.after_arrival(now, bio.unplug, driver, observer);
@@ -515,6 +509,12 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
     #[inline]
     fn take_woken(&mut self) -> Option<ProcessId> {
         self.woken.pop_front()
+    }
+
+    /// Section 1.5: congestion is on from nr − nr/8 + 1 and off below nr − nr/8 − nr/16 − 1.
+    fn congested(&self, direction: Direction, sync: bool) -> bool {
+        let nr = self.limits.nr_requests;
+        self.pools[self.pool_of(direction, sync)].count > nr - nr / 8
     }
 
     fn allocated(&self) -> usize {

@@ -8,7 +8,7 @@
 
 use super::table::{State, Table, NONE};
 use super::Bio;
-use seekwise_sched::{RequestId, Scheduler};
+use seekwise_sched::{Direction, RequestId, Scheduler};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// Which neighbours a policy knows.
@@ -32,6 +32,8 @@ pub struct Merger {
     by_end: Vec<u32>,
     mask: u64,
     last: u32,
+    /// Kind of the request that the last merge made superfluous: its place in a pool is free again.
+    pub gone: Option<(Direction, bool)>,
     /// Newest waiting request that is not in the index yet.
     fresh: u32,
     newest: u32,
@@ -60,6 +62,7 @@ impl Merger {
             by_end: vec![NONE; buckets],
             mask: buckets as u64 - 1,
             last: NONE,
+            gone: None,
             fresh: NONE,
             newest: NONE,
             merges: 0,
@@ -322,6 +325,7 @@ impl Merger {
         );
         policy.joined(now, RequestId(kept), RequestId(gone));
         table.join(kept, gone);
+        self.gone = Some((g.direction, g.sync));
         self.last = kept;
         kept
     }

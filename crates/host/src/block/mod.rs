@@ -135,6 +135,11 @@ pub trait BlockQueue {
     /// A process that may try again, oldest sleeper first.
     fn take_woken(&mut self) -> Option<ProcessId>;
 
+    /// So many requests are allocated that work nobody waits for should stay away (single queue only).
+    fn congested(&self, _direction: Direction, _sync: bool) -> bool {
+        false
+    }
+
     /// Requests allocated and not yet completed.
     fn allocated(&self) -> usize;
 

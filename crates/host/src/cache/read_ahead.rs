@@ -82,6 +82,11 @@ impl ReadAhead {
         }
     }
 
+    /// The state of the same file opened again.
+    pub fn fresh(&self) -> Self {
+        Self::new(self.generation, self.pages_max)
+    }
+
     /// The reader took `page`; what follows it is sequential.
     pub fn took(&mut self, page: Page) {
         self.previous = Some(page);

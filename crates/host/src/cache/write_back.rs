@@ -43,8 +43,8 @@ pub enum Duty {
     None,
     /// Write back pages itself.
     WriteBack,
-    /// Sleep until woken by less congestion, at most this long.
-    Sleep(Nanos),
+    /// Sleep, as long as [`Generation::nap`] says.
+    Sleep,
 }
 
 /// dirty_writeback_interval and dirty_expire_interval (all versions).
@@ -134,21 +134,27 @@ impl Generation {
         used > self.own_limit(limits, load.writers) && used >= free_run
     }
 
-    /// What a writer over its limit does next; `looks`: how often it has slept at this look already.
-    pub fn duty(self, limits: &Limits, load: &Load, looks: u32, hz: u32) -> Duty {
+    /// What a writer that looks at the limits does next.
+    pub fn duty(self, limits: &Limits, load: &Load) -> Duty {
         if !self.over(limits, load) {
             return Duty::None;
         }
         match self {
             Self::Linux2_6_23 | Self::Linux2_6_24 if load.dirty > 0 => Duty::WriteBack,
-            Self::Linux2_6_23 | Self::Linux2_6_24 => Duty::Sleep(PAUSE_MAX),
-            _ if load.dirty > self.own_limit(limits, load.writers) && looks == 0 => Duty::WriteBack,
-            _ => {
-                // One tick, doubled at each further look, HZ/10 at most.
-                let tick = 1_000_000_000 / u64::from(hz);
-                Duty::Sleep(Nanos((tick << looks.min(10)).min(PAUSE_MAX.0)))
-            }
+            Self::Linux2_6_23 | Self::Linux2_6_24 => Duty::Sleep,
+            _ if load.dirty > self.own_limit(limits, load.writers) => Duty::WriteBack,
+            _ => Duty::Sleep,
         }
+    }
+
+    /// Sleep of a writer that has slept `looks` times at this look already: HZ/10 or until the queue is less congested up to 2.6.31;
+    /// then one tick, doubled each time, HZ/10 at most.
+    pub fn nap(self, looks: u32, hz: u32) -> Nanos {
+        if self < Self::Linux2_6_32 {
+            return PAUSE_MAX;
+        }
+        let tick = 1_000_000_000 / u64::from(hz);
+        Nanos((tick << looks.min(10)).min(PAUSE_MAX.0))
     }
 
     /// Whether the background pass has to run.
@@ -273,22 +279,17 @@ mod tests {
             writers: 1,
         };
         let old = Generation::Linux2_6_24;
-        assert_eq!(
-            old.duty(&old.limits(MEMORY), &load, 0, 250),
-            Duty::WriteBack
-        );
+        assert_eq!(old.duty(&old.limits(MEMORY), &load), Duty::WriteBack);
         let new = Generation::Linux2_6_32;
         let limits = new.limits(MEMORY);
-        assert_eq!(
-            new.duty(&limits, &load, 0, 250),
-            Duty::Sleep(Nanos::from_millis(4))
-        );
-        assert_eq!(new.duty(&limits, &load, 9, 250), Duty::Sleep(PAUSE_MAX));
+        assert_eq!(new.duty(&limits, &load), Duty::Sleep);
+        assert_eq!(new.nap(0, 250), Nanos::from_millis(4));
+        assert_eq!(new.nap(9, 250), PAUSE_MAX);
         let idle = Load {
             writers: 1,
             ..Load::default()
         };
-        assert_eq!(new.duty(&limits, &idle, 0, 250), Duty::None);
+        assert_eq!(new.duty(&limits, &idle), Duty::None);
     }
 
     #[test]

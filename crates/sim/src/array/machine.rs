@@ -3,6 +3,7 @@
 //! Few sources are looked at in turn for the earliest event: members (drive, queue timer) before readers at equal times, each in order of
 //! number, so equal times have an order.
 
+use super::files::Files;
 use super::volume::{Piece, Volume};
 use crate::spindle::Spindle;
 use seekwise_device::Device;
@@ -14,6 +15,8 @@ use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::VecDeque;
 
 const PAGE_SECTORS: u64 = 8;
+/// Threads are started one after the other.
+pub(super) const FORK: Nanos = Nanos::from_micros(200);
 
 /// Processor time by step.
 ///
@@ -38,6 +41,10 @@ pub struct HostCosts {
     pub switch: Nanos,
     /// Pinning a page of the caller's memory for a direct request.
     pub page_pin: Nanos,
+    /// What a file system does for each page written into the cache, besides copying: handle of the journal, block, buffers.
+    pub page_write: Nanos,
+    /// Finding a dirty page and making it ready to be sent.
+    pub page_send: Nanos,
 }
 
 impl HostCosts {
@@ -53,6 +60,8 @@ impl HostCosts {
             page_end: Nanos(30),
             switch: Nanos(1_200),
             page_pin: Nanos(50),
+            page_write: Nanos(800),
+            page_send: Nanos(300),
         }
     }
 }
@@ -68,6 +77,8 @@ impl Default for HostCosts {
             page_end: Nanos(300),
             switch: Nanos(3_000),
             page_pin: Nanos(300),
+            page_write: Nanos(8_000),
+            page_send: Nanos(2_000),
         }
     }
 }
@@ -143,6 +154,8 @@ struct Reader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     Reader(u32),
+    /// An operation of the files' side.
+    File(u32),
 }
 
 /// How a range is handed to the volume, and for whom.
@@ -202,13 +215,16 @@ pub struct ArrayMachine<Q, D> {
     readers: Vec<Reader>,
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
-    costs: HostCosts,
-    processor_free: Nanos,
+    pub(super) costs: HostCosts,
+    /// When the processor of the running step is free, and when the others are.
+    pub(super) processor_free: Nanos,
+    pub(super) other_processors: Vec<Nanos>,
+    pub(super) files: Option<Box<Files>>,
     /// Reading ahead past a page that is there runs the drives at once (2.6.32.y, 2.6.34 on: blk_run_backing_dev).
     pub kick_after_mark: bool,
     /// Page by page (up to 3.19 for raw block devices), or whole windows.
     bio_pages_max: u64,
-    now: Nanos,
+    pub(super) now: Nanos,
     pieces: Vec<Piece>,
     finished: Vec<u32>,
 }
@@ -271,6 +287,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             free: Vec::new(),
             costs,
             processor_free: Nanos::ZERO,
+            other_processors: Vec::new(),
+            files: None,
             bio_pages_max,
             kick_after_mark: false,
             now: Nanos::ZERO,
@@ -293,6 +311,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     queue.fire(time, spindle, &mut Unobserved);
                 }
                 Source::Reader(reader) => self.step(reader),
+                Source::Task(task) => self.step_task(task),
             }
             self.wake_for_requests();
         }
@@ -327,10 +346,69 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 }
             }
         }
+        if let Some(files) = &self.files {
+            let (time, _, task) = files.next_task(self.earliest_processor());
+            if time < best.0 {
+                best = (time, Source::Task(task));
+            }
+        }
         (best.0 < Nanos::NEVER).then_some((best.0.max(self.now), best.1))
     }
 
-    fn spend(&mut self, cost: Nanos) {
+    fn earliest_processor(&self) -> Nanos {
+        self.other_processors
+            .iter()
+            .fold(self.processor_free, |first, &free| first.min(free))
+    }
+
+    /// The step to come runs on the processor that is free first.
+    pub(super) fn take_processor(&mut self) {
+        if let Some(first) = self.other_processors.iter_mut().min() {
+            if *first < self.processor_free {
+                core::mem::swap(first, &mut self.processor_free);
+            }
+        }
+    }
+
+    /// When a drive or a queue is due next.
+    pub(super) fn next_drive_event(&self) -> Nanos {
+        self.members.iter().fold(Nanos::NEVER, |first, member| {
+            first
+                .min(member.spindle.next_at())
+                .min(member.queue.timer())
+        })
+    }
+
+    pub(super) fn readers_count(&self) -> usize {
+        self.readers.len()
+    }
+
+    pub(super) fn begin_plugs(&mut self) {
+        for member in &mut self.members {
+            member.queue.begin_plug();
+        }
+    }
+
+    pub(super) fn end_plugs(&mut self) {
+        for Member { queue, spindle } in &mut self.members {
+            queue.end_plug(self.now, spindle, &mut Unobserved);
+        }
+    }
+
+    /// A task that sleeps on I/O unplugs every drive below the volume.
+    pub(super) fn unplug_all(&mut self) {
+        for Member { queue, spindle } in &mut self.members {
+            queue.process_waits(self.now, spindle, &mut Unobserved);
+        }
+    }
+
+    pub(super) fn congested(&self, direction: Direction, sync: bool) -> bool {
+        self.members
+            .iter()
+            .any(|member| member.queue.congested(direction, sync))
+    }
+
+    pub(super) fn spend(&mut self, cost: Nanos) {
         self.processor_free = self.processor_free.max(self.now) + cost;
     }
 
@@ -359,13 +437,24 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             self.spend(Nanos(self.costs.page_end.0 * pages));
             match owner {
                 Owner::Reader(reader) => self.readers[reader as usize].piece_done(&piece),
+                Owner::File(io) => {
+                    if let Some(files) = &mut self.files {
+                        files.piece_done(io, piece.volume_end, piece.sectors.0);
+                    }
+                }
             }
         }
         let wake = self.now.max(self.processor_free) + self.costs.switch;
         for &token in &finished {
             match self.under_way[token as usize].owner {
                 Owner::Reader(reader) => self.readers[reader as usize].wake(wake),
+                Owner::File(_) => {}
             }
+        }
+        if let Some(mut files) = self.files.take() {
+            files.wake(wake);
+            self.end_congestion(&mut files);
+            self.files = Some(files);
         }
         self.finished = finished;
     }
@@ -373,6 +462,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     fn wake_for_requests(&mut self) {
         for index in 0..self.members.len() {
             while let Some(process) = self.members[index].queue.take_woken() {
+                if process.0 as usize >= self.readers.len() {
+                    let wake = self.now + self.costs.switch;
+                    if let Some(files) = &mut self.files {
+                        files.wake_for_request(process, wake);
+                    }
+                    continue;
+                }
                 let reader = &mut self.readers[process.0 as usize];
                 if reader.state == State::WaitsForRequest {
                     reader.state = State::Ready(self.now + self.costs.switch);
@@ -697,4 +793,5 @@ enum Source {
     Drive(usize),
     Timer(usize),
     Reader(usize),
+    Task(usize),
 }

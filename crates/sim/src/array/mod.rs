@@ -11,11 +11,13 @@
 //!                parity RAID, one processor.
 //! Not modelled:  parity writes, writes through the page cache, memory pressure, file systems (readers see the raw volume).
 
+pub mod files;
 pub mod machine;
 pub mod rates;
 pub mod storage;
 pub mod unit;
 pub mod volume;
 
+pub use files::{FilesPlan, PhaseOutcome, PhasePlan};
 pub use machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};
 pub use volume::Volume;

@@ -1,0 +1,700 @@
+//! Programs that read and write files: page cache, write-back, journal and processors above the volume.
+//!
+//! ```text
+//!   program ──write──▶ page cache ──flusher, throttled writer, fsync──▶ volume        readers: reader.rs   writers: writer.rs
+//!           ──read───▶     ▲   └──journal commit (ordered data, log)──▶   │           passes:  pass.rs     commits: commit.rs
+//!                          └────────────── read-ahead ◀───────────────────┘           flusher: flusher.rs
+//! ```
+//!
+//! Tasks run one step after the other on the processors; a step ends when its task has to wait, when a drive or a sleeping task is due,
+//! or after a millisecond when others want the processor.
+//!
+//! Modelled:      what the files of `seekwise_host::cache` and `seekwise_host::file` say, for files of equal size, one to a thread.
+//! Not modelled:  page locks (a page that is rewritten while it is written does not wait), writing by reclaim, direct I/O on files.
+
+mod commit;
+mod flusher;
+mod pass;
+mod reader;
+pub mod recorded;
+mod writer;
+
+use super::machine::{ArrayMachine, Sender};
+use commit::Commit;
+use flusher::Flusher;
+use pass::Pass;
+use reader::Reading;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
+use seekwise_host::cache::read_ahead::{Page, ReadAhead};
+use seekwise_host::cache::write_back::{self, Generation, Limits, Load, Pace};
+use seekwise_host::cache::PageCache;
+use seekwise_host::file::journal::{Journal, Transaction, TransactionId};
+use seekwise_host::file::{Block, FileSystem};
+use seekwise_host::random::Random;
+use seekwise_sched::{Direction, ProcessId};
+use seekwise_units::{Lba, Nanos};
+use std::collections::{BTreeSet, VecDeque};
+
+pub(super) const PAGE_SECTORS: u64 = 8;
+const PAGE_BYTES: u64 = 4096;
+/// A task gives the processor up after this long when others want it (sched_min_granularity: 0.75 to 4 ms).
+const SLICE: Nanos = Nanos::from_millis(1);
+/// The block device's own file: metadata on its way to its place.
+const DEVICE_FILE: FileNumber = FileNumber::MAX;
+
+/// What the threads do, one phase after the other; a phase begins when all threads have ended the one before.
+#[derive(Clone, Copy, Debug)]
+pub struct PhasePlan {
+    pub write: bool,
+    pub random: bool,
+    /// Pages a call.
+    pub pages: u64,
+    /// Calls of each thread.
+    pub calls: u64,
+    /// At the end of the thread's calls.
+    pub fsync: bool,
+    /// After each call.
+    pub o_sync: bool,
+    /// Clean pages are forgotten before the phase.
+    pub drop_caches: bool,
+}
+
+/// Files and their users before the first phase.
+pub struct FilesPlan {
+    pub file_system: FileSystem,
+    pub generation: Generation,
+    /// Memory for files, and all memory of the machine.
+    pub memory_pages: u64,
+    pub total_pages: u64,
+    pub hz: u32,
+    /// Process number of the first thread.
+    pub process: u32,
+    /// Where the file system begins on the volume.
+    pub offset: Lba,
+    pub file_pages: u64,
+    pub threads: u32,
+    pub phases: Vec<PhasePlan>,
+    /// The files lie there already, written by turns of this many pages.
+    pub written_by: Option<u64>,
+    pub read_ahead: ReadAhead,
+    pub processors: u32,
+    pub seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PhaseOutcome {
+    pub began: Nanos,
+    pub ended: Nanos,
+    pub bytes: u64,
+    pub calls: u64,
+    pub latency_total: Nanos,
+    pub latency_max: Nanos,
+}
+
+/// One operation on its way to the drives.
+#[derive(Clone, Copy, Debug)]
+struct Io {
+    kind: IoKind,
+    /// Pieces under way, and one while not all of it is sent.
+    left: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum IoKind {
+    Free,
+    Read {
+        run: Run,
+        start: Lba,
+    },
+    Write {
+        run: Run,
+        sequence: u64,
+    },
+    /// A block that a reader needs before it knows its own.
+    PathRead {
+        block: Block,
+    },
+    /// Metadata to its place.
+    PlaceWrite,
+    Log,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Request,
+    Page {
+        file: FileNumber,
+        page: Page,
+    },
+    PathBlock(Block),
+    Written(FileNumber),
+    Commit(TransactionId),
+    /// Data of the committing transaction.
+    Data,
+    Log,
+    Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TaskState {
+    Ready(Nanos),
+    /// Until then, or earlier when the queue's congestion ends.
+    Congested(Nanos),
+    Waits(Wait),
+    Ended,
+}
+
+enum Role {
+    Thread(Box<Thread>),
+    Flusher(Flusher),
+    Journal(Commit),
+}
+
+struct Task {
+    state: TaskState,
+    role: Role,
+    /// The write-back that it is at, whatever its role.
+    pass: Pass,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Calls,
+    /// In a call, at the read position.
+    Reading,
+    /// Looks at the dirty limits; how often it has slept, and whether it wrote since.
+    Balancing {
+        looks: u32,
+        wrote: bool,
+    },
+    /// Writes back as a writer over its limit.
+    Throttled {
+        looks: u32,
+    },
+    /// fsync: own pages, then the wait for them, then the commit.
+    SyncPages,
+    SyncWait,
+    SyncCommit,
+    Done,
+}
+
+struct Thread {
+    file: FileNumber,
+    doing: Doing,
+    calls_left: u64,
+    page: Page,
+    call_end: Page,
+    call_began: Nanos,
+    /// Page of the call to come, when it has to wait for the blocks above it.
+    chosen: Option<Page>,
+    reading: Reading,
+    read_ahead: ReadAhead,
+    random: Random,
+    /// Pages dirtied since the last look at the limits.
+    dirtied: u64,
+    /// The running fsync belongs to a call (O_SYNC).
+    syncs_call: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FileState {
+    /// Where the next cyclic pass begins.
+    cursor: Page,
+    /// A pass is at it (I_SYNC).
+    locked: bool,
+    dirtied_when: Option<Nanos>,
+    transaction: TransactionId,
+}
+
+pub(super) struct Files {
+    cache: PageCache,
+    system: FileSystem,
+    generation: Generation,
+    limits: Limits,
+    check_every: u64,
+    hz: u32,
+    offset: Lba,
+    file_pages: u64,
+    states: Vec<FileState>,
+    tasks: Vec<Task>,
+    /// First task's process number in the queues.
+    first_process: u32,
+    /// Dirty files: those that the running pass takes, and those dirtied since.
+    io: VecDeque<FileNumber>,
+    dirty: VecDeque<FileNumber>,
+    over: bool,
+    pace: Pace,
+    dirtied_total: u64,
+    written_total: u64,
+    /// Blocks of metadata that are cached, being read, or dirty without a transaction.
+    path_known: BTreeSet<Block>,
+    path_coming: BTreeSet<Block>,
+    place_dirty: BTreeSet<Block>,
+    journal: Option<Journal>,
+    /// Metadata of the transaction being committed.
+    committing: Transaction,
+    data_left: u64,
+    data_before: u64,
+    log_left: u32,
+    sequence: u64,
+    ios: Vec<Io>,
+    free: Vec<u32>,
+    was_congested: bool,
+    /// A step has to end here at the latest: a task wakes up, or the slice is over.
+    horizon: Nanos,
+    phases: Vec<PhasePlan>,
+    phase: usize,
+    running: u32,
+    outcomes: Vec<PhaseOutcome>,
+    blocks_touched: Vec<Block>,
+}
+
+impl Files {
+    fn new(plan: FilesPlan, first_process: u32) -> Self {
+        let mut system = plan.file_system;
+        for thread in 0..plan.threads {
+            match &mut system {
+                FileSystem::Raw(_) => {}
+                FileSystem::Ext3(ext3) => {
+                    ext3.create(plan.process + thread);
+                }
+                FileSystem::Ext4(ext4) => {
+                    ext4.create();
+                }
+            }
+        }
+        let mut touched = Vec::new();
+        if let Some(turn) = plan.written_by {
+            let mut page = 0;
+            while page < plan.file_pages {
+                let pages = turn.min(plan.file_pages - page);
+                for file in 0..plan.threads {
+                    system.allocate(file, page, pages, &mut touched);
+                }
+                touched.clear();
+                page += pages;
+            }
+        }
+        let thread = |index: u32| Task {
+            state: TaskState::Waits(Wait::Phase),
+            role: Role::Thread(Box::new(Thread {
+                file: index,
+                doing: Doing::Done,
+                calls_left: 0,
+                page: 0,
+                call_end: 0,
+                call_began: Nanos::ZERO,
+                chosen: None,
+                reading: Reading::default(),
+                read_ahead: plan.read_ahead,
+                random: Random::new(plan.seed, u64::from(index)),
+                dirtied: 0,
+                syncs_call: false,
+            })),
+            pass: Pass::default(),
+        };
+        let mut tasks: Vec<Task> = (0..plan.threads).map(thread).collect();
+        tasks.push(Task {
+            state: TaskState::Ready(write_back::PERIOD),
+            role: Role::Flusher(Flusher::default()),
+            pass: Pass::default(),
+        });
+        let journal = system.journal().map(Journal::new);
+        if journal.is_some() {
+            tasks.push(Task {
+                state: TaskState::Waits(Wait::Phase),
+                role: Role::Journal(Commit::default()),
+                pass: Pass::default(),
+            });
+        }
+        let generation = plan.generation;
+        Self {
+            cache: PageCache::new(plan.threads as usize, plan.memory_pages),
+            system,
+            generation,
+            limits: generation.limits(plan.memory_pages),
+            check_every: generation.check_every(
+                plan.total_pages,
+                u64::from(plan.processors),
+                false,
+            ),
+            hz: plan.hz,
+            offset: plan.offset,
+            file_pages: plan.file_pages,
+            states: vec![FileState::default(); plan.threads as usize],
+            tasks,
+            first_process,
+            io: VecDeque::new(),
+            dirty: VecDeque::new(),
+            over: false,
+            pace: Pace::default(),
+            dirtied_total: 0,
+            written_total: 0,
+            path_known: BTreeSet::new(),
+            path_coming: BTreeSet::new(),
+            place_dirty: BTreeSet::new(),
+            journal,
+            committing: Transaction::default(),
+            data_left: 0,
+            data_before: 0,
+            log_left: 0,
+            sequence: 0,
+            ios: Vec::new(),
+            free: Vec::new(),
+            was_congested: false,
+            horizon: Nanos::NEVER,
+            phases: plan.phases,
+            phase: 0,
+            running: 0,
+            outcomes: Vec::new(),
+            blocks_touched: touched,
+        }
+    }
+
+    fn load(&self) -> Load {
+        Load {
+            dirty: self.cache.dirty() + self.place_dirty.len() as u64,
+            writing: self.cache.writing(),
+            writers: u64::from(self.running),
+        }
+    }
+
+    fn thread(&mut self, task: usize) -> &mut Thread {
+        match &mut self.tasks[task].role {
+            Role::Thread(thread) => thread,
+            _ => unreachable!("only threads make calls"),
+        }
+    }
+
+    fn process(&self, task: usize) -> ProcessId {
+        ProcessId(self.first_process + task as u32)
+    }
+
+    fn flusher_task(&self) -> usize {
+        self.tasks
+            .iter()
+            .position(|task| matches!(task.role, Role::Flusher(_)))
+            .expect("there is a flusher")
+    }
+
+    fn journal_task(&self) -> Option<usize> {
+        self.tasks
+            .iter()
+            .position(|task| matches!(task.role, Role::Journal(_)))
+    }
+
+    fn new_io(&mut self, kind: IoKind) -> u32 {
+        // One is held until all of it is sent.
+        let io = Io { kind, left: 1 };
+        match self.free.pop() {
+            Some(place) => {
+                self.ios[place as usize] = io;
+                place
+            }
+            None => {
+                self.ios.push(io);
+                self.ios.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The earliest event of a task, and which.
+    pub(super) fn next_task(&self, processor_free: Nanos) -> (Nanos, Nanos, usize) {
+        let mut best = (Nanos::NEVER, Nanos::NEVER, 0);
+        for (index, task) in self.tasks.iter().enumerate() {
+            if let TaskState::Ready(at) | TaskState::Congested(at) = task.state {
+                let found = (at.max(processor_free), at, index);
+                if found < best {
+                    best = found;
+                }
+            }
+        }
+        best
+    }
+
+    fn satisfied(&self, wait: Wait) -> bool {
+        match wait {
+            Wait::Page { file, page } => self.cache.find(file, page) != Found::Coming,
+            Wait::PathBlock(block) => !self.path_coming.contains(&block),
+            Wait::Written(file) => self.cache.writing_of(file) == 0,
+            Wait::Data => self.data_left == 0,
+            Wait::Log => self.log_left == 0,
+            Wait::Commit(id) => self
+                .journal
+                .as_ref()
+                .is_none_or(|journal| journal.committed >= id),
+            Wait::Request | Wait::Phase => false,
+        }
+    }
+
+    /// Tasks whose wait is over run from `at` on.
+    pub(super) fn wake(&mut self, at: Nanos) {
+        for index in 0..self.tasks.len() {
+            if let TaskState::Waits(wait) = self.tasks[index].state {
+                if self.satisfied(wait) {
+                    self.tasks[index].state = TaskState::Ready(at);
+                    self.horizon = self.horizon.min(at);
+                }
+            }
+        }
+    }
+
+    pub(super) fn wake_for_request(&mut self, process: ProcessId, at: Nanos) {
+        let Some(task) = process
+            .0
+            .checked_sub(self.first_process)
+            .and_then(|index| self.tasks.get_mut(index as usize))
+        else {
+            return;
+        };
+        if task.state == TaskState::Waits(Wait::Request) {
+            task.state = TaskState::Ready(at);
+        }
+    }
+
+    /// A piece of operation `io` is back; it covers `sectors` up to `end` on the volume.
+    pub(super) fn piece_done(&mut self, io: u32, end: Lba, sectors: u64) {
+        if let IoKind::Read { run, start } = self.ios[io as usize].kind {
+            let first = (end.0 - sectors - start.0) / PAGE_SECTORS;
+            self.cache.read_done(Run {
+                file: run.file,
+                start: run.start + first,
+                pages: sectors / PAGE_SECTORS,
+            });
+        }
+        self.put(io, 1);
+    }
+
+    /// `count` references to an operation go; with the last one it ends.
+    fn put(&mut self, io: u32, count: u32) {
+        let entry = &mut self.ios[io as usize];
+        entry.left -= count;
+        if entry.left > 0 {
+            return;
+        }
+        let kind = core::mem::replace(&mut entry.kind, IoKind::Free);
+        self.free.push(io);
+        match kind {
+            IoKind::Free => unreachable!("an operation ends once"),
+            IoKind::Read { .. } => {}
+            IoKind::Write { run, sequence } => {
+                self.cache.write_done(run);
+                self.written_total += run.pages;
+                if sequence < self.data_before {
+                    self.data_left -= 1;
+                }
+            }
+            IoKind::PathRead { block } => {
+                self.path_coming.remove(&block);
+                self.path_known.insert(block);
+            }
+            IoKind::PlaceWrite => self.written_total += 1,
+            IoKind::Log => self.log_left -= 1,
+        }
+    }
+
+    /// A file has dirty pages now.
+    fn note_dirty(&mut self, now: Nanos, file: FileNumber) {
+        let state = &mut self.states[file as usize];
+        if state.dirtied_when.is_none() {
+            state.dirtied_when = Some(now);
+            self.dirty.push_back(file);
+        }
+    }
+
+    /// The flusher runs now unless it is at work already.
+    fn kick_flusher(&mut self, now: Nanos) {
+        let index = self.flusher_task();
+        let task = &mut self.tasks[index];
+        if let Role::Flusher(flusher) = &mut task.role {
+            if flusher.kick() {
+                task.state = TaskState::Ready(now);
+                self.horizon = self.horizon.min(now);
+            }
+        }
+    }
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// Puts files and their users on the volume; [`ArrayMachine::run_files`] runs them.
+    pub fn set_files(&mut self, plan: FilesPlan) {
+        self.other_processors = vec![Nanos::ZERO; plan.processors.max(1) as usize - 1];
+        self.files = Some(Box::new(Files::new(plan, self.readers_count() as u32)));
+    }
+
+    /// Runs all phases; None when they do not end before `end`.
+    pub fn run_files(&mut self, end: Nanos) -> Option<Vec<PhaseOutcome>> {
+        let mut files = self.files.take()?;
+        self.begin_phase(&mut files);
+        self.files = Some(files);
+        self.run(end);
+        let files = self.files.as_mut()?;
+        (files.phase >= files.phases.len()).then(|| core::mem::take(&mut files.outcomes))
+    }
+
+    fn begin_phase(&mut self, files: &mut Files) {
+        let Some(&plan) = files.phases.get(files.phase) else {
+            for task in &mut files.tasks {
+                task.state = TaskState::Ended;
+            }
+            return;
+        };
+        if plan.drop_caches {
+            files.cache.drop_clean();
+            files.path_known.clear();
+            files.place_dirty.clear();
+        }
+        files.outcomes.push(PhaseOutcome {
+            began: self.now,
+            ended: self.now,
+            ..PhaseOutcome::default()
+        });
+        files.running = 0;
+        for index in 0..files.tasks.len() {
+            let Role::Thread(thread) = &mut files.tasks[index].role else {
+                continue;
+            };
+            thread.doing = Doing::Calls;
+            thread.calls_left = plan.calls;
+            thread.page = 0;
+            thread.call_end = 0;
+            thread.read_ahead = thread.read_ahead.fresh();
+            files.tasks[index].state =
+                TaskState::Ready(self.now + Nanos(super::machine::FORK.0 * index as u64));
+            files.running += 1;
+        }
+    }
+
+    /// The task has a processor: it works until it waits or has to give it up.
+    pub(super) fn step_task(&mut self, index: usize) {
+        let Some(mut files) = self.files.take() else {
+            return;
+        };
+        self.take_processor();
+        self.set_horizon(&mut files, index);
+        match files.tasks[index].role {
+            Role::Thread(_) => self.step_thread(&mut files, index),
+            Role::Flusher(_) => self.step_flusher(&mut files, index),
+            Role::Journal(_) => self.step_journal(&mut files, index),
+        }
+        if files.running == 0 && files.phase < files.phases.len() {
+            files.phase += 1;
+            self.begin_phase(&mut files);
+        }
+        self.files = Some(files);
+    }
+
+    fn set_horizon(&self, files: &mut Files, running: usize) {
+        let mut horizon = Nanos::NEVER;
+        let others = self.other_processors.iter().min().copied();
+        for (index, task) in files.tasks.iter().enumerate() {
+            let (TaskState::Ready(at) | TaskState::Congested(at)) = task.state else {
+                continue;
+            };
+            if index == running {
+                continue;
+            }
+            let wanted = match others {
+                // Another processor takes it.
+                Some(free) => at.max(free).max(self.now),
+                None if at > self.now => at,
+                None => self.now + SLICE,
+            };
+            horizon = horizon.min(wanted);
+        }
+        files.horizon = horizon;
+    }
+
+    /// The step may work on at the time to which its processor has come.
+    fn goes_on(&mut self, files: &Files) -> bool {
+        let time = self.processor_free.max(self.now);
+        if time >= files.horizon || time >= self.next_drive_event() {
+            return false;
+        }
+        self.now = time;
+        true
+    }
+
+    /// The step ends; the task wants to go on.
+    fn pause(&mut self, files: &mut Files, index: usize) {
+        files.tasks[index].state = TaskState::Ready(self.processor_free.max(self.now));
+    }
+
+    fn wait(&mut self, files: &mut Files, index: usize, wait: Wait) {
+        if files.satisfied(wait) {
+            self.pause(files, index);
+        } else {
+            files.tasks[index].state = TaskState::Waits(wait);
+        }
+    }
+
+    fn step_thread(&mut self, files: &mut Files, index: usize) {
+        loop {
+            let plan = files.phases[files.phase];
+            let doing = files.thread(index).doing;
+            let goes_on = match doing {
+                Doing::Calls if files.thread(index).calls_left == 0 => {
+                    if plan.write && plan.fsync {
+                        let thread = files.thread(index);
+                        thread.syncs_call = false;
+                        thread.doing = Doing::SyncPages;
+                        self.begin_fsync(files, index);
+                    } else {
+                        files.thread(index).doing = Doing::Done;
+                    }
+                    true
+                }
+                Doing::Calls if plan.write => self.write_calls(files, index, &plan),
+                Doing::Calls | Doing::Reading => self.read_calls(files, index, &plan),
+                Doing::Balancing { looks, wrote } => self.balance(files, index, looks, wrote),
+                Doing::Throttled { looks } => self.throttled(files, index, looks),
+                Doing::SyncPages => self.sync_pages(files, index),
+                Doing::SyncWait => self.sync_wait(files, index),
+                Doing::SyncCommit => self.sync_commit(files, index),
+                Doing::Done => {
+                    files.tasks[index].state = TaskState::Waits(Wait::Phase);
+                    files.running -= 1;
+                    let ended = self.processor_free.max(self.now);
+                    let outcome = files.outcomes.last_mut().expect("a phase runs");
+                    outcome.ended = outcome.ended.max(ended);
+                    // The phase's end is that of its last thread.
+                    self.now = if files.running == 0 { ended } else { self.now };
+                    return;
+                }
+            };
+            if !goes_on {
+                return;
+            }
+            if !self.goes_on(files) {
+                return self.pause(files, index);
+            }
+        }
+    }
+
+    fn sender(&self, files: &Files, index: usize, io: u32, write: bool, sync: bool) -> Sender {
+        Sender {
+            owner: super::machine::Owner::File(io),
+            process: files.process(index),
+            write,
+            sync,
+            no_idle: write && sync,
+            bio: self.costs.bio,
+        }
+    }
+
+    /// A congested queue has room again: who waits for that is woken.
+    pub(super) fn end_congestion(&mut self, files: &mut Files) {
+        let congested = self.congested(Direction::Write, false);
+        if files.was_congested && !congested {
+            let wake = self.now + self.costs.switch;
+            for task in &mut files.tasks {
+                if let TaskState::Congested(until) = task.state {
+                    task.state = TaskState::Ready(wake.min(until));
+                }
+            }
+        }
+        files.was_congested = congested;
+    }
+}

@@ -1,0 +1,309 @@
+//! A task writes dirty pages back: a turn of each file of a pass, or all pages of one file.
+
+use super::{Files, IoKind, TaskState, Wait, DEVICE_FILE};
+use crate::array::machine::ArrayMachine;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::page_cache::{FileNumber, Run};
+use seekwise_host::cache::read_ahead::Page;
+use seekwise_host::file::address;
+use seekwise_sched::Direction;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// A bio of whole files holds at most 256 pages (BIO_MAX_PAGES up to 5.0).
+const BIO_PAGES: u64 = 256;
+
+/// How far a task is with its write-back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pass {
+    pub kind: PassKind,
+    /// Pages still to be written.
+    pub left: u64,
+    pub written: u64,
+    /// The file being written, how much of its turn is left, and the next page; `wrapped`: it went on from the file's start.
+    file: Option<FileNumber>,
+    turn: u64,
+    cursor: Page,
+    wrapped: bool,
+    /// What was not sent because no request was free.
+    pub rest: Option<(u32, Lba, Sectors)>,
+    /// Files that it may still take; files dirtied later wait for the next pass.
+    files_left: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum PassKind {
+    #[default]
+    None,
+    /// All dirty files by turns. `old`: only those dirtied before; `avoids`: ends at a congested queue.
+    Files { before: Nanos, avoids: bool },
+    /// Dirty pages of one file in order; `sync`: marked as waited for.
+    File { sync: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PassEnd {
+    /// The state of the task says what it waits for, or that its time is over.
+    NotYet,
+    Done,
+    Congested,
+}
+
+impl Files {
+    pub(super) fn begin_pass(&mut self, task: usize, pages: u64, before: Nanos, avoids: bool) {
+        // What was dirtied since the last pass joins those left over.
+        if self.io.is_empty() {
+            core::mem::swap(&mut self.io, &mut self.dirty);
+        }
+        self.tasks[task].pass = Pass {
+            kind: PassKind::Files { before, avoids },
+            left: pages,
+            files_left: self.io.len(),
+            ..Pass::default()
+        };
+    }
+
+    pub(super) fn begin_file_pass(&mut self, task: usize, file: FileNumber, sync: bool) {
+        self.tasks[task].pass = Pass {
+            kind: PassKind::File { sync },
+            left: u64::MAX,
+            file: Some(file),
+            turn: u64::MAX,
+            wrapped: true,
+            ..Pass::default()
+        };
+    }
+
+    /// The next file of the pass that no other task is at.
+    fn next_file(&mut self, task: usize) -> bool {
+        let PassKind::Files { before, .. } = self.tasks[task].pass.kind else {
+            return false;
+        };
+        while self.tasks[task].pass.files_left > 0 {
+            self.tasks[task].pass.files_left -= 1;
+            let Some(file) = self.io.pop_front() else {
+                break;
+            };
+            let (locked, dirtied) = if file == DEVICE_FILE {
+                (false, Some(Nanos::ZERO))
+            } else {
+                let state = &self.states[file as usize];
+                (state.locked, state.dirtied_when)
+            };
+            if locked || dirtied.is_some_and(|when| when > before) {
+                self.dirty.push_back(file);
+                continue;
+            }
+            let turn = self.generation.turn(&self.limits, self.pace.bandwidth());
+            let pass = &mut self.tasks[task].pass;
+            pass.file = Some(file);
+            pass.turn = turn;
+            pass.wrapped = false;
+            pass.cursor = 0;
+            if file != DEVICE_FILE {
+                let state = &mut self.states[file as usize];
+                state.locked = true;
+                pass.cursor = state.cursor;
+            }
+            return true;
+        }
+        false
+    }
+
+    /// The pass is done with its file for this turn.
+    fn leave_file(&mut self, task: usize) {
+        let pass = &mut self.tasks[task].pass;
+        let Some(file) = pass.file.take() else {
+            return;
+        };
+        let cursor = pass.cursor;
+        let of_files = matches!(pass.kind, PassKind::Files { .. });
+        if file == DEVICE_FILE {
+            if !self.place_dirty.is_empty() {
+                self.dirty.push_back(file);
+            }
+            return;
+        }
+        let clean = self.cache.dirty_of(file) == 0;
+        let state = &mut self.states[file as usize];
+        if of_files {
+            state.locked = false;
+            state.cursor = cursor;
+            if clean {
+                state.dirtied_when = None;
+            } else {
+                self.dirty.push_back(file);
+            }
+        }
+    }
+
+    fn end_pass(&mut self, task: usize) {
+        self.leave_file(task);
+        // Files not reached stay in front of those dirtied later.
+        self.tasks[task].pass.kind = PassKind::None;
+    }
+
+    /// The next dirty pages of the file in hand.
+    fn next_run(&mut self, task: usize) -> Option<Run> {
+        let most = if self.system.writes_block_by_block() {
+            1
+        } else {
+            BIO_PAGES
+        };
+        let pass = &mut self.tasks[task].pass;
+        let file = pass.file?;
+        let most = most.min(pass.left).min(pass.turn);
+        if most == 0 {
+            return None;
+        }
+        let mut found = self
+            .cache
+            .next_dirty(file, pass.cursor, self.file_pages, most);
+        if found.is_none() && !pass.wrapped {
+            pass.wrapped = true;
+            pass.cursor = 0;
+            found = self.cache.next_dirty(file, 0, self.file_pages, most);
+        }
+        found
+    }
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// Works on the task's pass.
+    pub(super) fn run_pass(&mut self, files: &mut Files, task: usize) -> PassEnd {
+        self.begin_plugs();
+        let end = self.run_pass_plugged(files, task);
+        self.end_plugs();
+        end
+    }
+
+    fn run_pass_plugged(&mut self, files: &mut Files, task: usize) -> PassEnd {
+        loop {
+            if let Some((io, start, sectors)) = files.tasks[task].pass.rest.take() {
+                if !self.send_write(files, task, io, start, sectors) {
+                    return PassEnd::NotYet;
+                }
+            }
+            if !self.goes_on(files) {
+                self.pause(files, task);
+                return PassEnd::NotYet;
+            }
+            let pass = &files.tasks[task].pass;
+            if pass.left == 0 {
+                files.end_pass(task);
+                return PassEnd::Done;
+            }
+            if matches!(pass.kind, PassKind::Files { avoids: true, .. })
+                && self.congested(Direction::Write, false)
+            {
+                files.end_pass(task);
+                return PassEnd::Congested;
+            }
+            if pass.file.is_none() && !files.next_file(task) {
+                files.end_pass(task);
+                return PassEnd::Done;
+            }
+            if files.tasks[task].pass.file == Some(DEVICE_FILE) {
+                self.write_place(files, task);
+                continue;
+            }
+            let Some(run) = files.next_run(task) else {
+                let single = matches!(files.tasks[task].pass.kind, PassKind::File { .. });
+                files.leave_file(task);
+                if single {
+                    files.end_pass(task);
+                    return PassEnd::Done;
+                }
+                continue;
+            };
+            self.write_run(files, task, run);
+        }
+    }
+
+    /// Sends a run of dirty pages as far as it lies in one piece.
+    fn write_run(&mut self, files: &mut Files, task: usize, run: Run) {
+        let Run { file, start, pages } = run;
+        if files.system.delays_allocation() {
+            self.allocate(files, file, start, pages);
+        }
+        let (block, pages) = files
+            .system
+            .locate(file, start, pages)
+            .expect("dirty pages have blocks");
+        let run = Run { file, start, pages };
+        files.cache.begin_write(run);
+        let sequence = files.sequence;
+        files.sequence += 1;
+        let io = files.new_io(IoKind::Write { run, sequence });
+        self.spend(Nanos(self.costs.page_send.0 * pages));
+        let pass = &mut files.tasks[task].pass;
+        pass.cursor = start + pages;
+        pass.left -= pages;
+        pass.turn -= pages;
+        pass.written += pages;
+        let at = address(block, files.offset);
+        let sectors = Sectors(pages * super::PAGE_SECTORS);
+        pass.rest = Some((io, at, sectors));
+    }
+
+    /// A block of metadata goes to its place.
+    fn write_place(&mut self, files: &mut Files, task: usize) {
+        let pass = &mut files.tasks[task].pass;
+        let next = files.place_dirty.range(pass.cursor..).next().copied();
+        let Some(block) = next.filter(|_| pass.turn > 0) else {
+            files.leave_file(task);
+            return;
+        };
+        files.place_dirty.remove(&block);
+        pass.cursor = block + 1;
+        pass.left -= 1;
+        pass.turn -= 1;
+        pass.written += 1;
+        let io = files.new_io(IoKind::PlaceWrite);
+        self.spend(self.costs.page_send);
+        files.tasks[task].pass.rest = Some((
+            io,
+            address(block, files.offset),
+            Sectors(super::PAGE_SECTORS),
+        ));
+    }
+
+    /// False when the task has to sleep for a request.
+    fn send_write(
+        &mut self,
+        files: &mut Files,
+        task: usize,
+        io: u32,
+        start: Lba,
+        sectors: Sectors,
+    ) -> bool {
+        let sync = matches!(files.tasks[task].pass.kind, PassKind::File { sync: true });
+        let sender = self.sender(files, task, io, true, sync);
+        self.send_for(files, task, sender, io, start, sectors)
+    }
+
+    /// Sends a range of operation `io`; what is blocked is kept in the task's pass.
+    pub(super) fn send_for(
+        &mut self,
+        files: &mut Files,
+        task: usize,
+        sender: crate::array::machine::Sender,
+        io: u32,
+        start: Lba,
+        sectors: Sectors,
+    ) -> bool {
+        let (count, rest) = self.send_range(&sender, start, sectors);
+        files.ios[io as usize].left += count;
+        match rest {
+            Some((start, sectors)) => {
+                files.tasks[task].pass.rest = Some((io, start, sectors));
+                files.tasks[task].state = TaskState::Waits(Wait::Request);
+                false
+            }
+            None => {
+                files.put(io, 1);
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The `ext3 files` rows of the recorded whole-machine table: four phases over the same files, simulated in one run.
+//!
+//! Conditions: `tests/vectors/machine/README.md`. The same for every row: ext3 with a journal of 16 MB made by a recent mke2fs, 165 MB of
+//! memory for files, 600 MB over N files, 800 random calls in all, fsync in the writing phases, caches dropped before each.
+
+use super::{FilesPlan, PhasePlan};
+use crate::array::machine::{ArrayMachine, HostCosts};
+use crate::array::rates::Conditions;
+use crate::array::volume::Volume;
+use crate::build;
+use crate::spec::QueueSpec;
+use crate::spindle::Spindle;
+use seekwise_device::Model;
+use seekwise_host::cache::read_ahead::{Generation as ReadAheadGeneration, ReadAhead};
+use seekwise_host::cache::write_back;
+use seekwise_host::file::ext3::JournalPlace;
+use seekwise_host::file::{Ext3, FileSystem};
+use seekwise_raid::{md, Geometry, Level};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// In the order in which they run.
+pub const PHASES: [&str; 4] = ["seqwrite", "rndwrite", "seqread", "rndread"];
+
+const TOTAL_PAGES: u64 = 600 * 1_000_000 / 4096;
+const RANDOM_CALLS: u64 = 800;
+const MEMORY_PAGES: u64 = 165 * 1_000_000 / 4096;
+/// The machine's memory besides: kernel and programs (estimate, 20 to 60 MB; decides only how often writers look at the limits).
+const OTHER_PAGES: u64 = 35 * 1_000_000 / 4096;
+const JOURNAL_BLOCKS: u64 = 16 * (1 << 20) / 4096;
+const READ_AHEAD_PAGES: u64 = 32;
+const CHUNK: Sectors = Sectors::from_kib(64);
+/// Simulated time after which a run is given up.
+const GIVE_UP: Nanos = Nanos::from_secs(3_600);
+
+/// MB/s (10^6 bytes) of the four phases. The error says what is not modelled.
+pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 4], String> {
+    let kernel = &conditions.kernel;
+    let processes = conditions.processes;
+    if conditions.drive != "satf" && conditions.drive != "fifodrive" {
+        return Err(format!(
+            "drive {} under files is not modelled",
+            conditions.drive
+        ));
+    }
+    let mut model = Model::shipped("exact_files").map_err(|error| error.to_string())?;
+    let satf = if conditions.drive == "satf" { 1.0 } else { 0.0 };
+    for (key, value) in [
+        ("queue_depth", f64::from(conditions.queue_depth)),
+        ("earliest_end_first", satf),
+    ] {
+        model.set(key, value).map_err(|error| error.to_string())?;
+    }
+    let (members, level) = match conditions.array.as_str() {
+        "single" => (1, None),
+        "raid1" => (2, Some(Level::Raid1)),
+        other => return Err(format!("files on array {other} are not modelled")),
+    };
+    let queue = QueueSpec::of(&conditions.scheduler, kernel);
+    let (queues, parsed) = build::legacy_members(&queue, conditions.queue_depth, members, true)?;
+    let mut spindles = Vec::new();
+    for queue in queues {
+        let drive = model.build(0).map_err(|error| error.to_string())?;
+        spindles.push((queue, Spindle::new(drive, conditions.queue_depth)));
+    }
+    let capacity = Sectors(model.get("capacity_sectors") as u64);
+    let mut window = READ_AHEAD_PAGES;
+    let volume = match level {
+        None => Volume::Single { capacity },
+        Some(level) => {
+            let generation = md::Generation::of_kernel(kernel)
+                .ok_or_else(|| format!("kernel {kernel} is not understood"))?;
+            let geometry =
+                Geometry::new(level, members, CHUNK, capacity).map_err(|error| error.0)?;
+            window = geometry.read_ahead().0 / 8;
+            Volume::md(geometry, generation, true)
+        }
+    };
+    let version = parsed.version;
+    let of = (
+        u32::from(version.0),
+        u32::from(version.1),
+        u32::from(version.2),
+    );
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
+    let blocks = volume.capacity().0 / 8;
+    let system = FileSystem::Ext3(Ext3::new(
+        blocks,
+        TOTAL_PAGES + TOTAL_PAGES / 1000 + 64 * u64::from(processes),
+        JOURNAL_BLOCKS,
+        JournalPlace::Middle,
+    ));
+    let file_pages = TOTAL_PAGES / u64::from(processes);
+    let phase = |name: &str| PhasePlan {
+        write: name.ends_with("write"),
+        random: name.starts_with("rnd"),
+        pages: 1,
+        calls: if name.starts_with("rnd") {
+            RANDOM_CALLS / u64::from(processes)
+        } else {
+            file_pages
+        },
+        fsync: true,
+        o_sync: false,
+        drop_caches: true,
+    };
+    let mut machine = ArrayMachine::new(
+        spindles,
+        volume,
+        read_ahead,
+        1,
+        HostCosts::default(),
+        &[],
+        seed,
+    );
+    machine.kick_after_mark = of >= (2, 6, 32);
+    machine.set_files(FilesPlan {
+        file_system: system,
+        generation: write_back::Generation::of(of),
+        memory_pages: MEMORY_PAGES,
+        total_pages: MEMORY_PAGES + OTHER_PAGES,
+        hz: parsed.hz,
+        // Which colour the first process has is chance.
+        process: (seed % 16) as u32,
+        offset: Lba(0),
+        file_pages,
+        threads: processes,
+        phases: PHASES.iter().map(|name| phase(name)).collect(),
+        written_by: None,
+        read_ahead,
+        processors: 1,
+        seed,
+    });
+    let outcomes = machine
+        .run_files(GIVE_UP)
+        .ok_or("the phases do not end".to_owned())?;
+    let mut rates = [0.0; 4];
+    for (rate, outcome) in rates.iter_mut().zip(outcomes) {
+        *rate = outcome.bytes as f64 / 1e6 / (outcome.ended - outcome.began).as_secs_f64();
+    }
+    Ok(rates)
+}

@@ -1,0 +1,350 @@
+//! Writes through the page cache: dirtying pages, looking at the limits, being held back, fsync.
+
+use super::pass::PassEnd;
+use super::{Doing, Files, PhasePlan, TaskState, Wait, PAGE_BYTES};
+use crate::array::machine::ArrayMachine;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::page_cache::{FileNumber, Run};
+use seekwise_host::cache::read_ahead::Page;
+use seekwise_host::cache::write_back::Duty;
+use seekwise_sched::Direction;
+use seekwise_units::Nanos;
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// Calls that write, until the next look at the limits. False when the task's state says what comes next.
+    pub(super) fn write_calls(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        plan: &PhasePlan,
+    ) -> bool {
+        if !self.send_rest(files, index) {
+            return false;
+        }
+        let check = self.pages_to_look(files);
+        let time = self.processor_free.max(self.now);
+        let room = files.horizon.min(self.next_drive_event());
+        let costs = self.costs;
+        let each = Nanos(
+            costs.call.0 + (costs.page_copy.0 + costs.page_add.0 + costs.page_write.0) * plan.pages,
+        );
+        let file_pages = files.file_pages;
+        let thread = files.thread(index);
+        let file = thread.file;
+        let looks_after = check.saturating_sub(thread.dirtied).max(1);
+        let start = match thread.chosen.take() {
+            Some(page) => page,
+            None => {
+                thread.call_began = time;
+                if plan.random {
+                    thread.random.below(file_pages / plan.pages) * plan.pages
+                } else if thread.page + plan.pages > file_pages {
+                    0
+                } else {
+                    thread.page
+                }
+            }
+        };
+        // Where the file has blocks already their addresses must be known.
+        thread.chosen = Some(start);
+        let Some(until) = self.know_path(files, index, file, start) else {
+            return false;
+        };
+        let thread = files.thread(index);
+        thread.chosen = None;
+        let began = thread.call_began;
+        let calls = if plan.random || plan.o_sync {
+            1
+        } else {
+            let fitting = room.saturating_sub(time).0 / each.0.max(1) + 1;
+            looks_after
+                .div_ceil(plan.pages)
+                .min(thread.calls_left)
+                .min((file_pages - start) / plan.pages)
+                .min((until - start) / plan.pages)
+                .min(fitting)
+                .max(1)
+        };
+        let pages = calls * plan.pages;
+        thread.page = start + pages;
+        thread.calls_left -= calls;
+        thread.dirtied += pages;
+        let look = thread.dirtied >= check;
+        self.dirty(files, file, start, pages);
+        self.spend(Nanos(
+            (costs.call.0 + costs.page_copy.0 * plan.pages) * calls,
+        ));
+        let took = self.processor_free - began;
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        outcome.calls += calls;
+        outcome.bytes += pages * PAGE_BYTES;
+        outcome.latency_total += took;
+        outcome.latency_max = outcome.latency_max.max(Nanos(took.0 / calls));
+        let thread = files.thread(index);
+        thread.call_began = self.processor_free;
+        if look {
+            thread.doing = Doing::Balancing {
+                looks: 0,
+                wrote: false,
+            };
+        } else if plan.o_sync {
+            thread.syncs_call = true;
+            thread.doing = Doing::SyncPages;
+            self.begin_fsync(files, index);
+        }
+        true
+    }
+
+    fn pages_to_look(&self, files: &Files) -> u64 {
+        if files.generation.writers_submit() {
+            if files.over {
+                files.generation.check_every(0, 1, true)
+            } else {
+                files.check_every
+            }
+        } else {
+            files
+                .pace
+                .pages_between_pauses(&files.limits, &files.load())
+        }
+    }
+
+    /// Pages become dirty in the cache, their blocks are chosen unless that comes later, and the journal hears of it.
+    fn dirty(&mut self, files: &mut Files, file: FileNumber, start: Page, pages: u64) {
+        let end = start + pages;
+        let mut at = start;
+        while at < end {
+            let absent = files.cache.next_absent(file, at, end);
+            if absent >= end {
+                break;
+            }
+            let stop = files.cache.next_present(file, absent, end);
+            self.spend(Nanos(self.costs.page_add.0 * (stop - absent)));
+            files.cache.add(
+                Run {
+                    file,
+                    start: absent,
+                    pages: stop - absent,
+                },
+                false,
+            );
+            at = stop;
+        }
+        let run = Run { file, start, pages };
+        files.cache.touch(run);
+        self.spend(Nanos(self.costs.page_write.0 * pages));
+        if !files.system.delays_allocation() {
+            self.allocate(files, file, start, pages);
+        }
+        files.dirtied_total += files.cache.make_dirty(run);
+        files.note_dirty(self.now, file);
+        if let Some(journal) = &mut files.journal {
+            journal.touch(self.now);
+            // Ordered mode: the pages must be on the drives before the commit.
+            journal.running.add_data(run);
+            files.states[file as usize].transaction = journal.running.id;
+            if let Some(due) = journal.due() {
+                files.arm_journal(due);
+            }
+        }
+    }
+
+    /// Chooses blocks; the metadata that changes belongs to the running transaction.
+    pub(super) fn allocate(&mut self, files: &mut Files, file: FileNumber, page: Page, pages: u64) {
+        let mut touched = core::mem::take(&mut files.blocks_touched);
+        files.system.allocate(file, page, pages, &mut touched);
+        if let Some(journal) = &mut files.journal {
+            if !touched.is_empty() {
+                journal.touch(self.now);
+                files.states[file as usize].transaction = journal.running.id;
+                for &block in &touched {
+                    journal.running.metadata.insert(block);
+                    files.place_dirty.remove(&block);
+                    files.path_known.insert(block);
+                }
+            }
+        }
+        touched.clear();
+        files.blocks_touched = touched;
+    }
+
+    /// balance_dirty_pages: false when the writer has to sleep.
+    pub(super) fn balance(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        looks: u32,
+        wrote: bool,
+    ) -> bool {
+        let load = files.load();
+        let dirtied = files.thread(index).dirtied;
+        if !files.generation.writers_submit() {
+            return self.pace_writer(files, index, looks, dirtied);
+        }
+        let generation = files.generation;
+        match generation.duty(&files.limits, &load) {
+            Duty::None => {
+                files.over = false;
+                self.leave_balance(files, index);
+                true
+            }
+            Duty::WriteBack if !wrote => {
+                files.over = true;
+                let quota = generation.quota(files.check_every.max(dirtied));
+                files.begin_pass(index, quota, Nanos::NEVER, false);
+                files.thread(index).doing = Doing::Throttled { looks };
+                true
+            }
+            _ => {
+                files.over = true;
+                files.thread(index).doing = Doing::Balancing {
+                    looks: looks + 1,
+                    wrote: false,
+                };
+                let nap = generation.nap(looks, files.hz);
+                let until = self.processor_free.max(self.now) + nap;
+                files.was_congested = self.congested(Direction::Write, false);
+                let by_congestion = generation.background_avoids_congestion();
+                files.tasks[index].state = if by_congestion {
+                    TaskState::Congested(until)
+                } else {
+                    TaskState::Ready(until)
+                };
+                self.unplug_all();
+                false
+            }
+        }
+    }
+
+    /// The writer's own write-back, then another look, or none when it has written its share.
+    pub(super) fn throttled(&mut self, files: &mut Files, index: usize, looks: u32) -> bool {
+        match self.run_pass(files, index) {
+            PassEnd::NotYet => false,
+            PassEnd::Done | PassEnd::Congested => {
+                if files.tasks[index].pass.left == 0 {
+                    self.leave_balance(files, index);
+                } else {
+                    files.thread(index).doing = Doing::Balancing { looks, wrote: true };
+                }
+                true
+            }
+        }
+    }
+
+    fn pace_writer(&mut self, files: &mut Files, index: usize, looks: u32, dirtied: u64) -> bool {
+        let load = files.load();
+        files.pace.follow(
+            self.now,
+            &files.limits,
+            &load,
+            files.dirtied_total,
+            files.written_total,
+        );
+        if files.generation.background_due(&files.limits, &load) {
+            files.kick_flusher(self.now);
+        }
+        let pause = if looks == 0 {
+            files.pace.pause(&files.limits, &load, dirtied)
+        } else {
+            None
+        };
+        match pause {
+            Some(pause) if pause > Nanos::ZERO => {
+                files.thread(index).doing = Doing::Balancing {
+                    looks: 1,
+                    wrote: false,
+                };
+                let until = self.processor_free.max(self.now) + pause;
+                files.tasks[index].state = TaskState::Ready(until);
+                false
+            }
+            _ => {
+                self.leave_balance(files, index);
+                true
+            }
+        }
+    }
+
+    /// The writer goes on with its calls; the look was part of the last one.
+    fn leave_balance(&mut self, files: &mut Files, index: usize) {
+        let now = self.processor_free.max(self.now);
+        let load = files.load();
+        if files.generation.background_due(&files.limits, &load) {
+            files.kick_flusher(now);
+        }
+        self.book_wait(files, index, now);
+        let plan = files.phases[files.phase];
+        let thread = files.thread(index);
+        thread.dirtied = 0;
+        if plan.o_sync {
+            thread.syncs_call = true;
+            thread.doing = Doing::SyncPages;
+            self.begin_fsync(files, index);
+        } else {
+            thread.doing = Doing::Calls;
+        }
+    }
+
+    /// Time since the call's own work is part of its latency.
+    fn book_wait(&mut self, files: &mut Files, index: usize, now: Nanos) {
+        let thread = files.thread(index);
+        let waited = now - thread.call_began;
+        thread.call_began = now;
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        outcome.latency_total += waited;
+        outcome.latency_max = outcome.latency_max.max(waited);
+    }
+
+    pub(super) fn begin_fsync(&mut self, files: &mut Files, index: usize) {
+        let file = files.thread(index).file;
+        let sync = files.generation.synchronous_fsync();
+        files.begin_file_pass(index, file, sync);
+    }
+
+    pub(super) fn sync_pages(&mut self, files: &mut Files, index: usize) -> bool {
+        match self.run_pass(files, index) {
+            PassEnd::NotYet => false,
+            _ => {
+                files.thread(index).doing = Doing::SyncWait;
+                true
+            }
+        }
+    }
+
+    pub(super) fn sync_wait(&mut self, files: &mut Files, index: usize) -> bool {
+        let file = files.thread(index).file;
+        if files.cache.writing_of(file) > 0 {
+            self.wait(files, index, Wait::Written(file));
+            self.unplug_all();
+            return false;
+        }
+        files.thread(index).doing = Doing::SyncCommit;
+        if let Some(journal) = &files.journal {
+            let wanted = files.states[file as usize].transaction;
+            if wanted > journal.committed {
+                files.ask_commit(self.now, wanted);
+            }
+        }
+        true
+    }
+
+    pub(super) fn sync_commit(&mut self, files: &mut Files, index: usize) -> bool {
+        let file = files.thread(index).file;
+        let wanted = files.states[file as usize].transaction;
+        if let Some(journal) = &files.journal {
+            if wanted > journal.committed {
+                self.wait(files, index, Wait::Commit(wanted));
+                return false;
+            }
+        }
+        let now = self.processor_free.max(self.now);
+        let by_call = files.thread(index).syncs_call;
+        if by_call {
+            self.book_wait(files, index, now);
+        }
+        // Latency brackets the calls only, not the last fsync.
+        files.thread(index).doing = if by_call { Doing::Calls } else { Doing::Done };
+        true
+    }
+}
