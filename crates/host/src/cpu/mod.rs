@@ -3,7 +3,11 @@
 //! Modelled:      a fixed cost per operation (user, submission, interrupt, wake-up, scheduler), one first-come first-served
 //!                processor per thread slot; the interrupt is charged to the submitter's processor (rq_affinity 1).
 //! Not modelled:  cost per byte of copying, page cache, file systems, RAID parity (their own issue adds rows here), time slices,
-//!                frequency, caches, tick sampling.
+//!                frequency, caches.
+
+pub mod time;
+
+pub use time::{Payer, Times};
 
 use seekwise_units::Nanos;
 

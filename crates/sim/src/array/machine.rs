@@ -9,6 +9,7 @@ use crate::spindle::Spindle;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
 use seekwise_host::cache::read_ahead::{Page, ReadAhead, Window};
+use seekwise_host::cpu::{Payer, Times};
 use seekwise_host::random::Random;
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -25,6 +26,8 @@ pub(super) const FORK: Nanos = Nanos::from_micros(200);
 /// readers without a scheduler over one disk get their recorded rates; range half to double.
 #[derive(Clone, Copy, Debug)]
 pub struct HostCosts {
+    /// The program's own work a call: its loop and two looks at the clock.
+    pub user: Nanos,
     /// Entry and exit of a read call.
     pub call: Nanos,
     /// Finding a page and copying it out.
@@ -52,6 +55,7 @@ impl HostCosts {
     /// the drives' reference): switch 1.2 and interrupt 1.5 us of it, the rest shared over call and bio; range of each half to double.
     pub fn modern() -> Self {
         Self {
+            user: Nanos(200),
             call: Nanos(1_000),
             page_copy: Nanos(330),
             page_add: Nanos(100),
@@ -69,6 +73,7 @@ impl HostCosts {
 impl Default for HostCosts {
     fn default() -> Self {
         Self {
+            user: Nanos::ZERO,
             call: Nanos(400),
             page_copy: Nanos(700),
             page_add: Nanos(400),
@@ -219,6 +224,9 @@ pub struct ArrayMachine<Q, D> {
     /// When the processor of the running step is free, and when the others are.
     pub(super) processor_free: Nanos,
     pub(super) other_processors: Vec<Nanos>,
+    /// Processor time since the phase began, and who pays for the running step.
+    pub(super) times: Times,
+    pub(super) payer: Payer,
     pub(super) files: Option<Box<Files>>,
     /// Reading ahead past a page that is there runs the drives at once (2.6.32.y, 2.6.34 on: blk_run_backing_dev).
     pub kick_after_mark: bool,
@@ -288,6 +296,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             costs,
             processor_free: Nanos::ZERO,
             other_processors: Vec::new(),
+            times: Times::default(),
+            payer: Payer::System,
             files: None,
             bio_pages_max,
             kick_after_mark: false,
@@ -310,7 +320,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     let Member { queue, spindle } = &mut self.members[member];
                     queue.fire(time, spindle, &mut Unobserved);
                 }
-                Source::Reader(reader) => self.step(reader),
+                Source::Reader(reader) => {
+                    self.payer = Payer::System;
+                    self.step(reader);
+                }
                 Source::Task(task) => self.step_task(task),
             }
             self.wake_for_requests();
@@ -409,10 +422,20 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     pub(super) fn spend(&mut self, cost: Nanos) {
-        self.processor_free = self.processor_free.max(self.now) + cost;
+        let begin = self.processor_free.max(self.now);
+        self.processor_free = begin + cost;
+        self.times.book(self.payer, begin, cost);
+    }
+
+    /// The program's own work.
+    pub(super) fn spend_user(&mut self, cost: Nanos) {
+        let begin = self.processor_free.max(self.now);
+        self.processor_free = begin + cost;
+        self.times.book(Payer::User, begin, cost);
     }
 
     fn drive_done(&mut self, index: usize) {
+        self.payer = Payer::Interrupt;
         let Member { queue, spindle } = &mut self.members[index];
         let Some(tag) = spindle.advance(self.now) else {
             return;

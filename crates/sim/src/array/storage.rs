@@ -3,6 +3,7 @@
 //! Files of the threads lie one after the other from `start_bytes` on, as on a fresh file system; blocks of the file system itself are
 //! not read. Kernels with the single queue only (up to 4.20).
 
+use super::files::spec::{self as files, FilesSpec};
 use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};
 use super::unit::Unit;
 use super::volume::Volume;
@@ -16,6 +17,7 @@ use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
 use seekwise_units::{Nanos, Sectors};
 use serde::Deserialize;
 use serde_json::{json, Value};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +53,9 @@ pub struct StorageSpec {
     /// Costs of a processor of about 2015 rather than of the recordings' one.
     #[serde(default)]
     pub modern_host: bool,
+    /// Of the host.
+    #[serde(default = "one")]
+    pub processors: u32,
     pub load: LoadSpec,
 }
 
@@ -68,7 +73,15 @@ pub struct LoadSpec {
     /// Of each thread's own file.
     pub file_bytes: u64,
     /// The run ends after this long, or when each thread has gone through its file once.
+    #[serde(default)]
     pub span_ns: u64,
+    /// Files of a file system, through a page cache with limited memory: `random`, `write` and `span_ns` are its phases' own then.
+    #[serde(default)]
+    pub files: Option<FilesSpec>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 const PAGE: u64 = 4096;
@@ -83,6 +96,12 @@ const FORK: Nanos = Nanos::from_micros(200);
 
 /// Runs a spec. The error is one sentence that says what cannot be.
 pub fn run(spec: &StorageSpec) -> Result<Value, String> {
+    let report = spec.load.files.as_ref().map_or(0, |files| files.report);
+    Ok(run_phases(spec)?.swap_remove(report))
+}
+
+/// The figures of each phase; one for loads without files.
+fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     let load = &spec.load;
     check(spec)?;
     let Below {
@@ -144,7 +163,12 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
             starts: Nanos(FORK.0 * u64::from(thread)),
         }
     };
-    let plans: Vec<ReaderPlan> = (0..load.threads).map(plan).collect();
+    let readers = if load.files.is_some() {
+        0
+    } else {
+        load.threads
+    };
+    let plans: Vec<ReaderPlan> = (0..readers).map(plan).collect();
     let costs = if spec.modern_host {
         HostCosts::modern()
     } else {
@@ -153,10 +177,26 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
     let span = Nanos(load.span_ns);
     // No bio is longer than a command of the device.
     let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
+    let capacity = volume.0.capacity();
     let mut machine = ArrayMachine::new(
         members, volume.0, read_ahead, bio_pages, costs, &plans, spec.seed,
     );
     machine.kick_after_mark = of >= (2, 6, 32);
+    if let Some(wanted) = &load.files {
+        let around = files::Around {
+            capacity,
+            kernel: of,
+            hz: kernel.hz,
+            start_bytes: load.start_bytes,
+            file_bytes: load.file_bytes,
+            block_bytes: load.block_bytes,
+            threads: load.threads,
+            processors: spec.processors,
+            read_ahead,
+            seed: spec.seed,
+        };
+        return files::run(&mut machine, wanted, &around);
+    }
     let readers = machine.run(span);
     let bytes: u64 = readers.iter().map(|reader| reader.bytes).sum();
     let calls: u64 = readers.iter().map(|reader| reader.calls).sum();
@@ -166,13 +206,13 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
     if calls == 0 {
         return Err("no call was done in the time given".to_owned());
     }
-    Ok(json!({
+    Ok(vec![json!({
         "bytes": bytes,
         "calls": calls,
         "elapsed_ns": ended.map_or(0, |end| end.0),
         "latency_mean_ns": latency as f64 / calls as f64,
         "latency_max_ns": latency_max,
-    }))
+    })])
 }
 
 /// What the host finds below its queues.
@@ -281,7 +321,12 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
             load.file_bytes
         ));
     }
-    if load.buffered && load.write {
+    if let Some(wanted) = &load.files {
+        files::check(wanted)?;
+        if !load.buffered {
+            return Err("direct I/O on files is not modelled".to_owned());
+        }
+    } else if load.buffered && load.write {
         return Err("writing through the page cache is not modelled".to_owned());
     }
     if load.write && matches!(spec.level.as_deref(), Some("raid5")) && spec.controller.is_none() {
@@ -290,6 +335,7 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     for (name, value, most) in [
         ("threads", load.threads, 1024),
         ("drives", spec.drives, 384),
+        ("processors", spec.processors, 1024),
     ] {
         if !(1..=most).contains(&value) {
             return Err(format!("{name} is {value}, outside 1 to {most}"));
@@ -329,8 +375,26 @@ fn volume(
     Ok((Volume::md(geometry, generation, rotational), Some(geometry)))
 }
 
+impl StorageSpec {
+    /// Equal for specs whose runs are the same.
+    fn run_key(&self) -> String {
+        let mut all = self.clone();
+        if let Some(files) = &mut all.load.files {
+            files.report = 0;
+        }
+        format!("{all:?}")
+    }
+}
+
 /// Runs specs on `threads` workers; results in their order.
 pub fn run_all(specs: &[StorageSpec], threads: usize) -> Vec<Value> {
+    // Specs that ask for different phases of one run share it.
+    let mut known = BTreeMap::new();
+    let mut sharing: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for place in 0..specs.len() {
+        let first = *known.entry(specs[place].run_key()).or_insert(place);
+        sharing.entry(first).or_default().push(place);
+    }
     let next = std::sync::atomic::AtomicUsize::new(0);
     let results: Vec<std::sync::OnceLock<Value>> =
         specs.iter().map(|_| std::sync::OnceLock::new()).collect();
@@ -339,8 +403,22 @@ pub fn run_all(specs: &[StorageSpec], threads: usize) -> Vec<Value> {
             scope.spawn(|| loop {
                 let place = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 let Some(spec) = specs.get(place) else { break };
-                let value = run(spec).unwrap_or_else(|error| json!({"error": error}));
-                let _ = results[place].set(value);
+                if !sharing.contains_key(&place) {
+                    continue;
+                }
+                let outcome = run_phases(spec);
+                for &other in &sharing[&place] {
+                    let report = specs[other]
+                        .load
+                        .files
+                        .as_ref()
+                        .map_or(0, |files| files.report);
+                    let value = match &outcome {
+                        Ok(phases) => phases[report].clone(),
+                        Err(error) => json!({"error": error}),
+                    };
+                    let _ = results[other].set(value);
+                }
             });
         }
     });
@@ -370,6 +448,7 @@ mod tests {
             controller_toml: None,
             controller_choices: controller::Choices::default(),
             modern_host: true,
+            processors: 1,
             load: LoadSpec {
                 buffered: false,
                 random: true,
@@ -379,6 +458,7 @@ mod tests {
                 start_bytes: 0,
                 file_bytes: 64 << 20,
                 span_ns: 60_000_000_000,
+                files: None,
             },
         }
     }

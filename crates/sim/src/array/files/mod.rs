@@ -17,6 +17,7 @@ mod flusher;
 mod pass;
 mod reader;
 pub mod recorded;
+pub mod spec;
 mod writer;
 
 use super::machine::{ArrayMachine, Sender};
@@ -30,6 +31,7 @@ use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
 use seekwise_host::cache::read_ahead::{Page, ReadAhead};
 use seekwise_host::cache::write_back::{self, Generation, Limits, Load, Pace};
 use seekwise_host::cache::PageCache;
+use seekwise_host::cpu::{Payer, Times};
 use seekwise_host::file::journal::{Journal, Transaction, TransactionId};
 use seekwise_host::file::{Block, FileSystem};
 use seekwise_host::random::Random;
@@ -76,8 +78,10 @@ pub struct FilesPlan {
     pub file_pages: u64,
     pub threads: u32,
     pub phases: Vec<PhasePlan>,
-    /// The files lie there already, written by turns of this many pages.
-    pub written_by: Option<u64>,
+    /// The files lie there already.
+    pub written: bool,
+    /// Whatever lies there unwritten by the threads was written by turns of this many pages.
+    pub turn_pages: u64,
     pub read_ahead: ReadAhead,
     pub processors: u32,
     pub seed: u64,
@@ -91,6 +95,7 @@ pub struct PhaseOutcome {
     pub calls: u64,
     pub latency_total: Nanos,
     pub latency_max: Nanos,
+    pub cpu: Times,
 }
 
 /// One operation on its way to the drives.
@@ -249,6 +254,9 @@ pub(super) struct Files {
     running: u32,
     outcomes: Vec<PhaseOutcome>,
     blocks_touched: Vec<Block>,
+    turn_pages: u64,
+    /// All pages have blocks.
+    written: bool,
 }
 
 impl Files {
@@ -263,18 +271,6 @@ impl Files {
                 FileSystem::Ext4(ext4) => {
                     ext4.create();
                 }
-            }
-        }
-        let mut touched = Vec::new();
-        if let Some(turn) = plan.written_by {
-            let mut page = 0;
-            while page < plan.file_pages {
-                let pages = turn.min(plan.file_pages - page);
-                for file in 0..plan.threads {
-                    system.allocate(file, page, pages, &mut touched);
-                }
-                touched.clear();
-                page += pages;
             }
         }
         let thread = |index: u32| Task {
@@ -349,8 +345,25 @@ impl Files {
             phase: 0,
             running: 0,
             outcomes: Vec::new(),
-            blocks_touched: touched,
+            blocks_touched: Vec::new(),
+            turn_pages: plan.turn_pages,
+            written: plan.written,
         }
+    }
+
+    /// Pages of the files that have no blocks yet get them, written by turns.
+    fn complete_files(&mut self) {
+        let mut page = 0;
+        while page < self.file_pages {
+            let pages = self.turn_pages.min(self.file_pages - page);
+            for file in 0..self.states.len() {
+                self.system
+                    .allocate(file as u32, page, pages, &mut self.blocks_touched);
+                self.blocks_touched.clear();
+            }
+            page += pages;
+        }
+        self.written = true;
     }
 
     fn load(&self) -> Load {
@@ -546,6 +559,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             files.path_known.clear();
             files.place_dirty.clear();
         }
+        if !files.written && (files.phase > 0 || plan.random || !plan.write) {
+            files.complete_files();
+        }
+        self.times = Times::new(files.hz);
         files.outcomes.push(PhaseOutcome {
             began: self.now,
             ended: self.now,
@@ -574,6 +591,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         };
         self.take_processor();
         self.set_horizon(&mut files, index);
+        self.payer = match files.tasks[index].role {
+            Role::Thread(_) => Payer::System,
+            _ => Payer::KernelThread,
+        };
         match files.tasks[index].role {
             Role::Thread(_) => self.step_thread(&mut files, index),
             Role::Flusher(_) => self.step_flusher(&mut files, index),
@@ -659,6 +680,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     let ended = self.processor_free.max(self.now);
                     let outcome = files.outcomes.last_mut().expect("a phase runs");
                     outcome.ended = outcome.ended.max(ended);
+                    outcome.cpu = self.times;
                     // The phase's end is that of its last thread.
                     self.now = if files.running == 0 { ended } else { self.now };
                     return;

@@ -47,6 +47,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if thread.doing == Doing::Calls {
             thread.begin_call(plan, now, file_pages);
             thread.doing = Doing::Reading;
+            self.spend_user(self.costs.user);
             self.spend(self.costs.call);
         }
         let thread = files.thread(index);
@@ -105,7 +106,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let time = self.processor_free.max(self.now);
         let room = files.horizon.min(self.next_drive_event());
         let costs = &self.costs;
-        let each = costs.page_copy + Nanos(costs.call.0 / plan.pages);
+        let each = costs.page_copy + Nanos((costs.call.0 + costs.user.0) / plan.pages);
         // At least one, and as many as fit before something else happens.
         let fitting = room.saturating_sub(time).0 / each.0.max(1) + 1;
         let pages = pages.min(fitting);
@@ -127,6 +128,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let whole = more / plan.pages;
         if whole > 0 {
             let cost = Nanos(call.0 + copy.0 * plan.pages);
+            self.spend_user(Nanos(self.costs.user.0 * whole));
             self.spend(Nanos(cost.0 * whole));
             let outcome = files.outcomes.last_mut().expect("a phase runs");
             outcome.calls += whole;
@@ -137,6 +139,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         let rest = more % plan.pages;
         if rest > 0 {
+            self.spend_user(self.costs.user);
             let began = self.processor_free;
             self.spend(Nanos(call.0 + copy.0 * rest));
             let thread = files.thread(index);

@@ -27,7 +27,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let room = files.horizon.min(self.next_drive_event());
         let costs = self.costs;
         let each = Nanos(
-            costs.call.0 + (costs.page_copy.0 + costs.page_add.0 + costs.page_write.0) * plan.pages,
+            costs.user.0
+                + costs.call.0
+                + (costs.page_copy.0 + costs.page_add.0 + costs.page_write.0) * plan.pages,
         );
         let file_pages = files.file_pages;
         let thread = files.thread(index);
@@ -72,6 +74,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         thread.dirtied += pages;
         let look = thread.dirtied >= check;
         self.dirty(files, file, start, pages);
+        self.spend_user(Nanos(costs.user.0 * calls));
         self.spend(Nanos(
             (costs.call.0 + costs.page_copy.0 * plan.pages) * calls,
         ));

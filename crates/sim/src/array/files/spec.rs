@@ -1,0 +1,180 @@
+//! Files of a storage spec: what of it the engine needs, and what comes of it.
+
+use super::{FilesPlan, PhaseOutcome, PhasePlan};
+use crate::array::machine::ArrayMachine;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::read_ahead::ReadAhead;
+use seekwise_host::cache::write_back;
+use seekwise_host::file::ext3::JournalPlace;
+use seekwise_host::file::{Ext3, Ext4, FileSystem, Raw};
+use seekwise_units::{Lba, Nanos, Sectors};
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+const PAGE: u64 = 4096;
+/// What kernel and programs take of a small machine's memory in single-user mode: range 20 to 60 MB.
+const OTHER_BYTES: u64 = 35_000_000;
+/// mke2fs: 128 MiB of journal on volumes above 32 GB, 64 MiB below (e2fsprogs figure_journal_size).
+const JOURNAL_BLOCKS: u64 = 32_768;
+/// Simulated time after which a run is given up.
+const GIVE_UP: Nanos = Nanos::from_secs(24 * 3_600);
+/// Files that lie there already were written by threads that took the processor by turns of about this many pages (2.6: a check of the
+/// dirty limits each 4 MiB at most; range 64 to 1024).
+const TURN_PAGES: u64 = 256;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilesSpec {
+    /// `raw` (regions one after the other), `ext3` or `ext4`.
+    pub filesystem: String,
+    /// All memory of the machine.
+    pub memory_bytes: u64,
+    /// In the order in which they run over the same files; page cache and drives keep what the phase before left.
+    pub phases: Vec<PhaseSpec>,
+    /// The phase whose figures are wanted.
+    pub report: usize,
+    /// The files lie there already.
+    #[serde(default)]
+    pub written: bool,
+    /// Part of each file that sequential phases go through; the whole file when absent.
+    #[serde(default)]
+    pub span_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseSpec {
+    pub write: bool,
+    pub random: bool,
+    /// Calls of each thread; once through the file or its part when absent.
+    #[serde(default)]
+    pub calls: Option<u64>,
+    #[serde(default)]
+    pub fsync: bool,
+    #[serde(default)]
+    pub o_sync: bool,
+    #[serde(default)]
+    pub drop_caches: bool,
+}
+
+/// What the engine knows besides.
+pub struct Around {
+    pub capacity: Sectors,
+    pub kernel: (u32, u32, u32),
+    pub hz: u32,
+    pub start_bytes: u64,
+    pub file_bytes: u64,
+    pub block_bytes: u64,
+    pub threads: u32,
+    pub processors: u32,
+    pub read_ahead: ReadAhead,
+    pub seed: u64,
+}
+
+pub fn check(spec: &FilesSpec) -> Result<(), String> {
+    if spec.phases.is_empty() || spec.report >= spec.phases.len() {
+        return Err(format!(
+            "phase {} of {} is asked for",
+            spec.report,
+            spec.phases.len()
+        ));
+    }
+    if spec.memory_bytes < OTHER_BYTES + (8 << 20) {
+        return Err(format!(
+            "memory_bytes is {}, too little for a kernel and a page cache",
+            spec.memory_bytes
+        ));
+    }
+    if !matches!(spec.filesystem.as_str(), "raw" | "ext3" | "ext4") {
+        return Err(format!("file system {} is not modelled", spec.filesystem));
+    }
+    Ok(())
+}
+
+fn file_system(spec: &FilesSpec, around: &Around) -> FileSystem {
+    let blocks = (around.capacity.bytes().0 - around.start_bytes) / PAGE;
+    let file_pages = around.file_bytes / PAGE;
+    let threads = u64::from(around.threads);
+    // Blocks of addresses, and windows and chunks begun at the ends of files.
+    let used = threads * (file_pages + file_pages / 500 + 4_096);
+    match spec.filesystem.as_str() {
+        "ext3" => {
+            // e2fsprogs of 2009 on (1.41) puts the journal into the middle.
+            let place = if around.kernel >= (2, 6, 32) {
+                JournalPlace::Middle
+            } else {
+                JournalPlace::First
+            };
+            FileSystem::Ext3(Ext3::new(blocks, used, JOURNAL_BLOCKS, place))
+        }
+        "ext4" => FileSystem::Ext4(Ext4::new(blocks, used, JOURNAL_BLOCKS)),
+        _ => FileSystem::Raw(Raw {
+            first: 0,
+            file_pages,
+        }),
+    }
+}
+
+/// Runs the phases up to the one asked for.
+pub fn run<Q: BlockQueue, D: Device>(
+    machine: &mut ArrayMachine<Q, D>,
+    spec: &FilesSpec,
+    around: &Around,
+) -> Result<Vec<Value>, String> {
+    let file_pages = around.file_bytes / PAGE;
+    let pages = around.block_bytes / PAGE;
+    let span = spec
+        .span_bytes
+        .map_or(file_pages, |bytes| (bytes / PAGE).clamp(pages, file_pages));
+    let phase = |phase: &PhaseSpec| PhasePlan {
+        write: phase.write,
+        random: phase.random,
+        pages,
+        calls: phase.calls.unwrap_or((span / pages).max(1)),
+        fsync: phase.fsync,
+        o_sync: phase.o_sync,
+        drop_caches: phase.drop_caches,
+    };
+    let memory_pages = (spec.memory_bytes - OTHER_BYTES) / PAGE;
+    machine.set_files(FilesPlan {
+        file_system: file_system(spec, around),
+        generation: write_back::Generation::of(around.kernel),
+        memory_pages,
+        total_pages: spec.memory_bytes / PAGE,
+        hz: around.hz,
+        process: (around.seed % 16) as u32,
+        offset: Lba(around.start_bytes / 512),
+        file_pages,
+        threads: around.threads,
+        phases: spec.phases.iter().map(phase).collect(),
+        turn_pages: TURN_PAGES,
+        written: spec.written || !spec.phases[0].write,
+        read_ahead: around.read_ahead,
+        processors: around.processors,
+        seed: around.seed,
+    });
+    let outcomes = machine
+        .run_files(GIVE_UP)
+        .ok_or_else(|| "the phases do not end".to_owned())?;
+    Ok(outcomes.iter().map(value).collect())
+}
+
+fn value(outcome: &PhaseOutcome) -> Value {
+    json!({
+        "bytes": outcome.bytes,
+        "calls": outcome.calls,
+        "elapsed_ns": (outcome.ended - outcome.began).0,
+        "latency_mean_ns": outcome.latency_total.0 as f64 / outcome.calls.max(1) as f64,
+        "latency_max_ns": outcome.latency_max.0,
+        "cpu": {
+            "user_s": outcome.cpu.user.as_secs_f64(),
+            "system_s": outcome.cpu.system.as_secs_f64(),
+            "kernel_threads_s": outcome.cpu.kernel_threads.as_secs_f64(),
+            "irq_s": outcome.cpu.interrupts.as_secs_f64(),
+            "user_ticks": outcome.cpu.user_ticks,
+            "system_ticks": outcome.cpu.system_ticks,
+            "hz": outcome.cpu.hz,
+        },
+    })
+}
