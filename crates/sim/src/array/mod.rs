@@ -12,6 +12,7 @@
 //! Not modelled:  parity writes, writes through the page cache, memory pressure, file systems (readers see the raw volume).
 
 pub mod files;
+pub mod hosts;
 pub mod machine;
 pub mod rates;
 pub mod storage;

@@ -4,6 +4,7 @@
 //! not read. Kernels with the single queue only (up to 4.20).
 
 use super::files::spec::{self as files, FilesSpec};
+use super::hosts::HostModel;
 use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};
 use super::unit::Unit;
 use super::volume::Volume;
@@ -53,9 +54,9 @@ pub struct StorageSpec {
     /// Costs of a processor of about 2015 rather than of the recordings' one.
     #[serde(default)]
     pub modern_host: bool,
-    /// Of the host.
-    #[serde(default = "one")]
-    pub processors: u32,
+    /// Name of a host model in `models/`; decides costs and processors in place of `modern_host`.
+    #[serde(default)]
+    pub host: Option<String>,
     pub load: LoadSpec,
 }
 
@@ -78,10 +79,6 @@ pub struct LoadSpec {
     /// Files of a file system, through a page cache with limited memory: `random`, `write` and `span_ns` are its phases' own then.
     #[serde(default)]
     pub files: Option<FilesSpec>,
-}
-
-fn one() -> u32 {
-    1
 }
 
 const PAGE: u64 = 4096;
@@ -169,10 +166,11 @@ fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
         load.threads
     };
     let plans: Vec<ReaderPlan> = (0..readers).map(plan).collect();
-    let costs = if spec.modern_host {
-        HostCosts::modern()
-    } else {
-        HostCosts::default()
+    let host = spec.host.as_deref().map(HostModel::shipped).transpose()?;
+    let costs = match &host {
+        Some(host) => host.costs(&spec.scheduler)?,
+        None if spec.modern_host => HostCosts::modern(),
+        None => HostCosts::default(),
     };
     let span = Nanos(load.span_ns);
     // No bio is longer than a command of the device.
@@ -191,7 +189,7 @@ fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
             file_bytes: load.file_bytes,
             block_bytes: load.block_bytes,
             threads: load.threads,
-            processors: spec.processors,
+            processors: host.as_ref().map_or(1, |host| host.processors),
             read_ahead,
             seed: spec.seed,
         };
@@ -323,6 +321,10 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     }
     if let Some(wanted) = &load.files {
         files::check(wanted)?;
+        let writes = wanted.phases.iter().any(|phase| phase.write);
+        if writes && matches!(spec.level.as_deref(), Some("raid5")) && spec.controller.is_none() {
+            return Err("writes to RAID 5 are not modelled".to_owned());
+        }
         if !load.buffered {
             return Err("direct I/O on files is not modelled".to_owned());
         }
@@ -335,7 +337,6 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     for (name, value, most) in [
         ("threads", load.threads, 1024),
         ("drives", spec.drives, 384),
-        ("processors", spec.processors, 1024),
     ] {
         if !(1..=most).contains(&value) {
             return Err(format!("{name} is {value}, outside 1 to {most}"));
@@ -448,7 +449,7 @@ mod tests {
             controller_toml: None,
             controller_choices: controller::Choices::default(),
             modern_host: true,
-            processors: 1,
+            host: None,
             load: LoadSpec {
                 buffered: false,
                 random: true,
@@ -502,6 +503,7 @@ mod tests {
             controller: Some(controller.into()),
             chunk_kib: None,
             modern_host: false,
+            host: None,
             ..spec(Some(level), drives, write)
         }
     }
