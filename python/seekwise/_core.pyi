@@ -69,6 +69,15 @@ def drive_model(name: str) -> str:
     Raises ValueError with one sentence if there is none.
     """
 
+def controller_models() -> list[str]:
+    """Ids of the controller models that come with the program."""
+
+def controller_model(name: str) -> str:
+    """A controller model by any of its names as JSON: `id`, `name`, `kind`, `facts`, `parameters` with basis, source and range.
+
+    Raises ValueError with one sentence if there is none.
+    """
+
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""
 

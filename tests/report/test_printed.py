@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from findings.test_findings import record
-from seekwise.report.printed import Style, mean_of, printed
+from seekwise.report.printed import Style, mean_of, metric_value, printed
 from seekwise.report.terminal import beside
 from seekwise.study import starters
 from seekwise.study.shown import Grid, Table
@@ -120,3 +121,13 @@ def test_the_grid_of_the_chunk_study_prints_what_the_reference_data_print():
     }
     rows = [line.split(",") for line in lines if line.endswith(",fio")]
     assert ours == {(row[0], row[1], row[3], row[4]) for row in rows}
+
+
+def test_system_cpu_is_a_share_of_one_processor_unless_the_program_prints_its_own():
+    made = record("A", "noop", "seq_read", 1, 100)
+    (phase,) = made.phases
+    assert metric_value(phase, "sys_cpu") == pytest.approx(100 * 100 / 500)
+    assert metric_value(phase, "cpu_efficiency") == pytest.approx(500, rel=1e-6)
+    faulty = replace(phase, details={"printed": {"syscpu_percent": 333.0, "cpu_percent": 340.0}})
+    assert metric_value(faulty, "sys_cpu") == 333
+    assert metric_value(faulty, "cpu_load") == 340

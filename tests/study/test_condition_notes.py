@@ -1,4 +1,4 @@
-"""This test will state the conditions of a run that a reader has to know."""
+"""States the conditions of a run that a reader has to know."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def test_flash_is_said_to_be_in_its_used_state():
 
 def test_a_disk_in_quiet_conditions_needs_no_note():
     assert noted(flash_in_used_state=[], others={"quiet": True}) == []
+
+
+def test_a_system_that_shares_the_tested_drives_is_said_to_disturb():
+    (note,) = noted(os_shares_drives=True)
+    assert "The running system lives on the tested drives" in note

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -12,6 +14,7 @@ from seekwise import _core
 from seekwise.cli.main import cli
 from seekwise.explain import explain
 from seekwise.report.charts import registry
+from seekwise.study import starters
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| (\d+) \| (.*) \| (.*) \|$", re.MULTILINE)
@@ -21,6 +24,7 @@ def rows() -> list[tuple[int, str, str]]:
     return [(int(no), item, shown) for no, item, shown in ROW.findall((ROOT / "docs/coverage.md").read_text())]
 
 
+CLAIMS = {claim["id"] for claim in tomllib.loads((ROOT / "tests/seeds/claims.toml").read_text())["claim"]}
 NAMED = sorted({token for _, _, shown in rows() for token in re.findall(r"`([^`]+)`", shown)})
 
 
@@ -43,6 +47,10 @@ def test_the_counts_on_top_are_those_of_the_table():
     assert f"{205 - still_open} of 205 rows have something that shows them; {still_open} are open." in text
 
 
+def test_open_is_only_what_other_programs_print():
+    assert {number for number, _, shown in rows() if shown == "open"} <= {83, 85, 199}
+
+
 @pytest.mark.parametrize("token", NAMED)
 def test_what_is_named_exists(token):
     kind, _, name = token.partition(":")
@@ -61,6 +69,17 @@ def test_what_is_named_exists(token):
             assert explain(name).text
         case "chart":
             assert name in {chart.name for chart in registry.CHARTS}
+        case "controller":
+            assert json.loads(_core.controller_model(name))["parameters"]
+        case "figure" | "table" | "grid":
+            study, _, number = name.partition("/")
+            shown = getattr(starters.open_study(study)[0], kind)
+            assert int(number) in {each.number for each in shown}
+        case "finding":
+            text = "".join(path.read_text() for path in (ROOT / "python/seekwise/findings").glob("*.py"))
+            assert f'Finding("{name}"' in text
+        case "claim":
+            assert name in CLAIMS
         case "test":
             file, _, function = name.partition("::")
             assert re.search(rf"\b(def|fn) {function}\(", (ROOT / file).read_text()), f"{file} has no {function}"

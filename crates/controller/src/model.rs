@@ -204,6 +204,29 @@ impl Model {
         self.parameters[key].value
     }
 
+    /// Another value than the model's own; its own range does not bind, what can be at all does.
+    pub fn set(&mut self, key: &str, value: f64) -> Result<(), ModelError> {
+        let refuse = |what: String| {
+            Err(ModelError(format!(
+                "controller model `{}`: {what}",
+                self.id
+            )))
+        };
+        let Some(&(_, unit, lo, hi)) = RULES.iter().find(|rule| rule.0 == key) else {
+            return refuse(format!("there is no parameter `{key}`"));
+        };
+        if !(lo..=hi).contains(&value) {
+            return refuse(format!(
+                "`{key}` is {value} {unit}; it must lie between {lo} and {hi}"
+            ));
+        }
+        match self.parameters.get_mut(key) {
+            Some(parameter) => parameter.value = value,
+            None => return refuse(format!("it lacks `{key}` ({unit})")),
+        }
+        Ok(())
+    }
+
     fn is(&self, key: &str) -> bool {
         self.get(key) != 0.0
     }

@@ -24,6 +24,7 @@ from seekwise.backend.protocol import Options, Say
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study import parameters
 from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.model import Study, System
 from seekwise.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
@@ -64,6 +65,7 @@ class SimulatedBackend:
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
         self.study = study
+        self._check_parameters(study)
         self.systems = {system.name: self._checked(system) for system in study.system}
         facts = tuple(self._facts(system) for system in self.systems.values())
         for system in self.systems.values():
@@ -81,7 +83,16 @@ class SimulatedBackend:
                 f"system {system.name} has no `drive`, so there is nothing to simulate",
                 hint="name a drive model in the study, or with `--target`",
             )
-        return system.model_copy(update={"drive": drive, "kernel": system.kernel or KERNEL_DEFAULT})
+        changed: dict[str, object] = {"drive": drive, "kernel": system.kernel or KERNEL_DEFAULT}
+        other = parameters.of_model(self.study.parameters, drive) if self.study is not None else {}
+        if other and not storage_trials.is_storage(system, self.study):
+            # One drive behind one queue takes parameters of its model among its options.
+            changed["options"] = {**system.options, **other}
+        return system.model_copy(update=changed)
+
+    def _check_parameters(self, study: Study) -> None:
+        for key in study.parameters:
+            parameters.named(study, key)
 
     def _check_storage(self, study: Study, system: System) -> None:
         """Drive, kernel, schedulers and options exist; the rest is found cell by cell and said in the records."""

@@ -14,6 +14,8 @@ from seekwise.errors import SeekwiseError
 from seekwise.store.database import Store
 from seekwise.study import starters
 
+SETUP_SCHEMA = "seekwise.setup/1"
+
 
 @click.command("plan")
 @click.argument("study", metavar="STUDY")
@@ -22,6 +24,11 @@ from seekwise.study import starters
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial.")
 @click.option("--budget", type=_options.Duration(), help="Fit the plan to this time, e.g. 10m.")
 @_options.until
+@click.option(
+    "--setup",
+    is_flag=True,
+    help="Print the lines that build the study's systems: mdadm, tw_cli, boot line, sysfs, fio job.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     study: str,
@@ -30,12 +37,22 @@ def command(
     seed: int | None,
     budget: float | None,
     until: Literal["decided", "best"] | None,
+    setup: bool,
     as_json: bool,
 ) -> None:
     """Show what STUDY would do here. Nothing is touched."""
     chosen, _ = starters.open_study(study)
     if backend is not None:
         chosen = chosen.model_copy(update={"backend": backend})
+    if setup:
+        from seekwise.study import setup_lines
+
+        found = setup_lines.lines(chosen)
+        if as_json:
+            _shown.echo_json({"schema": SETUP_SCHEMA, "study": chosen.name, "lines": found})
+        else:
+            click.echo("\n".join(found))
+        return
     made, _ = _job.planned(chosen, Options(target), seed=seed, budget_s=budget, until=until)
     from seekwise.study import early  # judging loads half a second of libraries
 

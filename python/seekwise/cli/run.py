@@ -14,6 +14,7 @@ from seekwise.errors import UsageError
 from seekwise.store.database import Store
 from seekwise.study import parse, starters
 from seekwise.study import run as runs
+from seekwise.study.model import Study
 
 
 @click.command("run")
@@ -23,6 +24,12 @@ from seekwise.study import run as runs
 @_options.carried_out
 @_options.until
 @click.option("--trace", is_flag=True, help="Keep where the head went; the report draws it (simulated runs).")
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="PARAM[=LOW..HIGH]",
+    help="Show which conclusions depend on a model parameter (simulated): its stated range or this one; `all`: every stated range.",
+)
 @click.option("--resume", metavar="RUN", help="Finish this run (`last`: the newest) without repeating what is done.")
 @_options.common
 def command(
@@ -34,6 +41,7 @@ def command(
     destroy: tuple[str, ...],
     until: Literal["decided", "best"] | None,
     trace: bool,
+    vary: tuple[str, ...],
     resume: str | None,
     db: Path | None,
     as_json: bool,
@@ -47,8 +55,11 @@ def command(
             or target is not None
             or backend is not None
             or until
+            or vary
         ):
-            raise UsageError("`--resume` goes on as the run was planned, so it takes no study, target, seed or budget")
+            raise UsageError(
+                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget or `--vary`"
+            )
         with Store.open(db, create=False) as store:
             run, plan = runs.to_resume(store, resume)
             chosen = backends.get(run.backend, Options(run.target, destroy))
@@ -64,5 +75,31 @@ def command(
         raise UsageError(
             f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
         )
+    if vary:
+        _vary_study(chosen, vary, Options(target, destroy), budget, until, seed, as_json)
+        return
     made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)
+
+
+def _vary_study(
+    study: Study,
+    words: tuple[str, ...],
+    options: Options,
+    budget: float | None,
+    until: str | None,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    from seekwise.cli import _vary
+
+    if study.backend != "simulated":
+        raise UsageError(
+            f"`--vary` changes a model, and the `{study.backend}` backend has none of them",
+            hint="add `--backend simulated`",
+        )
+    if budget is not None or until is not None:
+        raise UsageError(
+            "`--vary` runs the study at each value and judges nothing, so it takes no `--budget` and no `--until`"
+        )
+    _vary.carry_out(study, words, backends.get("simulated", options), seed=seed, as_json=as_json)

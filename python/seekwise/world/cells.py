@@ -10,6 +10,7 @@ import json
 import re
 
 from seekwise import _core
+from seekwise.study.parameters import of_model
 from seekwise.world.setup import MIB, Setup, drive_model
 from seekwise.world.value import NotModelled
 
@@ -50,6 +51,8 @@ def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, see
     device: dict[str, object] = {"model": setup.drive}
     if not setup.ncq:
         device["depth"] = 1
+    if of_drive := of_model(setup.parameters, setup.drive):
+        device["parameters"] = of_drive
     job = {
         "threads": threads,
         "pattern": "random" if random else "sequential",
@@ -88,6 +91,8 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
         "depth": None if setup.ncq or setup.controller else 1,
         "controller": setup.controller,
         "controller_choices": {"ncq": setup.ncq} if setup.controller else {},
+        "drive_parameters": of_model(setup.parameters, setup.drive),
+        "controller_parameters": of_model(setup.parameters, setup.controller),
         "member_bytes": setup.partition_bytes,
         "modern_host": not rotational,
         "load": {

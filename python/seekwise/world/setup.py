@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 
@@ -62,6 +62,8 @@ class Setup:
     schedulers: tuple[str, ...]
     operations: int
     repeat: int | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """Model parameters other than the models' own, by MODEL.NAME; only `run --vary` gives any."""
 
     @property
     def defaults(self) -> Defaults:
@@ -130,6 +132,7 @@ def of_system(name: str, study: Study, system: System) -> Setup:
         threads=tuple(workload.threads),
         schedulers=tuple(str(each) for each in study.settings.get("scheduler", ())),
         operations=len(workload.operations),
+        parameters=study.parameters,
     )
 
 

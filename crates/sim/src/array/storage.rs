@@ -51,6 +51,12 @@ pub struct StorageSpec {
     /// How the controller is set up; its model's own where absent.
     #[serde(default)]
     pub controller_choices: controller::Choices,
+    /// Parameters of the drive model other than its own, by name: what `--vary` tries.
+    #[serde(default)]
+    pub drive_parameters: BTreeMap<String, f64>,
+    /// The same of the controller model.
+    #[serde(default)]
+    pub controller_parameters: BTreeMap<String, f64>,
     /// Costs of a processor of about 2015 rather than of the recordings' one.
     #[serde(default)]
     pub modern_host: bool,
@@ -239,9 +245,17 @@ fn checked_depth(asked: Option<u32>, own: u32, default: u32) -> Result<u32, Stri
     }
 }
 
+fn drive_model(spec: &StorageSpec) -> Result<Model, String> {
+    let mut model = Model::shipped(&spec.drive).map_err(|error| error.to_string())?;
+    for (key, &value) in &spec.drive_parameters {
+        model.set(key, value).map_err(|error| error.to_string())?;
+    }
+    Ok(model)
+}
+
 /// Drives with a queue each, alone or under md.
 fn drives(spec: &StorageSpec) -> Result<Below, String> {
-    let model = Model::shipped(&spec.drive).map_err(|error| error.to_string())?;
+    let model = drive_model(spec)?;
     let rotational = model.kind.rotational();
     let mut units = Vec::new();
     for place in 0..spec.drives {
@@ -267,12 +281,15 @@ fn drives(spec: &StorageSpec) -> Result<Below, String> {
 
 /// A unit of a controller: one disk with one queue.
 fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
-    let drive = Model::shipped(&spec.drive).map_err(|error| error.to_string())?;
-    let model = match &spec.controller_toml {
+    let drive = drive_model(spec)?;
+    let mut model = match &spec.controller_toml {
         Some(text) => controller::Model::parse(text),
         None => controller::Model::shipped(name),
     }
     .map_err(|error| error.to_string())?;
+    for (key, &value) in &spec.controller_parameters {
+        model.set(key, value).map_err(|error| error.to_string())?;
+    }
     let level = match spec.level.as_deref() {
         None => controller::Level::Single,
         Some(level) => controller::Level::from_name(level)
@@ -448,6 +465,8 @@ mod tests {
             controller: None,
             controller_toml: None,
             controller_choices: controller::Choices::default(),
+            drive_parameters: BTreeMap::new(),
+            controller_parameters: BTreeMap::new(),
             modern_host: true,
             host: None,
             load: LoadSpec {
@@ -554,6 +573,22 @@ mod tests {
         spec.controller_choices.ncq = Some(false);
         let without = rate(&spec);
         assert!(with > 1.2 * without, "{with} against {without}");
+    }
+
+    #[test]
+    fn a_parameter_of_the_drive_or_the_controller_can_be_another_one() {
+        let mut slower = spec(None, 1, false);
+        let usual = latency_ns(&slower);
+        slower.drive_parameters.insert("link_mb_s".into(), 100.0);
+        assert!(latency_ns(&slower) > 1.5 * usual);
+        let mut unit = behind("9650-4LP", "raid5", 3, false);
+        let usual = latency_ns(&unit);
+        unit.controller_parameters
+            .insert("command_us".into(), 5000.0);
+        let slow = latency_ns(&unit);
+        assert!(slow > usual + 3e6, "{slow} after {usual}");
+        unit.controller_parameters.insert("speed".into(), 1.0);
+        assert!(run(&unit).unwrap_err().contains("speed"));
     }
 
     #[test]

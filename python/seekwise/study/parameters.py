@@ -1,0 +1,127 @@
+"""Model parameters of a study: which there are, what is stated of them, and a study with another value.
+
+A parameter is written MODEL.NAME (`wd2500ys.rpm`, `9650-4LP.command_us`); the bare NAME does where only one model of the study has it.
+A study itself carries none: `Study.parameters` is filled by `--vary` alone, and a test counts it over the published studies.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from seekwise import _core
+from seekwise.errors import UsageError
+from seekwise.study.model import Study
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of a drive or controller model."""
+
+    model: str
+    """As the study names it."""
+    name: str
+    kind: str
+    """`drive` or `controller`."""
+    value: float
+    unit: str
+    low: float | None
+    high: float | None
+    source: str
+    confidence: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.model}.{self.name}"
+
+    @property
+    def is_uncertain(self) -> bool:
+        return self.low is not None and self.high is not None and self.low < self.high
+
+
+@cache
+def of_drive(name: str) -> tuple[Parameter, ...]:
+    try:
+        document = json.loads(_core.drive_model(name))
+    except ValueError:
+        return ()
+    known = {each["key"]: each for each in document["known_parameters"]}
+    return tuple(
+        Parameter(
+            name, key, "drive", float(row["value"]), row.get("unit") or known[key]["unit"], row.get("lo"), row.get("hi"),
+            str(row.get("source", "")), str(row.get("confidence", "")),
+        )
+        for key, row in document["parameters"].items()
+    )  # fmt: skip
+
+
+@cache
+def of_controller(name: str) -> tuple[Parameter, ...]:
+    try:
+        document = json.loads(_core.controller_model(name))
+    except ValueError:
+        return ()
+    return tuple(
+        Parameter(
+            name, key, "controller", float(row["value"]), row["unit"], row.get("lo"), row.get("hi"),
+            str(row.get("source", "")), str(row.get("basis", "")),
+        )
+        for key, row in document["parameters"].items()
+    )  # fmt: skip
+
+
+def of_study(study: Study) -> list[Parameter]:
+    """Every parameter of every model that the study names."""
+    drives = dict.fromkeys(system.drive for system in study.system if system.drive)
+    controllers = dict.fromkeys(system.controller for system in study.system if system.controller)
+    found = [parameter for name in drives for parameter in of_drive(name)]
+    return found + [parameter for name in controllers for parameter in of_controller(name)]
+
+
+def named(study: Study, word: str) -> Parameter:
+    """The parameter that a person means; UsageError says which there are."""
+    every = of_study(study)
+    exact = [each for each in every if each.key == word]
+    found = exact or [each for each in every if each.name == word]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        keys = ", ".join(f"`{each.key}`" for each in found)
+        raise UsageError(f"`{word}` belongs to several models of study {study.name}", hint=f"write one of {keys}")
+    if not every:
+        raise UsageError(
+            f"study {study.name} names no model, so there is nothing to vary", hint="give its systems a `drive`"
+        )
+    words = [*(each.key for each in every), *(each.name for each in every)]
+    near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    models = ", ".join(dict.fromkeys(each.model for each in every))
+    hint = (
+        f"did you mean `{near[0]}`?"
+        if near
+        else f"models of this study: {models}; `seekwise explain MODEL` lists its parameters"
+    )
+    raise UsageError(f"study {study.name} has no model parameter `{word}`", hint=hint)
+
+
+# What a system's options may say without being a parameter of a model: how it was set up.
+SET_UP = ("ncq", "filesystem", "hz", "partition_gib", "volume", "processors")
+
+
+def free(study: Study) -> list[str]:
+    """Every number in a study that could be turned to reach a result: model parameters, under whatever name."""
+    found = list(study.parameters)
+    return found + [f"{s.name}.{name}" for s in study.system for name in s.options if name not in SET_UP]
+
+
+def with_values(study: Study, values: Mapping[str, float]) -> Study:
+    """The study with other parameter values, by MODEL.NAME."""
+    return study.model_copy(update={"parameters": {**study.parameters, **values}})
+
+
+def of_model(parameters: Mapping[str, float], model: str | None) -> dict[str, float]:
+    """Those of one model, by their bare names."""
+    prefix = f"{model}."
+    return {key.removeprefix(prefix): value for key, value in parameters.items() if model and key.startswith(prefix)}

@@ -1,0 +1,93 @@
+"""Lines that build the systems of a study on real hardware: arrays, controllers, NCQ, boot line, fio jobs. Text for people: nothing here runs.
+
+Device names are placeholders in capitals. What a study does not say (the partition, the controller's number) is left to who types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seekwise.backend.kernel.fio_job import FIO_RW
+from seekwise.errors import UsageError
+from seekwise.study import profiles
+from seekwise.study.model import Study, System, Workload
+from seekwise.study.quantity import size_word
+from seekwise.world.cells import SINGLE_QUEUE_UNTIL, version
+from seekwise.world.value import NotModelled
+
+LAYOUTS = {"raid10": ["--layout=n2"]}
+NCQ_DEPTH = 31
+
+
+def lines(study: Study) -> list[str]:
+    """Everything, section by section; a section's title is a comment."""
+    found: list[str] = []
+    for system in study.system:
+        found += [f"# system {system.name}", *_system(study, system), ""]
+    for workload in study.workload:
+        resolved = profiles.resolve(workload)
+        if resolved.operations:
+            found += [
+                f"# load {resolved.name or workload.profile or 'load'}, as a fio job file",
+                *fio_job(resolved),
+                "",
+            ]
+    return found[:-1]
+
+
+def _system(study: Study, system: System) -> list[str]:
+    schedulers = [str(each) for each in study.settings.get("scheduler", [])]
+    found = [*_boot(study, system, schedulers)]
+    if system.controller is not None:
+        found.append(f"tw_cli /c0/u0 set qpolicy={system.options.get('ncq', 'on')}")
+        found.append("tw_cli /c0/p0 show NCQ")
+    elif system.raid_level is not None:
+        found += [create(system, chunk) for chunk in (system.chunk_kib or [None])]
+    members = ["DEVICE"] if system.controller is not None or system.drives == 1 else _devices(system)
+    if system.controller is None and "ncq" in system.options:
+        depth = NCQ_DEPTH if system.options["ncq"] == "on" else 1
+        found += [f"echo {depth} > /sys/block/{name}/device/queue_depth" for name in members]
+    if schedulers:
+        found += [f"echo {schedulers[0]} > /sys/block/{name}/queue/scheduler" for name in members]
+        found.append(f"# sysfs.conf: block/{members[0]}/queue/scheduler = {schedulers[0]}")
+    return found
+
+
+def _devices(system: System) -> list[str]:
+    return [f"DEVICE{number}" for number in range(1, system.drives + 1)]
+
+
+def create(system: System, chunk_kib: int | None) -> str:
+    """The `mdadm --create` of an array. It destroys what the members hold."""
+    level = system.raid_level or "raid0"
+    words = ["mdadm", "--create", "--verbose", "/dev/md0", f"--level={level}", "--bitmap=none"]
+    words += [f"--chunk={chunk_kib}"] if chunk_kib is not None and level != "raid1" else []
+    words += LAYOUTS.get(level, [])
+    return " ".join([*words, f"--raid-devices={system.drives}", *(f"/dev/{name}" for name in _devices(system))])
+
+
+def _boot(study: Study, system: System, schedulers: Sequence[str]) -> list[str]:
+    memory = next((w.memory_limit[0] for w in map(profiles.resolve, study.workload) if w.memory_limit), None)
+    words = ["single", f"mem={size_word(memory).upper()}"] if memory else []
+    try:
+        old = system.kernel is not None and version(system.kernel) < SINGLE_QUEUE_UNTIL
+    except NotModelled:
+        old = False
+    if old and schedulers:
+        words.append(f"elevator={schedulers[0]}")
+    return [f"# GRUB, kernel {system.kernel or 'of the machine'}: … ro {' '.join(words)}"] if words else []
+
+
+def fio_job(workload: Workload) -> list[str]:
+    """A job file with a global section and a section for each operation, at the first thread count and request size."""
+    if not workload.operations:
+        raise UsageError("a load without operations has no job file")
+    found = ["[global]", f"size={size_word(workload.size)}", f"direct={int(workload.direct)}"]
+    found += [f"bs={size_word(workload.block_bytes[0])}", f"ioengine={workload.engine or 'psync'}"]
+    found += [f"iodepth={workload.iodepth[0]}"] if workload.iodepth[0] > 1 else []
+    found += ["sync=1"] if workload.sync else []
+    found += [f"runtime={workload.runtime:g}", "time_based=1"] if workload.runtime else []
+    for operation in workload.operations:
+        found += ["", f"[{operation.replace('_', '-')}]", "stonewall", f"rw={FIO_RW[operation]}"]
+        found.append(f"numjobs={workload.threads[0]}")
+    return found

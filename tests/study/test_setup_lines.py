@@ -1,0 +1,55 @@
+"""Lines that build a study's systems."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from seekwise.cli.main import cli
+from seekwise.study import setup_lines, starters
+
+PROTOCOL = tomllib.loads((Path(__file__).parents[1] / "seeds" / "protocol.toml").read_text())
+
+
+def shown(name: str) -> list[str]:
+    return setup_lines.lines(starters.open_study(name)[0])
+
+
+def test_the_array_of_the_chunk_study_is_made_as_its_author_made_it():
+    stated = PROTOCOL["ssd_raid10"]["create_arguments"]
+    options = {word for word in stated if word.startswith("--")}
+    line = next(each for each in shown("ssd-raid10-chunk") if "--chunk=32" in each)
+    assert options <= set(line.split())
+    assert line.split()[:3] == stated[:3]
+
+
+def test_the_controllers_of_the_article_switch_ncq_per_unit():
+    lines = shown("article-2008")
+    assert "tw_cli /c0/u0 set qpolicy=on" in lines
+    assert "tw_cli /c0/u0 set qpolicy=off" in lines
+    assert "tw_cli /c0/p0 show NCQ" in lines
+    assert "echo 31 > /sys/block/DEVICE1/device/queue_depth" in lines
+
+
+def test_the_boot_line_of_the_article_limits_memory_and_names_a_scheduler():
+    line = next(each for each in shown("article-2008") if each.startswith("# GRUB"))
+    for word in ("single", "mem=256M", "elevator=noop"):
+        assert word in line.split()
+
+
+def test_a_job_file_has_a_global_and_a_job_section_as_stated():
+    stated = PROTOCOL["ssd_raid10"]["fio_global"]
+    lines = shown("ssd-raid10-chunk")
+    job = lines[lines.index("[global]") :]
+    for key, value in stated.items():
+        assert f"{key}={value}" in job
+    assert "rw=randwrite" in job
+    assert "numjobs=1" in job
+
+
+def test_the_command_prints_lines_and_refuses_what_is_no_study():
+    result = CliRunner().invoke(cli, ["plan", "ssd-raid10-chunk", "--setup"])
+    assert "mdadm --create" in result.output
+    assert CliRunner().invoke(cli, ["plan", "no-such", "--setup"]).exception is not None
