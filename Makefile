@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help install demo test check lab clean
+.PHONY: help install demo test check lab vectors clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,11 @@ test: install ## every test: Rust, Python, and with root the kernel's own schedu
 
 lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
 	@$(BIN)/seekwise lab --build
+
+LIST ?= tests/vectors/lists
+OUT ?= vectors
+vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') on real kernels into OUT=FOLDER, replayable by `seekwise verify vectors`
+	@$(BIN)/python -m seekwise.lab.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
 
 check: install ## formatting and lints
 	cargo fmt --check

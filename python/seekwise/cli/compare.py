@@ -35,7 +35,9 @@ WORDS = ("regression", "improvement", "small", "tie", "undecided")
     type=click.Choice(FAIL_IF),
     help="End with status 5 if there is one; `difference` is a regression or an improvement. Repeatable.",
 )
-@click.option("--all", "everything", is_flag=True, help="List ties and small differences too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="List ties and small differences too; of two backends: every cell."
+)
 @_options.common
 def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db: Path | None, as_json: bool) -> None:
     """Judge the second RUN against the first, cell by cell. Refuses runs of other devices or other loads."""
@@ -58,7 +60,7 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
                 f"`--fail-if` is for runs of one backend, these are {sides[0].badge} and {sides[1].badge}",
                 hint="without it, their agreement is printed",
             )
-        _show_agreement(*sides, as_json)
+        _show_agreement(*sides, everything, as_json)
         return
     found = comparing.compare(*sides)
     if as_json:
@@ -140,10 +142,11 @@ def _show(found: comparing.Comparison, everything: bool) -> None:
         click.echo(f"note: {note}")
 
 
-def _show_agreement(base: comparing.Side, new: comparing.Side, as_json: bool) -> None:
+def _show_agreement(base: comparing.Side, new: comparing.Side, everything: bool, as_json: bool) -> None:
     from seekwise.verdict import compare as comparing
 
-    found = comparing.agreement(base, new)
+    pairs = comparing.pairs(base, new)
+    found = comparing.agreement(pairs)
     if as_json:
         _shown.echo_json({
             "schema": SCHEMA,
@@ -151,6 +154,7 @@ def _show_agreement(base: comparing.Side, new: comparing.Side, as_json: bool) ->
             "base": {"run_id": base.run_id, "badge": base.badge},
             "new": {"run_id": new.run_id, "badge": new.badge},
             "agreement": [asdict(row) for row in found],
+            "pairs": [{**asdict(pair), "error": pair.error} for pair in pairs],
             "notes": comparing.notes(base, new)[1:],
         })  # fmt: skip
         return
@@ -169,6 +173,34 @@ def _show_agreement(base: comparing.Side, new: comparing.Side, as_json: bool) ->
             row.worst_place,
         )
     _shown.out().print(table)
+    click.echo(
+        "\nSame best: of the cells whose settings are 5 % apart or more, those in which the second run's best setting is the\n"
+        "first run's, or less than 5 % behind it there"
+    )
+    if everything:
+        _show_pairs(pairs)
+
+
+UNITS = {"rate": (1e6, "MB/s"), "access_time": (1e6, "ms"), "p99": (1e6, "ms"), "cpu_efficiency": (1.0, "MB/CPU s")}
+
+
+def _show_pairs(pairs: list[comparing.Pair]) -> None:
+    """Cell by cell, the two values and how far apart they are."""
+    for metric in dict.fromkeys(pair.metric for pair in pairs):
+        scale, unit = UNITS.get(metric, (1.0, ""))
+        click.echo()
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for title in (metric, "Setting", f"First, {unit}", "Second", "Difference"):
+            table.add_column(title)
+        for pair in (each for each in pairs if each.metric == metric):
+            table.add_row(
+                pair.cell,
+                pair.setting,
+                f"{pair.base / scale:.4g}",
+                f"{pair.new / scale:.4g}",
+                f"{100 * (pair.new / pair.base - 1):+.1f} %",
+            )
+        _shown.out().print(table)
 
 
 def _document(found: comparing.Comparison, sides: list[comparing.Side]) -> dict[str, object]:

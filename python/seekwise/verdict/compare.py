@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 
 from seekwise.store.record import Record
-from seekwise.verdict.contrasts import grids
 from seekwise.verdict.judge import judge
 from seekwise.verdict.model import Observation, Verdict
-from seekwise.verdict.observe import observations
-from seekwise.verdict.percentiles import merged
+from seekwise.verdict.observe import cell_of, observations, values
+from seekwise.verdict.percentiles import merged, percentile_ns
 from seekwise.verdict.quantiles import QuantileRatio, quantile_ratios
 from seekwise.verdict.rule import CONTROL_SUFFIX, RULE, Rule, more_is_better
 
@@ -182,6 +181,27 @@ def _quantiles(base: Side, new: Side) -> dict[tuple[str, str, str], Sequence[Qua
     }
 
 
+AGREE_METRICS = ("rate", "access_time", "cpu_efficiency", "p99")
+P99_OPERATIONS_MIN = 200
+"""One run beside another needs fewer operations in the tail than a verdict does: two of them are at or beyond the 99th percentile."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One cell and setting in both runs, by one metric: means over the blocks, in bytes/s, ns, or MB per CPU second."""
+
+    metric: str
+    cell: str
+    setting: str
+    base: float
+    new: float
+
+    @property
+    def error(self) -> float:
+        """|ratio − 1| as a share; which of the two is on top makes no difference."""
+        return math.expm1(abs(math.log(self.new / self.base)))
+
+
 @dataclass(frozen=True)
 class Agreement:
     """How well one run predicts another, over all cells and settings that both have, by metric."""
@@ -194,52 +214,61 @@ class Agreement:
     worst_error: float
     worst_place: str
     same_best: int
-    """Cells in which both name the same best setting …"""
+    """Cells in which the new run's best setting is the base's best, or less than 5 % behind it there …"""
     same_best_of: int
     """… of those in which the base's best and worst setting are at least 5 % apart."""
 
 
-def agreement(base: Side, new: Side) -> list[Agreement]:
-    """Means over blocks compared; no test, because a model is not expected to be equal but to be near."""
+def pairs(base: Side, new: Side) -> list[Pair]:
+    """Everything that both runs have."""
     a, b = (_means(side) for side in (base, new))
-    found = []
-    for metric in dict.fromkeys(metric for metric, _, _ in a):
-        shared = [key for key in a if key[0] == metric and key in b]
-        if not shared:
+    order = {metric: number for number, metric in enumerate(AGREE_METRICS)}
+    found = [Pair(*key, value, b[key]) for key, value in a.items() if key in b]
+    return sorted(found, key=lambda pair: (order.get(pair.metric, len(order)), pair.cell, pair.setting))
+
+
+def agreement(found: Sequence[Pair]) -> list[Agreement]:
+    """Means over blocks compared; no test, because a model is not expected to be equal but to be near."""
+    return [
+        _agreement(metric, [p for p in found if p.metric == metric])
+        for metric in dict.fromkeys(p.metric for p in found)
+    ]
+
+
+def _agreement(metric: str, found: list[Pair]) -> Agreement:
+    errors = np.array([abs(math.log(pair.new / pair.base)) for pair in found])
+    worst = found[int(errors.argmax())]
+    better = (lambda value: value) if more_is_better(metric) else (lambda value: -value)
+    same = of = 0
+    for cell in dict.fromkeys(pair.cell for pair in found):
+        there = [pair for pair in found if pair.cell == cell]
+        best, worst_there = (pick(there, key=lambda p: better(p.base)).base for pick in (max, min))
+        if abs(math.log(best / worst_there)) < math.log1p(GAP_SHARE):
             continue
-        errors = np.array([abs(a[key] - b[key]) for key in shared])
-        worst = int(errors.argmax())
-        same = of = 0
-        for cell in dict.fromkeys(key[1] for key in shared):
-            settings = [key for key in shared if key[1] == cell]
-            values = {key[2]: a[key] for key in settings}
-            if len(values) < 2 or max(values.values()) - min(values.values()) < math.log1p(GAP_SHARE):
-                continue
-            pick = max if more_is_better(metric) else min
-            of += 1
-            same += pick(values, key=lambda s: values[s]) == pick(values, key=lambda s: b[metric, cell, s])
-        found.append(
-            Agreement(
-                metric,
-                len(shared),
-                float(np.expm1(np.median(errors))),
-                float(np.expm1(np.quantile(errors, 0.9))),
-                float(np.expm1(errors[worst])),
-                f"{shared[worst][1]} [{shared[worst][2]}]",
-                same,
-                of,
-            )
-        )
-    return found
+        chosen = max(there, key=lambda p: better(p.new)).base
+        of += 1
+        same += abs(math.log(best / chosen)) < math.log1p(GAP_SHARE)
+    return Agreement(
+        metric,
+        len(found),
+        float(np.expm1(np.median(errors))),
+        float(np.expm1(np.quantile(errors, 0.9))),
+        float(np.expm1(errors.max())),
+        f"{worst.cell} [{worst.setting}]",
+        same,
+        of,
+    )
 
 
 def _means(side: Side) -> dict[tuple[str, str, str], float]:
-    """Mean ln value over blocks by (metric, cell, setting)."""
-    found = {}
-    for grid in grids(observations(side.compared, over_threads=False)):
-        for c, cell in enumerate(grid.cells):
-            for s, setting in enumerate(grid.settings):
-                values = grid.log_values[c, :, s]
-                if (~np.isnan(values)).any():
-                    found[grid.metric, cell, setting] = float(np.nanmean(values))
-    return found
+    """Mean over blocks (geometric) by (metric, cell, setting)."""
+    logs: dict[tuple[str, str, str], list[float]] = {}
+    for record in side.compared if side.records else ():
+        for phase in record.phases if record.valid else ():
+            found = values(phase)
+            if sum(phase.latency_bins.values()) >= P99_OPERATIONS_MIN:
+                found["p99"] = float(percentile_ns(phase.latency_bins, 99) or 0)
+            for metric, value in found.items():
+                if value > 0:
+                    logs.setdefault((metric, cell_of(record, phase), record.setting), []).append(math.log(value))
+    return {key: math.exp(sum(each) / len(each)) for key, each in logs.items()}
