@@ -31,6 +31,11 @@ fn hold(outcome: &TableOutcome) {
         "{:#?}",
         outcome.misses
     );
+    assert!(
+        outcome.pairs_passed * 20 >= outcome.pairs_total * 19,
+        "{:#?}",
+        outcome.misses
+    );
     assert!(outcome.median_error.expect("rows") <= 0.05);
 }
 

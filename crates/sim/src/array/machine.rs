@@ -228,6 +228,8 @@ pub struct ArrayMachine<Q, D> {
     pub(super) times: Times,
     pub(super) payer: Payer,
     pub(super) files: Option<Box<Files>>,
+    /// Reader that has the processor.
+    running: Option<usize>,
     /// Reading ahead past a page that is there runs the drives at once (2.6.32.y, 2.6.34 on: blk_run_backing_dev).
     pub kick_after_mark: bool,
     /// Page by page (up to 3.19 for raw block devices), or whole windows.
@@ -259,6 +261,31 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         plans: &[ReaderPlan],
         seed: u64,
     ) -> Self {
+        Self {
+            members: members
+                .into_iter()
+                .map(|(queue, spindle)| Member { queue, spindle })
+                .collect(),
+            volume,
+            readers: Self::readers(plans, read_ahead, seed),
+            under_way: Vec::new(),
+            free: Vec::new(),
+            costs,
+            processor_free: Nanos::ZERO,
+            running: None,
+            other_processors: Vec::new(),
+            times: Times::default(),
+            payer: Payer::System,
+            files: None,
+            bio_pages_max,
+            kick_after_mark: false,
+            now: Nanos::ZERO,
+            pieces: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    fn readers(plans: &[ReaderPlan], read_ahead: ReadAhead, seed: u64) -> Vec<Reader> {
         let reader = |(index, plan): (usize, &ReaderPlan)| {
             let from = match plan.kind {
                 ReaderKind::Buffered { from, .. } => from,
@@ -284,27 +311,27 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 random: Random::new(seed, index as u64),
             }
         };
-        Self {
-            members: members
-                .into_iter()
-                .map(|(queue, spindle)| Member { queue, spindle })
-                .collect(),
-            volume,
-            readers: plans.iter().enumerate().map(reader).collect(),
-            under_way: Vec::new(),
-            free: Vec::new(),
-            costs,
-            processor_free: Nanos::ZERO,
-            other_processors: Vec::new(),
-            times: Times::default(),
-            payer: Payer::System,
-            files: None,
-            bio_pages_max,
-            kick_after_mark: false,
-            now: Nanos::ZERO,
-            pieces: Vec::new(),
-            finished: Vec::new(),
+        plans.iter().enumerate().map(reader).collect()
+    }
+
+    /// The readers end, what they left under way is brought to its end, and others begin with an empty cache: drives, queues and md are
+    /// as the load before left them. `plans` count from the next whole second, which is given.
+    pub fn follow_with(&mut self, plans: &[ReaderPlan], read_ahead: ReadAhead, seed: u64) -> Nanos {
+        for reader in &mut self.readers {
+            reader.state = State::Ended;
+            reader.queued.clear();
         }
+        self.running = None;
+        self.run(Nanos::NEVER);
+        const SECOND: u64 = 1_000_000_000;
+        let begin = Nanos(self.now.max(self.processor_free).0.div_ceil(SECOND) * SECOND);
+        let later = |plan: &ReaderPlan| ReaderPlan {
+            kind: plan.kind,
+            starts: begin + plan.starts,
+        };
+        let plans: Vec<ReaderPlan> = plans.iter().map(later).collect();
+        self.readers = Self::readers(&plans, read_ahead, seed);
+        begin
     }
 
     /// Runs until `end`; what is under way then does not count.
@@ -323,6 +350,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 Source::Reader(reader) => {
                     self.payer = Payer::System;
                     self.step(reader);
+                    let ready = matches!(self.readers[reader].state, State::Ready(_));
+                    self.running = ready.then_some(reader);
                 }
                 Source::Task(task) => self.step_task(task),
             }
@@ -338,25 +367,42 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         self.readers.iter().map(outcome).collect()
     }
 
+    /// One processor. Drives interrupt whoever has it. The kernel thread that runs a queue after its timer (kblockd, nice -5 and mostly
+    /// asleep) gets it at the next return to user mode. A reader keeps it against other readers until it waits: those woken meanwhile have
+    /// no credit that would push it aside (wake-up granularity of 1 to 10 ms up to 2.6.32). Then whoever became ready first.
     fn next_event(&self) -> Option<(Nanos, Source)> {
         let mut best = (Nanos::NEVER, Source::Drive(0));
+        // Tasks with files look out for timers themselves.
+        let timers_from = match self.files {
+            None => self.processor_free,
+            Some(_) => Nanos::ZERO,
+        };
         for (index, member) in self.members.iter().enumerate() {
             for (time, source) in [
                 (member.spindle.next_at(), Source::Drive(index)),
-                (member.queue.timer(), Source::Timer(index)),
+                (member.queue.timer().max(timers_from), Source::Timer(index)),
             ] {
                 if time < best.0 {
                     best = (time, source);
                 }
             }
         }
-        for (index, reader) in self.readers.iter().enumerate() {
-            if let State::Ready(time) = reader.state {
-                // One processor: whoever is ready waits until it is free.
-                let time = time.max(self.processor_free);
-                if time < best.0 {
-                    best = (time, Source::Reader(index));
-                }
+        let reader = self.running.map(|reader| (self.processor_free, reader));
+        let first = || {
+            let ready = self
+                .readers
+                .iter()
+                .enumerate()
+                .filter_map(|(index, reader)| match reader.state {
+                    State::Ready(time) => Some((time, index)),
+                    _ => None,
+                });
+            let (time, index) = ready.min()?;
+            Some((time.max(self.processor_free), index))
+        };
+        if let Some((time, index)) = reader.or_else(first) {
+            if time < best.0 {
+                best = (time, Source::Reader(index));
             }
         }
         if let Some(files) = &self.files {
