@@ -1,7 +1,7 @@
 //! What an array is made of, checked as mdadm checks it, and what follows from it: capacity, survivable losses.
 
 use core::fmt;
-use seekwise_units::Sectors;
+use seekwise_units::{Lba, Sectors};
 
 /// Where parity stands in each stripe of RAID 5 and 6, and where data goes on after it.
 /// Numbers are md's (`ALGORITHM_*`, drivers/md/raid5.h).
@@ -266,6 +266,28 @@ impl Geometry {
         }
     }
 
+    /// Does every sector keep a copy, or enough to compute it, without these members?
+    pub fn survives(&self, lost: &[u32]) -> bool {
+        let Level::Raid10(layout) = self.level else {
+            return lost.len() <= self.losses_survived() as usize;
+        };
+        let map = crate::layout::raid10::Raid10 {
+            members: self.members,
+            layout,
+            chunk: self.chunk,
+            member: self.member,
+        };
+        // Places of copies repeat after as many chunks as there are members.
+        let chunks = (self.capacity().0 / self.chunk.0).min(u64::from(self.members));
+        (0..chunks).all(|chunk| {
+            let mut left = false;
+            map.copies(Lba(chunk * self.chunk.0), |member, _| {
+                left |= !lost.contains(&member);
+            });
+            left
+        })
+    }
+
     /// md's default read-ahead for the array, in sectors: two stripes, at least 128 KiB.
     /// drivers/md/{raid0,raid5,raid10}.c 2.6.23 to 6.12 (there by way of io_opt).
     pub fn read_ahead(&self) -> Sectors {
@@ -341,6 +363,13 @@ mod tests {
             of(Level::Raid10(Raid10Layout::from_name("f2").unwrap()), 4),
             2
         );
+    }
+
+    #[test]
+    fn raid10_survives_two_losses_when_they_are_of_different_pairs() {
+        let array = Geometry::new(n2(), 4, Sectors::from_kib(64), GIB).unwrap();
+        assert!(array.survives(&[]) && array.survives(&[0, 2]) && array.survives(&[1, 3]));
+        assert!(!array.survives(&[0, 1]) && !array.survives(&[2, 3]));
     }
 
     #[test]

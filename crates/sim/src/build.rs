@@ -2,6 +2,7 @@
 //!
 //! The machine behind [`Running`] is monomorphic in queue, policy and drive; the one boxed call is per phase.
 
+use crate::array::cell as array;
 use crate::drive::{self, AnyDrive};
 use crate::machine::{Machine, PhaseOutcome, ThreadPlan};
 use crate::plan;
@@ -34,6 +35,8 @@ pub struct Built {
     pub capacity: Sectors,
     /// What is in force after defaults, under the kernel's names.
     pub settings: Value,
+    /// What the array is, where there is one.
+    pub array: Option<Value>,
 }
 
 pub trait Running: Send {
@@ -42,10 +45,10 @@ pub trait Running: Send {
     fn trace(&self) -> Option<(&[TraceEvent], u64)>;
 }
 
-struct Prepared<S, O> {
-    machine: Machine<S, O>,
-    spec: CellSpec,
-    capacity: Sectors,
+pub(crate) struct Prepared<S, O> {
+    pub machine: Machine<S, O>,
+    pub spec: CellSpec,
+    pub capacity: Sectors,
 }
 
 /// An observer that may have something to show.
@@ -95,14 +98,14 @@ pub struct QueueNumbers {
 
 /// Parts of a machine that do not depend on its types.
 #[derive(Clone, Copy)]
-struct Frame {
-    cost: CpuCost,
-    processors: u32,
-    numbers: QueueNumbers,
-    kernel: Kernel,
-    merge_rule: MergeRule,
-    direct: bool,
-    depth: u32,
+pub(crate) struct Frame {
+    pub cost: CpuCost,
+    pub processors: u32,
+    pub numbers: QueueNumbers,
+    pub kernel: Kernel,
+    pub merge_rule: MergeRule,
+    pub direct: bool,
+    pub depth: u32,
 }
 
 pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(), String> {
@@ -132,6 +135,10 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         )
     })?;
     let drive = drive::build(&spec.device, spec.seed)?;
+    let array = array::Planned::of(spec, &drive)?;
+    let capacity = array
+        .as_ref()
+        .map_or(drive.capacity(), |array| array.geometry.capacity());
     let traits = drive.traits();
     let legacy = entry.kernels.until.is_some();
     let depth = match spec.device.depth {
@@ -183,7 +190,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     if spec.phases.is_empty() {
         return Err("a cell needs at least one phase".to_owned());
     }
-    plan::check_phases(spec, drive.capacity())?;
+    plan::check_phases(spec, capacity)?;
     let settings = json!({
         "scheduler": entry.name,
         "nr_requests": numbers.nr_requests,
@@ -195,7 +202,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         "iosched": entry.parameters.iter().filter(|p| p.kernels.contains(kernel.version))
             .map(|p| (p.name.to_owned(), json!(setup.get(entry.parameters, p.name)))).collect::<serde_json::Map<_, _>>(),
     });
-    let (drive_name, capacity) = (drive.name().to_owned(), drive.capacity());
+    let drive_name = drive.name().to_owned();
     let merge_rule = match entry.name {
         "none" | "kyber" => MergeRule::Recent,
         _ => MergeRule::Hash,
@@ -209,7 +216,12 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         direct: entry.name == "none",
         depth,
     };
+    let described = array.as_ref().map(array::Planned::describe).transpose()?;
     let machine = match drive {
+        _ if array.is_some() => {
+            let array = array.expect("just looked at");
+            array.machine(frame, rotational, || entry.build(&setup))?
+        }
         AnyDrive::Fixed(device) => with_device(spec, frame, device, policy),
         AnyDrive::Linear(device) => with_device(spec, frame, device, policy),
         AnyDrive::Model(Drive::Hdd(device), ..) => with_device(spec, frame, device, policy),
@@ -227,6 +239,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         drive_name,
         capacity,
         settings,
+        array: described,
     })
 }
 
@@ -297,7 +310,7 @@ fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows
     })
 }
 
-fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> LegacyQueue<S> {
+pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> LegacyQueue<S> {
     let kernel = frame.kernel;
     let limits = LegacyLimits {
         nr_requests: frame.numbers.nr_requests,
@@ -319,7 +332,7 @@ fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> LegacyQue
     LegacyQueue::new(policy, limits, depth)
 }
 
-fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> MqQueue<S> {
+pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> MqQueue<S> {
     let numbers = frame.numbers;
     let limits = MqLimits {
         nr_requests: numbers.nr_requests,

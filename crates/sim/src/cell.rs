@@ -32,6 +32,9 @@ pub fn run(spec: &CellSpec) -> Result<Value, String> {
         "settings": built.settings,
         "phases": phases,
     });
+    if let Some(array) = &built.array {
+        result["array"] = array.clone();
+    }
     if let Some((events, dropped)) = built.machine.trace() {
         result["trace"] = trace_json(events, dropped);
     }
@@ -56,6 +59,7 @@ pub fn describe(spec: &CellSpec) -> Result<Value, String> {
         "processors": built.processors,
         "settings": built.settings,
         "schedulers": offered,
+        "array": built.array,
     }))
 }
 
@@ -74,6 +78,7 @@ fn phase_json(
     let cost = built.cost;
     let ios = total.ios();
     let seconds = |span: Nanos| Nanos(span.0 * ios).as_secs_f64();
+    let interrupts = Nanos(cost.interrupt.0 * outcome.storage.interrupts.unwrap_or(ios));
     let jobs: Vec<Value> = outcome
         .jobs
         .iter()
@@ -104,7 +109,8 @@ fn phase_json(
         "cpu": {
             "user_s": seconds(cost.user),
             "system_s": seconds(cost.submit) + seconds(cost.scheduler) + seconds(cost.wake),
-            "irq_s": seconds(cost.interrupt),
+            "irq_s": interrupts.as_secs_f64(),
+            "thread_s": outcome.storage.thread.as_secs_f64(),
             "processors": built.processors,
         },
         "jobs": jobs,
@@ -112,6 +118,21 @@ fn phase_json(
     });
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), extra) {
         map.extend(more);
+    }
+    if !outcome.members.is_empty() {
+        let members: Vec<Value> = outcome
+            .members
+            .iter()
+            .map(|member| {
+                json!({
+                    "bytes_read": member.read.bytes().0,
+                    "bytes_written": member.written.bytes().0,
+                    "commands": member.commands,
+                    "busy_ns": member.busy.0,
+                })
+            })
+            .collect();
+        value["members"] = json!(members);
     }
     value
 }

@@ -13,7 +13,7 @@
 
 use crate::agenda::Agenda;
 use crate::result::{JobStats, ThreadEnd, Windows};
-use crate::stack::{Stack, Totals};
+use crate::stack::{MemberTotals, Stack, Totals};
 use seekwise_host::block::{Bio, Done, Observer, Submission};
 use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::job::{Operation, Pace, Script, Start, Stream, Wait};
@@ -109,6 +109,8 @@ pub struct PhaseOutcome {
     pub jobs: Vec<JobStats>,
     pub threads: Vec<ThreadEnd>,
     pub storage: Totals,
+    /// Of each member of an array.
+    pub members: Vec<MemberTotals>,
     pub windows: Windows,
     pub cpu_busy: Nanos,
     pub events: u64,
@@ -219,6 +221,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
         self.on_processor = None;
         self.run_queue.clear();
         let before = self.storage.totals();
+        let members_before = self.storage.members();
         let cpu = self.processors.busy;
         for mut plan in plans {
             let index = self.threads.len() as u32;
@@ -266,6 +269,13 @@ impl<S: Stack, O: Observer> Machine<S, O> {
                 })
                 .collect(),
             storage: self.storage.totals().since(&before),
+            members: self
+                .storage
+                .members()
+                .iter()
+                .zip(&members_before)
+                .map(|(now, before)| now.since(before))
+                .collect(),
             windows: self.windows.clone(),
             cpu_busy: self.processors.busy - cpu,
             events: self.events,

@@ -9,8 +9,7 @@
 //!                 "jobs": [ { "threads": 8, "pattern": "random", "block_bytes": 4096 } ] } ] }
 //! ```
 //!
-//! Unknown keys are refused by name. Room is left for what other parts of the host will bring: `device` may become an array, `jobs`
-//! may say `"direct": false`; both are refused by name until those parts exist.
+//! `device` may have an `array` of such drives (`array/spec.rs`). Unknown keys are refused by name; so is a job with `"direct": false`.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -52,6 +51,9 @@ pub struct DeviceSpec {
     /// Numbers of built-in kinds: `service_ns`, `capacity_sectors`, `base_ns`, `sectors_per_ns`.
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,
+    /// md over several such drives, each with a queue as `queue` says.
+    #[serde(default)]
+    pub array: Option<crate::array::spec::ArraySpec>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

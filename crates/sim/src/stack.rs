@@ -4,7 +4,7 @@ use crate::spindle::Spindle;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_sched::ProcessId;
-use seekwise_units::Nanos;
+use seekwise_units::{Nanos, Sectors};
 
 /// Storage as the threads above see it. A bio that is blocked is handed in again, unchanged, when its process is woken.
 pub trait Stack {
@@ -34,6 +34,19 @@ pub trait Stack {
     /// Requests that nobody serves yet or that are being served.
     fn allocated(&self) -> usize;
     fn totals(&self) -> Totals;
+    /// Bytes read from and written to each member of an array since the start; empty for a drive alone.
+    fn members(&self) -> Vec<MemberTotals> {
+        Vec::new()
+    }
+}
+
+/// What one member of an array has done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemberTotals {
+    pub read: Sectors,
+    pub written: Sectors,
+    pub commands: u64,
+    pub busy: Nanos,
 }
 
 /// What the drives and the storage's own threads have done since the start.
@@ -47,6 +60,17 @@ pub struct Totals {
     pub interrupts: Option<u64>,
     /// Processor time of the storage's own threads (md).
     pub thread: Nanos,
+}
+
+impl MemberTotals {
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            read: Sectors(self.read.0 - earlier.read.0),
+            written: Sectors(self.written.0 - earlier.written.0),
+            commands: self.commands - earlier.commands,
+            busy: self.busy - earlier.busy,
+        }
+    }
 }
 
 impl Totals {

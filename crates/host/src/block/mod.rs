@@ -8,6 +8,7 @@
 //! `legacy`: the single queue up to 4.x. `mq`: blk-mq. Both own the table of requests and talk to a drive through [`Driver`].
 //! Section numbers in comments are those of the project's block-layer reference (facts checked against Linux 2.6.23 to 6.12).
 
+pub mod either;
 pub mod legacy;
 pub mod merge;
 pub mod mq;

@@ -110,6 +110,16 @@ struct Bio {
     left: u32,
 }
 
+/// What the thread did since it was asked last: passes over stripes, pages copied and read for parity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    pub stripes: u64,
+    pub copied_pages: u64,
+    /// Source pages of the exclusive-or, and of the second syndrome of RAID 6.
+    pub xor_pages: u64,
+    pub syndrome_pages: u64,
+}
+
 /// The array. Time does not occur here: the caller tells what completed and when the thread runs.
 pub struct Raid5 {
     config: Raid5Config,
@@ -125,8 +135,16 @@ pub struct Raid5 {
     plug: Plug,
     plug_out: Vec<MemberRequest>,
     clock: u64,
-    /// Writes that found no free stripe: (bio, next row visits).
-    waiting: VecDeque<(BioId, VecDeque<Visit>, bool)>,
+    work: Work,
+    /// Requests that found no free stripe.
+    waiting: VecDeque<Waiting>,
+}
+
+/// What is left of a request that found no free stripe.
+enum Waiting {
+    Write(BioId, VecDeque<Visit>, bool),
+    /// Rows of a missing member.
+    Read(BioId, u32, VecDeque<u64>),
 }
 
 /// A write meets a row: which data pages it covers there, and which of them wholly.
@@ -172,6 +190,7 @@ impl Raid5 {
             plug: Plug::new(config.generation, config.member_sectors_max),
             plug_out: Vec::new(),
             clock: 0,
+            work: Work::default(),
             waiting: VecDeque::new(),
             config,
         }
@@ -217,14 +236,11 @@ impl Raid5 {
         for (piece, length) in pieces {
             let (member, at) = self.map().locate(piece);
             if self.missing[member as usize] {
-                for row in (at.0 / PAGE..(at.0 + length.0).div_ceil(PAGE)).map(|page| page * PAGE) {
-                    if let Some(stripe) = self.take_stripe(row) {
-                        self.stripes[stripe as usize].readers.push((id, member));
-                        self.stripes[stripe as usize].pages[member as usize].wanted = true;
-                        self.queue_for_thread(stripe);
-                        left += 1;
-                    }
-                }
+                let rows: VecDeque<u64> = (at.0 / PAGE..(at.0 + length.0).div_ceil(PAGE))
+                    .map(|page| page * PAGE)
+                    .collect();
+                left += rows.len() as u32;
+                self.attach_reader(id, member, rows);
             } else {
                 left += 1;
                 effects.push(Effect::Issue {
@@ -239,6 +255,21 @@ impl Raid5 {
             }
         }
         self.bios.push(Bio { id, left });
+    }
+
+    /// A read of a missing member attaches to its rows, as far as there are free stripes.
+    fn attach_reader(&mut self, id: BioId, member: u32, mut rows: VecDeque<u64>) {
+        while let Some(row) = rows.pop_front() {
+            let Some(stripe) = self.take_stripe(row) else {
+                rows.push_front(row);
+                self.unplug();
+                self.waiting.push_back(Waiting::Read(id, member, rows));
+                return;
+            };
+            self.stripes[stripe as usize].readers.push((id, member));
+            self.stripes[stripe as usize].pages[member as usize].wanted = true;
+            self.queue_for_thread(stripe);
+        }
     }
 
     /// The rows that a write meets, in the order in which md visits them.
@@ -300,7 +331,7 @@ impl Raid5 {
                 visits.push_front(visit);
                 // The submitter waits for a free stripe; what it attached so far has to go out.
                 self.unplug();
-                self.waiting.push_back((id, visits, sync));
+                self.waiting.push_back(Waiting::Write(id, visits, sync));
                 return;
             };
             let busy = self.stripes[stripe as usize].computed
@@ -309,7 +340,7 @@ impl Raid5 {
                 // The row is on its way out; md waits here too for the overlap to clear.
                 visits.push_front(visit);
                 self.unplug();
-                self.waiting.push_back((id, visits, sync));
+                self.waiting.push_back(Waiting::Write(id, visits, sync));
                 return;
             }
             let head = &mut self.stripes[stripe as usize];
@@ -476,8 +507,10 @@ impl Raid5 {
 
     fn retry_waiting(&mut self) {
         for _ in 0..self.waiting.len() {
-            let (id, visits, sync) = self.waiting.pop_front().expect("counted");
-            self.attach(id, visits, sync);
+            match self.waiting.pop_front().expect("counted") {
+                Waiting::Write(id, visits, sync) => self.attach(id, visits, sync),
+                Waiting::Read(id, member, rows) => self.attach_reader(id, member, rows),
+            }
         }
         if !self.waiting.is_empty() || !self.plugged.is_empty() {
             self.unplug();
@@ -523,7 +556,13 @@ impl Raid5 {
         head.io_left += 1;
     }
 
+    /// What the thread has done since the last time; the count begins anew.
+    pub fn take_work(&mut self) -> Work {
+        core::mem::take(&mut self.work)
+    }
+
     fn handle_stripe(&mut self, stripe: u32, effects: &mut Vec<Effect>) {
+        self.work.stripes += 1;
         let head = &self.stripes[stripe as usize];
         if head.io_left > 0 {
             return;
@@ -572,7 +611,9 @@ impl Raid5 {
             for &member in &wanted {
                 self.stripes[stripe as usize].pages[member as usize].uptodate = true;
             }
+            self.work.xor_pages += u64::from(self.map().data_members());
         }
+        self.work.copied_pages += self.stripes[stripe as usize].readers.len() as u64;
         for &member in &wanted {
             self.stripes[stripe as usize].pages[member as usize].wanted = false;
         }
@@ -651,7 +692,25 @@ impl Raid5 {
             let parity: Vec<bool> = (0..self.map().members)
                 .map(|member| self.is_parity(row, member))
                 .collect();
+            let data = u64::from(self.map().data_members());
             let head = &mut self.stripes[stripe as usize];
+            let written = head.pages.iter().filter(|page| page.to_write).count() as u64;
+            let reconstructs = head
+                .pages
+                .iter()
+                .zip(&parity)
+                .all(|(page, parity)| *parity || page.overwritten || page.uptodate);
+            // Reconstructing reads every data page once. Modifying takes the old data out of the parity and the new data in.
+            let sources = if reconstructs {
+                data
+            } else {
+                2 * (written + 1)
+            };
+            self.work.copied_pages += written;
+            self.work.xor_pages += sources;
+            if self.config.parity.parities == 2 {
+                self.work.syndrome_pages += sources;
+            }
             for (member, page) in head.pages.iter_mut().enumerate() {
                 if page.to_write || parity[member] {
                     page.written = true;

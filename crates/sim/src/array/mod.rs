@@ -13,8 +13,11 @@
 
 pub mod files;
 pub mod hosts;
+pub mod cell;
 pub mod machine;
+pub mod md;
 pub mod rates;
+pub mod spec;
 pub mod storage;
 pub mod unit;
 pub mod volume;

@@ -202,6 +202,42 @@ impl Volume {
         }
     }
 
+    /// Where data and parity of RAID 5 and 6 lie.
+    pub fn parity(&self) -> Option<Parity> {
+        match self {
+            Self::Parity { map, .. } => Some(*map),
+            _ => None,
+        }
+    }
+
+    /// Every copy takes every write, and md counts writes as pending on their members.
+    pub fn mirrored(&self) -> bool {
+        matches!(self, Self::Raid1 { .. } | Self::Raid10 { .. })
+    }
+
+    /// A member has failed: it is read no more.
+    pub fn lose(&mut self, member: u32) {
+        match self {
+            Self::Raid1 { balance, .. } => balance.members[member as usize].readable = false,
+            Self::Raid10 { members, .. } => members[member as usize].readable = false,
+            _ => {}
+        }
+    }
+
+    /// A mirrored write goes to a member.
+    pub fn write_begins(&mut self, piece: &Piece) {
+        match self {
+            Self::Raid1 { balance, .. } => balance.members[piece.member as usize].pending += 1,
+            Self::Raid10 { members, .. } => members[piece.member as usize].pending += 1,
+            _ => {}
+        }
+    }
+
+    /// A write is done: it moves the place that md takes for the head's, as a read does.
+    pub fn write_done(&mut self, piece: &Piece) {
+        self.read_done(piece);
+    }
+
     /// A piece is back.
     pub fn read_done(&mut self, piece: &Piece) {
         match self {

@@ -1,0 +1,103 @@
+//! A queue of either kind, where one type has to hold both: the members of an array, whatever the kernel.
+
+use super::legacy::LegacyQueue;
+use super::mq::MqQueue;
+use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
+use seekwise_sched::{ProcessId, Scheduler};
+use seekwise_units::Nanos;
+
+// One a member, moved once.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug)]
+pub enum EitherQueue<S> {
+    Legacy(LegacyQueue<S>),
+    Mq(MqQueue<S>),
+}
+
+macro_rules! each {
+    ($queue:expr, $inner:ident => $call:expr) => {
+        match $queue {
+            EitherQueue::Legacy($inner) => $call,
+            EitherQueue::Mq($inner) => $call,
+        }
+    };
+}
+
+impl<S: Scheduler> BlockQueue for EitherQueue<S> {
+    #[inline]
+    fn submit<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        driver: &mut D,
+        observer: &mut O,
+    ) -> Submission {
+        each!(self, queue => queue.submit(now, bio, driver, observer))
+    }
+
+    fn begin_plug(&mut self) {
+        each!(self, queue => queue.begin_plug());
+    }
+
+    fn end_plug<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        each!(self, queue => queue.end_plug(now, driver, observer));
+    }
+
+    fn process_waits<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        each!(self, queue => queue.process_waits(now, driver, observer));
+    }
+
+    fn process_exits<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        process: ProcessId,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        each!(self, queue => queue.process_exits(now, process, driver, observer));
+    }
+
+    #[inline]
+    fn complete<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        tag: u32,
+        driver: &mut D,
+        observer: &mut O,
+        done: impl FnMut(Done),
+    ) {
+        each!(self, queue => queue.complete(now, tag, driver, observer, done));
+    }
+
+    #[inline]
+    fn timer(&self) -> Nanos {
+        each!(self, queue => queue.timer())
+    }
+
+    fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        each!(self, queue => queue.fire(now, driver, observer));
+    }
+
+    #[inline]
+    fn has_woken(&self) -> bool {
+        each!(self, queue => queue.has_woken())
+    }
+
+    #[inline]
+    fn take_woken(&mut self) -> Option<ProcessId> {
+        each!(self, queue => queue.take_woken())
+    }
+
+    fn allocated(&self) -> usize {
+        each!(self, queue => queue.allocated())
+    }
+
+    fn merges(&self) -> u64 {
+        each!(self, queue => queue.merges())
+    }
+}

@@ -1,0 +1,167 @@
+//! A cell over an array: its members, each with a queue of its own, under md.
+
+use super::spec::{describe, ArraySpec};
+use crate::build::{legacy_queue, mq_queue, Frame, Prepared, Running, Shows};
+use crate::drive::{self, AnyDrive};
+use crate::machine::Machine;
+use crate::probe::Recorder;
+use crate::spec::CellSpec;
+use crate::spindle::Spindle;
+use seekwise_device::measure::{self, Load, Pattern};
+use seekwise_device::{CommandKind, Drive};
+use seekwise_host::block::either::EitherQueue;
+use seekwise_host::block::Unobserved;
+use seekwise_raid::Geometry;
+use seekwise_sched::AnyScheduler;
+use seekwise_units::{Lba, Nanos, Sectors};
+use serde_json::Value;
+
+/// md's own bound before bios could be split (2.6.32 and older): 255 sectors, in pages of the page cache 248.
+/// linux-block-layer reference 9.1 (drivers/md/md.c and block/ll_rw_blk.c of 2.6.23).
+const OLD_MD_SECTORS_MAX: Sectors = Sectors(248);
+/// `speed_limit_max` of md, per member: 200000 KiB/s.
+const SPEED_LIMIT_MAX_BYTES_PER_S: f64 = 200_000.0 * 1024.0;
+/// Places at which the speed of a member is taken, ends included.
+const PLACES: u64 = 5;
+
+/// An array that can be, before its members are built.
+pub struct Planned<'a> {
+    spec: &'a ArraySpec,
+    cell: &'a CellSpec,
+    pub geometry: Geometry,
+}
+
+impl<'a> Planned<'a> {
+    pub fn of(cell: &'a CellSpec, drive: &AnyDrive) -> Result<Option<Self>, String> {
+        let Some(spec) = &cell.device.array else {
+            return Ok(None);
+        };
+        if !matches!(drive, AnyDrive::Model(..)) {
+            return Err(format!(
+                "{} stands for a recording's drive and has no array",
+                cell.device.model
+            ));
+        }
+        let geometry = spec.geometry(&cell.queue.kernel, drive.capacity())?;
+        Ok(Some(Self {
+            spec,
+            cell,
+            geometry,
+        }))
+    }
+
+    /// Capacity, failures survived, time to rebuild a member on an array with nothing else to do.
+    pub fn describe(&self) -> Result<Value, String> {
+        let geometry = &self.geometry;
+        let rebuild_s = if geometry.losses_survived() == 0 {
+            None
+        } else {
+            Some(geometry.member.bytes().0 as f64 / self.rebuild_bytes_per_s()?)
+        };
+        Ok(describe(geometry, &self.spec.missing, rebuild_s))
+    }
+
+    /// What a member takes over its whole length, as fast as it reads and writes in order, within md's limit.
+    fn rebuild_bytes_per_s(&self) -> Result<f64, String> {
+        let member = self.geometry.member.0;
+        let mut seconds_per_byte = 0.0;
+        for place in 0..PLACES {
+            let block = Sectors::from_kib(128);
+            let commands = 200.min(member / block.0);
+            let span = Sectors(commands * block.0);
+            let first = Lba((member - span.0) / (PLACES - 1) * place);
+            let slower = [
+                CommandKind::Read,
+                CommandKind::Write {
+                    force_unit_access: false,
+                },
+            ]
+            .into_iter()
+            .map(|kind| {
+                let load = Load {
+                    pattern: Pattern::Sequential,
+                    kind,
+                    block,
+                    depth: 4,
+                    first,
+                    span,
+                    turnaround: Nanos::ZERO,
+                    core: Nanos::ZERO,
+                    warm_up: 0,
+                    commands,
+                    seed: 1,
+                };
+                let mut drive = self.drive(0)?;
+                Ok(measure::run(&mut drive, Nanos::ZERO, &load).mb_per_second() * 1e6)
+            })
+            .collect::<Result<Vec<f64>, String>>()?
+            .into_iter()
+            .fold(SPEED_LIMIT_MAX_BYTES_PER_S, f64::min);
+            seconds_per_byte += 1.0 / slower / PLACES as f64;
+        }
+        Ok(1.0 / seconds_per_byte)
+    }
+
+    /// A member's drive. Spindles of an array do not turn in step, and stand elsewhere in each repeat.
+    fn drive(&self, member: u32) -> Result<Drive, String> {
+        let seed = self.cell.seed.wrapping_add(u64::from(member) << 20);
+        match drive::build(&self.cell.device, seed)? {
+            AnyDrive::Model(drive, ..) => Ok(drive),
+            _ => unreachable!("refused in `of`"),
+        }
+    }
+
+    pub(crate) fn machine(
+        &self,
+        frame: Frame,
+        rotational: bool,
+        policy: impl Fn() -> Result<AnyScheduler, String>,
+    ) -> Result<Box<dyn Running>, String> {
+        let mut members = Vec::new();
+        for member in 0..self.geometry.members {
+            let queue = if frame.numbers.legacy {
+                EitherQueue::Legacy(legacy_queue(policy()?, &frame, frame.depth))
+            } else {
+                EitherQueue::Mq(mq_queue(policy()?, &frame, frame.depth))
+            };
+            members.push((queue, Spindle::new(self.drive(member)?, frame.depth)));
+        }
+        let md = self.spec.build(
+            &self.geometry,
+            &self.cell.queue.kernel,
+            rotational,
+            frame.numbers.max_sectors,
+            members,
+        )?;
+        let bio_max = if frame.kernel.at_least(3, 14, 0) {
+            frame.numbers.max_sectors
+        } else {
+            frame.numbers.max_sectors.min(OLD_MD_SECTORS_MAX)
+        };
+        Ok(if self.cell.trace_events_max > 0 {
+            self.prepared(
+                frame,
+                md,
+                Recorder::new(self.cell.trace_events_max),
+                bio_max,
+            )
+        } else {
+            self.prepared(frame, md, Unobserved, bio_max)
+        })
+    }
+
+    fn prepared<O: Shows + 'static>(
+        &self,
+        frame: Frame,
+        md: super::md::Md<EitherQueue<AnyScheduler>, Drive>,
+        observer: O,
+        bio_max: Sectors,
+    ) -> Box<dyn Running> {
+        let machine = Machine::new(md, observer, frame.cost, frame.processors, bio_max);
+        Box::new(Prepared {
+            machine,
+            spec: self.cell.clone(),
+            capacity: self.geometry.capacity(),
+        })
+    }
+}

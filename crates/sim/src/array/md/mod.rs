@@ -1,0 +1,632 @@
+//! md at work: a volume over members, each with its own queue and scheduler, and the md thread beside the tasks.
+//!
+//! ```text
+//!   bio ─▶ volume: split, choose members ─┬─ reads, RAID 0 ─────────────▶ member queues    in the task
+//!                                         ├─ mirrored writes ─▶ thread ─▶ member queues    (with a plug, or from 6.5 on: in the task)
+//!                                         └─ parity: stripe cache ─▶ thread ─▶ member queues
+//! ```
+//!
+//! Modelled:      reads around the stripe cache, reads and writes of a degraded array, processor time of the thread, its wake-ups, a
+//!                task or the thread asleep for a request of a member.
+//! Not modelled:  a submitter that sleeps for a stripe (it goes on, its rows wait), several threads (`group_thread_cnt`), write-behind.
+
+pub mod costs;
+mod slab;
+mod thread;
+
+pub use costs::MdCosts;
+
+use super::volume::{Piece, Volume};
+use crate::spindle::Spindle;
+use crate::stack::{MemberTotals, Stack, Totals};
+use seekwise_device::Device;
+use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
+use seekwise_raid::md::plug::MemberRequest;
+use seekwise_raid::md::raid5::{Effect, Raid5};
+use seekwise_raid::md::Generation;
+use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
+use std::collections::VecDeque;
+use thread::Thread;
+
+/// The md thread among the processes that schedulers know.
+pub const MD_THREAD: ProcessId = ProcessId(1 << 20);
+/// A plugged md queue of old kernels is run after one tick at 250 Hz.
+const UNPLUG_DELAY: Nanos = Nanos::from_millis(4);
+
+/// A drive of the array behind its queue.
+pub struct Member<Q, D> {
+    pub queue: Q,
+    pub spindle: Spindle<D>,
+    pub missing: bool,
+    pub read: Sectors,
+    pub written: Sectors,
+    pub commands: u64,
+}
+
+/// A bio of the volume on its way.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    token: u32,
+    sectors: Sectors,
+    /// Pieces and jobs of the stripe cache not done yet.
+    left: u32,
+}
+
+/// Who hears of the end of a request to a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Call(u32),
+    /// The stripe cache.
+    Stripe,
+}
+
+/// A request of the volume to a member.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    owner: Owner,
+    piece: Piece,
+    write: bool,
+    sync: bool,
+    no_idle: bool,
+    process: ProcessId,
+    priority: Priority,
+}
+
+/// What a task could not send, because a member had no request free.
+struct Stalled {
+    process: ProcessId,
+    token: u32,
+    orders: VecDeque<Order>,
+}
+
+/// Passes on what the first member does: a trace shows one drive.
+struct FirstOnly<'a, O>(Option<&'a mut O>);
+
+impl<O: Observer> Observer for FirstOnly<'_, O> {
+    fn inserted(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        if let Some(observer) = &mut self.0 {
+            observer.inserted(now, request);
+        }
+    }
+    fn issued(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        if let Some(observer) = &mut self.0 {
+            observer.issued(now, request);
+        }
+    }
+    fn started(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        if let Some(observer) = &mut self.0 {
+            observer.started(now, request);
+        }
+    }
+    fn completed(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        if let Some(observer) = &mut self.0 {
+            observer.completed(now, request);
+        }
+    }
+    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
+        if let Some(observer) = &mut self.0 {
+            observer.merged(now, bio, front);
+        }
+    }
+}
+
+fn first_only<O>(member: usize, observer: &mut O) -> FirstOnly<'_, O> {
+    FirstOnly((member == 0).then_some(observer))
+}
+
+pub struct Md<Q, D> {
+    pub members: Vec<Member<Q, D>>,
+    volume: Volume,
+    parity: Option<Box<Raid5>>,
+    generation: Generation,
+    degraded: bool,
+    /// Mirrored writes are handed to the md thread (up to 6.4).
+    mirrors_by_thread: bool,
+    calls: Slab<Call>,
+    /// Calls by their number in the stripe cache.
+    jobs: Slab<u32>,
+    under_way: Slab<Order>,
+    stalled: Vec<Stalled>,
+    plugging: bool,
+    /// Mirrored writes held until the task's plug ends.
+    plugged: Vec<Order>,
+    /// When rows and mirrored writes that wait for an unplug go to the thread.
+    unplug_at: Nanos,
+    stripe_writes_sync: bool,
+    thread: Thread,
+    /// Per member: next completion, and next timer of the queue.
+    due: Vec<Nanos>,
+    timers: Vec<Nanos>,
+    woken: VecDeque<ProcessId>,
+    ended: Vec<Done>,
+    pieces: Vec<Piece>,
+    finished: Vec<u32>,
+    effects: Vec<Effect>,
+}
+
+impl<Q: BlockQueue, D: Device> Md<Q, D> {
+    /// `parity` is the stripe cache of RAID 5 and 6. `missing` members are neither read nor written.
+    pub fn new(
+        members: Vec<(Q, Spindle<D>)>,
+        mut volume: Volume,
+        mut parity: Option<Box<Raid5>>,
+        generation: Generation,
+        missing: &[u32],
+        costs: MdCosts,
+    ) -> Self {
+        for &member in missing {
+            volume.lose(member);
+            if let Some(parity) = &mut parity {
+                parity.set_missing(member, true);
+            }
+        }
+        let count = members.len();
+        Self {
+            members: members
+                .into_iter()
+                .enumerate()
+                .map(|(index, (queue, spindle))| Member {
+                    queue,
+                    spindle,
+                    missing: missing.contains(&(index as u32)),
+                    read: Sectors(0),
+                    written: Sectors(0),
+                    commands: 0,
+                })
+                .collect(),
+            volume,
+            parity,
+            generation,
+            degraded: !missing.is_empty(),
+            mirrors_by_thread: generation < Generation::Linux6_12,
+            calls: Slab::new(),
+            jobs: Slab::new(),
+            under_way: Slab::new(),
+            stalled: Vec::new(),
+            plugging: false,
+            plugged: Vec::new(),
+            unplug_at: Nanos::NEVER,
+            stripe_writes_sync: false,
+            thread: Thread::new(costs),
+            due: vec![Nanos::NEVER; count],
+            timers: vec![Nanos::NEVER; count],
+            woken: VecDeque::new(),
+            ended: Vec::new(),
+            pieces: Vec::new(),
+            finished: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Events of a member may have moved, and somebody who waits for a request of it may go on.
+    fn refresh(&mut self, now: Nanos, index: usize) {
+        let member = &mut self.members[index];
+        self.due[index] = member.spindle.next_at();
+        self.timers[index] = member.queue.timer();
+        if member.queue.has_woken() {
+            while let Some(process) = member.queue.take_woken() {
+                if process == MD_THREAD {
+                    self.thread.request_free(now);
+                } else {
+                    self.woken.push_back(process);
+                }
+            }
+        }
+    }
+
+    /// Hands one request to its member; false when the member has no request free.
+    fn send<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
+        let token = self.under_way.insert(*order);
+        let index = order.piece.member as usize;
+        let bio = Bio {
+            token,
+            start: order.piece.start,
+            sectors: order.piece.sectors,
+            direction: if order.write {
+                Direction::Write
+            } else {
+                Direction::Read
+            },
+            sync: order.sync,
+            no_idle: order.no_idle,
+            metadata: false,
+            process: order.process,
+            priority: order.priority,
+            unplug: false,
+        };
+        let member = &mut self.members[index];
+        let sent = member.queue.submit(
+            now,
+            &bio,
+            &mut member.spindle,
+            &mut first_only(index, observer),
+        ) == Submission::Accepted;
+        if sent {
+            let moved = if order.write {
+                &mut member.written
+            } else {
+                &mut member.read
+            };
+            moved.0 += bio.sectors.0;
+        } else {
+            self.under_way.remove(token);
+        }
+        self.refresh(now, index);
+        sent
+    }
+
+    /// Removes the plugs of all members.
+    fn unplug_members<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            member
+                .queue
+                .process_waits(now, &mut member.spindle, &mut first_only(index, observer));
+            self.refresh(now, index);
+        }
+    }
+
+    /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is returned.
+    fn split(&mut self, now: Nanos, bio: &Bio) -> VecDeque<Order> {
+        let write = bio.direction == Direction::Write;
+        let call = self.calls.insert(Call {
+            token: bio.token,
+            sectors: bio.sectors,
+            left: 0,
+        });
+        if write && self.parity.is_some() {
+            self.stripe_writes_sync = bio.sync && self.generation >= Generation::Linux4_4;
+            self.stripe_job(call, bio.start, bio.sectors, Some(bio.sync));
+            self.to_thread(now, bio.sync || bio.unplug);
+            return VecDeque::new();
+        }
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.clear();
+        if write {
+            self.volume.write(bio.start, bio.sectors, &mut pieces);
+            pieces.retain(|piece| !self.members[piece.member as usize].missing);
+        } else {
+            self.volume.read(bio.start, bio.sectors, &mut pieces);
+        }
+        let mut orders = VecDeque::with_capacity(pieces.len());
+        for &piece in &pieces {
+            if self.degraded && !write && self.members[piece.member as usize].missing {
+                let from = Lba(piece.volume_end.0 - piece.sectors.0);
+                self.stripe_job(call, from, piece.sectors, None);
+                self.thread.wake(now);
+                continue;
+            }
+            self.calls.get_mut(call).left += 1;
+            orders.push_back(Order {
+                owner: Owner::Call(call),
+                piece,
+                write,
+                sync: bio.sync,
+                no_idle: bio.no_idle,
+                process: bio.process,
+                priority: bio.priority,
+            });
+        }
+        self.pieces = pieces;
+        if write && self.volume.mirrored() {
+            for order in &orders {
+                self.volume.write_begins(&order.piece);
+            }
+            if self.mirrors_by_thread {
+                if self.plugging && self.generation >= Generation::Linux4_4 {
+                    self.plugged.extend(orders.drain(..));
+                } else {
+                    self.thread.mirrored.extend(orders.drain(..));
+                    self.to_thread(now, bio.sync || bio.unplug);
+                }
+            }
+        }
+        orders
+    }
+
+    /// The thread gets to work: at once, or when the plug of its queue goes.
+    fn to_thread(&mut self, now: Nanos, at_once: bool) {
+        if self.plugging && self.generation >= Generation::Linux4_4 {
+            return;
+        }
+        if at_once || self.generation >= Generation::Linux4_4 {
+            self.unplug_thread(now);
+        } else {
+            self.unplug_at = self.unplug_at.min(now + UNPLUG_DELAY);
+        }
+    }
+
+    fn unplug_thread(&mut self, now: Nanos) {
+        self.unplug_at = Nanos::NEVER;
+        if let Some(parity) = &mut self.parity {
+            parity.unplug();
+        }
+        self.thread.wake(now);
+    }
+
+    /// `write`: whether it is a synchronous one; None for a read of a missing member.
+    fn stripe_job(&mut self, call: u32, start: Lba, sectors: Sectors, write: Option<bool>) {
+        self.calls.get_mut(call).left += 1;
+        let job = self.jobs.insert(call);
+        let parity = self.parity.as_mut().expect("a volume with parity");
+        parity.submit(
+            job,
+            start,
+            sectors,
+            write.is_some(),
+            write.unwrap_or(true),
+            &mut self.effects,
+        );
+        debug_assert!(self.effects.is_empty(), "only the thread sends for stripes");
+    }
+
+    fn part_done(&mut self, call: u32) {
+        let state = self.calls.get_mut(call);
+        state.left -= 1;
+        if state.left == 0 {
+            let Call { token, sectors, .. } = self.calls.remove(call);
+            self.ended.push(Done { token, sectors });
+        }
+    }
+
+    fn drive_done<O: Observer>(&mut self, now: Nanos, index: usize, observer: &mut O) {
+        let member = &mut self.members[index];
+        let tag = member.spindle.complete_next(now);
+        member.commands += 1;
+        let mut finished = core::mem::take(&mut self.finished);
+        finished.clear();
+        member.queue.complete(
+            now,
+            tag,
+            &mut member.spindle,
+            &mut first_only(index, observer),
+            |done| finished.push(done.token),
+        );
+        for &token in &finished {
+            let order = self.under_way.remove(token);
+            match order.owner {
+                Owner::Call(call) => {
+                    if order.write {
+                        self.volume.write_done(&order.piece);
+                    } else {
+                        self.volume.read_done(&order.piece);
+                    }
+                    self.part_done(call);
+                }
+                Owner::Stripe => {
+                    let request = MemberRequest {
+                        member: order.piece.member,
+                        write: order.write,
+                        start: order.piece.start,
+                        sectors: order.piece.sectors,
+                    };
+                    let parity = self.parity.as_mut().expect("a volume with parity");
+                    parity.complete(request, &mut self.effects);
+                    self.heed_effects();
+                    self.thread.wake(now);
+                }
+            }
+        }
+        self.finished = finished;
+        self.refresh(now, index);
+    }
+
+    /// What the stripe cache did becomes the thread's work.
+    fn heed_effects(&mut self) {
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Done(job) => self.thread.finishing.push(job),
+                Effect::Issue { request, .. } => self.thread.out.push_back(Order {
+                    owner: Owner::Stripe,
+                    piece: Piece {
+                        member: request.member,
+                        start: request.start,
+                        sectors: request.sectors,
+                        volume_end: Lba(0),
+                    },
+                    write: request.write,
+                    sync: !request.write || self.stripe_writes_sync,
+                    no_idle: false,
+                    process: MD_THREAD,
+                    priority: Priority::default(),
+                }),
+            }
+        }
+    }
+
+    /// The md thread has the processor: it works out what to send, or, when that work is done, sends it.
+    fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        if self.thread.begins(now) {
+            let mut work = seekwise_raid::md::raid5::Work::default();
+            if let Some(parity) = &mut self.parity {
+                parity.run_thread(&mut self.effects);
+                work = parity.take_work();
+                self.heed_effects();
+            }
+            self.thread.plan(now, &work);
+            return;
+        }
+        let finishing = core::mem::take(&mut self.thread.finishing_now);
+        for &job in &finishing {
+            let call = self.jobs.remove(job);
+            self.part_done(call);
+        }
+        self.thread.recycle(finishing);
+        while let Some(order) = self.thread.out.pop_front() {
+            if !self.send(now, &order, observer) {
+                self.thread.out.push_front(order);
+                self.thread.sleep_for_request();
+                return;
+            }
+        }
+        self.unplug_members(now, observer);
+        self.thread.rest(now);
+    }
+
+    fn send_all<O: Observer>(
+        &mut self,
+        now: Nanos,
+        process: ProcessId,
+        token: u32,
+        mut orders: VecDeque<Order>,
+        observer: &mut O,
+    ) -> Submission {
+        while let Some(order) = orders.pop_front() {
+            if !self.send(now, &order, observer) {
+                orders.push_front(order);
+                self.stalled.push(Stalled {
+                    process,
+                    token,
+                    orders,
+                });
+                return Submission::Blocked;
+            }
+        }
+        Submission::Accepted
+    }
+}
+
+impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
+    fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
+        let waited = self
+            .stalled
+            .iter()
+            .position(|stalled| stalled.process == bio.process && stalled.token == bio.token);
+        let orders = match waited {
+            Some(place) => self.stalled.swap_remove(place).orders,
+            None => self.split(now, bio),
+        };
+        let submission = self.send_all(now, bio.process, bio.token, orders, observer);
+        if bio.unplug && !self.plugging {
+            self.unplug_members(now, observer);
+        }
+        submission
+    }
+
+    fn begin_plug(&mut self) {
+        self.plugging = true;
+        for member in &mut self.members {
+            member.queue.begin_plug();
+        }
+    }
+
+    fn end_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.plugging = false;
+        for order in core::mem::take(&mut self.plugged) {
+            // The plug's callback sends in the task; what finds no request is left to the thread.
+            if !self.thread.mirrored.is_empty() || !self.send(now, &order, observer) {
+                self.thread.mirrored.push_back(Order {
+                    process: MD_THREAD,
+                    ..order
+                });
+                self.thread.wake(now);
+            }
+        }
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            member
+                .queue
+                .end_plug(now, &mut member.spindle, &mut first_only(index, observer));
+            self.refresh(now, index);
+        }
+        if self.parity.is_some() {
+            self.unplug_thread(now);
+        }
+    }
+
+    fn process_waits<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        if self.unplug_at < Nanos::NEVER {
+            self.unplug_thread(now);
+        }
+        self.unplug_members(now, observer);
+    }
+
+    fn process_exits<O: Observer>(&mut self, now: Nanos, process: ProcessId, observer: &mut O) {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            member.queue.process_exits(
+                now,
+                process,
+                &mut member.spindle,
+                &mut first_only(index, observer),
+            );
+            self.refresh(now, index);
+        }
+    }
+
+    #[inline]
+    fn next_at(&self) -> Nanos {
+        self.due
+            .iter()
+            .copied()
+            .fold(self.thread.due, |first, due| first.min(due))
+    }
+
+    fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, mut done: impl FnMut(Done)) {
+        let next = self.next_at();
+        match self.due.iter().position(|due| *due == next) {
+            Some(index) => self.drive_done(now, index, observer),
+            None => self.thread_runs(now, observer),
+        }
+        self.ended.drain(..).for_each(&mut done);
+    }
+
+    #[inline]
+    fn timer(&self) -> Nanos {
+        self.timers
+            .iter()
+            .copied()
+            .fold(self.unplug_at, |first, timer| first.min(timer))
+    }
+
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        if self.unplug_at <= now {
+            self.unplug_thread(now);
+            return;
+        }
+        let next = self.timer();
+        if let Some(index) = self.timers.iter().position(|timer| *timer == next) {
+            let member = &mut self.members[index];
+            member
+                .queue
+                .fire(now, &mut member.spindle, &mut first_only(index, observer));
+            self.refresh(now, index);
+        }
+    }
+
+    #[inline]
+    fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
+    fn take_woken(&mut self) -> Option<ProcessId> {
+        self.woken.pop_front()
+    }
+
+    fn allocated(&self) -> usize {
+        self.calls.used()
+    }
+
+    fn totals(&self) -> Totals {
+        let sum = |of: fn(&Member<Q, D>) -> u64| self.members.iter().map(of).sum::<u64>();
+        Totals {
+            busy: Nanos(sum(|member| member.spindle.busy.0)),
+            sectors: sum(|member| member.spindle.sectors),
+            merges: sum(|member| member.queue.merges()),
+            interrupts: Some(sum(|member| member.commands)),
+            thread: self.thread.busy,
+        }
+    }
+
+    fn members(&self) -> Vec<MemberTotals> {
+        let of = |member: &Member<Q, D>| MemberTotals {
+            read: member.read,
+            written: member.written,
+            commands: member.commands,
+            busy: member.spindle.busy,
+        };
+        self.members.iter().map(of).collect()
+    }
+}

@@ -1,0 +1,103 @@
+//! The md thread: asleep, at work on what to send, or asleep for a request of a member.
+
+use super::costs::MdCosts;
+use super::Order;
+use seekwise_raid::md::raid5::{BioId, Work};
+use seekwise_units::Nanos;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Asleep,
+    /// Gets the processor at `due`.
+    Woken,
+    /// Its work is done at `due`; then it sends.
+    Working,
+    WaitsForRequest,
+}
+
+pub(super) struct Thread {
+    costs: MdCosts,
+    state: State,
+    pub due: Nanos,
+    /// Something came up while it was at work.
+    again: bool,
+    /// Processor time so far.
+    pub busy: Nanos,
+    pub out: VecDeque<Order>,
+    /// Mirrored writes that nobody has sent yet.
+    pub mirrored: VecDeque<Order>,
+    /// Jobs of the stripe cache that are through, to be told in the next turn, and in the running one.
+    pub finishing: Vec<BioId>,
+    pub finishing_now: Vec<BioId>,
+}
+
+impl Thread {
+    pub fn new(costs: MdCosts) -> Self {
+        Self {
+            costs,
+            state: State::Asleep,
+            due: Nanos::NEVER,
+            again: false,
+            busy: Nanos::ZERO,
+            out: VecDeque::new(),
+            mirrored: VecDeque::new(),
+            finishing: Vec::new(),
+            finishing_now: Vec::new(),
+        }
+    }
+
+    pub fn wake(&mut self, now: Nanos) {
+        if self.state == State::Asleep {
+            self.state = State::Woken;
+            self.due = now + self.costs.switch;
+            self.busy += self.costs.switch;
+        } else if self.state != State::Woken {
+            self.again = true;
+        }
+    }
+
+    /// It has the processor: true when it begins a turn, false when a turn's work is done.
+    pub fn begins(&mut self, _now: Nanos) -> bool {
+        self.state == State::Woken
+    }
+
+    /// The turn's work takes until `due`.
+    pub fn plan(&mut self, now: Nanos, work: &Work) {
+        self.out.extend(self.mirrored.drain(..));
+        core::mem::swap(&mut self.finishing, &mut self.finishing_now);
+        let takes = self.costs.time(work, self.out.len() as u64);
+        self.busy += takes;
+        self.due = now + takes;
+        self.state = State::Working;
+    }
+
+    pub fn recycle(&mut self, mut told: Vec<BioId>) {
+        told.clear();
+        self.finishing_now = told;
+    }
+
+    pub fn sleep_for_request(&mut self) {
+        self.state = State::WaitsForRequest;
+        self.due = Nanos::NEVER;
+    }
+
+    pub fn request_free(&mut self, now: Nanos) {
+        if self.state == State::WaitsForRequest {
+            self.state = State::Working;
+            self.due = now + self.costs.switch;
+            self.busy += self.costs.switch;
+        }
+    }
+
+    /// Everything is sent: the next turn, or sleep.
+    pub fn rest(&mut self, now: Nanos) {
+        if core::mem::take(&mut self.again) {
+            self.state = State::Woken;
+            self.due = now;
+        } else {
+            self.state = State::Asleep;
+            self.due = Nanos::NEVER;
+        }
+    }
+}

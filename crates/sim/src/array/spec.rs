@@ -1,0 +1,207 @@
+//! An array as a user describes it: a level, members, a chunk, a layout, and the state it is in.
+//!
+//! ```json
+//! { "level": "raid5", "members": 4, "chunk_kib": 64, "layout": "left-symmetric", "missing": [1] }
+//! ```
+
+use super::md::{Md, MdCosts};
+use super::volume::Volume;
+use crate::spindle::Spindle;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel};
+use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
+use seekwise_units::{Lba, Sectors};
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArraySpec {
+    /// `raid0`, `raid1`, `raid5`, `raid6`, `raid10`.
+    pub level: String,
+    pub members: u32,
+    /// mdadm's default when absent: 64 KiB before 2.6.39 (mdadm 2), 512 KiB later (mdadm 3.1 on).
+    #[serde(default)]
+    pub chunk_kib: Option<u64>,
+    /// As mdadm names it: `left-symmetric` … for RAID 5 and 6, `n2`, `f2`, `o2` … for RAID 10.
+    #[serde(default)]
+    pub layout: Option<String>,
+    /// Part of each member in use, in bytes.
+    #[serde(default)]
+    pub member_bytes: Option<u64>,
+    /// Members that have failed and are not replaced.
+    #[serde(default)]
+    pub missing: Vec<u32>,
+    #[serde(default)]
+    pub stripe_cache_size: Option<u32>,
+    #[serde(default)]
+    pub rmw_level: Option<u8>,
+}
+
+/// md's own default (drivers/md/raid5.c, NR_STRIPES).
+const STRIPE_CACHE_DEFAULT: u32 = 256;
+
+impl ArraySpec {
+    fn level(&self) -> Result<Level, String> {
+        let layout = self.layout.as_deref();
+        let no_layout = |level: Level| match layout {
+            None => Ok(level),
+            Some(layout) => Err(format!(
+                "{} has no layouts, so {layout} cannot be one",
+                level.name()
+            )),
+        };
+        let parity = |of: fn(ParityLayout) -> Level| {
+            let name = layout.unwrap_or("left-symmetric");
+            ParityLayout::from_name(name).map(of).ok_or_else(|| {
+                format!("layout {name} is not left-symmetric, left-asymmetric, right-symmetric or right-asymmetric")
+            })
+        };
+        match self.level.as_str() {
+            "raid0" => no_layout(Level::Raid0),
+            "raid1" => no_layout(Level::Raid1),
+            "raid5" => parity(Level::Raid5),
+            "raid6" => parity(Level::Raid6),
+            "raid10" => {
+                let name = layout.unwrap_or("n2");
+                Raid10Layout::from_name(name)
+                    .map(Level::Raid10)
+                    .ok_or_else(|| {
+                        format!("layout {name} of RAID 10 is not n, f or o with a number of copies")
+                    })
+            }
+            other => Err(format!(
+                "there is no RAID level {other} (known: raid0, raid1, raid5, raid6, raid10)"
+            )),
+        }
+    }
+
+    /// The array over members of this size, refused as mdadm would.
+    pub fn geometry(&self, kernel: &str, member: Sectors) -> Result<Geometry, String> {
+        let level = self.level()?;
+        let generation = generation(kernel)?;
+        let default = if generation < md::Generation::Linux4_4 {
+            64
+        } else {
+            512
+        };
+        if level == Level::Raid1 && self.chunk_kib.is_some() {
+            return Err("RAID 1 has no chunks, so a chunk size means nothing to it".to_owned());
+        }
+        let chunk = self.chunk_kib.unwrap_or(default);
+        if chunk > 1 << 30 {
+            return Err(format!("a chunk is 4 KiB to 1 GiB, not {chunk} KiB"));
+        }
+        let member = self
+            .member_bytes
+            .map_or(member, |bytes| Sectors(bytes / 512).min(member));
+        let geometry = Geometry::new(level, self.members, Sectors::from_kib(chunk), member)
+            .map_err(|error| error.0)?;
+        self.check_missing(&geometry)?;
+        if !(17..=32_768).contains(&self.stripe_cache_size()) {
+            return Err(format!(
+                "stripe_cache_size is {} stripes, outside 17 to 32768 stripes",
+                self.stripe_cache_size()
+            ));
+        }
+        if self.rmw_level.is_some_and(|level| level > 2) {
+            return Err("rmw_level is 0, 1 or 2".to_owned());
+        }
+        Ok(geometry)
+    }
+
+    fn stripe_cache_size(&self) -> u32 {
+        self.stripe_cache_size.unwrap_or(STRIPE_CACHE_DEFAULT)
+    }
+
+    fn check_missing(&self, geometry: &Geometry) -> Result<(), String> {
+        if let Some(member) = self
+            .missing
+            .iter()
+            .find(|member| **member >= geometry.members)
+        {
+            return Err(format!(
+                "member {member} is missing, but members are numbered 0 to {}",
+                geometry.members - 1
+            ));
+        }
+        let mut lost = self.missing.clone();
+        lost.sort_unstable();
+        lost.dedup();
+        if lost.len() < self.missing.len() {
+            return Err("a member is named missing twice".to_owned());
+        }
+        if !geometry.survives(&lost) {
+            return Err(format!(
+                "{} of {} members does not survive the loss of {}",
+                geometry.level.name(),
+                geometry.members,
+                lost.iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" and ")
+            ));
+        }
+        Ok(())
+    }
+
+    /// md over members that are ready.
+    pub fn build<Q: BlockQueue, D: Device>(
+        &self,
+        geometry: &Geometry,
+        kernel: &str,
+        rotational: bool,
+        member_sectors_max: Sectors,
+        members: Vec<(Q, Spindle<D>)>,
+    ) -> Result<Md<Q, D>, String> {
+        let generation = generation(kernel)?;
+        let volume = Volume::md(*geometry, generation, rotational);
+        let parity = volume.parity().map(|parity| {
+            Box::new(Raid5::new(Raid5Config {
+                generation,
+                parity,
+                stripe_cache_size: self.stripe_cache_size(),
+                rmw_level: match self.rmw_level {
+                    Some(0) => RmwLevel::Disabled,
+                    Some(2) => RmwLevel::Preferred,
+                    _ => RmwLevel::Enabled,
+                },
+                member_sectors_max,
+                in_sync_until: Lba(u64::MAX),
+            }))
+        });
+        let costs = if generation < md::Generation::Linux4_4 {
+            MdCosts::OLD
+        } else {
+            MdCosts::MODERN
+        };
+        Ok(Md::new(
+            members,
+            volume,
+            parity,
+            generation,
+            &self.missing,
+            costs,
+        ))
+    }
+}
+
+fn generation(kernel: &str) -> Result<md::Generation, String> {
+    md::Generation::of_kernel(kernel).ok_or_else(|| format!("kernel {kernel} is not understood"))
+}
+
+/// What an array is, in plain numbers. `rebuild_s`: None where a failure is not survived.
+pub fn describe(geometry: &Geometry, missing: &[u32], rebuild_s: Option<f64>) -> Value {
+    json!({
+        "level": geometry.level.name(),
+        "members": geometry.members,
+        "missing": missing,
+        "chunk_kib": geometry.chunk.0 / 2,
+        "member_bytes": geometry.member.bytes().0,
+        "capacity_bytes": geometry.capacity().bytes().0,
+        "survives_failures": geometry.losses_survived(),
+        "rebuild_s": rebuild_s,
+        "read_ahead_kb": geometry.read_ahead().0 / 2,
+    })
+}

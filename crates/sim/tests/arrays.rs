@@ -1,0 +1,319 @@
+//! Arrays as cells: what reaches the members, and what an array costs and gains.
+
+use seekwise_sim::{cell, spec::CellSpec};
+use serde_json::{json, Value};
+
+const MIB: u64 = 1 << 20;
+
+struct Case {
+    level: &'static str,
+    members: u32,
+    kernel: &'static str,
+    scheduler: &'static str,
+    extra: Value,
+}
+
+impl Case {
+    fn new(level: &'static str, members: u32) -> Self {
+        Self {
+            level,
+            members,
+            kernel: "6.1",
+            scheduler: "mq-deadline",
+            extra: json!({}),
+        }
+    }
+
+    fn on(mut self, kernel: &'static str, scheduler: &'static str) -> Self {
+        (self.kernel, self.scheduler) = (kernel, scheduler);
+        self
+    }
+
+    fn with(mut self, key: &str, value: Value) -> Self {
+        self.extra[key] = value;
+        self
+    }
+
+    fn spec(&self, job: Value) -> Value {
+        let mut array = json!({"level": self.level, "members": self.members});
+        if self.level != "raid1" {
+            array["chunk_kib"] = json!(64);
+        }
+        for (key, value) in self.extra.as_object().unwrap() {
+            array[key] = value.clone();
+        }
+        json!({
+            "seed": 3,
+            "device": {"model": "generic_1tb_sata", "array": array},
+            "queue": {"scheduler": self.scheduler, "kernel": self.kernel},
+            "phases": [{"operation": "test", "jobs": [job]}],
+        })
+    }
+
+    fn run(&self, job: Value) -> Value {
+        let spec: CellSpec = serde_json::from_value(self.spec(job)).unwrap();
+        cell::run(&spec).unwrap_or_else(|error| panic!("{}: {error}", self.level))
+    }
+
+    fn refuse(&self) -> String {
+        let spec: CellSpec = serde_json::from_value(self.spec(random(4096, 100.0, 10))).unwrap();
+        cell::run(&spec).unwrap_err()
+    }
+}
+
+fn random(block: u64, reads: f64, ios: u64) -> Value {
+    json!({"threads": 4, "pattern": "random", "block_bytes": block, "read_percent": reads, "ios": ios})
+}
+
+fn sequential(block: u64, reads: f64, ios: u64) -> Value {
+    json!({"threads": 1, "pattern": "sequential", "block_bytes": block, "read_percent": reads, "ios": ios, "region_bytes": 4096 * MIB})
+}
+
+fn phase(result: &Value) -> &Value {
+    &result["phases"][0]
+}
+
+fn moved(result: &Value) -> (u64, u64) {
+    let sum = |key: &str| {
+        let members = phase(result)["members"].as_array().unwrap();
+        members
+            .iter()
+            .map(|member| member[key].as_u64().unwrap())
+            .sum()
+    };
+    (sum("bytes_read"), sum("bytes_written"))
+}
+
+fn mb_per_s(result: &Value) -> f64 {
+    phase(result)["bytes"].as_f64().unwrap() / phase(result)["elapsed_ns"].as_f64().unwrap() * 1e3
+}
+
+const KERNELS: [(&str, &str); 6] = [
+    ("2.6.24", "cfq"),
+    ("2.6.32", "deadline"),
+    ("4.4", "cfq"),
+    ("4.19", "bfq"),
+    ("6.1", "mq-deadline"),
+    ("6.12", "none"),
+];
+
+#[test]
+fn every_byte_read_is_read_once_from_one_member() {
+    for (kernel, scheduler) in KERNELS {
+        for (level, members) in [
+            ("raid0", 2),
+            ("raid1", 3),
+            ("raid5", 4),
+            ("raid6", 5),
+            ("raid10", 4),
+        ] {
+            let result =
+                Case::new(level, members)
+                    .on(kernel, scheduler)
+                    .run(random(96 << 10, 100.0, 50));
+            assert_eq!(
+                moved(&result),
+                (4 * 50 * (96 << 10), 0),
+                "{level} on {kernel}"
+            );
+            assert_eq!(phase(&result)["ios"], 200);
+        }
+    }
+}
+
+#[test]
+fn a_mirrored_write_reaches_every_copy_once() {
+    for (kernel, scheduler) in KERNELS {
+        for (level, members, copies) in [("raid0", 3, 1), ("raid1", 3, 3), ("raid10", 4, 2)] {
+            let result =
+                Case::new(level, members)
+                    .on(kernel, scheduler)
+                    .run(random(96 << 10, 0.0, 50));
+            assert_eq!(
+                moved(&result),
+                (0, copies * 4 * 50 * (96 << 10)),
+                "{level} on {kernel}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_small_write_to_raid5_of_five_reads_old_data_and_parity_and_writes_both() {
+    for (kernel, scheduler) in KERNELS {
+        let result = Case::new("raid5", 5)
+            .on(kernel, scheduler)
+            .run(random(4096, 0.0, 50));
+        assert_eq!(moved(&result), (2 * 200 * 4096, 2 * 200 * 4096), "{kernel}");
+    }
+}
+
+#[test]
+fn a_small_write_to_raid5_of_three_reads_the_other_data_instead() {
+    let result = Case::new("raid5", 3).run(random(4096, 0.0, 50));
+    assert_eq!(moved(&result), (200 * 4096, 2 * 200 * 4096));
+}
+
+#[test]
+fn a_small_write_to_raid6_writes_data_and_two_parities() {
+    let result = Case::new("raid6", 6).run(random(4096, 0.0, 50));
+    // Both ways read three pages with six members; a tie reconstructs.
+    assert_eq!(moved(&result), (3 * 200 * 4096, 3 * 200 * 4096));
+}
+
+#[test]
+fn a_full_stripe_write_reads_nothing() {
+    for (kernel, scheduler) in KERNELS {
+        let result =
+            Case::new("raid5", 4)
+                .on(kernel, scheduler)
+                .run(sequential(192 << 10, 0.0, 100));
+        let written = 100 * (192 << 10);
+        let (read, wrote) = moved(&result);
+        assert_eq!(wrote, written / 3 * 4, "{kernel}");
+        // Old kernels take bios of 124 KiB, so a row may be visited before all of it is there.
+        if kernel >= "4" {
+            assert_eq!(read, 0, "{kernel}");
+        }
+    }
+}
+
+#[test]
+fn small_random_writes_cost_raid5_more_than_raid10_and_raid6_more_than_raid5() {
+    let rate = |level, members| mb_per_s(&Case::new(level, members).run(random(4096, 0.0, 200)));
+    let (ten, five, six) = (rate("raid10", 6), rate("raid5", 6), rate("raid6", 6));
+    assert!(ten > 1.3 * five && five > 1.1 * six, "{ten} {five} {six}");
+}
+
+#[test]
+fn a_degraded_array_serves_every_byte_and_reads_more() {
+    for (level, members) in [("raid1", 2), ("raid5", 4), ("raid6", 5), ("raid10", 4)] {
+        for reads in [100.0, 0.0] {
+            let case = Case::new(level, members).with("missing", json!([1]));
+            let result = case.run(random(16 << 10, reads, 100));
+            assert_eq!(phase(&result)["bytes"], 400 * (16 << 10), "{level}");
+            let lost = &phase(&result)["members"][1];
+            assert_eq!(
+                (&lost["bytes_read"], &lost["bytes_written"]),
+                (&json!(0), &json!(0))
+            );
+        }
+    }
+    let whole = Case::new("raid5", 4).run(random(16 << 10, 100.0, 200));
+    let lost = Case::new("raid5", 4)
+        .with("missing", json!([0]))
+        .run(random(16 << 10, 100.0, 200));
+    let ratio = moved(&lost).0 as f64 / moved(&whole).0 as f64;
+    // A quarter of the reads becomes three.
+    assert!((1.4..1.6).contains(&ratio), "{ratio}");
+    assert!(mb_per_s(&lost) < mb_per_s(&whole));
+}
+
+#[test]
+fn sequential_reads_and_writes_use_the_width_of_the_array() {
+    let rate = |level, members, reads| {
+        let mut job = sequential(MIB, reads, 200);
+        job["depth"] = json!(4);
+        mb_per_s(&Case::new(level, members).run(job))
+    };
+    let (two, four) = (rate("raid0", 2, 100.0), rate("raid0", 4, 100.0));
+    assert!(four > 1.5 * two, "{four} {two}");
+    assert!(rate("raid5", 4, 100.0) > 1.5 * rate("raid1", 2, 100.0));
+}
+
+#[test]
+fn md_charges_its_thread_and_parity_costs_most() {
+    let thread = |level| {
+        let result = Case::new(level, 4).run(sequential(MIB, 0.0, 50));
+        phase(&result)["cpu"]["thread_s"].as_f64().unwrap()
+    };
+    assert_eq!(thread("raid0"), 0.0);
+    assert!(thread("raid6") > thread("raid5") && thread("raid5") > thread("raid10"));
+}
+
+#[test]
+fn a_member_without_a_free_request_holds_the_task_and_nothing_is_lost() {
+    for level in ["raid0", "raid1", "raid5", "raid10"] {
+        let mut spec = Case::new(level, 4).spec(
+            json!({"threads": 40, "depth": 4, "pattern": "random", "block_bytes": 8192,
+            "read_percent": 50.0, "ios": 20}),
+        );
+        spec["queue"]["nr_requests"] = json!(4);
+        let spec: CellSpec = serde_json::from_value(spec).unwrap();
+        let result = cell::run(&spec).unwrap();
+        assert_eq!(phase(&result)["ios"], 800, "{level}");
+    }
+}
+
+#[test]
+fn the_same_cell_gives_the_same_result() {
+    let case = Case::new("raid5", 4);
+    assert_eq!(
+        case.run(random(4096, 50.0, 50)),
+        case.run(random(4096, 50.0, 50))
+    );
+}
+
+#[test]
+fn capacity_failures_and_rebuild_time_come_with_the_result() {
+    let array =
+        |level, members| Case::new(level, members).run(random(4096, 100.0, 10))["array"].clone();
+    let five = array("raid5", 4);
+    assert_eq!(five["survives_failures"], 1);
+    let member = five["member_bytes"].as_u64().unwrap();
+    assert_eq!(five["capacity_bytes"], 3 * member);
+    // A terabyte at the mean rate of a disk of its time: hours, not minutes or days.
+    let hours = five["rebuild_s"].as_f64().unwrap() / 3600.0;
+    assert!((1.5..6.0).contains(&hours), "{hours}");
+    assert_eq!(array("raid0", 4)["rebuild_s"], Value::Null);
+    assert_eq!(array("raid6", 5)["survives_failures"], 2);
+}
+
+#[test]
+fn impossible_arrays_are_refused_in_a_sentence() {
+    let cases = [
+        (
+            Case::new("raid5", 2),
+            "RAID 5 needs at least 3 members, not 2",
+        ),
+        (
+            Case::new("raid5", 3).with("chunk_kib", json!(48)),
+            "a RAID 5 chunk is a power of two, not 48 KiB",
+        ),
+        (
+            Case::new("raid5", 3).with("member_bytes", json!(10_000)),
+            "a member of 9728 bytes is smaller than one chunk of 65536 bytes",
+        ),
+        (
+            Case::new("raid10", 4).with("layout", json!("x2")),
+            "layout x2 of RAID 10 is not n, f or o with a number of copies",
+        ),
+        (
+            Case::new("raid10", 4).with("layout", json!("n5")),
+            "RAID 10 with 5 copies needs as many members, not 4",
+        ),
+        (
+            Case::new("raid1", 2).with("chunk_kib", json!(64)),
+            "RAID 1 has no chunks, so a chunk size means nothing to it",
+        ),
+        (
+            Case::new("raid0", 2).with("missing", json!([0])),
+            "RAID 0 of 2 members does not survive the loss of 0",
+        ),
+        (
+            Case::new("raid10", 4).with("missing", json!([0, 1])),
+            "RAID 10 of 4 members does not survive the loss of 0 and 1",
+        ),
+        (
+            Case::new("raid7", 4),
+            "there is no RAID level raid7 (known: raid0, raid1, raid5, raid6, raid10)",
+        ),
+        (
+            Case::new("raid5", 4).with("stripe_cache_size", json!(16)),
+            "stripe_cache_size is 16 stripes, outside 17 to 32768 stripes",
+        ),
+    ];
+    for (case, sentence) in cases {
+        assert_eq!(case.refuse(), sentence);
+    }
+}
