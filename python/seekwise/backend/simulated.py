@@ -3,8 +3,8 @@
 A trial is one cell of the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only: it draws the addresses
 and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
 
-Two ways: one drive with direct I/O goes here, with every tunable of its queue (a cell's spec is `crates/sim/src/spec.rs`); arrays,
-controllers, page cache and file systems go through `storage_trials`.
+Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (a cell's spec is
+`crates/sim/src/spec.rs`); controllers, page cache and file systems go through `storage_trials`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from seekwise import _core
-from seekwise.backend import storage_trials
+from seekwise.backend import arrays, storage_trials
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import now
@@ -72,7 +72,9 @@ class SimulatedBackend:
             if storage_trials.is_storage(system, study):
                 self._check_storage(study, system)
                 continue
-            for values in _wanted(study):
+            # Each array that the settings make, and each other setting on the first of them.
+            made = arrays.combinations(study) if arrays.is_array(system, study) else [{}]
+            for values in [*made, *({**made[0], **values} for values in _wanted(study))]:
                 _describe(_spec(system, values, seed=0, phases=[_probe_phase()]))
         return facts
 
@@ -109,7 +111,8 @@ class SimulatedBackend:
     def _facts(self, system: System) -> SystemFacts:
         if storage_trials.is_storage(system, self.study):
             return self._storage_facts(system)
-        found = _describe(_spec(system, {}, seed=0, phases=[_probe_phase()]))
+        first = arrays.combinations(self.study)[0] if arrays.is_array(system, self.study) else {}
+        found = _describe(_spec(system, first, seed=0, phases=[_probe_phase()]))
         settings = found["settings"]
         current = {
             "queue/scheduler": settings["scheduler"],
@@ -123,7 +126,7 @@ class SimulatedBackend:
         return SystemFacts(
             name=system.name,
             target=f"{found['drive']} (simulated)",
-            stack=(f"{DEVICE}: {found['drive']}, {found['capacity_bytes'] / 1e9:.0f} GB, Linux {found['kernel']}",),
+            stack=_stack(found),
             leaves=(DEVICE,),
             offered=tuple(found["schedulers"]),
             current={DEVICE: current},
@@ -229,7 +232,8 @@ class SimulatedSession:
                 "seed": seed,
                 "models": result["models"],
                 "spec": spec,
-                **({"trace": _trace(result, _describe(spec)["capacity_bytes"] // 512)} if "trace" in result else {}),
+                **({"array": result["array"]} if "array" in result else {}),
+                **({"trace": _trace(result, _traced_bytes(spec) // 512)} if "trace" in result else {}),
             },
             conditions={"role": trial.role},
             attempt=attempt,
@@ -258,6 +262,20 @@ def storage_text(system: System, found: dict) -> str:
     return ", ".join([*parts, f"Linux {found['kernel']}"])
 
 
+def _stack(found: dict) -> tuple[str, ...]:
+    """`RAID 5 of 4 × WD2500YS, chunk 64 KiB, 750 GB, survives 1 failure, Linux 6.1`."""
+    size = f"{found['capacity_bytes'] / 1e9:.0f} GB"
+    array = found.get("array")
+    if array is None:
+        return (f"{DEVICE}: {found['drive']}, {size}, Linux {found['kernel']}",)
+    parts = [f"{array['level']} of {array['members']} × {found['drive']}"]
+    parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []
+    parts += [f"{len(array['missing'])} missing"] if array["missing"] else []
+    survives = array["survives_failures"]
+    parts += [size, f"survives {survives} failure{'' if survives == 1 else 's'}", f"Linux {found['kernel']}"]
+    return (f"md0: {', '.join(parts)}",)
+
+
 def _trace(result: dict, capacity_sectors: int) -> dict[str, object]:
     """Where the head ended each request: `rows` of [ms, % of the drive, read or write], for the picture of a run."""
     columns = result["trace"]["columns"]
@@ -275,6 +293,12 @@ def _trace(result: dict, capacity_sectors: int) -> dict[str, object]:
         ],
         "dropped": result["trace"]["dropped"],
     }
+
+
+def _traced_bytes(spec: dict) -> int:
+    """Size of the drive that a trace shows: of an array the first."""
+    found = _describe(spec)
+    return found["array"]["member_bytes"] if found.get("array") else found["capacity_bytes"]
 
 
 def _wanted(study: Study) -> list[dict[str, Value]]:
@@ -301,7 +325,7 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
     device: dict[str, object] = {"model": system.drive}
     tunables: dict[str, int] = {}
     for factor_name, value in values.items():
-        if factor_name == "scheduler" or factor_name in WITHOUT_EFFECT:
+        if factor_name == "scheduler" or factor_name in WITHOUT_EFFECT or factor_name in arrays.FACTORS:
             continue
         if factor_name == "queue_depth":
             device["depth"] = value
@@ -317,6 +341,11 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
     for key in REGION_OPTIONS:
         options.pop(key, None)
     trace = options.pop("trace_events_max", 0)
+    array = arrays.array_spec(system, values)
+    if array is not None:
+        device["array"] = array
+    for key in arrays.OPTIONS:
+        options.pop(key, None)
     # What is left are parameters of the drive model, by its own names.
     device["parameters"] = options
     return {
@@ -392,7 +421,7 @@ def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | N
 
 def _phase(result: dict) -> Phase:
     cpu, elapsed_s = result["cpu"], result["elapsed_ns"] / 1e9
-    spent = cpu["user_s"] + cpu["system_s"] + cpu["irq_s"]
+    spent = cpu["user_s"] + cpu["system_s"] + cpu["thread_s"] + cpu["irq_s"]
     return Phase(
         operation=result["operation"],
         elapsed_s=elapsed_s,
@@ -405,8 +434,9 @@ def _phase(result: dict) -> Phase:
             submitter_user=cpu["user_s"],
             submitter_system=cpu["system_s"],
             user=cpu["user_s"],
-            system=cpu["system_s"],
+            system=cpu["system_s"] + cpu["thread_s"],
             irq=cpu["irq_s"],
+            kernel_threads={"md": cpu["thread_s"]} if cpu["thread_s"] else {},
             softirq=0.0,
             idle=max(0.0, cpu["processors"] * elapsed_s - spent),
         ),
@@ -418,6 +448,7 @@ def _phase(result: dict) -> Phase:
             "window_ns": result["window_ns"],
             "threads": result["threads"],
             "jobs": result["jobs"],
+            **({"members": result["members"]} if "members" in result else {}),
         },
     )
 

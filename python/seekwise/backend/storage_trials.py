@@ -29,10 +29,8 @@ SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth")
 
 
 def is_storage(system: System, study: Study | None) -> bool:
-    """Whether a system needs the whole storage rather than one drive behind one queue."""
-    if system.drives > 1 or system.raid_level is not None or system.controller is not None:
-        return True
-    if any(name in system.options for name in OPTIONS):
+    """Whether a system needs the whole storage rather than drives behind queues, alone or under md."""
+    if system.controller is not None or any(name in system.options for name in OPTIONS):
         return True
     return study is not None and any(not workload.direct for workload in study.workload)
 

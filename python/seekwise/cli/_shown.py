@@ -55,6 +55,7 @@ def print_outcome(outcome: Outcome) -> None:
         terminal.print_winners(outcome.content, console)
     else:
         print_figures(outcome)
+    terminal.print_arrays(outcome.content, console)
     terminal.print_findings(outcome.content, console)
     terminal.print_advice(outcome.content, console)
     if outcome.content.notes:
@@ -123,6 +124,7 @@ def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, 
         "ended_at": outcome.run.ended_at,
         "plan": outcome.plan.to_document(),
         "winners": [asdict(row) for row in content.winners],
+        "arrays": [asdict(row) for row in content.arrays],
         "printed": _printed(content),
         "findings": [asdict(finding) for finding in content.findings],
         "advice": asdict(content.advice),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from seekwise.findings.model import Finding
+from seekwise.report.arrays import ArrayRow
 from seekwise.report.printed import Printed
 from seekwise.store.record import Record
 from seekwise.study.model import System
@@ -71,6 +72,8 @@ class ReportContent:
     """What the numbers say, in sentences."""
     systems: Sequence[System] = ()
     """Systems of the study, for diagrams of what was tested."""
+    arrays: Sequence[ArrayRow] = ()
+    """Arrays of a simulated run: capacity, failures survived, time to rebuild."""
 
 
 METRIC_TITLES = {

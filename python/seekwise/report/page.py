@@ -9,6 +9,7 @@ from pathlib import Path
 import altair as alt
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from seekwise.report import arrays
 from seekwise.report.charts.diagrams import diagram
 from seekwise.report.charts.export import png, svg
 from seekwise.report.charts.figures import graph
@@ -139,6 +140,7 @@ def render(content: ReportContent) -> str:
         metrics=metrics,
         metric_titles=METRIC_TITLES,
         operation_names=OPERATION_NAMES,
+        array_operations=arrays.operations(content.arrays),
         invalid=invalid,
         blocks=len({record.block for record in content.records}),
         seeds=sorted({record.seed for record in content.records})[:1],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from seekwise.report import arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.report.rows import OPERATION_NAMES
@@ -99,6 +100,29 @@ def print_grid(grid: PrintedGrid, console: Console) -> None:
 
 def _rate(cell: GridCell) -> str:
     return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.0f}"
+
+
+def print_arrays(content: ReportContent, console: Console) -> None:
+    """What each array offers and survives, beside the best rate that it gave."""
+    if not content.arrays:
+        return
+    names = arrays.operations(content.arrays)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("Array", no_wrap=True)
+    for title in ("Capacity", "Survives", "Rebuild"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for name in names:
+        table.add_column(f"{OPERATION_NAMES[name]} [MB/s]", justify="right")
+    for row in content.arrays:
+        rates = [f"{row.rates_mb_s[name]:.3g}" if name in row.rates_mb_s else "–" for name in names]
+        table.add_row(row.name, row.capacity_text, row.survives_text, row.rebuild_text, *rates)
+    console.print()
+    console.print(table)
+    console.print(
+        "Rebuild: of one drive, with nothing else to do. Rates: the best setting of each array.",
+        style="dim",
+        highlight=False,
+    )
 
 
 def print_findings(content: ReportContent, console: Console) -> None:

@@ -39,6 +39,8 @@ class System(Part):
     drives: int = Field(default=1, ge=1, le=1024)
     raid_level: str | None = None
     chunk_kib: Annotated[list[int], BeforeValidator(as_list)] = []
+    layout: str | None = None
+    """Layout of RAID 5, 6 or 10 as mdadm names it: `left-symmetric`, `f2` …"""
     controller: str | None = None
     kernel: str | None = None
     """Kernel generation of the simulated host, e.g. `2.6.24` or `6.12`."""

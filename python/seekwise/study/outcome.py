@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from seekwise import findings
 from seekwise.advise.lines import Lines, shell_lines
 from seekwise.errors import UsageError
-from seekwise.report import printed
+from seekwise.report import arrays, printed
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
@@ -79,6 +79,7 @@ def of(store: Store, run: Run, style: printed.Style | None = None) -> Outcome:
         environment=environment,
         repeat_lines=repeat_lines(run, plan),
         traces=traces(compared),
+        arrays=arrays.rows(compared),
         printed=shown,
         figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),

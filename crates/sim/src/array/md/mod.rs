@@ -214,6 +214,24 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 }
             }
         }
+        if member.queue.allocated() == 0 {
+            self.wake_all_waiting_for(now, index);
+        }
+    }
+
+    /// A member has nothing to do, so nothing of it would ever wake anybody: whoever still waits for it may try.
+    fn wake_all_waiting_for(&mut self, now: Nanos, index: usize) {
+        let waits = |orders: &VecDeque<Order>| {
+            orders
+                .front()
+                .is_some_and(|order| order.piece.member as usize == index)
+        };
+        if waits(&self.thread.out) {
+            self.thread.request_free(now);
+        }
+        for stalled in self.stalled.iter().filter(|stalled| waits(&stalled.orders)) {
+            self.woken.push_back(stalled.process);
+        }
     }
 
     /// Hands one request to its member; false when the member has no request free.
@@ -373,7 +391,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     fn drive_done<O: Observer>(&mut self, now: Nanos, index: usize, observer: &mut O) {
         let member = &mut self.members[index];
-        let tag = member.spindle.complete_next(now);
+        let Some(tag) = member.spindle.advance(now) else {
+            self.refresh(now, index);
+            return;
+        };
         member.commands += 1;
         let mut finished = core::mem::take(&mut self.finished);
         finished.clear();

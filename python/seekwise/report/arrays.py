@@ -1,0 +1,92 @@
+"""Arrays of a simulated run: what each offers and survives, how long a rebuild takes, beside the rates that it gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seekwise.report.rows import OPERATION_ORDER, trial_row
+from seekwise.store.record import Record
+from seekwise.study.quantity import time_text
+
+
+@dataclass(frozen=True)
+class ArrayRow:
+    """One array and the best that it gave: over settings and loads, the mean of its blocks."""
+
+    name: str
+    """`RAID 5 of 4, chunk 64 KiB`."""
+    capacity_bytes: int
+    survives_failures: int
+    rebuild_s: float | None
+    """Time to rebuild one drive with nothing else to do; None where no failure is survived."""
+    rates_mb_s: dict[str, float]
+    """By operation."""
+    settings: dict[str, str]
+    """The setting and cell that gave it, by operation."""
+
+    @property
+    def capacity_text(self) -> str:
+        terabytes = self.capacity_bytes / 1e12
+        return f"{terabytes:.2f} TB" if terabytes >= 1 else f"{self.capacity_bytes / 1e9:.0f} GB"
+
+    @property
+    def survives_text(self) -> str:
+        if self.survives_failures == 0:
+            return "no failure"
+        return f"{self.survives_failures} failure{'' if self.survives_failures == 1 else 's'}"
+
+    @property
+    def rebuild_text(self) -> str:
+        return "–" if self.rebuild_s is None else time_text(self.rebuild_s)
+
+
+def rows(records: Sequence[Record]) -> list[ArrayRow]:
+    """A row per array in the order of the run, empty when there is none."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record.valid and "array" in record.load:
+            array = record.load["array"]
+            groups.setdefault(json.dumps([record.factors.get("system"), array], sort_keys=True), []).append(record)
+    many = len({record.factors.get("system") for members in groups.values() for record in members}) > 1
+    return sorted((_row(members, many) for members in groups.values()), key=lambda row: row.name)
+
+
+def operations(found: Sequence[ArrayRow]) -> list[str]:
+    """The operations that any array has a rate for."""
+    return [name for name in OPERATION_ORDER if any(name in row.rates_mb_s for row in found)]
+
+
+def name_of(array: dict[str, object]) -> str:
+    parts = [f"{array['level']} of {array['members']}"]
+    parts += [str(array["layout"])] if array.get("layout") else []
+    parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []
+    parts += [f"{len(array['missing'])} missing"] if array["missing"] else []
+    parts += [str(array["state"])] if array.get("state") else []
+    return ", ".join(parts)
+
+
+def _row(records: list[Record], many_systems: bool) -> ArrayRow:
+    array = records[0].load["array"]
+    rates: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for record in records:
+        for phase in record.phases:
+            key = (record.setting, record.cell)
+            rate = float(trial_row(record, phase)["rate_mb_s"])
+            rates.setdefault(phase.operation, {}).setdefault(key, []).append(rate)
+    best: dict[str, float] = {}
+    where: dict[str, str] = {}
+    for operation, by_setting in rates.items():
+        means = {key: sum(values) / len(values) for key, values in by_setting.items()}
+        key = max(means, key=lambda each: means[each])
+        best[operation], where[operation] = means[key], f"{key[0]}, {key[1]}"
+    system = f"{records[0].factors.get('system')}: " if many_systems else ""
+    return ArrayRow(
+        name=system + name_of(array),
+        capacity_bytes=int(array["capacity_bytes"]),
+        survives_failures=int(array["survives_failures"]),
+        rebuild_s=array["rebuild_s"],
+        rates_mb_s=best,
+        settings=where,
+    )
