@@ -133,6 +133,13 @@ fn phase_json(
             })
             .collect();
         value["members"] = json!(members);
+        let resynced = outcome.storage.resynced.bytes().0;
+        if resynced > 0 {
+            value["resync"] = json!({
+                "bytes": resynced,
+                "kib_per_s": resynced as f64 / 1024.0 / outcome.elapsed.as_secs_f64(),
+            });
+        }
     }
     value
 }

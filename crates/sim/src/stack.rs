@@ -60,6 +60,8 @@ pub struct Totals {
     pub interrupts: Option<u64>,
     /// Processor time of the storage's own threads (md).
     pub thread: Nanos,
+    /// What a resync or rebuild has gone through.
+    pub resynced: Sectors,
 }
 
 impl MemberTotals {
@@ -83,6 +85,7 @@ impl Totals {
                 .interrupts
                 .map(|count| count - earlier.interrupts.unwrap_or(0)),
             thread: self.thread - earlier.thread,
+            resynced: Sectors(self.resynced.0 - earlier.resynced.0),
         }
     }
 }
@@ -162,6 +165,7 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
             merges: self.queue.merges(),
             interrupts: None,
             thread: Nanos::ZERO,
+            resynced: Sectors(0),
         }
     }
 }

@@ -1,7 +1,7 @@
 """Arrays of a study for the simulated backend: md over modelled drives, with direct I/O (`crates/sim/src/array/spec.rs`).
 
 An array is a system's `drives`, `raid_level`, `chunk_kib` and `layout`, each of which `[settings]` may vary, and the options
-`bitmap`, `missing`, `resync_kib_s`, `stripe_cache_size` and `rmw_level`.
+`missing`, `resync_kib_s`, `stripe_cache_size` and `rmw_level`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from seekwise.errors import UsageError
 from seekwise.study.factors import Value
 from seekwise.study.model import Study, System
 
-FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "bitmap", "missing", "resync_kib_s", "stripe_cache_size")
+FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "missing", "resync_kib_s", "stripe_cache_size")
 """What describes an array, by the names of a study."""
-OPTIONS = ("bitmap", "missing", "resync_kib_s", "stripe_cache_size", "rmw_level")
+OPTIONS = ("missing", "resync_kib_s", "stripe_cache_size", "rmw_level")
 """Those that a system has among its options."""
 # Levels without chunks.
 UNSTRIPED = ("raid1",)
@@ -79,9 +79,8 @@ def _option(found: dict[str, object], name: str, value: Value) -> None:
             if count > members:
                 raise UsageError(f"{count} drives of an array of {members} cannot be missing")
             found["missing"] = sorted({place * members // max(count, 1) for place in range(count)})
-        case "bitmap":
-            found["bitmap"] = value not in (False, "off", "none", 0)
         case "resync_kib_s":
-            found["resync_kib_s"] = value
+            if int(value) > 0:
+                found["resync"] = {"min_kib_s": int(value)}
         case _:
             found[name] = value

@@ -448,7 +448,7 @@ def _phase(result: dict) -> Phase:
             "window_ns": result["window_ns"],
             "threads": result["threads"],
             "jobs": result["jobs"],
-            **({"members": result["members"]} if "members" in result else {}),
+            **{name: result[name] for name in ("members", "resync") if name in result},
         },
     )
 

@@ -78,7 +78,6 @@ FACTORS = {
         Factor("raid_level", "build", "", "word", meaning="level of the array", expensive=True),
         Factor("drives", "build", "", "number", 1, 384, meaning="drives of the array", expensive=True),
         Factor("layout", "build", "", "word", meaning="layout of RAID 5, 6 or 10", expensive=True),
-        Factor("bitmap", "build", "", "word", words=("on", "off"), meaning="write-intent bitmap", expensive=True),
         Factor("missing", "build", "", "number", 0, 384, meaning="drives that have failed", expensive=True),
         Factor("resync_kib_s", "build", "", "number", 0, meaning="least speed of a running resync; 0: none"),
         Factor("filesystem", "build", "", "word", meaning="file system", expensive=True),

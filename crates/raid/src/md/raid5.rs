@@ -89,7 +89,15 @@ struct Stripe {
     computed: bool,
     /// Stripes of the same chunk that are written together with this one (full-stripe writes).
     batch: Vec<u32>,
-    touched: u64,
+    /// The stripe whose batch this one is in.
+    batch_head: Option<u32>,
+    /// Waits for the submitter's plug to end.
+    plugged: bool,
+    /// Members that hold P and Q of the row.
+    p: u32,
+    q: Option<u32>,
+    /// When it was freed last; an entry of a free list with another stamp is stale.
+    freed: u64,
     free_list: usize,
 }
 
@@ -106,7 +114,6 @@ pub enum Effect {
 }
 
 struct Bio {
-    id: BioId,
     left: u32,
 }
 
@@ -125,13 +132,17 @@ pub struct Raid5 {
     config: Raid5Config,
     stripes: Vec<Stripe>,
     rows: std::collections::HashMap<u64, u32>,
+    /// Free stripes, least recently freed first, with the stamp of their freeing.
+    free: Vec<VecDeque<(u32, u64)>>,
     handle: VecDeque<u32>,
     delayed: VecDeque<u32>,
     hold: VecDeque<u32>,
     plugged: VecDeque<u32>,
     preread_active: u32,
-    bios: Vec<Bio>,
+    bios: std::collections::HashMap<BioId, Bio>,
     missing: Vec<bool>,
+    /// Missing to readers, but written already.
+    rebuilt: Vec<bool>,
     plug: Plug,
     plug_out: Vec<MemberRequest>,
     clock: u64,
@@ -154,6 +165,12 @@ struct Visit {
     pages: Vec<(u32, bool)>,
 }
 
+impl Stripe {
+    fn is_parity(&self, member: u32) -> bool {
+        self.p == member || self.q == Some(member)
+    }
+}
+
 impl Raid5 {
     pub fn new(config: Raid5Config) -> Self {
         let members = config.parity.members as usize;
@@ -174,19 +191,29 @@ impl Raid5 {
             preread_active: false,
             computed: false,
             batch: Vec::new(),
-            touched: 0,
+            batch_head: None,
+            plugged: false,
+            p: 0,
+            q: None,
+            freed: 0,
             free_list: index % lists,
         };
+        let mut free = vec![VecDeque::new(); lists];
+        for index in 0..config.stripe_cache_size {
+            free[index as usize % lists].push_back((index, 0));
+        }
         Self {
             stripes: (0..config.stripe_cache_size as usize).map(stripe).collect(),
             rows: std::collections::HashMap::new(),
+            free,
             handle: VecDeque::new(),
             delayed: VecDeque::new(),
             hold: VecDeque::new(),
             plugged: VecDeque::new(),
             preread_active: 0,
-            bios: Vec::new(),
+            bios: std::collections::HashMap::new(),
             missing: vec![false; members],
+            rebuilt: vec![false; members],
             plug: Plug::new(config.generation, config.member_sectors_max),
             plug_out: Vec::new(),
             clock: 0,
@@ -199,6 +226,11 @@ impl Raid5 {
     /// A member has failed or comes back.
     pub fn set_missing(&mut self, member: u32, missing: bool) {
         self.missing[member as usize] = missing;
+    }
+
+    /// A missing member has been replaced and takes writes.
+    pub fn set_rebuilt(&mut self, member: u32, rebuilt: bool) {
+        self.rebuilt[member as usize] = rebuilt;
     }
 
     fn map(&self) -> &Parity {
@@ -223,10 +255,8 @@ impl Raid5 {
     ) {
         if write {
             let visits = self.visits(start, sectors);
-            self.bios.push(Bio {
-                id,
-                left: visits.len() as u32,
-            });
+            let left = visits.len() as u32;
+            self.bios.insert(id, Bio { left });
             self.attach(id, visits, sync);
             return;
         }
@@ -254,7 +284,7 @@ impl Raid5 {
                 });
             }
         }
-        self.bios.push(Bio { id, left });
+        self.bios.insert(id, Bio { left });
     }
 
     /// A read of a missing member attaches to its rows, as far as there are free stripes.
@@ -357,7 +387,9 @@ impl Raid5 {
             if self.joins_batch(stripe) {
                 continue;
             }
-            if !self.plugged.contains(&stripe) {
+            let head = &mut self.stripes[stripe as usize];
+            if !head.plugged {
+                head.plugged = true;
                 self.plugged.push_back(stripe);
             }
         }
@@ -365,9 +397,8 @@ impl Raid5 {
 
     fn full(&self, stripe: u32) -> bool {
         let head = &self.stripes[stripe as usize];
-        (0..self.map().members).all(|member| {
-            self.is_parity(head.row, member) || head.pages[member as usize].overwritten
-        })
+        (0..self.map().members)
+            .all(|member| head.is_parity(member) || head.pages[member as usize].overwritten)
     }
 
     /// Full-stripe writes of neighbouring rows in one chunk follow the first of them (4.1 and later).
@@ -385,16 +416,15 @@ impl Raid5 {
         let Some(&before) = self.rows.get(&(row - PAGE)) else {
             return false;
         };
-        let head = (0..self.stripes.len() as u32)
-            .find(|&other| self.stripes[other as usize].batch.contains(&before))
-            .unwrap_or(before);
+        let head = self.stripes[before as usize].batch_head.unwrap_or(before);
         let state = &self.stripes[head as usize];
-        let open = self.plugged.contains(&head) && !state.computed && state.io_left == 0;
+        let open = state.plugged && !state.computed && state.io_left == 0;
         if !open || !self.full(before) {
             return false;
         }
         self.stripes[head as usize].batch.push(stripe);
         self.stripes[stripe as usize].place = Place::Batched;
+        self.stripes[stripe as usize].batch_head = Some(head);
         if self.stripes[stripe as usize].preread_active {
             self.stripes[stripe as usize].preread_active = false;
             self.preread_active -= 1;
@@ -402,36 +432,51 @@ impl Raid5 {
         true
     }
 
-    /// The stripe head of a row: the cached one, or the least recently used free one. None while all are busy.
+    /// The stripe head of a row: the cached one, or the least recently freed one. None while all are busy.
     fn take_stripe(&mut self, row: u64) -> Option<u32> {
-        self.clock += 1;
         if let Some(&stripe) = self.rows.get(&row) {
-            let head = &mut self.stripes[stripe as usize];
-            head.in_use = true;
-            head.touched = self.clock;
+            self.stripes[stripe as usize].in_use = true;
             return Some(stripe);
         }
-        let lists = if self.config.generation >= Generation::Linux4_4 {
-            FREE_LISTS as u64
-        } else {
-            1
+        let list = (row / PAGE % self.free.len() as u64) as usize;
+        let stripe = loop {
+            let (stripe, freed) = self.free[list].pop_front()?;
+            let head = &self.stripes[stripe as usize];
+            if !head.in_use && head.freed == freed {
+                break stripe;
+            }
         };
-        let list = (row / PAGE % lists) as usize;
-        let stripe = (0..self.stripes.len())
-            .filter(|&stripe| {
-                !self.stripes[stripe].in_use && self.stripes[stripe].free_list == list
-            })
-            .min_by_key(|&stripe| self.stripes[stripe].touched)? as u32;
-        let clock = self.clock;
+        let roles = self.map().roles(row / self.map().chunk.0);
         let head = &mut self.stripes[stripe as usize];
         let old = head.row;
         head.row = row;
         head.in_use = true;
-        head.touched = clock;
+        (head.p, head.q) = (roles.p, roles.q);
         head.pages.fill(Page::default());
         self.rows.remove(&old);
         self.rows.insert(row, stripe);
         Some(stripe)
+    }
+
+    /// Nobody needs the stripe now; its pages stay until another row takes it.
+    fn set_free(&mut self, stripe: u32) {
+        self.clock += 1;
+        let head = &mut self.stripes[stripe as usize];
+        if !head.in_use {
+            return;
+        }
+        head.in_use = false;
+        head.freed = self.clock;
+        let list = &mut self.free[head.free_list];
+        // Taken again from the cache, a stripe leaves its old entry behind.
+        if list.len() >= 2 * self.stripes.len() {
+            let stripes = &self.stripes;
+            list.retain(|(stripe, freed)| {
+                let head = &stripes[*stripe as usize];
+                !head.in_use && head.freed == *freed
+            });
+        }
+        list.push_back((stripe, self.clock));
     }
 
     fn queue_for_thread(&mut self, stripe: u32) {
@@ -445,6 +490,7 @@ impl Raid5 {
     /// The submitter's plug ends: its rows go to the RAID thread.
     pub fn unplug(&mut self) {
         while let Some(stripe) = self.plugged.pop_front() {
+            self.stripes[stripe as usize].plugged = false;
             match self.stripes[stripe as usize].place {
                 Place::Delayed if self.stripes[stripe as usize].preread_active => {
                     self.delayed.retain(|&other| other != stripe);
@@ -534,11 +580,11 @@ impl Raid5 {
             self.delayed.push_back(stripe);
         } else {
             head.place = Place::Free;
-            head.in_use = false;
             if head.preread_active {
                 head.preread_active = false;
                 self.preread_active -= 1;
             }
+            self.set_free(stripe);
         }
     }
 
@@ -636,10 +682,9 @@ impl Raid5 {
             }
         };
         let unread = |member: u32| !head.pages[member as usize].uptodate;
-        let modify =
-            |member: u32| head.pages[member as usize].to_write || self.is_parity(row, member);
+        let modify = |member: u32| head.pages[member as usize].to_write || head.is_parity(member);
         let reconstruct =
-            |member: u32| !self.is_parity(row, member) && !head.pages[member as usize].overwritten;
+            |member: u32| !head.is_parity(member) && !head.pages[member as usize].overwritten;
         let mut rmw: u32 = (0..members)
             .filter(|&member| modify(member) && unread(member))
             .map(cost)
@@ -688,18 +733,13 @@ impl Raid5 {
             .chain(self.stripes[stripe as usize].batch.iter().copied())
             .collect();
         for stripe in group {
-            let row = self.stripes[stripe as usize].row;
-            let parity: Vec<bool> = (0..self.map().members)
-                .map(|member| self.is_parity(row, member))
-                .collect();
             let data = u64::from(self.map().data_members());
             let head = &mut self.stripes[stripe as usize];
             let written = head.pages.iter().filter(|page| page.to_write).count() as u64;
-            let reconstructs = head
-                .pages
-                .iter()
-                .zip(&parity)
-                .all(|(page, parity)| *parity || page.overwritten || page.uptodate);
+            let reconstructs =
+                head.pages.iter().zip(0..).all(|(page, member)| {
+                    page.overwritten || page.uptodate || head.is_parity(member)
+                });
             // Reconstructing reads every data page once. Modifying takes the old data out of the parity and the new data in.
             let sources = if reconstructs {
                 data
@@ -711,8 +751,9 @@ impl Raid5 {
             if self.config.parity.parities == 2 {
                 self.work.syndrome_pages += sources;
             }
-            for (member, page) in head.pages.iter_mut().enumerate() {
-                if page.to_write || parity[member] {
+            let (p, q) = (head.p, head.q);
+            for (page, member) in head.pages.iter_mut().zip(0..) {
+                if page.to_write || p == member || q == Some(member) {
                     page.written = true;
                     page.uptodate = true;
                 }
@@ -732,7 +773,7 @@ impl Raid5 {
         for member in (0..self.map().members).rev() {
             for &each in &group {
                 if self.stripes[each as usize].pages[member as usize].written
-                    && !self.missing[member as usize]
+                    && (!self.missing[member as usize] || self.rebuilt[member as usize])
                 {
                     self.send(each, member, true);
                     sent = true;
@@ -751,6 +792,7 @@ impl Raid5 {
         if group.len() > 1 {
             self.stripes[stripe as usize].batch.clear();
             for &each in &group[1..] {
+                self.stripes[each as usize].batch_head = None;
                 self.stripes[each as usize].place = Place::Io;
             }
         }
@@ -764,14 +806,10 @@ impl Raid5 {
     }
 
     fn piece_done(&mut self, id: BioId, effects: &mut Vec<Effect>) {
-        let place = self
-            .bios
-            .iter()
-            .position(|bio| bio.id == id)
-            .expect("an open request");
-        self.bios[place].left -= 1;
-        if self.bios[place].left == 0 {
-            self.bios.swap_remove(place);
+        let bio = self.bios.get_mut(&id).expect("an open request");
+        bio.left -= 1;
+        if bio.left == 0 {
+            self.bios.remove(&id);
             effects.push(Effect::Done(id));
         }
     }
@@ -804,9 +842,9 @@ impl Raid5 {
             }
             let writing = core::mem::take(&mut head.writing);
             head.place = Place::Free;
-            head.in_use = !head.writers.is_empty()
-                || !head.readers.is_empty()
-                || self.plugged.contains(&stripe);
+            if head.writers.is_empty() && head.readers.is_empty() && !head.plugged {
+                self.set_free(stripe);
+            }
             if !self.stripes[stripe as usize].writers.is_empty() {
                 self.queue_for_thread(stripe);
             }

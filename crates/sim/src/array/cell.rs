@@ -58,7 +58,7 @@ impl<'a> Planned<'a> {
         } else {
             Some(geometry.member.bytes().0 as f64 / self.rebuild_bytes_per_s()?)
         };
-        Ok(describe(geometry, &self.spec.missing, rebuild_s))
+        Ok(describe(self.spec, geometry, rebuild_s))
     }
 
     /// What a member takes over its whole length, as fast as it reads and writes in order, within md's limit.
@@ -91,7 +91,7 @@ impl<'a> Planned<'a> {
                     commands,
                     seed: 1,
                 };
-                let mut drive = self.drive(0)?;
+                let mut drive = self.built(0)?;
                 Ok(measure::run(&mut drive, Nanos::ZERO, &load).mb_per_second() * 1e6)
             })
             .collect::<Result<Vec<f64>, String>>()?
@@ -104,7 +104,10 @@ impl<'a> Planned<'a> {
 
     /// A member's drive. Spindles of an array do not turn in step, and stand elsewhere in each repeat.
     fn drive(&self, member: u32) -> Result<Drive, String> {
-        let seed = self.cell.seed.wrapping_add(u64::from(member) << 20);
+        self.built(self.cell.seed.wrapping_add(u64::from(member) << 20))
+    }
+
+    fn built(&self, seed: u64) -> Result<Drive, String> {
         match drive::build(&self.cell.device, seed)? {
             AnyDrive::Model(drive, ..) => Ok(drive),
             _ => unreachable!("refused in `of`"),

@@ -11,9 +11,9 @@
 //!                parity RAID, one processor.
 //! Not modelled:  parity writes, writes through the page cache, memory pressure, file systems (readers see the raw volume).
 
+pub mod cell;
 pub mod files;
 pub mod hosts;
-pub mod cell;
 pub mod machine;
 pub mod md;
 pub mod rates;

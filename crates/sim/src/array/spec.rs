@@ -4,6 +4,7 @@
 //! { "level": "raid5", "members": 4, "chunk_kib": 64, "layout": "left-symmetric", "missing": [1] }
 //! ```
 
+use super::md::resync::{Speed, MAX_KIB_S, MIN_KIB_S};
 use super::md::{Md, MdCosts};
 use super::volume::Volume;
 use crate::spindle::Spindle;
@@ -37,6 +38,19 @@ pub struct ArraySpec {
     pub stripe_cache_size: Option<u32>,
     #[serde(default)]
     pub rmw_level: Option<u8>,
+    /// A resync runs beside the load; with a missing member, a rebuild onto its replacement.
+    #[serde(default)]
+    pub resync: Option<ResyncSpec>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResyncSpec {
+    /// `sync_speed_min` and `sync_speed_max`; md's own when absent.
+    #[serde(default)]
+    pub min_kib_s: Option<u64>,
+    #[serde(default)]
+    pub max_kib_s: Option<u64>,
 }
 
 /// md's own default (drivers/md/raid5.c, NR_STRIPES).
@@ -104,6 +118,18 @@ impl ArraySpec {
                 "stripe_cache_size is {} stripes, outside 17 to 32768 stripes",
                 self.stripe_cache_size()
             ));
+        }
+        if let Some(resync) = &self.resync {
+            if geometry.losses_survived() == 0 {
+                return Err(format!("{} has nothing to resync", geometry.level.name()));
+            }
+            let speed = resync.speed();
+            if !(1..=speed.max_kib_s).contains(&speed.min_kib_s) {
+                return Err(format!(
+                    "the least speed of a resync is {} KiB/s, outside 1 KiB/s to its greatest, {} KiB/s",
+                    speed.min_kib_s, speed.max_kib_s
+                ));
+            }
         }
         if self.rmw_level.is_some_and(|level| level > 2) {
             return Err("rmw_level is 0, 1 or 2".to_owned());
@@ -176,14 +202,20 @@ impl ArraySpec {
         } else {
             MdCosts::MODERN
         };
-        Ok(Md::new(
-            members,
-            volume,
-            parity,
-            generation,
-            &self.missing,
-            costs,
-        ))
+        let mut md = Md::new(members, volume, parity, generation, &self.missing, costs);
+        if let Some(resync) = &self.resync {
+            md.start_resync(resync.speed(), self.stripe_cache_size());
+        }
+        Ok(md)
+    }
+}
+
+impl ResyncSpec {
+    fn speed(&self) -> Speed {
+        Speed {
+            min_kib_s: self.min_kib_s.unwrap_or(MIN_KIB_S),
+            max_kib_s: self.max_kib_s.unwrap_or(MAX_KIB_S),
+        }
     }
 }
 
@@ -192,11 +224,19 @@ fn generation(kernel: &str) -> Result<md::Generation, String> {
 }
 
 /// What an array is, in plain numbers. `rebuild_s`: None where a failure is not survived.
-pub fn describe(geometry: &Geometry, missing: &[u32], rebuild_s: Option<f64>) -> Value {
+pub fn describe(spec: &ArraySpec, geometry: &Geometry, rebuild_s: Option<f64>) -> Value {
+    let state = match (&spec.resync, spec.missing.is_empty()) {
+        (None, true) => "clean",
+        (None, false) => "degraded",
+        (Some(_), true) => "resync",
+        (Some(_), false) => "rebuild",
+    };
     json!({
         "level": geometry.level.name(),
         "members": geometry.members,
-        "missing": missing,
+        "layout": spec.layout,
+        "state": state,
+        "missing": spec.missing,
         "chunk_kib": geometry.chunk.0 / 2,
         "member_bytes": geometry.member.bytes().0,
         "capacity_bytes": geometry.capacity().bytes().0,

@@ -6,12 +6,14 @@
 //!                                         └─ parity: stripe cache ─▶ thread ─▶ member queues
 //! ```
 //!
-//! Modelled:      reads around the stripe cache, reads and writes of a degraded array, processor time of the thread, its wake-ups, a
-//!                task or the thread asleep for a request of a member.
+//! Modelled:      reads around the stripe cache, reads and writes of a degraded array, a resync or rebuild beside the load (`resync`),
+//!                processor time of the thread, its wake-ups, a task or the thread asleep for a request of a member.
 //! Not modelled:  a submitter that sleeps for a stripe (it goes on, its rows wait), several threads (`group_thread_cnt`), write-behind.
 
 pub mod costs;
+pub mod resync;
 mod slab;
+mod steps;
 mod thread;
 
 pub use costs::MdCosts;
@@ -28,10 +30,13 @@ use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;
 use std::collections::VecDeque;
+use steps::Background;
 use thread::Thread;
 
 /// The md thread among the processes that schedulers know.
 pub const MD_THREAD: ProcessId = ProcessId(1 << 20);
+/// The thread of a resync or rebuild.
+pub const RESYNC_THREAD: ProcessId = ProcessId((1 << 20) + 1);
 /// A plugged md queue of old kernels is run after one tick at 250 Hz.
 const UNPLUG_DELAY: Nanos = Nanos::from_millis(4);
 
@@ -39,10 +44,14 @@ const UNPLUG_DELAY: Nanos = Nanos::from_millis(4);
 pub struct Member<Q, D> {
     pub queue: Q,
     pub spindle: Spindle<D>,
+    /// Not read; not written either, unless it is being rebuilt.
     pub missing: bool,
+    pub rebuilt: bool,
     pub read: Sectors,
     pub written: Sectors,
     pub commands: u64,
+    /// Of `read` and `written`, what a resync moved.
+    pub resynced: Sectors,
 }
 
 /// A bio of the volume on its way.
@@ -60,6 +69,8 @@ enum Owner {
     Call(u32),
     /// The stripe cache.
     Stripe,
+    /// A step of the resync.
+    Resync(u32),
 }
 
 /// A request of the volume to a member.
@@ -136,6 +147,7 @@ pub struct Md<Q, D> {
     unplug_at: Nanos,
     stripe_writes_sync: bool,
     thread: Thread,
+    resync: Option<Background>,
     /// Per member: next completion, and next timer of the queue.
     due: Vec<Nanos>,
     timers: Vec<Nanos>,
@@ -171,9 +183,11 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     queue,
                     spindle,
                     missing: missing.contains(&(index as u32)),
+                    rebuilt: false,
                     read: Sectors(0),
                     written: Sectors(0),
                     commands: 0,
+                    resynced: Sectors(0),
                 })
                 .collect(),
             volume,
@@ -190,6 +204,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             unplug_at: Nanos::NEVER,
             stripe_writes_sync: false,
             thread: Thread::new(costs),
+            resync: None,
             due: vec![Nanos::NEVER; count],
             timers: vec![Nanos::NEVER; count],
             woken: VecDeque::new(),
@@ -209,6 +224,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             while let Some(process) = member.queue.take_woken() {
                 if process == MD_THREAD {
                     self.thread.request_free(now);
+                } else if process == RESYNC_THREAD {
+                    if let Some(background) = &mut self.resync {
+                        background.retry(now);
+                    }
                 } else {
                     self.woken.push_back(process);
                 }
@@ -268,6 +287,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 &mut member.read
             };
             moved.0 += bio.sectors.0;
+            if let Owner::Resync(_) = order.owner {
+                member.resynced.0 += bio.sectors.0;
+            }
         } else {
             self.under_way.remove(token);
         }
@@ -304,7 +326,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         pieces.clear();
         if write {
             self.volume.write(bio.start, bio.sectors, &mut pieces);
-            pieces.retain(|piece| !self.members[piece.member as usize].missing);
+            pieces.retain(|piece| {
+                let member = &self.members[piece.member as usize];
+                !member.missing || member.rebuilt
+            });
         } else {
             self.volume.read(bio.start, bio.sectors, &mut pieces);
         }
@@ -428,6 +453,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     self.heed_effects();
                     self.thread.wake(now);
                 }
+                Owner::Resync(step) => self.resync_part_done(now, step, &order, observer),
             }
         }
         self.finished = finished;
@@ -583,13 +609,15 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             .iter()
             .copied()
             .fold(self.thread.due, |first, due| first.min(due))
+            .min(self.resync.as_ref().map_or(Nanos::NEVER, Background::due))
     }
 
     fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, mut done: impl FnMut(Done)) {
         let next = self.next_at();
         match self.due.iter().position(|due| *due == next) {
             Some(index) => self.drive_done(now, index, observer),
-            None => self.thread_runs(now, observer),
+            None if self.thread.due == next => self.thread_runs(now, observer),
+            None => self.resync_runs(now, observer),
         }
         self.ended.drain(..).for_each(&mut done);
     }
@@ -638,6 +666,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             merges: sum(|member| member.queue.merges()),
             interrupts: Some(sum(|member| member.commands)),
             thread: self.thread.busy,
+            resynced: Sectors(self.resync.as_ref().map_or(0, Background::through)),
         }
     }
 

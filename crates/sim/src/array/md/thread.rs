@@ -72,6 +72,11 @@ impl Thread {
         self.state = State::Working;
     }
 
+    /// Work beside the load: it costs the processor, and holds nobody up.
+    pub fn charge(&mut self, work: &Work) {
+        self.busy += self.costs.time(work, 0);
+    }
+
     pub fn recycle(&mut self, mut told: Vec<BioId>) {
         told.clear();
         self.finishing_now = told;
