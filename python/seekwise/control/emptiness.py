@@ -165,7 +165,11 @@ def _openers(device: BlockDevice) -> list[tuple[int, str]]:
 
 def _openers_now(device: BlockDevice) -> set[tuple[int, str]]:
     found = set()
+    # The thread that serves an nbd device, without which there is none; in nobody else's hands is it.
+    server = sysfs.read(Path("/sys/block") / device.name / "pid")
     for folder in Path("/proc").glob("[0-9]*"):
+        if server and (folder / "task" / server).exists():
+            continue
         try:
             for link in os.scandir(folder / "fd"):
                 status = link.stat()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from seekwise.backend.kernel import fio, ground, session
 from seekwise.backend.kernel.backend import check_caches
-from seekwise.backend.kernel.target import find
+from seekwise.backend.kernel.target import Target, find
 from seekwise.backend.protocol import Options, Say
 from seekwise.backend.virtual import build
 from seekwise.backend.virtual.storage import BUILDS, Storage, of, require_programs
@@ -147,13 +147,13 @@ class VirtualRun:
         build.wait_for(made.path)
         target = find(made.path)
         # It was made a moment ago and is nobody else's: its own name confirms it.
-        named = emptiness.identifiers(read_stack(), target.resolved.device) if target.is_device else ()
+        named = _own_name(target)
         opened = self.open(
             _without_builds(self.plan),
             self.run_id,
             fio.find(),
             {system: target},
-            named[:1],
+            named,
             self.say,
             functools.partial(VirtualSession, built=made, storage=storage),
         )
@@ -199,6 +199,14 @@ def late(spent: dict[str, int]) -> str | None:
     if spent["overruns"] <= OVERRUNS_SHARE_MAX * spent["answers"]:
         return None
     return f"drives: {spent['overruns']} of {spent['answers']} answers came more than 100 µs after the model's time"
+
+
+def _own_name(target: Target) -> tuple[str, ...]:
+    """What confirms a device in `--destroy`; a folder needs nothing."""
+    if not target.is_device:
+        return ()
+    stack = read_stack()
+    return emptiness.identifiers(stack, stack.devices[target.resolved.device])[:1]
 
 
 def _built(values: dict[str, Value]) -> dict[str, Value]:
