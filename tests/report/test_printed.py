@@ -128,6 +128,7 @@ def test_system_cpu_is_a_share_of_one_processor_unless_the_program_prints_its_ow
     (phase,) = made.phases
     assert metric_value(phase, "sys_cpu") == pytest.approx(100 * 100 / 500)
     assert metric_value(phase, "cpu_efficiency") == pytest.approx(500, rel=1e-6)
-    faulty = replace(phase, details={"printed": {"syscpu_percent": 333.0, "cpu_percent": 340.0}})
+    faulty = replace(phase, details={"printed": {"syscpu": 333.0, "cpu": 340.0, "cpueff": 77.0}})
     assert metric_value(faulty, "sys_cpu") == 333
     assert metric_value(faulty, "cpu_load") == 340
+    assert metric_value(faulty, "cpu_efficiency") == 77

@@ -142,7 +142,7 @@ def _record(
         if "error" in result:
             missing[wish.operation] = str(result["error"])
         else:
-            phases.append(phase(wish.operation, result))
+            phases.append(phase(wish.operation, result, cell.load.threads))
             specs[wish.operation] = json.loads(wish.spec)
     return Record(
         run_id=run_id,
@@ -167,13 +167,14 @@ def _record(
     )
 
 
-def phase(operation: str, result: dict) -> Phase:
-    """A phase of a record from a result of the compiled simulator: of one drive's cell, or of a storage."""
+def phase(operation: str, result: dict, threads: int) -> Phase:
+    """A phase of a record from a result of the compiled simulator: of one drive's cell, or of a storage.
+
+    Processor time is exact; what the text's program would print of it, by ticks and with its fault, stands in the details.
+    """
     if "phases" in result:
         (result,) = result["phases"]
-    cpu = result.get("cpu") or {}
-    user, system = float(cpu.get("user_s", 0.0)), float(cpu.get("system_s", 0.0))
-    irq = float(cpu.get("irq_s", 0.0))
+    cpu = result.get("cpu")
     return Phase(
         operation=operation,
         elapsed_s=result["elapsed_ns"] / 1e9,
@@ -182,9 +183,22 @@ def phase(operation: str, result: dict) -> Phase:
         latency_bins={int(upper): count for upper, count in result.get("latency_bins", {}).items()},
         latency_mean_ns=result["latency_mean_ns"],
         latency_max_ns=result["latency_max_ns"],
-        cpu=CpuSeconds(user, system, user, system, irq, 0.0) if cpu else CpuSeconds(0.0, 0.0),
+        cpu=CpuSeconds(0.0, 0.0) if cpu is None else _cpu(cpu),
         device_bytes=result.get("device_bytes"),
-        details={key: result[key] for key in ("printed", "kernel_threads") if key in result},
+        details={"printed": cells.cpu_metrics(result, threads)} if cpu and "system_ticks" in cpu else {},
+    )
+
+
+def _cpu(cpu: dict) -> CpuSeconds:
+    behind = float(cpu.get("kernel_threads_s", cpu.get("thread_s", 0.0)))
+    return CpuSeconds(
+        submitter_user=float(cpu["user_s"]),
+        submitter_system=float(cpu["system_s"]),
+        user=float(cpu["user_s"]),
+        system=float(cpu["system_s"]) + behind,
+        irq=float(cpu.get("irq_s", 0.0)),
+        softirq=0.0,
+        kernel_threads={"md and write-back": behind} if behind else {},
     )
 
 

@@ -113,23 +113,25 @@ class Printed:
 
 def metric_value(phase: Phase, metric: Metric) -> float | None:
     """A number of one phase in the unit that the texts print."""
-    cpu = phase.cpu
     if metric == "rate":
         return phase.rate_bytes_per_s / PRINTED_MB
     if metric == "access_time":
         return phase.latency_mean_ns / 1e6
+    program = phase.details.get("printed")
+    if isinstance(program, dict) and PROGRAM_NAMES[metric] in program:
+        return float(program[PROGRAM_NAMES[metric]])
+    cpu = phase.cpu
     seconds = cpu.system_cpu
     if seconds <= 0:
         return None
     if metric == "cpu_efficiency":
         return phase.bytes / PRINTED_MB / seconds
-    # What the program prints, its fault included, where the simulator says it; else the plain share of one processor.
-    program = phase.details.get("printed")
-    name = "syscpu_percent" if metric == "sys_cpu" else "cpu_percent"
-    if isinstance(program, dict) and name in program:
-        return float(program[name])
     spent = seconds if metric == "sys_cpu" else seconds + (cpu.user if cpu.user is not None else cpu.submitter_user)
     return 100 * spent / phase.elapsed_s if phase.elapsed_s > 0 else None
+
+
+PROGRAM_NAMES = {"sys_cpu": "syscpu", "cpu_load": "cpu", "cpu_efficiency": "cpueff"}
+"""What the text's program prints, its fault included, where the simulator says it; else a plain share of one processor."""
 
 
 def mean_of(values: Sequence[float], mean: Mean) -> float:
