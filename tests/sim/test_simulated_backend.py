@@ -62,6 +62,11 @@ def test_the_same_study_gives_the_same_numbers_and_repeats_differ_by_their_seed(
         ({"settings": {"nr_requests": [1]}}, "nr_requests is 1 requests, outside 4 to 65536 requests"),
         ({"system": [{"name": "x", "drive": "no such drive"}]}, "no drive model is called"),
         ({"system": [{"name": "x"}]}, "has no `drive`"),
+        ({"settings": {"write_cache": ["write back", "write through"]}}, "does not model `write_cache`"),
+        (
+            {"workload": [{"operations": ["rand_write"], "sync": True, "runtime": "200ms"}]},
+            "`sync` on a bare drive or array is not modelled",
+        ),
     ],
 )
 def test_what_cannot_be_simulated_is_said_before_the_first_trial(changes, said):

@@ -28,6 +28,7 @@ from seekwise.study import parameters
 from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.model import Study, System
 from seekwise.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
+from seekwise.study.profiles import resolve
 from seekwise.study.quantity import bytes_text
 
 # Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
@@ -41,8 +42,12 @@ QUEUE_FACTORS = {
     "max_sectors_kb": "max_sectors_kb",
     "wbt_lat_usec": "wbt_lat_usec",
 }
-# Settings that change nothing in what is modelled for direct I/O; kept in the record as set.
-WITHOUT_EFFECT = {"read_ahead_kb", "rq_affinity", "add_random", "write_cache"}
+# Settings that change nothing in what is modelled for direct I/O, which has no read-ahead; kept in the record as set.
+WITHOUT_EFFECT = {"read_ahead_kb", "rq_affinity", "add_random"}
+# What to write instead of a setting that is not modelled.
+INSTEAD = {
+    "write_cache": "it is only the kernel's view of the drive; `options = { write_cache = 0 }` of a system switches the modelled drive's cache off"
+}
 HOST_OPTIONS = ("processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns", "scheduler_ns")
 REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive")
 QUEUE_OPTIONS = ("hz", "budget", "rotational")
@@ -72,6 +77,7 @@ class SimulatedBackend:
             if storage_trials.is_storage(system, study):
                 self._check_storage(study, system)
                 continue
+            self._check_workload(study, system)
             # Each array that the settings make, and each other setting on the first of them.
             made = arrays.combinations(study) if arrays.is_array(system, study) else [{}]
             for values in [*made, *({**made[0], **values} for values in _wanted(study))]:
@@ -91,6 +97,15 @@ class SimulatedBackend:
             # One drive behind one queue takes parameters of its model among its options.
             changed["options"] = {**system.options, **other}
         return system.model_copy(update=changed)
+
+    def _check_workload(self, study: Study, system: System) -> None:
+        """Without a file system nothing waits for the platters here, and saying nothing would print a number of something else."""
+        for workload in map(resolve, study.workload):
+            if workload.sync and any(operation.endswith("write") for operation in workload.operations):
+                raise UsageError(
+                    f"system {system.name}: `sync` on a bare drive or array is not modelled",
+                    hint='model a file system (`options = { filesystem = "ext4" }`, `direct = false`), or measure it',
+                )
 
     def _check_parameters(self, study: Study) -> None:
         for key in study.parameters:
@@ -334,7 +349,7 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
         elif factor_name.startswith(ISCHED_PREFIX):
             tunables[factor_name.removeprefix(ISCHED_PREFIX)] = value
         else:
-            raise UsageError(f"the simulated backend does not model `{factor_name}`")
+            raise UsageError(f"the simulated backend does not model `{factor_name}`", hint=INSTEAD.get(factor_name))
     queue["tunables"] = tunables
     queue |= {key: options.pop(key) for key in QUEUE_OPTIONS if key in options}
     host = {key: options.pop(key) for key in HOST_OPTIONS if key in options}
