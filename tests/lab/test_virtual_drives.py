@@ -50,12 +50,12 @@ ARRAYS = """
 name = "arrays"
 [[system]]
 name = "arrays"
-drive = "samsung_850_evo"
+drive = "wd2500ys"
 drives = 3
 [[workload]]
 operations = ["rand_write"]
 threads = [2]
-size = "8m"
+size = "4m"
 runtime = "1s"
 [settings]
 raid_level = ["raid0", "raid5"]

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from seekwise.backend.virtual.storage import FILESYSTEMS, Storage
+from seekwise.backend.virtual.storage import FILESYSTEMS, MOUNT_OPTIONS, Storage
 from seekwise.control import child, interrupt, sysfs, virtual
 from seekwise.control.journal import Journal
 from seekwise.errors import RefusedError, SeekwiseError
 
 START_S = 30.0
-BUILD_S = 600.0
+BUILD_S = 3600.0
+"""mkfs of file systems that write all their tables takes minutes at a disk's rate."""
 
 Run = Callable[[Sequence[str]], child.Completed]
 SERVER = (sys.executable, "-c", "from seekwise.cli.main import main; main()", "drive")
@@ -150,7 +151,8 @@ def _on_top(
         if storage.filesystem:
             _must(run, [*FILESYSTEMS[storage.filesystem], top])
             os.mkdir(item["mount"])
-            _must(run, ["mount", "-t", storage.filesystem, top, item["mount"]])
+            options = MOUNT_OPTIONS.get(storage.filesystem, ())
+            _must(run, ["mount", "-t", storage.filesystem, *options, top, item["mount"]])
         yield Built(item["mount"] or top, drives)
     finally:
         with interrupt.held():
