@@ -7,58 +7,11 @@ use seekwise_device::{Command, Device, Tag};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
 use std::collections::VecDeque;
 
-/// What the recorded machine's processor adds to a drive of exactly known service time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Path {
-    /// From the queue's decision in a thread until the drive starts.
-    pub from_thread: Nanos,
-    /// The same when a completion let the queue run: the rest of the interrupt comes first.
-    pub from_interrupt: Nanos,
-    /// Every further command started in the same moment.
-    pub next_start: Nanos,
-    /// From the drive's end until the completion is seen.
-    pub interrupt: Nanos,
-    /// Interrupts are served one after the other: at least this far apart.
-    pub apart: Nanos,
-}
-
-/// Times on the path of the command that is being started.
-#[derive(Clone, Copy, Debug, Default)]
-struct Walk {
-    path: Path,
-    last_now: Nanos,
-    last_start: Nanos,
-    last_seen: Nanos,
-    last_taken: Option<Nanos>,
-}
-
-impl Walk {
-    fn start(&mut self, now: Nanos) -> Nanos {
-        let start = if self.last_taken == Some(now) && self.last_now != now {
-            now + self.path.from_interrupt
-        } else if self.last_now == now && self.last_start > now {
-            self.last_start + self.path.next_start
-        } else {
-            now + self.path.from_thread
-        };
-        self.last_now = now;
-        self.last_start = start;
-        start
-    }
-
-    fn seen(&mut self, end: Nanos) -> Nanos {
-        let seen = (end + self.path.interrupt).max(self.last_seen + self.path.apart);
-        self.last_seen = seen;
-        seen
-    }
-}
-
 #[derive(Clone, Debug)]
 pub struct Fixed {
     capacity: Sectors,
     depth: Depth,
     service: Nanos,
-    walk: Walk,
     /// Completions in order: with a constant service time first in is first out.
     outstanding: VecDeque<(Nanos, Tag)>,
 }
@@ -69,14 +22,8 @@ impl Fixed {
             capacity,
             depth,
             service,
-            walk: Walk::default(),
             outstanding: VecDeque::with_capacity(depth.0.min(4096) as usize),
         }
-    }
-
-    pub fn behind(mut self, path: Path) -> Self {
-        self.walk.path = path;
-        self
     }
 }
 
@@ -89,17 +36,15 @@ impl Device for Fixed {
     }
     #[inline]
     fn submit(&mut self, now: Nanos, command: Command) {
-        let end = self.walk.start(now) + self.service;
-        let seen = self.walk.seen(end);
-        self.outstanding.push_back((seen, command.tag));
+        self.outstanding
+            .push_back((now + self.service, command.tag));
     }
     #[inline]
     fn next_completion(&self) -> Option<Nanos> {
         self.outstanding.front().map(|&(at, _)| at)
     }
     #[inline]
-    fn complete_next(&mut self, now: Nanos) -> Tag {
-        self.walk.last_taken = Some(now);
+    fn complete_next(&mut self, _now: Nanos) -> Tag {
         self.outstanding
             .pop_front()
             .expect("a command is outstanding")
@@ -113,7 +58,6 @@ pub struct Linear {
     base: Nanos,
     sectors_per_nano: u64,
     head: Lba,
-    walk: Walk,
     outstanding: Option<(Nanos, Tag)>,
 }
 
@@ -125,14 +69,8 @@ impl Linear {
             base,
             sectors_per_nano: sectors_per_nano.max(1),
             head: Lba(0),
-            walk: Walk::default(),
             outstanding: None,
         }
-    }
-
-    pub fn behind(mut self, path: Path) -> Self {
-        self.walk.path = path;
-        self
     }
 }
 
@@ -147,8 +85,7 @@ impl Device for Linear {
         debug_assert!(self.outstanding.is_none());
         let time = self.base + Nanos(command.start.distance(self.head) / self.sectors_per_nano);
         self.head = command.start + command.sectors;
-        let end = self.walk.start(now) + time;
-        self.outstanding = Some((self.walk.seen(end), command.tag));
+        self.outstanding = Some((now + time, command.tag));
     }
     fn next_completion(&self) -> Option<Nanos> {
         self.outstanding.map(|(at, _)| at)

@@ -12,7 +12,9 @@
 //! noop, deadline and mq-deadline must issue in the recorded order; for the others the total time and each process's end count.
 
 pub mod compare;
+mod cost;
 pub mod input;
+mod one_cpu;
 pub mod run;
 
 pub use compare::{verify, Verdict};

@@ -1,0 +1,280 @@
+//! What the recorded machines' processor takes for each step, in ns of a processor of 10^9 instructions a second.
+//!
+//! Medians over the recordings of noop and deadline (kernel generation) and of each policy (its own functions); every step is between
+//! two recorded rows, so none depends on a workload. Where a step's spread matters it is given.
+
+use super::input::Input;
+use seekwise_units::Nanos;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs {
+    /// From the drive's end until the completion is seen: on a busy processor, on an idle one; what an idle one adds that slept over
+    /// ticks, and per tick that it caught up with; what it adds after five (measured in 4.4, its cause is not known).
+    pub entry: Nanos,
+    pub entry_idle: Nanos,
+    pub entry_stopped: Nanos,
+    pub entry_per_tick: Nanos,
+    pub entry_five_ticks: Nanos,
+    /// Length of a tick: of 1/HZ.
+    pub tick: Nanos,
+    /// From there to the end of the interrupt, with and without somebody to wake, and of a timer's that wakes a sleeper.
+    pub rest: Nanos,
+    pub rest_unwoken: Nanos,
+    pub timer_rest: Nanos,
+    /// What each command started, each request taken from the policy adds to an interrupt.
+    pub started_in_interrupt: Nanos,
+    pub issued_in_interrupt: Nanos,
+    /// From the completion until the next command starts.
+    pub hand: Nanos,
+    /// From the choice of a thread until its next call submits, more when the processor was idle; until it is back where it slept
+    /// for a request.
+    pub to_submit: Nanos,
+    pub idle_exit: Nanos,
+    /// From the choice until its sleep begins.
+    pub to_sleep: Nanos,
+    pub switch_in: Nanos,
+    /// From there to the queue; from the queue to the policy's answer; from there to the start of the command, per command in the drive.
+    pub enter: Nanos,
+    pub issue: Nanos,
+    pub start: Nanos,
+    pub start_each: Nanos,
+    /// From the queue (or the start) to the submission of the thread's next call when it does not wait.
+    pub returns: Nanos,
+    pub returns_started: Nanos,
+    /// From there until the next thread is chosen when it does.
+    pub switch_out: Nanos,
+    /// Pages beyond the first: made ready before the call reaches the block layer, attached there; copying a buffered write.
+    pub attach_picos_per_sector: u64,
+    pub prepare_picos_per_sector: u64,
+    pub copy_per_sector: Nanos,
+    /// From a tick until the work of its timers is done.
+    pub timer_lag: Nanos,
+    /// A completion leaves the queue to a kernel thread (null_blk on the single queue restarts a stopped queue that way), which takes
+    /// this long to get there; `None`: the interrupt runs it.
+    pub worker: Option<Nanos>,
+    /// How the fair scheduler places forked processes.
+    pub fork: Fork,
+}
+
+/// Where a forked process starts in the fair scheduler's virtual time: one slice behind its parent.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Fork {
+    /// The child runs before its parent goes on (to 2.6.31): each fork finds the parent alone, the next child starts further behind.
+    /// Linux v2.6.24 kernel/sched.c: sysctl_sched_child_runs_first = 1.
+    #[default]
+    ChildFirst,
+    /// The parent goes on forking while its children wait: a slice is the latency divided by ever more runners, so a later child
+    /// starts less far behind. Linux v2.6.32 kernel/sched_fair.c: sysctl_sched_child_runs_first = 0, latency 5 ms; 6 ms later.
+    ParentFirst { latency: Nanos },
+}
+
+/// A fork's length on such a processor; it only has to be shorter than the steps between slices. Estimate.
+const FORK: Nanos = Nanos::from_micros(50);
+/// Least slice: latency / 5 (2.6.32) or / 8 (4.4), both about 1 ms. Linux kernel/sched_fair.c: sysctl_sched_min_granularity.
+const SLICE_MIN: Nanos = Nanos::from_micros(750);
+
+impl Costs {
+    /// Virtual time of the `forked`-th process (from 0) when the run begins.
+    pub fn fork_start(&self, forked: u64) -> Nanos {
+        let passed = Nanos(FORK.0 * forked);
+        match self.fork {
+            Fork::ChildFirst => passed,
+            Fork::ParentFirst { latency } => {
+                passed + Nanos(latency.0 / (forked + 2)).max(SLICE_MIN)
+            }
+        }
+    }
+
+    /// From an event until an idle processor sees it, `ticks` of which passed since it went idle.
+    pub fn entry_idle_after(&self, ticks: u64) -> Nanos {
+        let mut entry = self.entry_idle + Nanos(self.entry_per_tick.0 * ticks);
+        if ticks > 0 {
+            entry += self.entry_stopped;
+        }
+        if ticks >= 5 {
+            entry += self.entry_five_ticks;
+        }
+        entry
+    }
+
+    pub fn of(input: &Input) -> Self {
+        if !input.legacy {
+            return Self::blk_mq();
+        }
+        let kernel = &input.kernel;
+        let policy = input.scheduler.as_str();
+        if kernel.at_least(3, 0, 0) {
+            let worker = input.device_name.starts_with("nullblk");
+            Self {
+                worker: worker.then_some(Nanos(1_000)),
+                ..Self::linux_4_4(policy)
+            }
+        } else if kernel.at_least(2, 6, 30) {
+            Self::linux_2_6_32(policy, kernel.hz)
+        } else {
+            Self::linux_2_6_24(policy)
+        }
+    }
+
+    fn linux_4_4(policy: &str) -> Self {
+        // Enter, returns, issue; what the policy adds to a completion.
+        let (enter, returns, issue, more) = match policy {
+            "noop" => (1_032, 1_071, 377, 0),
+            "deadline" => (1_066, 1_167, 519, 20),
+            _ => (1_321, 1_398, 1_086, 1_150),
+        };
+        Self {
+            entry: Nanos(420),
+            entry_idle: Nanos(480),
+            entry_stopped: Nanos::ZERO,
+            entry_per_tick: Nanos::ZERO,
+            entry_five_ticks: Nanos(690),
+            tick: Nanos::from_millis(1),
+            rest: Nanos(2_450 + more),
+            rest_unwoken: Nanos(1_450 + more),
+            timer_rest: Nanos(600),
+            started_in_interrupt: Nanos(450),
+            issued_in_interrupt: Nanos(300),
+            hand: Nanos(2_080),
+            to_submit: Nanos(1_400),
+            idle_exit: Nanos(300),
+            to_sleep: Nanos(100),
+            switch_in: Nanos(1_000),
+            enter: Nanos(enter),
+            issue: Nanos(issue),
+            start: Nanos(257),
+            start_each: Nanos(7),
+            returns: Nanos(returns),
+            returns_started: Nanos(1_180),
+            switch_out: Nanos(530),
+            attach_picos_per_sector: 14_625,
+            prepare_picos_per_sector: 8_000,
+            copy_per_sector: Nanos::ZERO,
+            timer_lag: Nanos(5_000),
+            worker: None,
+            fork: Fork::ParentFirst {
+                latency: Nanos::from_millis(6),
+            },
+        }
+    }
+
+    fn linux_2_6_32(policy: &str, hz: u32) -> Self {
+        let (enter, returns, issue, more) = match policy {
+            "noop" => (1_070, 991, 506, 0),
+            "deadline" => (1_082, 1_118, 703, 0),
+            "anticipatory" => (1_160, 1_306, 2_473, 150),
+            _ => (1_419, 1_335, 1_300, 1_500),
+        };
+        Self {
+            entry: Nanos(430),
+            entry_idle: Nanos(760),
+            entry_stopped: Nanos(if hz > 250 { 140 } else { 40 }),
+            entry_per_tick: Nanos(if hz > 250 { 200 } else { 0 }),
+            entry_five_ticks: Nanos::ZERO,
+            tick: Nanos(1_000_000_000 / u64::from(hz)),
+            rest: Nanos(2_100 + more),
+            rest_unwoken: Nanos(1_500 + more),
+            timer_rest: Nanos(900),
+            started_in_interrupt: Nanos(450),
+            issued_in_interrupt: Nanos(300),
+            hand: Nanos(2_071),
+            to_submit: Nanos(1_300),
+            idle_exit: Nanos(380),
+            to_sleep: Nanos(100),
+            switch_in: Nanos(1_000),
+            enter: Nanos(enter),
+            issue: Nanos(issue),
+            start: Nanos(282),
+            start_each: Nanos(7),
+            returns: Nanos(returns),
+            returns_started: Nanos(1_175),
+            switch_out: Nanos(450),
+            attach_picos_per_sector: 8_250,
+            prepare_picos_per_sector: 17_900,
+            copy_per_sector: Nanos::ZERO,
+            timer_lag: Nanos(5_000),
+            worker: None,
+            fork: Fork::ParentFirst {
+                latency: Nanos::from_millis(5),
+            },
+        }
+    }
+
+    fn linux_2_6_24(policy: &str) -> Self {
+        let (enter, returns, issue, more) = match policy {
+            "noop" => (948, 1_032, 522, 0),
+            "deadline" => (961, 1_162, 716, 0),
+            "anticipatory" => (1_033, 1_319, 1_974, 200),
+            _ => (1_216, 1_322, 1_128, 1_050),
+        };
+        Self {
+            entry: Nanos(410),
+            entry_idle: Nanos(600),
+            entry_stopped: Nanos(390),
+            entry_per_tick: Nanos::ZERO,
+            entry_five_ticks: Nanos::ZERO,
+            tick: Nanos::from_millis(4),
+            rest: Nanos(1_240 + more),
+            rest_unwoken: Nanos(850 + more),
+            timer_rest: Nanos(650),
+            started_in_interrupt: Nanos(600),
+            issued_in_interrupt: Nanos(350),
+            hand: Nanos(1_245),
+            to_submit: Nanos(1_150),
+            idle_exit: Nanos(410),
+            to_sleep: Nanos(100),
+            switch_in: Nanos(1_000),
+            enter: Nanos(enter),
+            issue: Nanos(issue),
+            start: Nanos(355),
+            start_each: Nanos(7),
+            returns: Nanos(returns),
+            returns_started: Nanos(1_200),
+            switch_out: Nanos(410),
+            attach_picos_per_sector: 6_700,
+            prepare_picos_per_sector: 15_800,
+            copy_per_sector: Nanos::ZERO,
+            timer_lag: Nanos(5_000),
+            worker: None,
+            fork: Fork::ChildFirst,
+        }
+    }
+
+    /// mq-deadline and kyber, all three lists: a timed request is inserted 9 µs late, a closed loop's 30 µs after its predecessor's
+    /// end; complete to issue 6.6 to 9 µs, issue to complete 1.5 µs beyond the service time; 9 µs a page of a buffered write.
+    fn blk_mq() -> Self {
+        Self {
+            entry: Nanos(1_500),
+            entry_idle: Nanos(1_500),
+            entry_stopped: Nanos::ZERO,
+            entry_per_tick: Nanos::ZERO,
+            entry_five_ticks: Nanos::ZERO,
+            tick: Nanos::from_millis(4),
+            rest: Nanos(8_000),
+            rest_unwoken: Nanos(6_500),
+            timer_rest: Nanos(0),
+            started_in_interrupt: Nanos(2_000),
+            issued_in_interrupt: Nanos(1_000),
+            hand: Nanos(7_500),
+            to_submit: Nanos(15_000),
+            idle_exit: Nanos(3_000),
+            to_sleep: Nanos(1_000),
+            switch_in: Nanos(4_000),
+            enter: Nanos(4_000),
+            issue: Nanos(2_500),
+            start: Nanos(2_500),
+            start_each: Nanos(0),
+            returns: Nanos(3_000),
+            returns_started: Nanos(3_000),
+            switch_out: Nanos(3_000),
+            attach_picos_per_sector: 0,
+            prepare_picos_per_sector: 0,
+            copy_per_sector: Nanos(1_125),
+            timer_lag: Nanos(2_000),
+            worker: None,
+            fork: Fork::ParentFirst {
+                latency: Nanos::from_millis(6),
+            },
+        }
+    }
+}

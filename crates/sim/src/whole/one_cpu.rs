@@ -1,0 +1,692 @@
+//! The machine on which the recordings were made: one processor, a kernel that never preempts itself, a drive of known service time.
+//!
+//! ```text
+//!   processor   ─ thread ── interrupt ── thread ── switch ── thread ── idle ────── interrupt ── choice ── thread ─▶ time
+//!                 └ steals its time from whoever runs      └ what ends meanwhile is seen before anybody is chosen
+//! ```
+//!
+//! Modelled:      work of threads and interrupts in the order in which one processor does it; threads that are ready together run in the
+//!                order of the fair scheduler (least processor time first, with the start that a forked process gets); sleeps; the call
+//!                that starts a command pays for it.
+//! Not modelled:  time slices (no thread works for a millisecond), clock ticks of a busy processor, timer slack.
+//!
+//! Its times are in [`Costs`]: those of a kernel generation and policy, not of a workload.
+
+use super::cost::Costs;
+use crate::probe::{Recorder, TraceEvent};
+use seekwise_device::{Command, CommandKind, Device, Tag};
+use seekwise_host::block::{Bio, BlockQueue, Done, Driver, Observer, Submission};
+use seekwise_host::job::{Script, Start, Wait};
+use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// What the queue starts during one call: the processor decides when that reaches the drive.
+struct Started {
+    depth: u32,
+    commands: Vec<(u32, Direction, Lba, Sectors)>,
+}
+
+impl Driver for Started {
+    fn depth(&self) -> u32 {
+        self.depth
+    }
+    fn start(&mut self, _now: Nanos, tag: u32, direction: Direction, start: Lba, sectors: Sectors) {
+        self.commands.push((tag, direction, start, sectors));
+    }
+}
+
+/// Counts what the policy hands out, and keeps the trace.
+struct Watch {
+    recorder: Recorder,
+    issued: u64,
+}
+
+impl Observer for Watch {
+    fn submitted(&mut self, now: Nanos, bio: &Bio) {
+        self.recorder.submitted(now, bio);
+    }
+    fn inserted(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.recorder.inserted(now, request);
+    }
+    fn issued(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.issued += 1;
+        self.recorder.issued(now, request);
+    }
+    fn started(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.recorder.started(now, request);
+    }
+    fn completed(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.recorder.completed(now, request);
+    }
+    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
+        self.recorder.merged(now, bio, front);
+    }
+}
+
+/// A process with what it submits.
+pub struct Process {
+    pub id: ProcessId,
+    pub priority: Priority,
+    /// When it submits for the first time.
+    pub first: Nanos,
+    pub script: Script,
+}
+
+/// What a thread does when its stretch of processor time is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// In user mode between two calls: looks at its next line.
+    Line,
+    /// The call submits the line.
+    Submit,
+    /// The bio reaches the queue.
+    Enter,
+    /// It found no free request and tries again.
+    Retry,
+    /// The kernel's thread ends commands and runs the queue.
+    Work,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    Nothing,
+    Operation(u32),
+    All,
+}
+
+struct Thread {
+    process: Process,
+    next: Next,
+    waits: Waits,
+    outstanding: u32,
+    begun: bool,
+    /// Rest of an operation that found no free request: (operation, address, sectors).
+    pending: Option<(u32, Lba, Sectors)>,
+    /// Processor time used, from the start that its fork gave it.
+    used: Nanos,
+    ended: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Operation {
+    thread: usize,
+    bios: u32,
+    unsubmitted: u64,
+}
+
+/// Who is on the processor, and until when.
+#[derive(Clone, Copy)]
+struct Stretch {
+    thread: usize,
+    since: Nanos,
+    until: Nanos,
+}
+
+enum Interrupt {
+    Drive,
+    Queue,
+    Sleeper(usize),
+}
+
+pub struct OneCpu<Q, D> {
+    queue: Q,
+    device: D,
+    started: Started,
+    watch: Watch,
+    costs: Costs,
+    max_sectors: Sectors,
+    now: Nanos,
+    threads: Vec<Thread>,
+    operations: Vec<Operation>,
+    running: Option<Stretch>,
+    /// Threads that want to run, in order of waking.
+    ready: Vec<usize>,
+    /// From when on the processor chooses a thread: interrupts and the way into sleep come first.
+    choice: Nanos,
+    sleepers: Vec<(Nanos, usize)>,
+    in_drive: u64,
+    /// The processor was idle before the interrupt that made somebody ready.
+    was_idle: bool,
+    /// Commands that the drive is done with and the kernel's thread not yet.
+    to_work: Vec<u32>,
+}
+
+/// Gives up on a run whose events go on without end.
+const STEPS_MAX: u64 = 1 << 32;
+
+impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
+    pub fn new(
+        queue: Q,
+        device: D,
+        costs: Costs,
+        max_sectors: Sectors,
+        events_max: usize,
+        processes: Vec<Process>,
+    ) -> Self {
+        let depth = device.depth().0;
+        let mut threads: Vec<Thread> = processes
+            .into_iter()
+            .enumerate()
+            .map(|(forked, process)| Thread {
+                used: costs.fork_start(forked as u64),
+                process,
+                next: Next::Submit,
+                waits: Waits::Nothing,
+                outstanding: 0,
+                begun: false,
+                pending: None,
+                ended: false,
+            })
+            .collect();
+        if costs.worker.is_some() {
+            // It hardly works, so it stands before everybody else.
+            threads.push(Thread {
+                used: Nanos::ZERO,
+                process: Process {
+                    id: ProcessId(u32::MAX),
+                    priority: Priority::default(),
+                    first: Nanos::NEVER,
+                    script: Script::default(),
+                },
+                next: Next::Work,
+                waits: Waits::Nothing,
+                outstanding: 0,
+                begun: true,
+                pending: None,
+                ended: true,
+            });
+        }
+        // The first submission is at its time to the nanosecond when the processor is free.
+        let lead = costs.entry_idle_after(5)
+            + costs.timer_rest
+            + costs.idle_exit
+            + costs.to_submit
+            + Nanos(1_000);
+        let sleepers = threads
+            .iter()
+            .enumerate()
+            .filter(|(_, t)| !t.ended)
+            .map(|(index, t)| (t.process.first.saturating_sub(lead), index))
+            .collect();
+        Self {
+            queue,
+            device,
+            started: Started {
+                depth,
+                commands: Vec::with_capacity(depth.min(4096) as usize),
+            },
+            watch: Watch {
+                recorder: Recorder::new(events_max),
+                issued: 0,
+            },
+            costs,
+            max_sectors,
+            now: Nanos::ZERO,
+            threads,
+            operations: Vec::new(),
+            running: None,
+            ready: Vec::new(),
+            choice: Nanos::ZERO,
+            sleepers,
+            in_drive: 0,
+            was_idle: false,
+            to_work: Vec::new(),
+        }
+    }
+
+    /// Runs until every process is through; gives the trace.
+    pub fn run(mut self) -> Result<Vec<TraceEvent>, String> {
+        for _ in 0..STEPS_MAX {
+            if self.threads.iter().all(|t| t.ended) {
+                return Ok(self.watch.recorder.events);
+            }
+            let (due, interrupt) = self.next_interrupt();
+            match self.running {
+                Some(stretch) if stretch.until <= due => self.act(stretch),
+                None if !self.ready.is_empty() && self.choice <= due => self.choose(),
+                _ if due == Nanos::NEVER => {
+                    return Err(format!(
+                        "the run stalled at {} ns with {} requests that nobody serves",
+                        self.now.0,
+                        self.queue.allocated()
+                    ))
+                }
+                _ => self.interrupt(due, interrupt),
+            }
+        }
+        Err("the run does not end".to_owned())
+    }
+
+    fn next_interrupt(&self) -> (Nanos, Interrupt) {
+        let mut next = (
+            self.device.next_completion().unwrap_or(Nanos::NEVER),
+            Interrupt::Drive,
+        );
+        let timer = Nanos(self.queue.timer().0.saturating_add(self.costs.timer_lag.0));
+        if timer < next.0 {
+            next = (timer, Interrupt::Queue);
+        }
+        for &(due, thread) in &self.sleepers {
+            if due < next.0 {
+                next = (due, Interrupt::Sleeper(thread));
+            }
+        }
+        next
+    }
+
+    /// Hands what the queue has started to the drive: the first at `at`, each further one later. Gives their number.
+    fn hand_over(&mut self, mut at: Nanos) -> u64 {
+        let commands = std::mem::take(&mut self.started.commands);
+        for &(tag, direction, start, sectors) in &commands {
+            at += Nanos(self.costs.start_each.0 * self.in_drive);
+            self.in_drive += 1;
+            let kind = match direction {
+                Direction::Read => CommandKind::Read,
+                Direction::Write => CommandKind::Write {
+                    force_unit_access: false,
+                },
+            };
+            self.device.submit(
+                at,
+                Command {
+                    tag: Tag(tag),
+                    kind,
+                    start,
+                    sectors,
+                },
+            );
+            at += self.costs.issue + self.costs.start;
+        }
+        let count = commands.len() as u64;
+        self.started.commands = commands;
+        self.started.commands.clear();
+        count
+    }
+
+    fn interrupt(&mut self, due: Nanos, interrupt: Interrupt) {
+        let busy = self.running.is_some() || due < self.choice;
+        let base = if self.running.is_some() {
+            due
+        } else {
+            due.max(self.choice)
+        };
+        self.was_idle |= !busy && self.ready.is_empty();
+        let entry = if busy {
+            self.costs.entry
+        } else {
+            // A processor that slept over ticks has to catch up with them.
+            let tick = self.costs.tick.0;
+            self.costs
+                .entry_idle_after(due.0 / tick - self.choice.0 / tick)
+        };
+        let at = base.max(self.now) + entry;
+        self.now = at;
+        self.watch.issued = 0;
+        let (rest, started) = match interrupt {
+            Interrupt::Drive => {
+                let tag = self.device.complete_next(due).0;
+                self.in_drive -= 1;
+                if self.costs.worker.is_some() {
+                    self.to_work.push(tag);
+                    let worker = self.threads.len() - 1;
+                    if !self.ready.contains(&worker) {
+                        self.ready.push(worker);
+                    }
+                    (self.costs.rest_unwoken, 0)
+                } else {
+                    self.completion(tag)
+                }
+            }
+            Interrupt::Queue => {
+                self.queue.fire(at, &mut self.started, &mut self.watch);
+                let handed = self.hand_over(at + self.costs.issue + self.costs.start);
+                (self.costs.rest_unwoken, handed)
+            }
+            Interrupt::Sleeper(thread) => {
+                self.sleepers.retain(|&(_, t)| t != thread);
+                self.ready.push(thread);
+                (self.costs.timer_rest, 0)
+            }
+        };
+        self.wake_blocked();
+        let end = at
+            + rest
+            + Nanos(self.costs.started_in_interrupt.0 * started)
+            + Nanos(self.costs.issued_in_interrupt.0 * self.watch.issued);
+        match &mut self.running {
+            // Whoever runs is charged for it.
+            Some(stretch) => stretch.until += end - base,
+            None if base <= self.choice => self.choice += end - base,
+            None => self.choice = end,
+        }
+    }
+
+    /// A command is done: the row, the queue run again, the waiting thread woken. Gives the rest of the interrupt and the commands started.
+    fn completion(&mut self, tag: u32) -> (Nanos, u64) {
+        let at = self.now;
+        let mut finished = Vec::new();
+        let operations = &mut self.operations;
+        self.queue.complete(
+            at,
+            tag,
+            &mut self.started,
+            &mut self.watch,
+            |Done { token, .. }| {
+                let operation = &mut operations[token as usize];
+                operation.bios -= 1;
+                if operation.bios == 0 && operation.unsubmitted == 0 {
+                    finished.push(token);
+                }
+            },
+        );
+        let handed = self.hand_over(at + self.costs.hand);
+        let mut woken = false;
+        for token in finished {
+            let thread = self.operations[token as usize].thread;
+            let t = &mut self.threads[thread];
+            t.outstanding -= 1;
+            let told = match t.waits {
+                Waits::Operation(waited) => waited == token,
+                Waits::All => t.outstanding == 0,
+                Waits::Nothing => false,
+            };
+            if told {
+                t.waits = Waits::Nothing;
+                t.next = Next::Line;
+                self.ready.push(thread);
+                woken = true;
+            }
+            self.end_if_through(thread);
+        }
+        let rest = if woken {
+            self.costs.rest
+        } else {
+            self.costs.rest_unwoken
+        };
+        (rest, handed)
+    }
+
+    fn wake_blocked(&mut self) {
+        while let Some(process) = self.queue.take_woken() {
+            let Some(thread) = self.threads.iter().position(|t| t.process.id == process) else {
+                continue;
+            };
+            self.threads[thread].next = Next::Retry;
+            self.ready.push(thread);
+        }
+    }
+
+    /// The thread that has used least runs next; of equals the one that was woken first.
+    fn choose(&mut self) {
+        let at = self.choice.max(self.now);
+        let place = (0..self.ready.len())
+            .min_by_key(|&i| {
+                let t = &self.threads[self.ready[i]];
+                // The order of the first submissions is given.
+                if t.begun {
+                    (t.used, Nanos::ZERO)
+                } else {
+                    (Nanos::ZERO, t.process.first)
+                }
+            })
+            .unwrap_or(0);
+        let thread = self.ready.remove(place);
+        let t = &self.threads[thread];
+        let mut length = match t.next {
+            Next::Retry => self.costs.switch_in,
+            Next::Work => self.costs.worker.unwrap_or_default(),
+            Next::Line if self.goes_to_sleep(thread) => self.costs.to_sleep,
+            _ => self.costs.to_submit + self.prepared(thread),
+        };
+        if std::mem::take(&mut self.was_idle) {
+            length += self.costs.idle_exit;
+        }
+        if !t.begun {
+            // Its first submission is given.
+            let first = t.process.first.saturating_sub(at);
+            length = if first > Nanos::ZERO { first } else { length };
+        }
+        self.now = at;
+        self.run_for(thread, length);
+    }
+
+    /// The thread's next line begins with a pause.
+    fn goes_to_sleep(&self, thread: usize) -> bool {
+        let script = &self.threads[thread].process.script;
+        match script.operations.get(script.next).map(|line| line.start) {
+            Some(Start::After(pause)) => pause > Nanos::ZERO,
+            Some(Start::At(time)) => time > self.now,
+            None => true,
+        }
+    }
+
+    /// Pages of the caller are made ready before its call reaches the block layer.
+    fn prepared(&self, thread: usize) -> Nanos {
+        let script = &self.threads[thread].process.script;
+        script
+            .operations
+            .get(script.next)
+            .map_or(Nanos::ZERO, |line| {
+                Nanos(line.sectors.0.saturating_sub(8) * self.costs.prepare_picos_per_sector / 1000)
+            })
+    }
+
+    fn run_for(&mut self, thread: usize, length: Nanos) {
+        self.running = Some(Stretch {
+            thread,
+            since: self.now,
+            until: self.now + length,
+        });
+    }
+
+    /// The thread's stretch is over.
+    fn act(&mut self, stretch: Stretch) {
+        let Stretch {
+            thread,
+            since,
+            until,
+        } = stretch;
+        self.now = until;
+        self.running = None;
+        self.choice = until;
+        self.threads[thread].used += until - since;
+        match self.threads[thread].next {
+            Next::Line => self.line(thread),
+            Next::Submit => self.submit(thread),
+            Next::Enter => self.enter(thread),
+            Next::Work => {
+                let mut started = 0;
+                self.watch.issued = 0;
+                for tag in std::mem::take(&mut self.to_work) {
+                    started += self.completion(tag).1;
+                }
+                self.wake_blocked();
+                self.choice = until + self.dispatched(started);
+            }
+            Next::Retry => {
+                if let Some((operation, at, left)) = self.threads[thread].pending.take() {
+                    self.hand_down(thread, operation, at, left);
+                }
+            }
+        }
+    }
+
+    /// Back in user mode: the next call at once, after a sleep, or never.
+    fn line(&mut self, thread: usize) {
+        let t = &mut self.threads[thread];
+        let script = &mut t.process.script;
+        let Some(line) = script.operations.get(script.next) else {
+            self.end_if_through(thread);
+            return;
+        };
+        if line.wait == Wait::All {
+            script.next += 1;
+            if t.outstanding == 0 {
+                self.run_for(thread, Nanos::ZERO);
+            } else {
+                t.waits = Waits::All;
+                self.sleeps(thread, 0);
+            }
+            return;
+        }
+        let due = match line.start {
+            Start::After(pause) => self.now + pause,
+            Start::At(time) => time.max(self.now),
+        };
+        t.next = Next::Submit;
+        if due > self.now {
+            self.sleepers.push((due, thread));
+            self.sleeps(thread, 0);
+        } else {
+            self.submit(thread);
+        }
+    }
+
+    /// The call reaches the block layer: the row `submit`; the way to the queue is longer for more pages.
+    fn submit(&mut self, thread: usize) {
+        let script = &self.threads[thread].process.script;
+        let line = script.operations[script.next];
+        let pages = line.sectors.0.saturating_sub(8) * self.costs.attach_picos_per_sector / 1000;
+        let copied = if line.sync {
+            0
+        } else {
+            line.sectors.0 * self.costs.copy_per_sector.0
+        };
+        self.threads[thread].next = Next::Enter;
+        self.threads[thread].begun = true;
+        let operation = self.operations.len() as u32;
+        self.operations.push(Operation {
+            thread,
+            bios: 0,
+            unsubmitted: line.sectors.0,
+        });
+        let bio = self.bio(
+            thread,
+            operation,
+            line.lba,
+            line.sectors.min(self.max_sectors),
+        );
+        self.watch.submitted(self.now, &bio);
+        self.run_for(thread, self.costs.enter + Nanos(pages + copied));
+    }
+
+    fn bio(&self, thread: usize, operation: u32, start: Lba, sectors: Sectors) -> Bio {
+        let process = &self.threads[thread].process;
+        let line = &process.script.operations[process.script.next];
+        Bio {
+            token: operation,
+            start,
+            sectors,
+            direction: line.direction,
+            sync: line.sync,
+            no_idle: line.no_idle,
+            metadata: false,
+            process: process.id,
+            priority: process.priority,
+            unplug: line.sync,
+        }
+    }
+
+    fn enter(&mut self, thread: usize) {
+        let operation = self.operations.len() - 1;
+        // The last one of this thread: others may have submitted while it was on its way only if it slept, which it did not.
+        let operation = (0..=operation)
+            .rev()
+            .find(|&o| self.operations[o].thread == thread)
+            .unwrap_or(operation);
+        let script = &self.threads[thread].process.script;
+        let line = script.operations[script.next];
+        self.threads[thread].outstanding += 1;
+        self.hand_down(thread, operation as u32, line.lba, line.sectors);
+    }
+
+    /// Hands an operation (or its rest) down in bios of at most `max_sectors`.
+    fn hand_down(&mut self, thread: usize, operation: u32, mut at: Lba, mut left: Sectors) {
+        let now = self.now;
+        self.watch.issued = 0;
+        let several = left > self.max_sectors;
+        if several {
+            self.queue.begin_plug();
+        }
+        while left.0 > 0 {
+            let sectors = left.min(self.max_sectors);
+            let bio = self.bio(thread, operation, at, sectors);
+            match self
+                .queue
+                .submit(now, &bio, &mut self.started, &mut self.watch)
+            {
+                Submission::Accepted => {
+                    at = at + sectors;
+                    left = Sectors(left.0 - sectors.0);
+                    let operation = &mut self.operations[operation as usize];
+                    operation.bios += 1;
+                    operation.unsubmitted -= sectors.0;
+                }
+                Submission::Blocked => {
+                    self.threads[thread].pending = Some((operation, at, left));
+                    break;
+                }
+            }
+        }
+        if several {
+            self.queue.end_plug(now, &mut self.started, &mut self.watch);
+        }
+        let started = self.hand_over(now + self.costs.issue + self.costs.start);
+        self.wake_blocked();
+        if left.0 > 0 {
+            self.sleeps(thread, started);
+            return;
+        }
+        let t = &mut self.threads[thread];
+        let script = &mut t.process.script;
+        let wait = script.operations[script.next].wait;
+        script.next += 1;
+        t.next = Next::Line;
+        match wait {
+            Wait::Own => {
+                t.waits = Waits::Operation(operation);
+                self.sleeps(thread, started);
+            }
+            // The kernel's thread has waited so long for the processor that it takes it from a call's end.
+            Wait::No | Wait::All if !self.to_work.is_empty() => {
+                self.ready.push(thread);
+                self.sleeps(thread, started);
+            }
+            Wait::No | Wait::All => {
+                let returns = if started > 0 {
+                    self.costs.returns_started
+                } else {
+                    self.costs.returns
+                };
+                let length = self.dispatched(started) + returns + self.prepared(thread);
+                self.run_for(thread, length);
+            }
+        }
+    }
+
+    fn dispatched(&self, started: u64) -> Nanos {
+        Nanos(self.costs.issue.0 * self.watch.issued + self.costs.start.0 * started)
+    }
+
+    /// The thread gives the processor away, after what its call still had to do.
+    fn sleeps(&mut self, thread: usize, started: u64) {
+        let length = self.dispatched(started) + self.costs.switch_out;
+        self.watch.issued = 0;
+        self.threads[thread].used += length;
+        self.choice = self.now + length;
+    }
+
+    fn end_if_through(&mut self, thread: usize) {
+        let t = &mut self.threads[thread];
+        let through = t.process.script.next >= t.process.script.operations.len();
+        if t.ended || !through || t.outstanding > 0 || t.pending.is_some() {
+            return;
+        }
+        t.ended = true;
+        let process = t.process.id;
+        let now = self.now;
+        self.queue
+            .process_exits(now, process, &mut self.started, &mut self.watch);
+        self.hand_over(now + self.costs.issue + self.costs.start);
+    }
+}
