@@ -222,13 +222,13 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
             let array = array.expect("just looked at");
             array.machine(frame, rotational, || entry.build(&setup))?
         }
-        AnyDrive::Fixed(device) => with_device(spec, frame, device, policy),
-        AnyDrive::Linear(device) => with_device(spec, frame, device, policy),
+        AnyDrive::Fixed(device) => with_any_policy(spec, frame, device, policy),
+        AnyDrive::Linear(device) => with_any_policy(spec, frame, device, policy),
         AnyDrive::Model(Drive::Hdd(device), ..) => with_device(spec, frame, device, policy),
         AnyDrive::Model(Drive::Ssd(device), ..) => with_device(spec, frame, device, policy),
         AnyDrive::Model(Drive::Null(device), ..) => with_device(spec, frame, device, policy),
         #[allow(unreachable_patterns)]
-        AnyDrive::Model(device, ..) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(device, ..) => with_any_policy(spec, frame, device, policy),
     };
     Ok(Built {
         machine,
@@ -243,6 +243,30 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     })
 }
 
+/// Drives whose speed does not matter share one machine for all policies: each further one costs seconds of compilation.
+fn with_any_policy<D: Device + Send + 'static>(
+    spec: &CellSpec,
+    frame: Frame,
+    device: D,
+    policy: AnyScheduler,
+) -> Box<dyn Running> {
+    let events = spec.trace_events_max;
+    match (frame.numbers.legacy, events > 0) {
+        (true, true) => assemble(spec, frame, device, Recorder::new(events), |depth| {
+            legacy_queue(policy, &frame, depth)
+        }),
+        (false, true) => assemble(spec, frame, device, Recorder::new(events), |depth| {
+            mq_queue(policy, &frame, depth)
+        }),
+        (true, false) => assemble(spec, frame, device, Unobserved, |depth| {
+            legacy_queue(policy, &frame, depth)
+        }),
+        (false, false) => assemble(spec, frame, device, Unobserved, |depth| {
+            mq_queue(policy, &frame, depth)
+        }),
+    }
+}
+
 /// The hot combinations get a machine of their own; whatever else the registry holds, and traced runs, go through [`AnyScheduler`].
 fn with_device<D: Device + Send + 'static>(
     spec: &CellSpec,
@@ -251,16 +275,7 @@ fn with_device<D: Device + Send + 'static>(
     policy: AnyScheduler,
 ) -> Box<dyn Running> {
     if spec.trace_events_max > 0 {
-        let recorder = Recorder::new(spec.trace_events_max);
-        return if frame.numbers.legacy {
-            assemble(spec, frame, device, recorder, |depth| {
-                legacy_queue(policy, &frame, depth)
-            })
-        } else {
-            assemble(spec, frame, device, recorder, |depth| {
-                mq_queue(policy, &frame, depth)
-            })
-        };
+        return with_any_policy(spec, frame, device, policy);
     }
     macro_rules! own_machine {
         (legacy: $($single:ident),*; mq: $($multi:ident),*) => {

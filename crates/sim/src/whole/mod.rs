@@ -2,8 +2,9 @@
 //! the outcome is held against the recording of a real kernel.
 //!
 //! ```text
-//!   requests/NAME.*.csv, lists/NAME.list ──▶ scripts ──▶ machine (queue, policy, fixed or linear drive) ──▶ trace
-//!   recording (SCHEDULER/….csv) ──▶ order of issues, last completion, end of each process ◀── compared ──────┘
+//!   requests/NAME.*.csv, lists/NAME.list ──▶ scripts ──▶ one processor (one_cpu.rs, its times: cost.rs) ──▶ trace
+//!                                                        queue, policy, fixed or linear drive
+//!   recording (SCHEDULER/….csv) ──▶ order of issues, last completion, end of each process ◀── compared ─┘
 //! ```
 //!
 //! Of the recording the run takes one thing beforehand: when each process submitted first (its README: at a tick of 1000 Hz some

@@ -99,6 +99,9 @@ struct Thread {
     next: Next,
     waits: Waits,
     outstanding: u32,
+    /// The operation that its call is about.
+    call: u32,
+    /// It has submitted something.
     begun: bool,
     /// Rest of an operation that found no free request: (operation, address, sectors).
     pending: Option<(u32, Lba, Sectors)>,
@@ -149,6 +152,7 @@ pub struct OneCpu<Q, D> {
     was_idle: bool,
     /// Commands that the drive is done with and the kernel's thread not yet.
     to_work: Vec<u32>,
+    sectors_of_tag: Vec<u64>,
 }
 
 /// Gives up on a run whose events go on without end.
@@ -173,13 +177,13 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 next: Next::Submit,
                 waits: Waits::Nothing,
                 outstanding: 0,
+                call: 0,
                 begun: false,
                 pending: None,
                 ended: false,
             })
             .collect();
         if costs.worker.is_some() {
-            // It hardly works, so it stands before everybody else.
             threads.push(Thread {
                 used: Nanos::ZERO,
                 process: Process {
@@ -191,6 +195,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 next: Next::Work,
                 waits: Waits::Nothing,
                 outstanding: 0,
+                call: 0,
                 begun: true,
                 pending: None,
                 ended: true,
@@ -231,6 +236,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             in_drive: 0,
             was_idle: false,
             to_work: Vec::new(),
+            sectors_of_tag: vec![0; depth as usize],
         }
     }
 
@@ -280,6 +286,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         for &(tag, direction, start, sectors) in &commands {
             at += Nanos(self.costs.start_each.0 * self.in_drive);
             self.in_drive += 1;
+            self.sectors_of_tag[tag as usize] = sectors.0;
             let kind = match direction {
                 Direction::Read => CommandKind::Read,
                 Direction::Write => CommandKind::Write {
@@ -322,6 +329,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         let at = base.max(self.now) + entry;
         self.now = at;
         self.watch.issued = 0;
+        let mut preempts = false;
         let (rest, started) = match interrupt {
             Interrupt::Drive => {
                 let tag = self.device.complete_next(due).0;
@@ -332,7 +340,10 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                     if !self.ready.contains(&worker) {
                         self.ready.push(worker);
                     }
-                    (self.costs.rest_unwoken, 0)
+                    preempts = true;
+                    let sectors = self.sectors_of_tag[tag as usize].saturating_sub(8);
+                    let released = Nanos(sectors * self.costs.release_picos_per_sector / 1000);
+                    (self.costs.rest_unwoken + released, 0)
                 } else {
                     self.completion(tag)
                 }
@@ -353,6 +364,19 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             + rest
             + Nanos(self.costs.started_in_interrupt.0 * started)
             + Nanos(self.costs.issued_in_interrupt.0 * self.watch.issued);
+        let in_user_mode = |stretch: &Stretch| {
+            matches!(self.threads[stretch.thread].next, Next::Line | Next::Submit)
+        };
+        if let Some(stretch) = self
+            .running
+            .take_if(|stretch| preempts && in_user_mode(stretch))
+        {
+            // The kernel's thread takes the processor from a program, but not from a call.
+            self.threads[stretch.thread].used += end - stretch.since;
+            self.ready.push(stretch.thread);
+            self.choice = end;
+            return;
+        }
         match &mut self.running {
             // Whoever runs is charged for it.
             Some(stretch) => stretch.until += end - base,
@@ -422,8 +446,10 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         let place = (0..self.ready.len())
             .min_by_key(|&i| {
                 let t = &self.threads[self.ready[i]];
-                // The order of the first submissions is given.
-                if t.begun {
+                // The kernel's thread sleeps so much that it is always first; the order of the first submissions is given.
+                if t.next == Next::Work {
+                    (Nanos::ZERO, Nanos::ZERO)
+                } else if t.begun {
                     (t.used, Nanos::ZERO)
                 } else {
                     (Nanos::ZERO, t.process.first)
@@ -555,6 +581,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         self.threads[thread].next = Next::Enter;
         self.threads[thread].begun = true;
         let operation = self.operations.len() as u32;
+        self.threads[thread].call = operation;
         self.operations.push(Operation {
             thread,
             bios: 0,
@@ -588,16 +615,11 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     }
 
     fn enter(&mut self, thread: usize) {
-        let operation = self.operations.len() - 1;
-        // The last one of this thread: others may have submitted while it was on its way only if it slept, which it did not.
-        let operation = (0..=operation)
-            .rev()
-            .find(|&o| self.operations[o].thread == thread)
-            .unwrap_or(operation);
+        let operation = self.threads[thread].call;
         let script = &self.threads[thread].process.script;
         let line = script.operations[script.next];
         self.threads[thread].outstanding += 1;
-        self.hand_down(thread, operation as u32, line.lba, line.sectors);
+        self.hand_down(thread, operation, line.lba, line.sectors);
     }
 
     /// Hands an operation (or its rest) down in bios of at most `max_sectors`.
