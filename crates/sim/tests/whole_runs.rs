@@ -1,0 +1,59 @@
+//! Whole runs of recorded lists: queue, policy, drive and processes on their own give the order that the kernel gave.
+
+use std::path::PathBuf;
+
+fn run(names: &[&str]) -> serde_json::Value {
+    let vectors = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors");
+    let paths: Vec<PathBuf> = names.iter().map(|name| vectors.join(name)).collect();
+    seekwise_sim::whole::verify(&paths)
+}
+
+fn groups(outcome: &serde_json::Value) -> &Vec<serde_json::Value> {
+    outcome["groups"]
+        .as_array()
+        .expect("a row per policy and kernel")
+}
+
+/// One request is taken ahead by a kernel thread that a completion wakes: who inserts before that thread runs is seen by the choice.
+#[test]
+fn mq_deadline_gives_every_recorded_order_on_three_kernels() {
+    let outcome = run(&[
+        "mq-deadline",
+        "mq-deadline-qd16",
+        "other-kernels/5.10/mq-deadline",
+        "other-kernels/5.10/mq-deadline-qd16",
+        "other-kernels/6.12/mq-deadline",
+        "other-kernels/6.12/mq-deadline-qd16",
+    ]);
+    let rows = groups(&outcome);
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        assert_eq!(row["files"], 6, "{row}");
+        assert_eq!(row["order_same"], 6, "{row}");
+    }
+}
+
+/// Two processes that are ready together run in the order of the fair scheduler, not in the order of their completions.
+#[test]
+fn two_readers_whose_requests_end_together_go_on_in_the_recorded_order() {
+    let outcome = run(&[
+        "noop/2.6.32.69__longthink_a__fixed32.csv",
+        "noop/4.4.178__seq2_awburst_a__fixed32.csv",
+        "deadline/2.6.32.69-hz250__seqthink_rand_a__fixed32.csv",
+    ]);
+    for row in groups(&outcome) {
+        assert_eq!(row["order_same"], row["files"], "{row}");
+    }
+}
+
+/// null_blk on the single queue restarts a stopped queue in a kernel thread, which takes the processor from a burst of calls.
+#[test]
+fn a_completion_amid_a_burst_starts_the_next_request_before_the_burst_is_over() {
+    let outcome = run(&[
+        "deadline/4.4.178__seq2_awburst_a__nullblk1rot0.csv",
+        "deadline/4.4.178__wstarve_a__nullblk1rot1.csv",
+    ]);
+    for row in groups(&outcome) {
+        assert_eq!(row["order_same"], row["files"], "{row}");
+    }
+}
