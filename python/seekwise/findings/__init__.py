@@ -17,7 +17,7 @@ from seekwise.study.model import System
 
 def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
     """Every finding, in the order: schedulers on each system, request sizes and chunks, systems beside each other."""
-    means = Means.of(records)
+    means = Means.of(records, [system.name for system in systems])
     return [*schedulers.find(means), *requests.find(means, systems), *pairs.find(means, systems)]
 
 

@@ -31,9 +31,11 @@ class Means:
     values: dict[str, dict[Place, float]]
     noise: float
     """Median over all places of the range of the repeats, as a share of their mean: rates."""
+    order: tuple[str, ...] = ()
+    """Systems in the order of their study; trials run in another one."""
 
     @classmethod
-    def of(cls, records: Sequence[Record]) -> Means:
+    def of(cls, records: Sequence[Record], order: Sequence[str] = ()) -> Means:
         values: dict[str, dict[Place, float]] = {}
         noises: list[float] = []
         for metric in METRICS:
@@ -43,7 +45,7 @@ class Means:
                 noises = sorted(
                     (max(v) - min(v)) / (sum(v) / len(v)) for v in known.values() if len(v) > 1 and sum(v) > 0
                 )
-        return cls(values, noises[len(noises) // 2] if noises else 0.0)
+        return cls(values, noises[len(noises) // 2] if noises else 0.0, tuple(order))
 
     @property
     def level(self) -> float:
@@ -53,6 +55,8 @@ class Means:
     def axis(self, position: int) -> list:
         """Values of one part of the place, in order."""
         found = {place[position] for place in self.values["rate"]}
+        if position == 0 and self.order:
+            return [name for name in self.order if name in found]
         if position == 2:
             return [name for name in OPERATIONS if name in found]
         return sorted(found) if position > 2 else list(dict.fromkeys(place[position] for place in self.values["rate"]))

@@ -91,6 +91,11 @@ def figures_of(content: ReportContent) -> list[Picture]:
     return found
 
 
+def unanswered(content: ReportContent) -> list[int]:
+    """Numbers of the figures that the records do not answer."""
+    return [f.number for f in content.figures if f.metric is not None and graph(f, content.records) is None]
+
+
 def _groups(records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
     """(suffix, words, records) that belong into one chart: what differs in more than setting and x axis is drawn apart."""
     dimensions = [name for name in apart(records) if name != x_factor(records)]
@@ -133,6 +138,7 @@ def render(content: ReportContent) -> str:
     return environment.get_template("page.html").render(
         content=content,
         charts=charts_of(content),
+        unanswered=unanswered(content),
         rows=rows,
         names=names,
         beside=beside,

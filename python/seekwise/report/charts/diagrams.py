@@ -93,6 +93,11 @@ def _plane(scale: float = 1.12) -> dict:
     }
 
 
+def _title(text: str) -> alt.TitleParams:
+    """Small enough to stay above its own panel."""
+    return alt.TitleParams(text, fontSize=11, fontWeight="normal")
+
+
 def _rings(radii: Sequence[float], colour: str = "#bbb", width: float = 1.0) -> alt.Chart:
     rows = [row for radius in radii for row in _circle(radius, f"{radius:.4f}")]
     return (
@@ -190,7 +195,7 @@ def locality(systems: Sequence[System]) -> alt.TopLevelMixin:
     )
     name = _model(drive)["name"]
     platter = alt.layer(_rings([1, INNER], "#888"), turns, arrows, ends, labels, origin.encode(**_plane())).properties(
-        width=SIZE, height=SIZE, title=f"{name}: from one block to others; numbering runs inwards"
+        width=SIZE, height=SIZE, title=_title(f"{name}: from one block to others")
     )
     x = alt.X("distance:Q", scale=alt.Scale(type="log"), title="distance in block numbers [% of the capacity]")
     points = (
@@ -206,7 +211,9 @@ def locality(systems: Sequence[System]) -> alt.TopLevelMixin:
         )
     )
     middle = alt.Chart(alt.Data(values=rows)).mark_line(color="black", strokeWidth=1.4).encode(x=x, y="expected:Q")
-    right = alt.layer(middle, points).properties(width=SIZE, height=SIZE - 40, title="line: mean at that distance")
+    right = alt.layer(middle, points).properties(
+        width=SIZE, height=SIZE - 40, title=_title("line: mean at that distance")
+    )
     return alt.hconcat(platter, right)
 
 
@@ -250,7 +257,7 @@ def zones(systems: Sequence[System]) -> alt.TopLevelMixin:
     borders = _rings(radii[1:], "#D55E00", 0.8)
     name = _model(drive)["name"]
     platter = alt.layer(spokes, _rings([1, INNER], "#555", 1.4), borders).properties(
-        width=SIZE, height=SIZE, title=f"{name}: {len(found)} zones, a stroke per {each} sectors"
+        width=SIZE, height=SIZE, title=_title(f"{name}: {len(found)} zones, a stroke per {each} sectors")
     )
     steps = [
         row
@@ -270,7 +277,7 @@ def zones(systems: Sequence[System]) -> alt.TopLevelMixin:
     )
     ratio = found[0]["sectors"] / found[-1]["sectors"]
     right = alt.layer(rules, line).properties(
-        width=SIZE, height=SIZE - 40, title=f"the outermost track holds {ratio:.2f} times the innermost"
+        width=SIZE, height=SIZE - 40, title=_title(f"outermost track: {ratio:.2f} times the innermost")
     )
     return alt.hconcat(platter, right)
 
@@ -401,7 +408,7 @@ def rotation(systems: Sequence[System]) -> alt.TopLevelMixin:
                 lines.encode(**_plane(1.25), x2="x2:Q", y2="y2:Q"),
                 points.encode(**_plane(1.25)),
                 labels.encode(**_plane(1.25), text="label:N"),
-            ).properties(width=SIZE, height=SIZE, title=f"{title}, {order[-1]['ms']:.0f} ms in all")
+            ).properties(width=SIZE, height=SIZE, title=_title(f"{title}, {order[-1]['ms']:.0f} ms in all"))
         )
     return alt.hconcat(*panels)
 
