@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help install demo test check lab vectors clean
+.PHONY: help install demo test check lab vectors ladder clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,12 @@ LIST ?= tests/vectors/lists
 OUT ?= vectors
 vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') on real kernels into OUT=FOLDER, replayable by `seekwise verify vectors`
 	@$(BIN)/python -m seekwise.lab.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
+
+LADDER_DB ?= ladder.db
+ladder: lab ## rung 4, the long form: every study of studies/ladder in the laboratory, kept in tests/vectors/ladder, and the simulator against it
+	@for study in disk flash arrays; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
+	@$(BIN)/python -m seekwise.lab.ladder $(LADDER_DB) tests/vectors/ladder
+	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
 check: install ## formatting and lints
 	cargo fmt --check

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from seekwise import _core
+from seekwise.backend import arrays
 from seekwise.backend.kernel import fio_result
 from seekwise.backend.protocol import Options, Say
 from seekwise.backend.simulated import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS
@@ -28,6 +29,8 @@ from seekwise.study.factors import Value
 from seekwise.study.model import Study, System
 from seekwise.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
 
+NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max")
+"""Options of a system that are not the drive's."""
 TRIALS_PER_GUEST = 8
 BOOT_TIMEOUT_S = 300.0
 SLOWEST = 60.0
@@ -44,14 +47,20 @@ class LabBackend:
             raise UsageError("the laboratory takes neither `--destroy` nor `--trace`: it touches no device")
         self.options = options
         self.systems: dict[str, System] = {}
+        self.first: dict[str, Value] = {}
+        """What the first of the study's arrays is made with."""
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
+        self.first = arrays.combinations(study)[0]
         self.systems = {system.name: self._checked(system) for system in study.system}
         wanted = [dict(each) for each in study.candidate] or [
             {name: each} for name, all_ in study.settings.items() for each in all_
         ]
         for values in wanted:
             script.settings(values)
+        for system in self.systems.values():
+            for values in arrays.combinations(study):
+                script.check(storage(system, values), system.name)
         for workload in study.workload:
             if workload.job is not None:
                 raise UsageError("a fio job file is for the kernel backend, the laboratory runs `operations`")
@@ -73,12 +82,11 @@ class LabBackend:
             raise UsageError(f"system {system.name} has a controller, which only the simulator models")
         system = system.model_copy(update={"drive": drive})
         kernels.find(system.kernel)
-        script.check(storage(system, {}), system.name)
         return system
 
     def _facts(self, system: System) -> SystemFacts:
         found, kernel = described(system), kernels.find(system.kernel)
-        made = storage(system, {})
+        made = storage(system, self.first)
         array = f"{made.level} of {made.drives} × " if made.level else ""
         current = {
             "queue/scheduler": "mq-deadline",
@@ -106,6 +114,12 @@ class LabBackend:
         if not self.systems:
             raise SeekwiseError("a run in the laboratory needs its study described first")
         machine.qemu()
+        begun = {facts.name: facts.stack for facts in plan.systems}
+        if any(self._facts(system).stack != begun.get(name) for name, system in self.systems.items()):
+            raise UsageError(
+                "the run was begun with other drives or another kernel than its study names",
+                hint="`--kernel` is not kept: name the kernel in the study and start anew",
+            )
         wanted = {kernels.find(self.systems[cell.system].kernel).series for cell in plan.cells}
         images = {series: image.build(kernels.KERNELS[series], say) for series in kernels.KERNELS if series in wanted}
         yield LabSession(plan, run_id, self.systems, images, self.options.guests or 1)
@@ -199,11 +213,7 @@ class LabSession:
 
 def described(system: System) -> dict:
     """The drive as the simulator knows it: capacity, depth, what it says of itself."""
-    options = {
-        key: value
-        for key, value in system.options.items()
-        if key not in (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS)
-    }
+    options = {key: value for key, value in system.options.items() if key not in NOT_PARAMETERS}
     spec = {
         "seed": 0,
         "device": {"model": system.drive, "parameters": options},
@@ -219,24 +229,20 @@ def described(system: System) -> dict:
 def storage(system: System, values: dict[str, Value]) -> Storage:
     """What the guest makes of a system; a factor that builds takes the place of the system's own word."""
     found, options = described(system), system.options
-    if len(system.chunk_kib) > 1 and "chunk_kib" not in values:
-        raise UsageError(
-            f"system {system.name} has several chunks", hint="vary them with `[settings] chunk_kib`, or one system each"
-        )
-    chunk = values.get("chunk_kib", next(iter(system.chunk_kib), script.CHUNK_KIB))
-    level = values.get("raid_level", system.raid_level)
+    array = arrays.array_spec(system, values) or {}
+    if "resync" in array:
+        raise UsageError(f"system {system.name}: the laboratory measures arrays at rest, not while they resync")
     return Storage(
         model=str(system.drive),
-        drives=system.drives,
+        drives=int(array.get("members", 1)),
         depth=int(values.get("queue_depth", found["settings"]["queue_depth"])),
         rotational=bool(options.get("rotational", found["settings"]["rotational"])),
-        parameters={
-            key: float(value)
-            for key, value in options.items()
-            if key not in (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, "trace_events_max")
-        },
-        level=None if level is None else str(level),
-        chunk_kib=int(chunk),
+        parameters={key: float(value) for key, value in options.items() if key not in NOT_PARAMETERS},
+        level=array.get("level"),
+        chunk_kib=int(array.get("chunk_kib", script.CHUNK_KIB)),
+        layout=array.get("layout"),
+        missing=tuple(array.get("missing", ())),
+        md={name: int(array[name]) for name in ("stripe_cache_size", "rmw_level") if name in array},
         start_bytes=int(options.get("region_start_bytes", 0)),
         whole_drive=bool(options.get("whole_drive", False)),
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -61,6 +63,7 @@ MODULES = (
     "xfs",
 )
 """What scripts may load; everything else stays in the package."""
+KEPT_S = 7 * 86400.0
 GUEST = resources.files("seekwise.lab") / "guest"
 
 
@@ -91,9 +94,10 @@ def build(kernel: Kernel, say: Say) -> Image:
     ]  # fmt: skip
     digest = hashlib.sha256(b"".join(parts) + vmlinuz.read_bytes()).hexdigest()[:16]
     kept = debian.cache() / f"image-{release}-{digest}.cpio"
-    if not kept.exists():
-        for old in debian.cache().glob(f"image-{release}-*.cpio"):
-            old.unlink(missing_ok=True)
+    if kept.exists():
+        os.utime(kept)
+    else:
+        _remove_unused(debian.cache(), f"image-{release}-*.cpio")
         _write(kept, b"".join(parts))
     return Image(vmlinuz, kept, release, digest)
 
@@ -147,6 +151,14 @@ def _applets(busybox: bytes) -> dict[str, Entry]:
         program.chmod(0o755)
         names = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
     return {f"usr/bin/{name}": Entry.link("busybox") for name in names if name not in ("busybox", "nbd-client")}
+
+
+def _remove_unused(folder: Path, pattern: str) -> None:
+    """Images that nobody has asked for in a week; a younger one may be another checkout's, in use at this moment."""
+    for old in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            if time.time() - old.stat().st_mtime > KEPT_S:
+                old.unlink()
 
 
 def _write(path: Path, data: bytes) -> None:

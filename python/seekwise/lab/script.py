@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from seekwise.backend.kernel import fio_job
 from seekwise.errors import UsageError
@@ -40,6 +40,11 @@ class Storage:
     parameters: dict[str, float]
     level: str | None = None
     chunk_kib: int = CHUNK_KIB
+    layout: str | None = None
+    missing: tuple[int, ...] = ()
+    """Members that have failed."""
+    md: dict[str, int] = field(default_factory=dict)
+    """Settings of the array by their files in sysfs."""
     start_bytes: int = 0
     whole_drive: bool = False
 
@@ -145,8 +150,11 @@ def _array(storage: Storage) -> list[str]:
     if storage.level != "raid0":
         # The drives are new and read as zeros: mirrors are equal and parity is right.
         words += ["--assume-clean", "--bitmap=none"]
-    words += [f"--raid-devices={storage.drives}", *(f"/dev/{leaf}" for leaf in storage.leaves)]
-    return [" ".join(words)]
+    if storage.layout:
+        words.append(f"--layout={storage.layout}")
+    members = ["missing" if n in storage.missing else f"/dev/{leaf}" for n, leaf in enumerate(storage.leaves)]
+    words += [f"--raid-devices={storage.drives}", *members]
+    return [" ".join(words), *(f"put {value} /sys/block/md0/md/{name}" for name, value in storage.md.items())]
 
 
 def _top(storage: Storage, values: dict[str, Value]) -> list[str]:

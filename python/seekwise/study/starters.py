@@ -24,6 +24,11 @@ def published_names() -> list[str]:
     return _names_in(_folder() / PUBLISHED)
 
 
+def ladder(name: str) -> Path:
+    """A study of the comparison of simulator and laboratory."""
+    return Path(str(_folder() / "ladder" / f"{name}.toml"))
+
+
 def text(name: str) -> str:
     name = name.removeprefix(f"{PUBLISHED}/")
     folder = _folder() / PUBLISHED if name in published_names() else _folder()
