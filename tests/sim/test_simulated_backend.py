@@ -112,7 +112,7 @@ def array(**changes: object) -> Study:
         "system": [{"name": "r1", "drive": "st3250620ns", "drives": 2, "raid_level": "raid1", "kernel": "2.6.24"}],
         "settings": {"scheduler": ["deadline", "cfq"]},
         "workload": [
-            {"operations": ["seq_read"], "threads": [2], "direct": False, "memory_limit": "32m", "size": "256m"}
+            {"operations": ["seq_read"], "threads": [2], "direct": False, "memory_limit": "64m", "size": "512m"}
         ],
         "design": {"blocks": 2, "control": False, "sentinel": False},
     }
@@ -122,7 +122,7 @@ def array(**changes: object) -> Study:
 def test_an_array_behind_the_page_cache_gives_records_like_any_other():
     made = records(array())
     assert len(made) == 4
-    assert {record.factors["memory_bytes"] for record in made} == {32 * 2**20}
+    assert {record.factors["memory_bytes"] for record in made} == {64 * 2**20}
     for record in made:
         (phase,) = record.phases
         assert phase.operation == "seq_read"
