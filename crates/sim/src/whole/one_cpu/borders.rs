@@ -1,0 +1,49 @@
+//! The queue's borders: towards the drive, and towards who watches.
+
+use crate::probe::Recorder;
+use seekwise_host::block::{Bio, Driver, Observer};
+use seekwise_sched::Direction;
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// What the queue starts during one call: the processor decides when that reaches the drive.
+pub(super) struct Started {
+    pub depth: u32,
+    pub commands: Vec<(u32, Direction, Lba, Sectors)>,
+}
+
+impl Driver for Started {
+    fn depth(&self) -> u32 {
+        self.depth
+    }
+    fn start(&mut self, _now: Nanos, tag: u32, direction: Direction, start: Lba, sectors: Sectors) {
+        self.commands.push((tag, direction, start, sectors));
+    }
+}
+
+/// Counts what the policy hands out, and keeps the trace.
+pub(super) struct Watch {
+    pub recorder: Recorder,
+    pub issued: u64,
+}
+
+impl Observer for Watch {
+    fn submitted(&mut self, now: Nanos, bio: &Bio) {
+        self.recorder.submitted(now, bio);
+    }
+    fn inserted(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.recorder.inserted(now, request);
+    }
+    fn issued(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.issued += 1;
+        self.recorder.issued(now, request);
+    }
+    fn started(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.recorder.started(now, request);
+    }
+    fn completed(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.recorder.completed(now, request);
+    }
+    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
+        self.recorder.merged(now, bio, front);
+    }
+}

@@ -1,0 +1,190 @@
+//! What a thread does in and between its calls, until it waits, sleeps or ends.
+
+use super::{Next, OneCpu, Operation, Waits};
+use seekwise_device::Device;
+use seekwise_host::block::{Bio, BlockQueue, Observer, Submission};
+use seekwise_host::job::{Start, Wait};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
+    /// Back in user mode: the next call at once, after a sleep, or never.
+    pub(super) fn line(&mut self, thread: usize) {
+        let t = &mut self.threads[thread];
+        let script = &mut t.process.script;
+        let Some(line) = script.operations.get(script.next) else {
+            self.end_if_through(thread);
+            return;
+        };
+        if line.wait == Wait::All {
+            script.next += 1;
+            if t.outstanding == 0 {
+                self.run_for(thread, Nanos::ZERO);
+            } else {
+                t.waits = Waits::All;
+                self.sleeps(thread, 0);
+            }
+            return;
+        }
+        let due = match line.start {
+            Start::After(pause) => self.now + pause,
+            Start::At(time) => time.max(self.now),
+        };
+        t.next = Next::Submit;
+        if due > self.now {
+            self.sleepers.push((due, thread));
+            self.sleeps(thread, 0);
+        } else {
+            self.submit(thread);
+        }
+    }
+
+    /// The call reaches the block layer: the row `submit`; the way to the queue is longer for more pages.
+    pub(super) fn submit(&mut self, thread: usize) {
+        let script = &self.threads[thread].process.script;
+        let line = script.operations[script.next];
+        let pages = line.sectors.0.saturating_sub(8) * self.costs.attach_picos_per_sector / 1000;
+        let copied = if line.sync {
+            0
+        } else {
+            line.sectors.0 * self.costs.copy_per_sector.0
+        };
+        self.threads[thread].next = Next::Enter;
+        self.threads[thread].begun = true;
+        let operation = self.operations.len() as u32;
+        self.threads[thread].call = operation;
+        self.operations.push(Operation {
+            thread,
+            bios: 0,
+            unsubmitted: line.sectors.0,
+        });
+        let bio = self.bio(
+            thread,
+            operation,
+            line.lba,
+            line.sectors.min(self.max_sectors),
+        );
+        self.watch.submitted(self.now, &bio);
+        self.run_for(thread, self.costs.enter + Nanos(pages + copied));
+    }
+
+    fn bio(&self, thread: usize, operation: u32, start: Lba, sectors: Sectors) -> Bio {
+        let process = &self.threads[thread].process;
+        let line = &process.script.operations[process.script.next];
+        Bio {
+            token: operation,
+            start,
+            sectors,
+            direction: line.direction,
+            sync: line.sync,
+            no_idle: line.no_idle,
+            metadata: false,
+            process: process.id,
+            priority: process.priority,
+            unplug: line.sync,
+        }
+    }
+
+    pub(super) fn enter(&mut self, thread: usize) {
+        let operation = self.threads[thread].call;
+        let script = &self.threads[thread].process.script;
+        let line = script.operations[script.next];
+        self.threads[thread].outstanding += 1;
+        self.hand_down(thread, operation, line.lba, line.sectors);
+    }
+
+    /// Hands an operation (or its rest) down in bios of at most `max_sectors`.
+    pub(super) fn hand_down(
+        &mut self,
+        thread: usize,
+        operation: u32,
+        mut at: Lba,
+        mut left: Sectors,
+    ) {
+        let now = self.now;
+        self.watch.issued = 0;
+        let several = left > self.max_sectors;
+        if several {
+            self.queue.begin_plug();
+        }
+        while left.0 > 0 {
+            let sectors = left.min(self.max_sectors);
+            let bio = self.bio(thread, operation, at, sectors);
+            match self
+                .queue
+                .submit(now, &bio, &mut self.started, &mut self.watch)
+            {
+                Submission::Accepted => {
+                    at = at + sectors;
+                    left = Sectors(left.0 - sectors.0);
+                    let operation = &mut self.operations[operation as usize];
+                    operation.bios += 1;
+                    operation.unsubmitted -= sectors.0;
+                }
+                Submission::Blocked => {
+                    self.threads[thread].pending = Some((operation, at, left));
+                    break;
+                }
+            }
+        }
+        if several {
+            self.queue.end_plug(now, &mut self.started, &mut self.watch);
+        }
+        let started = self.hand_over(now + self.costs.issue + self.costs.start);
+        self.wake_blocked();
+        if left.0 > 0 {
+            self.sleeps(thread, started);
+            return;
+        }
+        let t = &mut self.threads[thread];
+        let script = &mut t.process.script;
+        let wait = script.operations[script.next].wait;
+        script.next += 1;
+        t.next = Next::Line;
+        match wait {
+            Wait::Own => {
+                t.waits = Waits::Operation(operation);
+                self.sleeps(thread, started);
+            }
+            // The kernel's thread has waited so long for the processor that it takes it from a call's end.
+            Wait::No | Wait::All if !self.to_work.is_empty() => {
+                self.ready.push(thread);
+                self.sleeps(thread, started);
+            }
+            Wait::No | Wait::All => {
+                let returns = if started > 0 {
+                    self.costs.returns_started
+                } else {
+                    self.costs.returns
+                };
+                let length = self.dispatched(started) + returns + self.prepared(thread);
+                self.run_for(thread, length);
+            }
+        }
+    }
+
+    pub(super) fn dispatched(&self, started: u64) -> Nanos {
+        Nanos(self.costs.issue.0 * self.watch.issued + self.costs.start.0 * started)
+    }
+
+    /// The thread gives the processor away, after what its call still had to do.
+    pub(super) fn sleeps(&mut self, thread: usize, started: u64) {
+        let length = self.dispatched(started) + self.costs.switch_out;
+        self.watch.issued = 0;
+        self.threads[thread].used += length;
+        self.choice = self.now + length;
+    }
+
+    pub(super) fn end_if_through(&mut self, thread: usize) {
+        let t = &mut self.threads[thread];
+        let through = t.process.script.next >= t.process.script.operations.len();
+        if t.ended || !through || t.outstanding > 0 || t.pending.is_some() {
+            return;
+        }
+        t.ended = true;
+        let process = t.process.id;
+        let now = self.now;
+        self.queue
+            .process_exits(now, process, &mut self.started, &mut self.watch);
+        self.hand_over(now + self.costs.issue + self.costs.start);
+    }
+}
