@@ -155,11 +155,6 @@ impl Controller {
         counters
     }
 
-    /// Work that the driver has done on the host's processor since this was last asked: none but with fake RAID.
-    pub fn take_host_work(&mut self) -> Nanos {
-        core::mem::take(&mut self.host_work)
-    }
-
     /// Bytes acknowledged and not yet on the drives.
     pub fn dirty(&self) -> Bytes {
         Bytes(self.cache.dirty() as u64 * crate::cache::PAGE * 512)
@@ -344,5 +339,9 @@ impl Device for Controller {
             }
         }
         None
+    }
+
+    fn take_host_work(&mut self) -> Nanos {
+        core::mem::take(&mut self.host_work)
     }
 }

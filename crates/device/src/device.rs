@@ -51,4 +51,9 @@ pub trait Device {
     fn advance(&mut self, now: Nanos) -> Option<Tag> {
         Some(self.complete_next(now))
     }
+
+    /// Processor time that the host has spent on the device's own work (fake RAID) since this was last asked; none for all others.
+    fn take_host_work(&mut self) -> Nanos {
+        Nanos::ZERO
+    }
 }

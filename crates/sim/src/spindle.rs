@@ -13,6 +13,8 @@ pub struct Spindle<D> {
     busy_since: Nanos,
     pub busy: Nanos,
     pub sectors: u64,
+    /// Processor time of the host for the device's own work.
+    pub host_work: Nanos,
 }
 
 impl<D: Device> Spindle<D> {
@@ -26,6 +28,7 @@ impl<D: Device> Spindle<D> {
             busy_since: Nanos::ZERO,
             busy: Nanos::ZERO,
             sectors: 0,
+            host_work: Nanos::ZERO,
         }
     }
 
@@ -37,7 +40,9 @@ impl<D: Device> Spindle<D> {
     /// What is due at [`Spindle::next_at`] happens; the tag of the command that is done by it, if any.
     #[inline]
     pub fn advance(&mut self, now: Nanos) -> Option<u32> {
-        let tag = self.device.advance(now)?.0;
+        let done = self.device.advance(now);
+        self.host_work += self.device.take_host_work();
+        let tag = done?.0;
         self.outstanding -= 1;
         if self.outstanding == 0 {
             self.busy += now - self.busy_since;

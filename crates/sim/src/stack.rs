@@ -164,7 +164,7 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
             sectors: self.drive.sectors,
             merges: self.queue.merges(),
             interrupts: None,
-            thread: Nanos::ZERO,
+            thread: self.drive.host_work,
             resynced: Sectors(0),
         }
     }

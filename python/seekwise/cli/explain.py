@@ -1,4 +1,4 @@
-"""`seekwise explain WORD`: a scheduler, setting, metric, drive model or term, in a few sentences and with its numbers."""
+"""`seekwise explain WORD`: a scheduler, setting, metric, drive or controller model or term, in a few sentences and with its numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH = 100
 @click.argument("word", required=False, nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (schema seekwise.explain/1).")
 def command(word: tuple[str, ...], as_json: bool) -> None:
-    """Explain WORD: a scheduler, setting, metric, drive model or term. Without WORD, list them."""
+    """Explain WORD: a scheduler, setting, metric, drive or controller model or term. Without WORD, list them."""
     if not word:
         if as_json:
             click.echo(json.dumps({"schema": "seekwise.explain/1", "words": words()}))
@@ -42,6 +42,9 @@ def show(console: Console, explanation: Explanation) -> None:
         is_table = any("   " in line.strip() for line in lines) or explanation.word == "models"
         click.echo()
         click.echo(paragraph if is_table else textwrap.fill(" ".join(lines), WIDTH, break_on_hyphens=False))
+    if facts := explanation.tables.get("facts"):
+        click.echo()
+        console.print(_facts(facts))
     if parameters := explanation.tables.get("parameters"):
         click.echo()
         console.print(_parameters(parameters), soft_wrap=False)
@@ -50,6 +53,15 @@ def show(console: Console, explanation: Explanation) -> None:
         console.print(_tunables(tunables))
     if explanation.see:
         click.echo(f"\nsee also: {', '.join(explanation.see)}")
+
+
+def _facts(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("fact", "value", "source"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(row["name"], row["value"], row["source"])
+    return table
 
 
 def _parameters(rows: list[dict[str, Any]]) -> Table:

@@ -1,4 +1,4 @@
-"""Explanations: terms as short Markdown texts in `units/`, drive models and schedulers from the numbers in force.
+"""Explanations: terms as short Markdown texts in `units/`, drive and controller models and schedulers from the numbers in force.
 
 A text begins with its title, `also:` lists other words for it, `see:` leads on. `{capacity_table}` is filled from the drive
 models, and a scheduler's text is followed by its tunables as the registry knows them, so nothing is said twice.
@@ -17,6 +17,7 @@ from typing import Any
 
 from seekwise import _core
 from seekwise.errors import UsageError
+from seekwise.explain import controllers
 
 UNITS = Path(__file__).parent / "units"
 # Kernels whose defaults are shown: the last with the single queue, and a recent one.
@@ -50,7 +51,7 @@ class Explanation:
 
 
 def explain(word: str) -> Explanation:
-    """The explanation of a word: a term, a setting, a scheduler, or a drive model."""
+    """The explanation of a word: a term, a setting, a scheduler, or a model of a drive or controller."""
     units = _units()
     name = _plain(word)
     for unit, (_, also, _, _) in units.items():
@@ -58,6 +59,8 @@ def explain(word: str) -> Explanation:
             return _unit(unit)
     if name == "models":
         return _models()
+    if found := controllers.explained(word):
+        return Explanation(word, "model", *found)
     try:
         return _model(word)
     except ValueError as error:
@@ -74,7 +77,7 @@ def explain(word: str) -> Explanation:
 
 def words() -> list[str]:
     """Every word that can be explained, without the second names."""
-    return sorted([*_units(), "models", *_core.drive_models()])
+    return sorted([*_units(), "models", *_core.drive_models(), *_core.controller_models()])
 
 
 def _plain(word: str) -> str:
@@ -182,7 +185,9 @@ def _models() -> Explanation:
     lines = []
     for name in _core.drive_models():
         lines.append(f"{name:20} {json.loads(_core.drive_model(name))['name']}")
-    return Explanation("models", "term", "Drive models", "\n".join(lines), ("confidence",))
+    for name in _core.controller_models():
+        lines.append(f"{name:20} {json.loads(_core.controller_model(name))['name']} (controller)")
+    return Explanation("models", "term", "Drive and controller models", "\n".join(lines), ("confidence", "controller"))
 
 
 def _capacity_table() -> str:

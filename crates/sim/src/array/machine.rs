@@ -483,7 +483,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     fn drive_done(&mut self, index: usize) {
         self.payer = Payer::Interrupt;
         let Member { queue, spindle } = &mut self.members[index];
-        let Some(tag) = spindle.advance(self.now) else {
+        let done = spindle.advance(self.now);
+        // A fake controller's mapping and parity are the driver's work.
+        let work = core::mem::take(&mut spindle.host_work);
+        let Some(tag) = done else {
+            self.spend(work);
             return;
         };
         let mut finished = core::mem::take(&mut self.finished);
@@ -491,7 +495,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
             finished.push(done.token)
         });
-        self.spend(self.costs.interrupt);
+        self.spend(self.costs.interrupt + work);
         for &token in &finished {
             let UnderWay {
                 owner,

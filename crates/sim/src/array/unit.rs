@@ -51,4 +51,9 @@ impl Device for Unit {
     fn advance(&mut self, now: Nanos) -> Option<Tag> {
         each!(self, device => device.advance(now))
     }
+
+    #[inline]
+    fn take_host_work(&mut self) -> Nanos {
+        each!(self, device => device.take_host_work())
+    }
 }
