@@ -22,6 +22,7 @@ from seekwise import _core
 from seekwise.backend import arrays, storage_trials
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.explain import controllers
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import parameters
@@ -112,7 +113,12 @@ class SimulatedBackend:
             parameters.named(study, key)
 
     def _check_storage(self, study: Study, system: System) -> None:
-        """Drive, kernel, schedulers and options exist; the rest is found cell by cell and said in the records."""
+        """Drive, controller, kernel, schedulers and options exist; the rest is found cell by cell and said in the records."""
+        if system.controller is not None and controllers.known(system.controller) is None:
+            raise UsageError(
+                f"system {system.name} has the unknown controller `{system.controller}`",
+                hint="`seekwise explain models` lists those that are modelled",
+            )
         unknown = next((name for name in system.options if name not in storage_trials.KNOWN_OPTIONS), None)
         if unknown is not None:
             raise UsageError(
@@ -154,7 +160,7 @@ class SimulatedBackend:
         return SystemFacts(
             name=system.name,
             target=f"{system.name} (simulated)",
-            stack=(f"{system.name}: {storage_text(system, found)}",),
+            stack=(f"{system.name}: {storage_text(system, found)}", *controller_lines(system)),
             leaves=leaves,
             offered=tuple(found["schedulers"]),
             scheduler=found["settings"]["scheduler"],
@@ -289,6 +295,17 @@ def _stack(found: dict) -> tuple[str, ...]:
     survives = array["survives_failures"]
     parts += [size, f"survives {survives} failure{'' if survives == 1 else 's'}", f"Linux {found['kernel']}"]
     return (f"md0: {', '.join(parts)}",)
+
+
+def controller_lines(system: System) -> tuple[str, ...]:
+    """What is known of a system's controller: bus, driver, memory, firmware, mode."""
+    if system.controller is None:
+        return ()
+    known = controllers.known(system.controller)
+    if known is None:
+        return ()
+    facts = ", ".join(f"{name} {fact['value']}" for name, fact in known["facts"].items())
+    return (f"  controller {known['name']}: {facts}",)
 
 
 def _trace(result: dict, capacity_sectors: int) -> dict[str, object]:

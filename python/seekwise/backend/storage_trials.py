@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from seekwise import _core
 from seekwise.errors import UsageError
+from seekwise.explain import controllers
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study.factors import Value
@@ -155,7 +156,7 @@ def _record(
         seed=seed,
         started_at=started,
         phases=tuple(phases),
-        environment={"kernel": "Linux (model)"},
+        environment={"kernel": "Linux (model)", **_controller(specs)},
         load={
             "simulator": f"seekwise {_core.version()}",
             "model_version": _core.model_version(),
@@ -165,6 +166,16 @@ def _record(
         conditions={"role": trial.role, **({"not_modelled": missing} if missing else {})},
         attempt=attempt,
     )
+
+
+def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
+    """Facts of the controller that the trial was behind, and how it was set."""
+    for spec in specs.values():
+        storage = spec.get("storage") or {}
+        if name := storage.get("controller"):
+            choices = {key: str(value) for key, value in storage["controller_choices"].items()}
+            return {"controller": {"model": name, **controllers.facts(name), **choices}}
+    return {}
 
 
 def phase(operation: str, result: dict, threads: int) -> Phase:

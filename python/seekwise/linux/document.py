@@ -9,6 +9,7 @@ from typing import Any
 
 from seekwise.linux.model import BlockDevice, Mount, Stack
 from seekwise.linux.resolve import ResolvedPath, devices_of_mount, has_setting
+from seekwise.linux.storage_kind import storage_kind
 from seekwise.linux.sysfs import device_path
 from seekwise.linux.warn import device_warnings
 
@@ -105,6 +106,7 @@ def _device(stack: Stack, device: BlockDevice, mounted: dict[Mount, tuple[str, .
         "above": [other.name for other in stack.above(device.name)],
         "leaves": [leaf.name for leaf in stack.leaves(device.name)],
         "transport": device.transport,
+        "storage_kind": storage_kind(device),
         "driver": device.driver,
         "model": device.model,
         "firmware": device.firmware,

@@ -11,6 +11,7 @@ import re
 
 from seekwise.linux import ata, raid_controllers, sysfs
 from seekwise.linux.pci import RAID_CLASS, pci_facts
+from seekwise.linux.raid_card import card_facts
 from seekwise.linux.sysfs import Node
 from seekwise.linux.tree import Tree
 
@@ -94,7 +95,7 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     if is_ata and unit is None and depth is not None:
         details["ncq"] = ncq(depth, details.get("ncq_supported"))
     if unit is not None:
-        details["controller"] = unit
+        details["controller"] = {**unit, **card_facts(tree, hardware, host, str(unit["driver"]))}
     elif pci.get("pci_class", "").startswith(RAID_CLASS) and driver == "ahci":
         details["raid_mode"] = "the SATA controller is set to RAID in its firmware; members are still seen one by one"
     fields["details"] = {key: value for key, value in details.items() if value is not None}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from seekwise.linux import md
 from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.storage_kind import san_by
 
 FIRMWARE_MEMBERS = {
     # ID_FS_TYPE as libblkid names them.
@@ -41,6 +42,11 @@ def device_warnings(device: BlockDevice) -> Iterator[str]:
     controller = details.get("controller")
     if isinstance(controller, dict):
         yield f"{device.name}: {controller['warning']}"
+    if network := san_by(device):
+        yield (
+            f"{device.name}: a volume of another machine (SAN, {network}): order, cache and other users there are not seen here, and "
+            "queue_depth is this host's share of it"
+        )
     if "firmware_raid" in details and "container_of" not in details:
         yield (
             f"{device.name}: firmware (“fake”) RAID, {details['firmware_raid']}: the firmware only describes the array, "
