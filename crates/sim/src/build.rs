@@ -156,7 +156,10 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         }
     };
     let rotational = queue.rotational.unwrap_or(traits.rotational);
-    let numbers = numbers(queue, &kernel, legacy, depth, rotational, traits.budget)?;
+    let mut numbers = numbers(queue, &kernel, legacy, depth, rotational, traits.budget)?;
+    if let Some(kib) = drive.command_kib() {
+        numbers.max_sectors = numbers.max_sectors.min(Sectors::from_kib(u64::from(kib)));
+    }
     let mut setup = Setup::new(kernel);
     setup.rotational = rotational;
     setup.depth_device = depth;
@@ -227,6 +230,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         AnyDrive::Model(Drive::Hdd(device), ..) => with_device(spec, frame, device, policy),
         AnyDrive::Model(Drive::Ssd(device), ..) => with_device(spec, frame, device, policy),
         AnyDrive::Model(Drive::Null(device), ..) => with_device(spec, frame, device, policy),
+        AnyDrive::Controller(unit, ..) => with_device(spec, frame, *unit, policy),
         #[allow(unreachable_patterns)]
         AnyDrive::Model(device, ..) => with_any_policy(spec, frame, device, policy),
     };

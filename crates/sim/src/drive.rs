@@ -1,8 +1,10 @@
 //! Which drive a cell has: a model by name or as TOML, or one of the reference drives of the recordings.
 
 use crate::build::check;
+use crate::controller;
 use crate::reference::{Fixed, Linear};
 use crate::spec::DeviceSpec;
+use seekwise_controller::Controller;
 use seekwise_device::model::Attachment;
 use seekwise_device::{Device, Drive, Model};
 use seekwise_units::{Depth, Nanos, Sectors};
@@ -14,6 +16,8 @@ pub enum AnyDrive {
     Fixed(Fixed),
     Linear(Linear),
     Model(Drive, Traits, String),
+    /// With its largest command in KiB.
+    Controller(Box<Controller>, Traits, String, u32),
 }
 
 /// What a kernel knows of a drive before it asks for anything.
@@ -39,6 +43,7 @@ impl AnyDrive {
             Self::Fixed(d) => d.capacity(),
             Self::Linear(d) => d.capacity(),
             Self::Model(d, ..) => d.capacity(),
+            Self::Controller(d, ..) => d.capacity(),
         }
     }
 
@@ -47,7 +52,7 @@ impl AnyDrive {
         match self {
             Self::Fixed(_) => "reference drive: fixed service time",
             Self::Linear(_) => "reference drive: service time linear in distance",
-            Self::Model(_, _, name) => name,
+            Self::Model(_, _, name) | Self::Controller(_, _, name, _) => name,
         }
     }
 
@@ -56,12 +61,21 @@ impl AnyDrive {
             Self::Fixed(d) => d.depth().0,
             Self::Linear(d) => d.depth().0,
             Self::Model(d, ..) => d.depth().0,
+            Self::Controller(d, ..) => d.depth().0,
+        }
+    }
+
+    /// Largest command of the driver in KiB, where it is below the kernel's own limit.
+    pub fn command_kib(&self) -> Option<u32> {
+        match self {
+            Self::Controller(_, _, _, kib) => Some(*kib),
+            _ => None,
         }
     }
 
     pub fn traits(&self) -> Traits {
         match self {
-            Self::Model(_, traits, _) => *traits,
+            Self::Model(_, traits, _) | Self::Controller(_, traits, ..) => *traits,
             _ => Traits {
                 rotational: true,
                 budget: false,
@@ -73,6 +87,12 @@ impl AnyDrive {
 }
 
 pub fn build(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
+    if spec.controller.is_some() && matches!(spec.model.as_str(), "fixed" | "linear") {
+        return Err(format!(
+            "{} stands for a recording's drive and has no controller",
+            spec.model
+        ));
+    }
     match spec.model.as_str() {
         "fixed" => {
             known(spec, &["capacity_sectors", "service_ns", "depth"])?;
@@ -115,6 +135,19 @@ fn modelled(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
     };
     // The seed decides where the platters stand at the start, as chance does in the world.
     let instance = (seed ^ (seed >> 32)).wrapping_mul(0x9E37_79B9) as u32;
+    if let Some(controller) = &spec.controller {
+        let (unit, card) = controller::build(controller, &model, instance)?;
+        let name = format!("{} over {} x {}", card.name, controller.drives, model.name);
+        // A SCSI disk to the kernel; libata keeps none of its commands.
+        let traits = Traits {
+            budget: true,
+            light: false,
+            sata: false,
+            ..traits
+        };
+        let kib = card.get("command_kib") as u32;
+        return Ok(AnyDrive::Controller(Box::new(unit), traits, name, kib));
+    }
     let drive = model.build(instance).map_err(|e| e.to_string())?;
     Ok(AnyDrive::Model(drive, traits, model.name))
 }

@@ -16,6 +16,7 @@ pub mod array;
 pub mod bench;
 pub mod build;
 pub mod cell;
+pub mod controller;
 pub mod drive;
 pub mod histogram;
 pub mod invariants;

@@ -54,6 +54,9 @@ pub struct DeviceSpec {
     /// md over several such drives, each with a queue as `queue` says.
     #[serde(default)]
     pub array: Option<crate::array::spec::ArraySpec>,
+    /// A controller over such drives, whose unit is the one disk that the host sees. `depth` is then the unit's.
+    #[serde(default)]
+    pub controller: Option<crate::controller::ControllerSpec>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -9,9 +9,10 @@ use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};
 use super::unit::Unit;
 use super::volume::Volume;
 use crate::build;
+use crate::controller::{self, ControllerSpec};
 use crate::spec::QueueSpec;
 use crate::spindle::Spindle;
-use seekwise_controller as controller;
+use seekwise_controller::Choices;
 use seekwise_device::{Device, Model};
 use seekwise_host::cache::read_ahead::{Generation as ReadAheadGeneration, ReadAhead};
 use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
@@ -50,7 +51,7 @@ pub struct StorageSpec {
     pub controller_toml: Option<String>,
     /// How the controller is set up; its model's own where absent.
     #[serde(default)]
-    pub controller_choices: controller::Choices,
+    pub controller_choices: Choices,
     /// Parameters of the drive model other than its own, by name: what `--vary` tries.
     #[serde(default)]
     pub drive_parameters: BTreeMap<String, f64>,
@@ -282,34 +283,19 @@ fn drives(spec: &StorageSpec) -> Result<Below, String> {
 /// A unit of a controller: one disk with one queue.
 fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
     let drive = drive_model(spec)?;
-    let mut model = match &spec.controller_toml {
-        Some(text) => controller::Model::parse(text),
-        None => controller::Model::shipped(name),
-    }
-    .map_err(|error| error.to_string())?;
-    for (key, &value) in &spec.controller_parameters {
-        model.set(key, value).map_err(|error| error.to_string())?;
-    }
-    let level = match spec.level.as_deref() {
-        None => controller::Level::Single,
-        Some(level) => controller::Level::from_name(level)
-            .ok_or_else(|| format!("level {level} is not one of a controller's"))?,
+    let described = ControllerSpec {
+        model: name.to_owned(),
+        toml: spec.controller_toml.clone(),
+        level: spec.level.clone(),
+        drives: spec.drives,
+        member_bytes: spec.member_bytes,
+        choices: Choices {
+            chunk_kib: spec.chunk_kib.or(spec.controller_choices.chunk_kib),
+            ..spec.controller_choices
+        },
+        parameters: spec.controller_parameters.clone(),
     };
-    let choices = controller::Choices {
-        chunk_kib: spec.chunk_kib.or(spec.controller_choices.chunk_kib),
-        ..spec.controller_choices
-    };
-    let member = spec.member_bytes.map(|bytes| Sectors(bytes / 512));
-    let unit = model
-        .build(
-            level,
-            &drive,
-            spec.drives,
-            member,
-            first_instance(spec),
-            &choices,
-        )
-        .map_err(|error| error.to_string())?;
+    let (unit, model) = controller::build(&described, &drive, first_instance(spec))?;
     let own = unit.depth().0;
     let capacity = unit.capacity();
     Ok(Below {
@@ -464,7 +450,7 @@ mod tests {
             member_bytes: None,
             controller: None,
             controller_toml: None,
-            controller_choices: controller::Choices::default(),
+            controller_choices: Choices::default(),
             drive_parameters: BTreeMap::new(),
             controller_parameters: BTreeMap::new(),
             modern_host: true,
