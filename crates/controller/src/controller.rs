@@ -19,6 +19,7 @@ pub struct Setup {
     pub depth: u32,
     /// Largest command, to the controller and to a drive.
     pub sectors_max: Sectors,
+    /// Firmware's time of a command; of fake RAID the host's time of a command to a drive, too.
     pub per_command: Nanos,
     pub to_host_bytes_per_second: f64,
     pub from_host_bytes_per_second: f64,
@@ -110,6 +111,8 @@ pub struct Controller {
     from_host_free: Nanos,
     xor_free: Nanos,
     host_work: Nanos,
+    /// Commands to drives whose work on the host has been told.
+    commands_charged: u64,
     pub(crate) counters: Counters,
 }
 
@@ -138,6 +141,7 @@ impl Controller {
             from_host_free: Nanos::ZERO,
             xor_free: Nanos::ZERO,
             host_work: Nanos::ZERO,
+            commands_charged: 0,
             counters: Counters::default(),
             setup,
             mapping,
@@ -281,9 +285,6 @@ impl Device for Controller {
         let slot = &mut self.hosts[command.tag.0 as usize];
         assert!(slot.is_none(), "a tag is used by one command at a time");
         *slot = Some(Host { command, waits: 0 });
-        if self.setup.on_host {
-            self.host_work += self.setup.per_command;
-        }
         self.firmware_free = self.firmware_free.max(now) + self.setup.per_command;
         self.at(self.firmware_free, Event::Read(command.tag.0));
     }
@@ -342,6 +343,12 @@ impl Device for Controller {
     }
 
     fn take_host_work(&mut self) -> Nanos {
-        core::mem::take(&mut self.host_work)
+        if !self.setup.on_host {
+            return Nanos::ZERO;
+        }
+        // Each command to a drive is set up, interrupts and is completed on the host.
+        let commands = self.members.iter().map(|one| one.reads + one.writes).sum();
+        let new = commands - core::mem::replace(&mut self.commands_charged, commands);
+        core::mem::take(&mut self.host_work) + Nanos(self.setup.per_command.0 * new)
     }
 }
