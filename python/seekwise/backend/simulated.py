@@ -80,7 +80,7 @@ class SimulatedBackend:
                 continue
             self._check_workload(study, system)
             # Each array that the settings make, and each other setting on the first of them.
-            made = arrays.combinations(study) if arrays.is_array(system, study) else [{}]
+            made = arrays.combinations(study) if _varies(system, study) else [{}]
             for values in [*made, *({**made[0], **values} for values in _wanted(study))]:
                 _describe(_spec(system, values, seed=0, phases=[_probe_phase()]))
         return facts
@@ -132,7 +132,7 @@ class SimulatedBackend:
     def _facts(self, system: System) -> SystemFacts:
         if storage_trials.is_storage(system, self.study):
             return self._storage_facts(system)
-        first = arrays.combinations(self.study)[0] if arrays.is_array(system, self.study) else {}
+        first = arrays.combinations(self.study)[0] if _varies(system, self.study) else {}
         found = _describe(_spec(system, first, seed=0, phases=[_probe_phase()]))
         settings = found["settings"]
         current = {
@@ -147,7 +147,7 @@ class SimulatedBackend:
         return SystemFacts(
             name=system.name,
             target=f"{found['drive']} (simulated)",
-            stack=_stack(found),
+            stack=(*_stack(found), *controller_lines(system)),
             leaves=(DEVICE,),
             offered=tuple(found["schedulers"]),
             current={DEVICE: current},
@@ -240,12 +240,13 @@ class SimulatedSession:
             badge="simulated",
             seed=seed,
             started_at=started,
-            phases=tuple(_phase(each) for each in result["phases"]),
+            phases=tuple(_phase(each, _thread(spec)) for each in result["phases"]),
             settings_seen={DEVICE: _seen(result["settings"], {**cell.fixed, **setting.values})},
             environment={
                 "kernel": f"Linux {result['models']['kernel']} (model)",
                 "device_model": result["models"]["device"],
                 "processors": result["phases"][0]["cpu"]["processors"],
+                **_card(spec),
             },
             load={
                 "simulator": f"seekwise {_core.version()}",
@@ -295,6 +296,11 @@ def _stack(found: dict) -> tuple[str, ...]:
     survives = array["survives_failures"]
     parts += [size, f"survives {survives} failure{'' if survives == 1 else 's'}", f"Linux {found['kernel']}"]
     return (f"md0: {', '.join(parts)}",)
+
+
+def _varies(system: System, study: Study) -> bool:
+    """Whether settings may make another array or unit of a system."""
+    return system.controller is not None or arrays.is_array(system, study)
 
 
 def controller_lines(system: System) -> tuple[str, ...]:
@@ -373,8 +379,9 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
     for key in REGION_OPTIONS:
         options.pop(key, None)
     trace = options.pop("trace_events_max", 0)
-    array = arrays.array_spec(system, values)
-    if array is not None:
+    if system.controller is not None:
+        device["controller"] = _controller(system, values, options)
+    elif (array := arrays.array_spec(system, values)) is not None:
         device["array"] = array
     for key in arrays.OPTIONS:
         options.pop(key, None)
@@ -388,6 +395,24 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
         "host": host,
         "phases": phases,
         "trace_events_max": trace,
+    }
+
+
+def _controller(system: System, values: dict[str, Value], options: dict[str, Value]) -> dict[str, object]:
+    """The unit of a controller that a trial runs on."""
+    chunk = values.get("chunk_kib") or (system.chunk_kib[0] if system.chunk_kib else None)
+    level = values.get("raid_level", system.raid_level)
+    choices: dict[str, object] = {} if chunk is None else {"chunk_kib": chunk}
+    for name in ("ncq", "write_back", "battery"):
+        if name in options:
+            choices[name] = options.pop(name) in (True, 1, "on")
+    if "read_ahead_kib" in options:
+        choices["read_ahead_kib"] = options.pop("read_ahead_kib")
+    return {
+        "model": system.controller,
+        "level": "single" if level in (None, "none") else level,
+        "drives": values.get("drives", system.drives),
+        "choices": choices,
     }
 
 
@@ -451,7 +476,18 @@ def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | N
     return phase
 
 
-def _phase(result: dict) -> Phase:
+def _card(spec: dict) -> dict[str, dict[str, str]]:
+    """Facts of the controller that a trial ran on."""
+    unit = spec["device"].get("controller")
+    return {} if unit is None else controllers.environment(unit["model"], unit["choices"])
+
+
+def _thread(spec: dict) -> str:
+    """Who does the storage's own work on the host: md's thread, or the driver of fake RAID."""
+    return "driver" if "controller" in spec["device"] else "md"
+
+
+def _phase(result: dict, thread: str) -> Phase:
     cpu, elapsed_s = result["cpu"], result["elapsed_ns"] / 1e9
     spent = cpu["user_s"] + cpu["system_s"] + cpu["thread_s"] + cpu["irq_s"]
     return Phase(
@@ -468,7 +504,7 @@ def _phase(result: dict) -> Phase:
             user=cpu["user_s"],
             system=cpu["system_s"] + cpu["thread_s"],
             irq=cpu["irq_s"],
-            kernel_threads={"md": cpu["thread_s"]} if cpu["thread_s"] else {},
+            kernel_threads={thread: cpu["thread_s"]} if cpu["thread_s"] else {},
             softirq=0.0,
             idle=max(0.0, cpu["processors"] * elapsed_s - spent),
         ),

@@ -31,7 +31,7 @@ SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth")
 
 def is_storage(system: System, study: Study | None) -> bool:
     """Whether a system needs the whole storage rather than drives behind queues, alone or under md."""
-    if system.controller is not None or any(name in system.options for name in OPTIONS):
+    if any(name in system.options for name in OPTIONS):
         return True
     return study is not None and any(not workload.direct for workload in study.workload)
 
@@ -173,8 +173,8 @@ def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
     for spec in specs.values():
         storage = spec.get("storage") or {}
         if name := storage.get("controller"):
-            choices = {key: str(value) for key, value in storage["controller_choices"].items()}
-            return {"controller": {"model": name, **controllers.facts(name), **choices}}
+            choices = storage["controller_choices"]
+            return controllers.environment(name, choices)
     return {}
 
 

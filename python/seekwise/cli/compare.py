@@ -36,10 +36,18 @@ WORDS = ("regression", "improvement", "small", "tie", "undecided")
     help="End with status 5 if there is one; `difference` is a regression or an improvement. Repeatable.",
 )
 @click.option(
+    "--raid-kind",
+    "kind",
+    is_flag=True,
+    help="The first RUN is of md, the second of a controller over the same kind and number of drives at the same level: is it hardware or fake RAID?",
+)
+@click.option(
     "--all", "everything", is_flag=True, help="List ties and small differences too; of two backends: every cell."
 )
 @_options.common
-def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db: Path | None, as_json: bool) -> None:
+def command(
+    base: str, new: str, fail_if: tuple[str, ...], kind: bool, everything: bool, db: Path | None, as_json: bool
+) -> None:
     """Judge the second RUN against the first, cell by cell. Refuses runs of other devices or other loads."""
     from seekwise.verdict import compare as comparing
 
@@ -48,6 +56,9 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
         if runs[0].run_id == runs[1].run_id:
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
         sides = [_side(run, list(store.records(run.run_id))) for run in runs]
+    if kind:
+        _show_raid_kind(*sides, as_json)
+        return
     if against := comparing.reasons_against(*sides):
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         raise RefusedError(
@@ -68,6 +79,39 @@ def command(base: str, new: str, fail_if: tuple[str, ...], everything: bool, db:
     else:
         _show(found, everything)
     _fail(found, fail_if)
+
+
+def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) -> None:
+    """Runs on other devices, which is the point; the loads must be the same."""
+    from seekwise.verdict import compare as comparing
+    from seekwise.verdict.raid_kind import Pair, raid_kind
+
+    against = [reason for reason in comparing.reasons_against(array, unit) if not reason.startswith("other device")]
+    if against:
+        raise RefusedError(
+            f"runs {array.run_id} and {unit.run_id} do not compare: {against[0]}",
+            hint="run the same study once on md and once on the controller",
+        )
+    changes = comparing.compare(array, unit).changes
+    rates = {(c.cell, c.setting): c.verdict.ratio for c in changes if c.verdict.metric == "rate"}
+    # A judged cell begins with its operation.
+    pairs = [
+        Pair(c.cell.split()[0], c.verdict.ratio, rates[c.cell, c.setting])
+        for c in changes
+        if c.verdict.metric == "cpu_efficiency" and (c.cell, c.setting) in rates
+    ]
+    found = raid_kind(pairs)
+    if found is None:
+        raise RefusedError(
+            f"runs {array.run_id} and {unit.run_id} share no measured system CPU",
+            hint="CPU efficiency decides, not the rate",
+        )
+    if as_json:
+        _shown.echo_json(
+            {"schema": "seekwise.raid-kind/1", "md": array.run_id, "controller": unit.run_id, **asdict(found)}
+        )
+    else:
+        click.echo(f"the controller of run {unit.run_id} {found.sentence}")
 
 
 def _side(run: Run, records: list[Record]) -> comparing.Side:

@@ -35,10 +35,11 @@ def known(word: str) -> dict[str, Any] | None:
         return None
 
 
-def facts(word: str) -> dict[str, str]:
-    """What is known of a card that is no number of its model: bus, driver, memory, firmware, mode."""
+def environment(word: str, choices: Mapping[str, object]) -> dict[str, dict[str, str]]:
+    """For a record: what is known of the card - bus, driver, memory, firmware, mode - and how it was set."""
     model = known(word)
-    return {} if model is None else {name: fact["value"] for name, fact in model["facts"].items()}
+    facts = {} if model is None else {name: fact["value"] for name, fact in model["facts"].items()}
+    return {"controller": {"model": word, **facts, **{name: str(value) for name, value in choices.items()}}}
 
 
 def _row(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:

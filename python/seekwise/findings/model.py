@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Finding:
     kind: str
-    """What it is about: groups, slope, spread, trend, threshold, doubling, meeting, chunk, pair, jobs."""
+    """What it is about: groups, slope, spread, trend, threshold, doubling, meeting, chunk, pair, controller, jobs."""
     text: str
     """One sentence without a period."""
     numbers: dict[str, object] = field(default_factory=dict)
