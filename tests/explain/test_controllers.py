@@ -34,6 +34,6 @@ def test_a_card_is_found_by_the_name_on_its_box_and_tells_its_facts():
 
 
 def test_controllers_are_among_the_words_and_kinds_of_storage_have_one():
-    assert {"fake_raid_board", "megaraid_9460_8i", "controller", "qpolicy", "storage-kinds"} <= set(words())
+    assert {"fake_raid_board", "megaraid_9460_8i", "hardware-raid", "fake-raid", "storage-kinds"} <= set(words())
     assert "NAS" in explain("SAN").text
     assert explain("fake raid").kind in ("term", "model")

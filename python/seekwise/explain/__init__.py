@@ -187,7 +187,9 @@ def _models() -> Explanation:
         lines.append(f"{name:20} {json.loads(_core.drive_model(name))['name']}")
     for name in _core.controller_models():
         lines.append(f"{name:20} {json.loads(_core.controller_model(name))['name']} (controller)")
-    return Explanation("models", "term", "Drive and controller models", "\n".join(lines), ("confidence", "controller"))
+    return Explanation(
+        "models", "term", "Drive and controller models", "\n".join(lines), ("confidence", "hardware-raid")
+    )
 
 
 def _capacity_table() -> str:

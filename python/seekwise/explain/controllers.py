@@ -10,7 +10,7 @@ from seekwise import _core
 
 # How a basis is shown, the firmest first.
 BASIS = {"fact": "fact", "derived": "worked out", "assumption": "assumed", "set": "set from a result"}
-SEE = ("controller", "raid", "write-cache", "ncq", "storage-kinds")
+SEE = ("hardware-raid", "tw_cli", "raid", "write-cache", "storage-kinds")
 
 
 def explained(word: str) -> tuple[str, str, tuple[str, ...], Mapping[str, list[dict[str, Any]]]] | None:
