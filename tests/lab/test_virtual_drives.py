@@ -52,6 +52,8 @@ name = "arrays"
 name = "arrays"
 drive = "wd2500ys"
 drives = 3
+# A file system of a few GB is made in seconds.
+options = { capacity_sectors = 4194304 }
 [[workload]]
 operations = ["rand_write"]
 threads = [2]
