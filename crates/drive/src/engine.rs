@@ -10,6 +10,7 @@ use crate::fault::Kind;
 use crate::handshake::Export;
 use crate::medium::Medium;
 use crate::protocol::{self, Request};
+use crate::real_time;
 use crate::requests::{Requests, Taken};
 use crate::server::Notice;
 use crate::statistics::{Statistics, Summary};
@@ -58,6 +59,8 @@ pub struct Setting {
     pub overrun_ns: u64,
     /// Before the next answer is due the thread no longer sleeps for so long.
     pub awake_ns: u64,
+    /// A disk: mostly asleep, and so allowed ahead of everybody.
+    pub rotational: bool,
 }
 
 /// An answer that is on its way to the socket.
@@ -114,8 +117,11 @@ impl Engine {
     pub fn run(mut self) {
         // Timers of this thread to the nanosecond instead of the usual 50 us; without, answers are a little later.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        // Ahead of the machine's other work, where we may: a late answer spoils a measurement. Fair all the same: clients get their turn.
-        let _ = rustix::process::setpriority_process(None, -20);
+        // Ahead of the machine's other work, where we may: a late answer spoils a measurement.
+        if !(self.setting.rotational && real_time::first_in_first_out()) {
+            // Fair all the same: a drive of flash watches the clock most of the time, and clients get their turn.
+            let _ = rustix::process::setpriority_process(None, -20);
+        }
         loop {
             // All of them: their bytes in the wake-up socket are read together.
             loop {

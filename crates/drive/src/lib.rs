@@ -22,6 +22,7 @@ pub mod handshake;
 pub mod medium;
 pub mod options;
 pub mod protocol;
+mod real_time;
 mod requests;
 pub mod server;
 mod sockets;

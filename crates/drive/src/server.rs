@@ -159,6 +159,7 @@ pub fn serve(
             log: log.clone(),
             overrun_ns: (options.overrun_us * 1e3) as u64,
             awake_ns: (options.awake_us * 1e3) as u64,
+            rotational: model.kind == Kind::Hdd,
         })
         .map_err(|error| ServeError::usage(error.0))?;
         let thread = std::thread::Builder::new()

@@ -1,0 +1,34 @@
+//! A thread ahead of all ordinary ones, where the machine allows it.
+
+/// SCHED_FIFO for the calling thread at the lowest of its priorities; false without the privilege (CAP_SYS_NICE or RLIMIT_RTPRIO).
+///
+/// The kernel keeps a share of each processor for others (`kernel.sched_rt_runtime_us`), and a drive that nobody asks sleeps.
+pub fn first_in_first_out() -> bool {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // Threads that this one starts are ordinary again.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the call reads one struct that lives through it; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, policy, &lowest) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_is_real_time_if_and_only_if_it_says_so() {
+        let said = std::thread::spawn(|| {
+            let said = first_in_first_out();
+            // SAFETY: no memory is involved.
+            let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+            assert_eq!(policy == libc::SCHED_FIFO, said);
+            said
+        });
+        let root = rustix::process::geteuid().is_root();
+        let said = said.join().unwrap();
+        assert!(
+            root || !said
+                || rustix::process::getrlimit(rustix::process::Resource::Rtprio).current != Some(0)
+        );
+    }
+}
