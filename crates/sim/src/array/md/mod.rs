@@ -133,6 +133,8 @@ pub struct Md<Q, D> {
     parity: Option<Box<Raid5>>,
     generation: Generation,
     degraded: bool,
+    /// Time of the newest event: what was due before it is due then.
+    clock: Nanos,
     /// Mirrored writes are handed to the md thread (up to 6.4).
     mirrors_by_thread: bool,
     calls: Slab<Call>,
@@ -194,6 +196,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             parity,
             generation,
             degraded: !missing.is_empty(),
+            clock: Nanos::ZERO,
             mirrors_by_thread: generation < Generation::Linux6_12,
             calls: Slab::new(),
             jobs: Slab::new(),
@@ -453,7 +456,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     self.heed_effects();
                     self.thread.wake(now);
                 }
-                Owner::Resync(step) => self.resync_part_done(now, step, &order, observer),
+                Owner::Resync(step) => self.resync_part_done(now, step, observer),
             }
         }
         self.finished = finished;
@@ -537,6 +540,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
 impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
+        self.clock = now;
         let waited = self
             .stalled
             .iter()
@@ -610,13 +614,15 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             .copied()
             .fold(self.thread.due, |first, due| first.min(due))
             .min(self.resync.as_ref().map_or(Nanos::NEVER, Background::due))
+            .max(self.clock)
     }
 
     fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, mut done: impl FnMut(Done)) {
         let next = self.next_at();
-        match self.due.iter().position(|due| *due == next) {
+        self.clock = now;
+        match self.due.iter().position(|due| *due <= next) {
             Some(index) => self.drive_done(now, index, observer),
-            None if self.thread.due == next => self.thread_runs(now, observer),
+            None if self.thread.due <= next => self.thread_runs(now, observer),
             None => self.resync_runs(now, observer),
         }
         self.ended.drain(..).for_each(&mut done);
@@ -631,6 +637,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     }
 
     fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.clock = now;
         if self.unplug_at <= now {
             self.unplug_thread(now);
             return;

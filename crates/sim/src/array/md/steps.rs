@@ -46,6 +46,14 @@ impl Background {
         }
     }
 
+    /// With nothing left to send, what was due while the backlog waited is due now.
+    fn settle(&mut self, now: Nanos) {
+        if self.backlog.is_empty() {
+            self.retry_at = Nanos::NEVER;
+            self.resync.due = self.resync.due.max(now);
+        }
+    }
+
     /// A request has become free on the member that the backlog waits for.
     pub fn retry(&mut self, now: Nanos) {
         self.retry_at = now;
@@ -161,6 +169,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.send_backlog(now, &mut background, observer);
             }
         }
+        background.settle(now);
         self.resync = Some(background);
     }
 
@@ -209,7 +218,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         &mut self,
         now: Nanos,
         step: u32,
-        order: &Order,
         observer: &mut O,
     ) {
         let mut background = self.resync.take().expect("a resync is under way");
@@ -241,9 +249,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.send_backlog(now, &mut background, observer);
             }
         }
-        if background.backlog.is_empty() && !order.write {
-            background.retry_at = Nanos::NEVER;
-        }
+        background.settle(now);
         self.resync = Some(background);
     }
 
