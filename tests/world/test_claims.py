@@ -188,7 +188,6 @@ def asked(**given) -> Query:
     "query",
     [
         asked(system="C", scheduler="cfq", options=(("controller", "9650-2LP"),)),
-        asked(system="S1", operation="seq_write", scheduler="cfq"),
         asked(metric="cpueff"),
         asked(scheduler="cfq"),
         asked(options=(("kernel", "new"),)),

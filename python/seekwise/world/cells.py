@@ -1,7 +1,7 @@
 """From a system's set-up to cells of the compiled simulator, and back to numbers.
 
 Two kinds: direct requests on one drive behind the multi-queue layer (`simulate_cells`), and whole storage - several drives
-under a volume, read through the page cache or directly - behind the single queue of the older kernels (`simulate_storage`).
+under a volume, used directly or through page cache and file system - behind the single queue of the older kernels (`simulate_storage`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from seekwise.world.value import NotModelled
 
 # What the texts' programs print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB
-METRICS = ("rate", "access", "access_max")
+METRICS = ("rate", "access", "access_max", "syscpu", "cpu", "cpueff")
 SINGLE_QUEUE_UNTIL = (5, 0)
 # Length of a simulated run. A disk's rate is steady to a few percent over this many seconds of reading and this many random requests.
 SEQUENTIAL_S = 20
@@ -24,6 +24,17 @@ RANDOM_S = 60
 # Where the data lie on a logical volume: after the volume's own metadata (1 MiB, the default of LVM2 since 2.02.75) and past the first
 # block group of the file system; a bare partition starts at its first block.
 VOLUME_OFFSET_BYTES = 129 * MIB
+# The volume's own metadata alone, below a file system that is simulated.
+VOLUME_METADATA_BYTES = MIB
+# Host models (models/host-*.toml) of texts that name or suggest one; the Hungarian text's machine has two processors of 2010.
+HOSTS = {"article-2008": "opteron_2212", "tiobench-comparison": "opteron_2212"}
+# Memory of a machine about which nothing is said (range 0.5 to 4 GiB; what matters is how much smaller than the files it is).
+MEMORY_BYTES = 2**30
+# Sequential phases go through this many times the memory in all rather than through whole files: rates are steady by then, and the
+# pages that one phase leaves in memory are gone before the next comes to them, as in a whole pass.
+SPAN_OF_MEMORY = 3
+# Order of tiotest; each phase finds page cache and drives as the one before left them (tiotest.c, no -F).
+TIOTEST_ORDER = ("seq_write", "rand_write", "seq_read", "rand_read")
 
 
 def version(kernel: str) -> tuple[int, ...]:
@@ -71,12 +82,6 @@ def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, see
 
 
 def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
-    write = operation.endswith("write")
-    if not setup.direct:
-        if write:
-            raise NotModelled("writing through the page cache is not modelled")
-        if setup.memory_bytes is not None and setup.file_bytes < 4 * setup.memory_bytes:
-            raise NotModelled("files that fit into memory in part are not modelled")
     rotational = drive_model(setup.drive)["kind"] == "hdd"
     return {
         "seed": seed,
@@ -95,23 +100,56 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
         "controller_parameters": of_model(setup.parameters, setup.controller),
         "member_bytes": setup.partition_bytes,
         "modern_host": not rotational,
+        "host": HOSTS.get(setup.study) if not setup.direct else None,
         "load": {
             "buffered": not setup.direct,
             "random": operation.startswith("rand"),
-            "write": write,
+            "write": operation.endswith("write"),
             "threads": threads,
             "block_bytes": setup.block_bytes,
-            "start_bytes": VOLUME_OFFSET_BYTES if setup.on_volume else 0,
+            "start_bytes": _start_bytes(setup),
             "file_bytes": setup.file_bytes,
             "span_ns": (RANDOM_S if operation.startswith("rand") else SEQUENTIAL_S) * 10**9,
+            "files": None if setup.direct else _files(setup, operation, threads),
         },
+    }
+
+
+def _start_bytes(setup: Setup) -> int:
+    if not setup.on_volume:
+        return 0
+    return VOLUME_OFFSET_BYTES if setup.direct else VOLUME_METADATA_BYTES
+
+
+def _files(setup: Setup, operation: str, threads: int) -> dict:
+    """tiotest's four phases over the same files, or the one of a fio job over files that lie there already."""
+    order = TIOTEST_ORDER if setup.engine is None else (operation,)
+    if setup.level == "raid5" and setup.controller is None and operation.endswith("read"):
+        # What tiotest writes first is taken as written: only the pages that it would leave in memory are missing.
+        order = tuple(phase for phase in order if phase.endswith("read"))
+    memory = setup.memory_bytes or MEMORY_BYTES
+    return {
+        "filesystem": setup.filesystem or ("ext4" if setup.on_volume else "raw"),
+        "memory_bytes": memory,
+        "written": order[0] != "seq_write",
+        "span_bytes": max(64 * MIB, SPAN_OF_MEMORY * memory // threads),
+        "phases": [
+            {
+                "write": phase.endswith("write"),
+                "random": phase.startswith("rand"),
+                "calls": (setup.random_ios or 1000) if phase.startswith("rand") else None,
+                "fsync": phase.endswith("write"),
+            }
+            for phase in order
+        ],
+        "report": order.index(operation),
     }
 
 
 def run(texts: list[str], workers: int) -> list[dict[str, float] | str]:
     """Metrics of each cell, or why there are none."""
     return [
-        str(result["error"]) if "error" in result else (_of_cell if "cell" in json.loads(text) else _of_storage)(result)
+        str(result["error"]) if "error" in result else _metrics(json.loads(text), result)
         for text, result in zip(texts, raw(texts, workers), strict=True)
     ]
 
@@ -127,6 +165,28 @@ def raw(texts: list[str], workers: int) -> list[dict]:
             for place, result in zip(places, results, strict=True):
                 outcomes[place] = result
     return outcomes
+
+
+def _metrics(document: dict, result: dict) -> dict[str, float]:
+    if "cell" in document:
+        return _of_cell(result)
+    load = document["storage"]["load"]
+    return {**_of_storage(result), **(cpu_metrics(result, load["threads"]) if "cpu" in result else {})}
+
+
+def cpu_metrics(result: dict, threads: int) -> dict[str, float]:
+    """CPU use as tiotest 0.3.3 prints it, and the data moved per second of system time, which its fault leaves alone.
+
+    Each thread takes the time of the whole process (RUSAGE_SELF on NPTL) and the threads are added up: N times too much for N
+    threads. The kernel counts ticks, so short phases scatter by whole ticks.
+    """
+    cpu, seconds = result["cpu"], result["elapsed_ns"] / 1e9
+    user, system = (cpu[name] / cpu["hz"] for name in ("user_ticks", "system_ticks"))
+    return {
+        "syscpu": 100 * threads * system / seconds,
+        "cpu": 100 * threads * (user + system) / seconds,
+        "cpueff": result["bytes"] / PRINTED_MB / max(system, 1 / cpu["hz"]),
+    }
 
 
 def _of_cell(result: dict) -> dict[str, float]:

@@ -1,10 +1,9 @@
 """The world answered by the simulator, where it can be answered honestly today; everything else is NotModelled.
 
 Modelled:      systems whose requests bypass the page cache, on one drive (NVME, SATA) or on md and single SSDs (R10_n, SSD); reading
-               through the page cache on a drive alone, on HU and on software RAID (S1, S1n, S5, S5x4): files lie one after the
-               other, as written to a fresh file system, and the blocks of the file system itself are not read; properties of drives and
-               of the studies' definitions.
-Not modelled:  writing through the page cache and file systems, hardware RAID controllers, CPU accounting, memory as a factor.
+               and writing through the page cache of a machine with little memory over ext3, ext4 or none; processor time of the program;
+               properties of drives and of the studies' definitions.
+Not modelled:  processor time where requests bypass the page cache.
 
 A question without `repeat` is the mean over the repeats of its study, each with a seed of its own. Nothing is fitted: a cell is what the study
 describes. The last lines of a run's spec say how long is simulated: rates are steady long before a whole pass.
@@ -44,7 +43,7 @@ class SimulatedWorld:
     def _cells(self, query: Query) -> list[str]:
         """The cells behind a number, as text."""
         if query.metric not in cells.METRICS:
-            raise NotModelled(f"CPU time ({query.describe()})")
+            raise NotModelled(f"{query.metric} ({query.describe()})")
         setup = setup_of(query.system, query.options)
         repeats = [setup.repeat] if setup.repeat is not None else range(1, setup.repeats + 1)
         try:
@@ -66,6 +65,8 @@ class SimulatedWorld:
             outcome = self.known[cell]
             if isinstance(outcome, str):
                 raise NotModelled(f"{outcome} ({query.describe()})")
+            if query.metric not in outcome:
+                raise NotModelled(f"CPU time past the page cache ({query.describe()})")
             values.append(outcome[query.metric])
         return sum(values) / len(values)
 

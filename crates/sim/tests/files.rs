@@ -1,0 +1,138 @@
+//! This test will run files through page cache, file system and journal, and hold the recorded rates of ext3 against the simulator.
+
+use seekwise_sim::array::rates;
+use seekwise_sim::array::storage::{self, StorageSpec};
+use serde_json::{json, Value};
+
+/// tiotest's four phases over ext3 on a disk; `change` may alter the spec.
+fn spec(change: impl Fn(&mut Value)) -> StorageSpec {
+    let phase = |write: bool, random: bool| {
+        json!({"write": write, "random": random, "fsync": write,
+               "calls": if random { Some(200) } else { None }})
+    };
+    let mut spec = json!({
+        "seed": 1, "kernel": "2.6.24", "scheduler": "cfq", "drive": "st3250620ns", "drives": 1,
+        "host": "opteron_2212",
+        "load": {
+            "buffered": true, "random": false, "write": false, "threads": 2, "block_bytes": 4096,
+            "file_bytes": 100_000_000,
+            "files": {
+                "filesystem": "ext3", "memory_bytes": 100_000_000, "report": 0,
+                "phases": [phase(true, false), phase(true, true), phase(false, false), phase(false, true)],
+            },
+        },
+    });
+    change(&mut spec);
+    serde_json::from_value(spec).expect("a spec")
+}
+
+fn run(phase: usize, change: impl Fn(&mut Value)) -> Value {
+    let spec = spec(|value| {
+        value["load"]["files"]["report"] = json!(phase);
+        change(value);
+    });
+    storage::run(&spec).expect("a result")
+}
+
+fn rate(result: &Value) -> f64 {
+    result["bytes"].as_f64().unwrap() / result["elapsed_ns"].as_f64().unwrap() * 1e3
+}
+
+#[test]
+fn every_call_is_done_once_and_a_run_is_its_spec() {
+    for (phase, calls) in [(0, 2 * 24_414), (1, 400), (2, 2 * 24_414), (3, 400)] {
+        let result = run(phase, |_| ());
+        assert_eq!(result["calls"], calls, "phase {phase}");
+        assert_eq!(result["bytes"], calls * 4096);
+        assert_eq!(result, run(phase, |_| ()));
+    }
+}
+
+#[test]
+fn schedulers_generations_and_file_systems_all_end() {
+    for kernel in ["2.6.23", "2.6.24", "2.6.32", "4.4"] {
+        for scheduler in ["noop", "deadline", "anticipatory", "cfq"] {
+            if kernel == "4.4" && scheduler == "anticipatory" {
+                continue;
+            }
+            for filesystem in ["raw", "ext3", "ext4"] {
+                let result = run(3, |value| {
+                    value["kernel"] = json!(kernel);
+                    value["scheduler"] = json!(scheduler);
+                    value["load"]["threads"] = json!(3);
+                    value["load"]["files"]["filesystem"] = json!(filesystem);
+                });
+                assert!(rate(&result) > 0.1, "{kernel} {scheduler} {filesystem}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_memory_makes_random_reads_of_the_same_files_faster() {
+    let rates: Vec<f64> = [64_000_000, 128_000_000, 512_000_000]
+        .iter()
+        .map(|memory| rate(&run(3, |value| value["load"]["files"]["memory_bytes"] = json!(memory))))
+        .collect();
+    assert!(rates[1] > 1.2 * rates[0], "{rates:?}");
+    // All of it is in memory.
+    assert!(rates[2] > 50.0 * rates[0], "{rates:?}");
+}
+
+#[test]
+fn o_sync_waits_for_the_disk_at_each_call() {
+    let sync = run(1, |value| {
+        for phase in 0..2 {
+            value["load"]["files"]["phases"][phase]["o_sync"] = json!(phase == 1);
+        }
+    });
+    let latency = sync["latency_mean_ns"].as_f64().unwrap();
+    assert!(latency > 3e6, "{latency}");
+    let buffered = run(1, |_| ());
+    assert!(buffered["latency_mean_ns"].as_f64().unwrap() < latency);
+}
+
+#[test]
+fn processor_time_is_there_and_ticks_see_about_as_much() {
+    let result = run(0, |_| ());
+    let cpu = &result["cpu"];
+    let exact = cpu["system_s"].as_f64().unwrap();
+    let ticks = cpu["system_ticks"].as_f64().unwrap() / cpu["hz"].as_f64().unwrap();
+    assert!(exact > 0.05, "{cpu}");
+    assert!((ticks / exact - 1.0).abs() < 0.3, "{cpu}");
+    let elapsed = result["elapsed_ns"].as_f64().unwrap() / 1e9;
+    assert!(exact < elapsed, "two threads that wait for a disk");
+}
+
+#[test]
+fn what_files_cannot_be_is_one_sentence() {
+    let refuse = |change: &dyn Fn(&mut Value)| storage::run(&spec(change)).unwrap_err();
+    for error in [
+        refuse(&|value| value["load"]["files"]["filesystem"] = json!("fat")),
+        refuse(&|value| value["load"]["files"]["report"] = json!(9)),
+        refuse(&|value| value["load"]["files"]["phases"] = json!([])),
+        refuse(&|value| value["load"]["files"]["memory_bytes"] = json!(1000)),
+        refuse(&|value| value["load"]["buffered"] = json!(false)),
+        refuse(&|value| value["host"] = json!("abacus")),
+    ] {
+        assert!(!error.is_empty() && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn ext3_rows_have_their_recorded_rates() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/vectors/machine/legacy.csv");
+    let text = std::fs::read_to_string(path).expect("the recorded table");
+    let rows: Vec<&str> = text
+        .lines()
+        .enumerate()
+        .filter(|(index, line)| *index == 0 || line.contains(",ext3 files,"))
+        .map(|(_, line)| line)
+        .collect();
+    let outcome = rates::verify(&rows.join("\n"), 1).expect("a table");
+    println!("{outcome:#?}");
+    assert_eq!(outcome.total, 128);
+    assert!(outcome.median_error.expect("rows") <= 0.06);
+    assert!(outcome.passed >= 118, "{:#?}", outcome.misses);
+}
