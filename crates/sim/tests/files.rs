@@ -72,7 +72,11 @@ fn schedulers_generations_and_file_systems_all_end() {
 fn more_memory_makes_random_reads_of_the_same_files_faster() {
     let rates: Vec<f64> = [64_000_000, 128_000_000, 512_000_000]
         .iter()
-        .map(|memory| rate(&run(3, |value| value["load"]["files"]["memory_bytes"] = json!(memory))))
+        .map(|memory| {
+            rate(&run(3, |value| {
+                value["load"]["files"]["memory_bytes"] = json!(memory)
+            }))
+        })
         .collect();
     assert!(rates[1] > 1.2 * rates[0], "{rates:?}");
     // All of it is in memory.

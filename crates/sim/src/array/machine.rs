@@ -235,6 +235,8 @@ pub struct ArrayMachine<Q, D> {
     /// Page by page (up to 3.19 for raw block devices), or whole windows.
     bio_pages_max: u64,
     pub(super) now: Nanos,
+    /// Writes that sleep between their copies: whose, and how many copies are sent.
+    copies_sent: Vec<(ProcessId, usize)>,
     pieces: Vec<Piece>,
     finished: Vec<u32>,
 }
@@ -280,6 +282,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             bio_pages_max,
             kick_after_mark: false,
             now: Nanos::ZERO,
+            copies_sent: Vec::new(),
             pieces: Vec::new(),
             finished: Vec::new(),
         }
@@ -595,7 +598,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         let mut rest = None;
         let mut count = 0;
-        for (place, &piece) in pieces.iter().enumerate() {
+        // A process that slept between the copies of a write goes on with the copy that was not sent.
+        let done = self
+            .copies_sent
+            .iter()
+            .position(|(process, _)| write && *process == sender.process)
+            .map_or(0, |entry| self.copies_sent.swap_remove(entry).1);
+        for (place, &piece) in pieces.iter().enumerate().skip(done) {
             let entry = UnderWay {
                 owner: sender.owner,
                 piece,
@@ -629,7 +638,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 // Taken back whole; what of it was sent already is not sent again.
                 self.free.push(token);
                 let sent = if write {
-                    // A write whose copies were sent in part is sent again from the piece that was blocked: a copy more, not one less.
+                    let copies = pieces[..place]
+                        .iter()
+                        .rev()
+                        .take_while(|other| other.volume_end == piece.volume_end)
+                        .count();
+                    if copies > 0 {
+                        self.copies_sent.push((sender.process, copies));
+                    }
                     piece.volume_end.0 - piece.sectors.0 - start.0
                 } else {
                     self.volume.read_done(&piece);

@@ -43,6 +43,8 @@ pub(super) const PAGE_SECTORS: u64 = 8;
 const PAGE_BYTES: u64 = 4096;
 /// A task gives the processor up after this long when others want it (sched_min_granularity: 0.75 to 4 ms).
 const SLICE: Nanos = Nanos::from_millis(1);
+/// Processors at work at once take turns in the event loop after this long; a step must get somewhere.
+const GRAIN: Nanos = Nanos::from_micros(50);
 /// The block device's own file: metadata on its way to its place.
 const DEVICE_FILE: FileNumber = FileNumber::MAX;
 
@@ -619,7 +621,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
             let wanted = match others {
                 // Another processor takes it.
-                Some(free) => at.max(free).max(self.now),
+                Some(free) => at.max(free).max(self.now + GRAIN),
                 None if at > self.now => at,
                 None => self.now + SLICE,
             };

@@ -51,10 +51,8 @@ pub(super) enum PassEnd {
 
 impl Files {
     pub(super) fn begin_pass(&mut self, task: usize, pages: u64, before: Nanos, avoids: bool) {
-        // What was dirtied since the last pass joins those left over.
-        if self.io.is_empty() {
-            core::mem::swap(&mut self.io, &mut self.dirty);
-        }
+        // What was dirtied since the last pass joins those left over (queue_io).
+        self.io.append(&mut self.dirty);
         self.tasks[task].pass = Pass {
             kind: PassKind::Files { before, avoids },
             left: pages,
