@@ -42,7 +42,7 @@ def left() -> dict:
         "folders": [path.name for path in Path("/tmp").glob("seekwise-virtual-*")],
         "journal": sorted(path.name for path in Path("/var/lib/seekwise").glob("journal/*.entry")),
         "rotational": Path("/sys/block/nbd0/queue/rotational").read_text().strip(),
-        "servers": [pid for pid in os.listdir("/proc") if pid.isdigit() and b"serve_drives" in _line(pid)],
+        "servers": [pid for pid in os.listdir("/proc") if pid.isdigit() and b"seekwise.cli.main" in _line(pid)],
     }
 
 
