@@ -18,6 +18,12 @@ def test_the_simulator_predicts_one_disk_under_three_kernels_and_five_schedulers
     assert report.is_met, ladder.text(report)
 
 
+def test_the_simulator_predicts_the_md_arrays_that_were_recorded():
+    report = ladder.verify([LADDER / "arrays.csv"], {})
+    assert report.total == 57
+    assert report.is_met, ladder.text(report)
+
+
 def test_a_table_is_read_back_as_it_was_written():
     rows = [tables.Row("rand_read system=x threads=1", "none", 500, 1.5e6, 8e6, 12_000_000)]
     assert tables.parse(tables.text(rows)) == rows
