@@ -83,6 +83,10 @@ def test_both_directions_or_patterns_are_mixed():
     assert fio_result.phase([job(write=side(1), rw="write")]).operation == "seq_write"
 
 
+# What fio's own start and report cost on a machine that is busy with other work; alone it is a tenth of that.
+FIO_START_S = 0.15
+
+
 @needs_fio
 @pytest.mark.parametrize("grouped", [0, 1])
 def test_cpu_seconds_agree_with_the_kernels_own_accounting(tmp_path, grouped):
@@ -102,6 +106,6 @@ def test_cpu_seconds_agree_with_the_kernels_own_accounting(tmp_path, grouped):
     told = found.submitter_user_s + found.submitter_system_s
     # Besides its threads fio starts, calibrates and reports; on a loaded machine the threads get less than two processors.
     assert told <= kernel + 0.02
-    assert told >= 0.7 * kernel
+    assert told >= 0.7 * (kernel - FIO_START_S)
     assert told <= os.cpu_count() * 1.2
     assert sum(found.latency_bins.values()) == found.ios
