@@ -12,15 +12,14 @@ from seekwise.world.world import Query
 
 def asked(**given) -> Query:
     return Query(
-        **{"metric": "rate", "system": "st3250620ns", "operation": "seq_write", "scheduler": "cfq", "threads": 2} | given
+        **{"metric": "rate", "system": "st3250620ns", "operation": "seq_write", "scheduler": "cfq", "threads": 2}
+        | given
     )
 
 
 def test_the_four_phases_of_tiotest_are_one_run_of_which_each_question_takes_its_own():
     setup = setup_of("st3250620ns")
-    documents = [
-        json.loads(cells.spec(setup, operation, "noop", 4, 1))["storage"] for operation in cells.TIOTEST_ORDER
-    ]
+    documents = [json.loads(cells.spec(setup, operation, "noop", 4, 1))["storage"] for operation in cells.TIOTEST_ORDER]
     assert [document["load"]["files"].pop("report") for document in documents] == [0, 1, 2, 3]
     for document in documents:
         for name in ("random", "write", "span_ns"):
