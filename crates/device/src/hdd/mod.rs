@@ -438,7 +438,7 @@ impl State {
             return false;
         }
         let oldest = self.queue.overdue(self.free_at, limit);
-        !oldest.is_some_and(|slot| self.queue.command(slot).arrival < since)
+        oldest.is_none_or(|slot| self.queue.command(slot).arrival >= since)
     }
 
     /// Stays in a recognised stream for as much as the drive always reads on. Says whether the arm does.
