@@ -69,6 +69,19 @@ fn schedulers_generations_and_file_systems_all_end() {
 }
 
 #[test]
+fn files_that_lie_there_already_are_read_from_the_disk() {
+    for phase in [2, 3] {
+        let result = run(0, |value| {
+            let files = &mut value["load"]["files"];
+            files["written"] = json!(true);
+            files["phases"] = json!([files["phases"][phase]]);
+        });
+        // The disk reads 80 MB/s at its edge.
+        assert!(rate(&result) < 100.0, "phase {phase}: {result}");
+    }
+}
+
+#[test]
 fn more_memory_makes_random_reads_of_the_same_files_faster() {
     let rates: Vec<f64> = [64_000_000, 128_000_000, 512_000_000]
         .iter()

@@ -308,7 +308,7 @@ impl Files {
             });
         }
         let generation = plan.generation;
-        Self {
+        let mut files = Self {
             cache: PageCache::new(plan.threads as usize, plan.memory_pages),
             system,
             generation,
@@ -349,8 +349,12 @@ impl Files {
             outcomes: Vec::new(),
             blocks_touched: Vec::new(),
             turn_pages: plan.turn_pages,
-            written: plan.written,
+            written: false,
+        };
+        if plan.written {
+            files.complete_files();
         }
+        files
     }
 
     /// Pages of the files that have no blocks yet get them, written by turns.
