@@ -11,7 +11,7 @@ attach_again() { # GROUP COUNT
 	local number=0
 	while [ $number -lt "$2" ]; do
 		nbd-client -d "/dev/nbd$number" > /dev/null 2>&1 || true
-		nbd-client -unix "/run/$1.$number" "/dev/nbd$number" -b 512 -t 0 > /dev/null 2>&1
+		nbd-client -unix "/run/$1.$number" "/dev/nbd$number" -b 512 -t 30 > /dev/null 2>&1
 		number=$((number + 1))
 	done
 }

@@ -3,7 +3,14 @@
 /// SCHED_FIFO for the calling thread at the lowest of its priorities; false without the privilege (CAP_SYS_NICE or RLIMIT_RTPRIO).
 ///
 /// The kernel keeps a share of each processor for others (`kernel.sched_rt_runtime_us`), and a drive that nobody asks sleeps.
+///
+/// A real-time class that it was started with (`chrt`) stays: below its own starter a thread could wait for ever.
 pub fn first_in_first_out() -> bool {
+    // SAFETY: no memory is involved; 0 is the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+    if policy == libc::SCHED_FIFO || policy == libc::SCHED_RR {
+        return true;
+    }
     let lowest = libc::sched_param { sched_priority: 1 };
     // Threads that this one starts are ordinary again.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

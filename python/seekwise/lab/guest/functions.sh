@@ -9,6 +9,7 @@ modules() { # NAME…: loads kernel modules; /lab/modules/NAME.order lists what 
 	done
 }
 
+# `-t 30`: a drive that vanishes owes answers, and without a limit the nbd driver waits for them for ever.
 serve() { # GROUP COUNT FIRST: serves drives by /cell/GROUP.json as nbdFIRST…; ahead of the load, as a drive has a processor of its own
 	local number=0
 	chrt -f 50 seekwise-drive --json < "/cell/$1.json" > "/run/$1.report" 2> "/run/$1.said" &
@@ -18,7 +19,7 @@ serve() { # GROUP COUNT FIRST: serves drives by /cell/GROUP.json as nbdFIRST…;
 		sleep 0.01
 	done
 	while [ $number -lt "$2" ]; do
-		chrt -f 50 nbd-client -unix "/run/$1.$number" "/dev/nbd$(($3 + number))" -b 512 -t 0 > /run/nbd.said 2>&1 || { cat /run/nbd.said; return 1; }
+		chrt -f 50 nbd-client -unix "/run/$1.$number" "/dev/nbd$(($3 + number))" -b 512 -t 30 > /run/nbd.said 2>&1 || { cat /run/nbd.said; return 1; }
 		number=$((number + 1))
 	done
 }
