@@ -2,11 +2,10 @@
 
 use crate::controller::{Controller, Setup};
 use crate::mapping::{Level, Mapping};
-use seekwise_device::{Drive, Model as DriveModel};
+use seekwise_device::{Drive, Model as DriveModel, ModelError};
 use seekwise_units::{Bytes, Nanos, Sectors};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// The files `models/controller-*.toml`, by id.
 const SHIPPED: &[&str] = &[
@@ -78,18 +77,6 @@ pub struct Model {
     pub facts: BTreeMap<String, Fact>,
     pub parameters: BTreeMap<String, Parameter>,
 }
-
-/// Why a model cannot be used: one sentence without period.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelError(pub String);
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ModelError {}
 
 /// Key, unit, least and most. Every model states all of them.
 const RULES: &[(&str, &str, f64, f64)] = &[
@@ -253,15 +240,12 @@ impl Model {
         for key in ["interface_mb_s", "link_mb_s"] {
             if drive.known_parameters().any(|known| known.0 == key) {
                 let slower = drive.get(key).min(self.get("port_mb_s"));
-                drive
-                    .set(key, slower)
-                    .map_err(|error| ModelError(error.0))?;
+                drive.set(key, slower)?;
             }
         }
         let built = (0..drives)
             .map(|place| Drive::new(&drive, instance.wrapping_add(place)))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| ModelError(error.0))?;
+            .collect::<Result<Vec<_>, _>>()?;
         let own = seekwise_device::Device::capacity(&built[0]);
         let chunk = choices.chunk_kib.unwrap_or(self.get("chunk_kib") as u64);
         let member = member.unwrap_or(own).min(own);

@@ -125,7 +125,7 @@ impl Controller {
             || self.cache.dirty() * 2 > self.dirty_most();
         while let Some(&(since, row)) = self.destage.young.front() {
             let old = since + self.setup.destage_delay <= now;
-            if !old && !(pressed && self.destage.ready.is_empty()) {
+            if !(old || pressed && self.destage.ready.is_empty()) {
                 break;
             }
             self.destage.young.pop_front();

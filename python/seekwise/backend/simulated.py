@@ -28,7 +28,7 @@ from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import parameters
 from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.model import Study, System
-from seekwise.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
+from seekwise.study.plan import Cell, Plan, SystemFacts, Trial, trial_seed
 from seekwise.study.profiles import resolve
 from seekwise.study.quantity import bytes_text
 
@@ -236,7 +236,7 @@ class SimulatedSession:
             block=trial.block,
             cell=cell.key,
             setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
-            factors=_factors(cell, setting, result),
+            factors=cell.factors(setting, scheduler=result["settings"]["scheduler"]),
             badge="simulated",
             seed=seed,
             started_at=started,
@@ -535,18 +535,3 @@ def _seen(settings: dict, values: dict[str, Value]) -> dict[str, str]:
     for name in WITHOUT_EFFECT & values.keys():
         seen[factor(name).attribute] = str(values[name])
     return seen
-
-
-def _factors(cell: Cell, setting: Setting, result: dict) -> dict[str, str | int | float | bool]:
-    load = cell.load
-    return {
-        "system": cell.system,
-        "load": load.name,
-        "threads": load.threads,
-        "block_bytes": load.block_bytes,
-        "iodepth": load.iodepth,
-        "direct": load.direct,
-        "scheduler": result["settings"]["scheduler"],
-        **cell.fixed,
-        **setting.values,
-    }

@@ -137,6 +137,7 @@ def _record(
     started: str,
 ) -> Record:
     cell, setting = plan.cells[trial.cell], plan.settings[trial.setting]
+    memory = {"memory_bytes": cell.load.memory_limit_bytes} if cell.load.memory_limit_bytes else {}
     phases, missing, specs = [], {}, {}
     for wish in group:
         result = {"error": wish.reason} if wish.spec is None else results[wish.spec]
@@ -151,7 +152,7 @@ def _record(
         block=trial.block,
         cell=cell.key,
         setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
-        factors=_factors(cell, setting),
+        factors=cell.factors(setting, **memory),
         badge="simulated",
         seed=seed,
         started_at=started,
@@ -211,19 +212,3 @@ def _cpu(cpu: dict) -> CpuSeconds:
         softirq=0.0,
         kernel_threads={"md and write-back": behind} if behind else {},
     )
-
-
-def _factors(cell: Cell, setting: Setting) -> dict[str, Value]:
-    load = cell.load
-    memory = {"memory_bytes": load.memory_limit_bytes} if load.memory_limit_bytes else {}
-    return {
-        "system": cell.system,
-        "load": load.name,
-        "threads": load.threads,
-        "block_bytes": load.block_bytes,
-        "iodepth": load.iodepth,
-        "direct": load.direct,
-        **memory,
-        **cell.fixed,
-        **setting.values,
-    }

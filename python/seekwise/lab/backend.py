@@ -24,10 +24,10 @@ from seekwise.lab.cpio import Entry
 from seekwise.lab.image import Image
 from seekwise.lab.script import Storage
 from seekwise.store.database import now
-from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.store.record import Phase, Record
 from seekwise.study.factors import Value
 from seekwise.study.model import Study, System
-from seekwise.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
+from seekwise.study.plan import Cell, Plan, SystemFacts, Trial, trial_seed
 
 NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max")
 """Options of a system that are not the drive's."""
@@ -184,7 +184,9 @@ class LabSession:
             block=trial.block,
             cell=cell.key,
             setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
-            factors=_factors(cell, setting, seen),
+            factors=cell.factors(
+                setting, scheduler=next((each.get("queue/scheduler", "") for each in seen.values()), "")
+            ),
             badge="virtual",
             seed=seed,
             started_at=started,
@@ -251,19 +253,8 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
 def _phase(result: machine.Result, number: int, index: int, operation: str, made: Storage, drives: dict) -> Phase:
     found = fio_result.phase(fio_result.parse(result.text(f"{number}/fio.{index}"))["jobs"], operation)
     before, after = (_sectors(result.text(f"{number}/{name}.{index}"), made.leaves) for name in ("before", "after"))
-    return Phase(
-        operation=found.operation,
-        elapsed_s=found.elapsed_s,
-        bytes=found.bytes,
-        ios=found.ios,
-        latency_bins=found.latency_bins,
-        latency_mean_ns=found.latency_mean_ns,
-        latency_max_ns=found.latency_max_ns,
-        # System-wide time would count the drives' server, which works on the same processor.
-        cpu=CpuSeconds(submitter_user=found.submitter_user_s, submitter_system=found.submitter_system_s),
-        device_bytes=(after - before) * SECTOR_BYTES,
-        details={**found.details, "drives": drives["drives"], "depth_share_percent": found.depth_share},
-    )
+    # System-wide CPU time would count the drives' server, which works on the same processor: fio's own is all there is.
+    return found.as_phase({"drives": drives["drives"]}, device_bytes=(after - before) * SECTOR_BYTES)
 
 
 def _sectors(text: str, leaves: list[str]) -> int:
@@ -295,21 +286,6 @@ def _reason_against(seen: dict, after: dict, values: dict[str, Value]) -> str | 
         if changed:
             return f"settings: {', '.join(changed)} of {leaf} changed during the trial"
     return None
-
-
-def _factors(cell: Cell, setting: Setting, seen: dict[str, dict[str, str]]) -> dict[str, str | int | float | bool]:
-    load = cell.load
-    return {
-        "system": cell.system,
-        "load": load.name,
-        "threads": load.threads,
-        "block_bytes": load.block_bytes,
-        "iodepth": load.iodepth,
-        "direct": load.direct,
-        "scheduler": next((each.get("queue/scheduler", "") for each in seen.values()), ""),
-        **cell.fixed,
-        **setting.values,
-    }
 
 
 def _parts(trials: list[Trial], size: int) -> Iterator[tuple[Trial, ...]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from seekwise.backend.kernel import fio_result
 from seekwise.errors import UsageError
 from seekwise.store.database import Run, now
-from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.store.record import Phase, Record
 from seekwise.study.plan import Cell, Load, Plan, Setting, SystemFacts, Trial
 from seekwise.study.run import new_run_id
 
@@ -80,18 +80,7 @@ def _groups(jobs: list[dict]) -> list[list[dict]]:
 
 
 def _phase(jobs: list[dict]) -> Phase:
-    result = fio_result.phase(jobs)
-    return Phase(
-        operation=result.operation,
-        elapsed_s=result.elapsed_s,
-        bytes=result.bytes,
-        ios=result.ios,
-        latency_bins=result.latency_bins,
-        latency_mean_ns=result.latency_mean_ns,
-        latency_max_ns=result.latency_max_ns,
-        cpu=CpuSeconds(result.submitter_user_s, result.submitter_system_s),
-        details={**result.details, "depth_share_percent": result.depth_share},
-    )
+    return fio_result.phase(jobs).as_phase()
 
 
 def _options(document: dict) -> dict[str, str]:

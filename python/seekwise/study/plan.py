@@ -87,6 +87,20 @@ class Cell:
     fixed: dict[str, Value] = field(default_factory=dict)
     """Factors that do not compete but differ between cells."""
 
+    def factors(self, setting: Setting, **seen: Value) -> dict[str, Value]:
+        """What a record keeps of its conditions; `seen` is what a backend found in force, and the plan's own words stand above it."""
+        return {
+            "system": self.system,
+            "load": self.load.name,
+            "threads": self.load.threads,
+            "block_bytes": self.load.block_bytes,
+            "iodepth": self.load.iodepth,
+            "direct": self.load.direct,
+            **seen,
+            **self.fixed,
+            **setting.values,
+        }
+
 
 @dataclass(frozen=True)
 class Setting:

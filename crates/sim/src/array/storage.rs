@@ -395,8 +395,8 @@ pub fn run_all(specs: &[StorageSpec], threads: usize) -> Vec<Value> {
     // Specs that ask for different phases of one run share it.
     let mut known = BTreeMap::new();
     let mut sharing: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for place in 0..specs.len() {
-        let first = *known.entry(specs[place].run_key()).or_insert(place);
+    for (place, spec) in specs.iter().enumerate() {
+        let first = *known.entry(spec.run_key()).or_insert(place);
         sharing.entry(first).or_default().push(place);
     }
     let next = std::sync::atomic::AtomicUsize::new(0);

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 
 from seekwise.errors import SeekwiseError
-from seekwise.store.record import Operation
+from seekwise.store.record import CpuSeconds, Operation, Phase
 
 
 class FioOutputError(SeekwiseError):
@@ -37,6 +37,21 @@ class FioPhase:
     depth_share: dict[str, float]
     """{depth: percent of submissions that found this depth}: the levels that fio reports."""
     details: dict[str, object] = field(default_factory=dict)
+
+    def as_phase(self, details: dict[str, object] | None = None, **more: object) -> Phase:
+        """The record's phase; `more` are its fields that fio cannot know, `details` go beside fio's."""
+        own = {
+            "operation": self.operation,
+            "elapsed_s": self.elapsed_s,
+            "bytes": self.bytes,
+            "ios": self.ios,
+            "latency_bins": self.latency_bins,
+            "latency_mean_ns": self.latency_mean_ns,
+            "latency_max_ns": self.latency_max_ns,
+            "cpu": CpuSeconds(submitter_user=self.submitter_user_s, submitter_system=self.submitter_system_s),
+            "details": {**self.details, "depth_share_percent": self.depth_share, **(details or {})},
+        }
+        return Phase(**{**own, **more})
 
 
 def parse(text: str, source: str = "fio's output") -> dict[str, object]:

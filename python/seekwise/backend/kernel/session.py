@@ -17,7 +17,7 @@ from seekwise.errors import MissingError
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import plan as plans
-from seekwise.study.plan import Cell, Plan, Setting, Trial, trial_seed
+from seekwise.study.plan import Cell, Plan, Trial, trial_seed
 
 # A trial that runs this much longer than estimated has hung.
 TIMEOUT_LEAST_S = 120.0
@@ -104,7 +104,7 @@ class KernelSession:
             block=trial.block,
             cell=cell.key,
             setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
-            factors=_factors(cell, setting, ready.target),
+            factors=cell.factors(setting, scheduler=ready.target.leaves[0].scheduler or ""),
             badge="measured",
             seed=seed,
             started_at=started,
@@ -264,14 +264,14 @@ def _as_phase(
     # fio's children time is the whole program; what is not its job threads is its start and its report.
     own = max(0.0, spent.children_system_s - result.submitter_system_s)
     device_bytes = (moved.read_bytes if result.read_bytes else 0) + (moved.write_bytes if result.write_bytes else 0)
-    return Phase(
-        operation=result.operation,
-        elapsed_s=result.elapsed_s,
-        bytes=result.bytes,
-        ios=result.ios,
-        latency_bins=result.latency_bins,
-        latency_mean_ns=result.latency_mean_ns,
-        latency_max_ns=result.latency_max_ns,
+    return result.as_phase(
+        {
+            "device_counters": {name: vars(each) for name, each in by_device.items()},
+            "fio_start_and_report_system_s": own,
+            "foreign_system_s": spent.foreign_system_s,
+            "short_ios": result.short_ios,
+            **({"memory_peak_bytes": group.peak_bytes} if group else {}),
+        },
         windows=over_time,
         cpu=CpuSeconds(
             submitter_user=result.submitter_user_s,
@@ -286,31 +286,7 @@ def _as_phase(
             not_the_load_system=own + max(0.0, spent.self_system_s) + spent.foreign_system_s,
         ),
         device_bytes=device_bytes,
-        details={
-            **result.details,
-            "device_counters": {name: vars(each) for name, each in by_device.items()},
-            "fio_start_and_report_system_s": own,
-            "foreign_system_s": spent.foreign_system_s,
-            "depth_share_percent": result.depth_share,
-            "short_ios": result.short_ios,
-            **({"memory_peak_bytes": group.peak_bytes} if group else {}),
-        },
     )
-
-
-def _factors(cell: Cell, setting: Setting, target: Target) -> dict[str, str | int | float | bool]:
-    load = cell.load
-    return {
-        "system": cell.system,
-        "load": load.name,
-        "threads": load.threads,
-        "block_bytes": load.block_bytes,
-        "iodepth": load.iodepth,
-        "direct": load.direct,
-        "scheduler": target.leaves[0].scheduler or "",
-        **cell.fixed,
-        **setting.values,
-    }
 
 
 def _trim(target: Target) -> str:

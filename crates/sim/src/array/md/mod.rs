@@ -322,7 +322,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if write && self.parity.is_some() {
             self.stripe_writes_sync = bio.sync && self.generation >= Generation::Linux4_4;
             self.stripe_job(call, bio.start, bio.sectors, Some(bio.sync));
-            self.to_thread(now, bio.sync || bio.unplug);
+            self.hand_over(now, bio.sync || bio.unplug);
             return VecDeque::new();
         }
         let mut pieces = core::mem::take(&mut self.pieces);
@@ -365,7 +365,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     self.plugged.extend(orders.drain(..));
                 } else {
                     self.thread.mirrored.extend(orders.drain(..));
-                    self.to_thread(now, bio.sync || bio.unplug);
+                    self.hand_over(now, bio.sync || bio.unplug);
                 }
             }
         }
@@ -373,7 +373,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// The thread gets to work: at once, or when the plug of its queue goes.
-    fn to_thread(&mut self, now: Nanos, at_once: bool) {
+    fn hand_over(&mut self, now: Nanos, at_once: bool) {
         if self.plugging && self.generation >= Generation::Linux4_4 {
             return;
         }
