@@ -52,6 +52,17 @@ class Means:
         """Difference up to which values are called level: repeats of noisy runs must not look like groups."""
         return max(LEVEL, 2 * self.noise)
 
+    @property
+    def quiet(self) -> bool:
+        """Repeats agree well enough for `level` to mean equal, not only hidden by scatter."""
+        return self.level <= LEVEL
+
+    def scatter(self) -> str:
+        return f"repeats scatter ({100 * self.level:.0f} %)"
+
+    def alike(self) -> str:
+        return "are level" if self.quiet else f"differ no more than {self.scatter()}"
+
     def axis(self, position: int) -> list:
         """Values of one part of the place, in order."""
         found = {place[position] for place in self.values["rate"]}

@@ -145,7 +145,7 @@ def _rates(means: Means, where: str, operation: str, curves: dict[str, Curve]) -
     if len(found) == 1:
         how = "both" if len(curves) == 2 else f"all {len(curves)}"
         words = _behaviour(_average(curves, found[0]))
-        return [Finding("groups", f"{where}: {how} settings are level; the rate {words}", numbers)]
+        return [Finding("groups", f"{where}: {how} settings {means.alike()}; the rate {words}", numbers)]
     parts = [f"{listed(members)} ({_behaviour(_average(curves, members))})" for members in found]
     first, last = _average(curves, found[0]), _average(curves, found[-1])
     factor = mean(first.values()) / mean(last.values()) if mean(last.values()) > 0 else float("inf")
@@ -183,7 +183,7 @@ def _efficiency(means: Means, where: str, curves: dict[str, Curve]) -> list[Find
     over_settings = spread(curves)
     over_threads = mean([(max(c.values()) - min(c.values())) / max(c.values()) for c in curves.values()])
     words = (
-        "equal for all settings"
+        ("equal for all settings" if means.quiet else f"no further apart between settings than {means.scatter()}")
         if over_settings <= means.level
         else f"apart by {100 * over_settings:.0f} % between settings"
     )
