@@ -333,8 +333,7 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
         }
     } else if load.buffered && load.write {
         return Err("writing through the page cache is not modelled".to_owned());
-    }
-    if load.write && matches!(spec.level.as_deref(), Some("raid5")) && spec.controller.is_none() {
+    } else if load.write && spec.level.as_deref() == Some("raid5") && spec.controller.is_none() {
         return Err("direct writes to RAID 5 are not modelled".to_owned());
     }
     for (name, value, most) in [
@@ -385,6 +384,8 @@ impl StorageSpec {
         let mut all = self.clone();
         if let Some(files) = &mut all.load.files {
             files.report = 0;
+            // Decided by the phases.
+            (all.load.random, all.load.write, all.load.span_ns) = (false, false, 0);
         }
         format!("{all:?}")
     }
@@ -480,6 +481,28 @@ mod tests {
         assert_eq!(result, run(&spec).unwrap());
         assert_eq!(result["bytes"], 64 << 20);
         assert_eq!(result["calls"], 512);
+    }
+
+    #[test]
+    fn one_run_serves_all_its_phases() {
+        let ask = |random: bool, write: bool, report: usize| {
+            let mut spec = spec(Some("raid1"), 2, write);
+            spec.load.random = random;
+            spec.load.files = Some(FilesSpec {
+                filesystem: "ext3".into(),
+                memory_bytes: 256 << 20,
+                phases: vec![],
+                report,
+                written: false,
+                span_bytes: None,
+            });
+            spec
+        };
+        let first = ask(false, true, 0);
+        assert_eq!(first.run_key(), ask(true, false, 3).run_key());
+        let mut other = ask(false, true, 0);
+        other.seed += 1;
+        assert_ne!(first.run_key(), other.run_key());
     }
 
     #[test]
