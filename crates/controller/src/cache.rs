@@ -1,12 +1,16 @@
 //! The controller's memory: pages of 4 KiB that were read, read ahead, or written and not yet on the drives.
 
-use std::collections::{BTreeMap, VecDeque};
+use crate::sparse::Sparse;
+use core::ops::Range;
+use std::collections::VecDeque;
 
 /// Sectors of a page.
 pub const PAGE: u64 = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
+    #[default]
+    Missing,
     /// Being read by the fetch of this number.
     Coming(u32),
     /// Same as on the drives; the stamp tells this stay from an earlier one of the same page.
@@ -29,26 +33,40 @@ pub enum Found {
 #[derive(Clone, Debug)]
 pub struct Cache {
     capacity: usize,
-    pages: BTreeMap<u64, State>,
-    /// Clean pages, oldest first; entries with a stamp of an earlier stay are void.
-    clean: VecDeque<(u64, u64)>,
-    clean_count: usize,
+    pages: Sparse<State>,
+    clean: Clean,
     dirty_count: usize,
     /// Pages promised to writes whose data are on the bus.
     promised: usize,
+}
+
+/// Clean pages, oldest first; entries with a stamp of an earlier stay are void.
+#[derive(Clone, Debug, Default)]
+struct Clean {
+    order: VecDeque<(u64, u64)>,
+    count: usize,
     stamp: u64,
+}
+
+impl Clean {
+    /// The state of a page that is clean from now on.
+    #[inline]
+    fn keep(&mut self, page: u64) -> State {
+        self.stamp += 1;
+        self.order.push_back((page, self.stamp));
+        self.count += 1;
+        State::Clean(self.stamp)
+    }
 }
 
 impl Cache {
     pub fn new(capacity_pages: usize) -> Self {
         Self {
             capacity: capacity_pages,
-            pages: BTreeMap::new(),
-            clean: VecDeque::new(),
-            clean_count: 0,
+            pages: Sparse::default(),
+            clean: Clean::default(),
             dirty_count: 0,
             promised: 0,
-            stamp: 0,
         }
     }
 
@@ -62,52 +80,69 @@ impl Cache {
     }
 
     pub fn find(&self, page: u64) -> Found {
-        match self.pages.get(&page) {
-            None => Found::Missing,
-            Some(State::Coming(fetch)) => Found::Coming(*fetch),
-            Some(_) => Found::There,
+        match self.pages.get(page) {
+            State::Missing => Found::Missing,
+            State::Coming(fetch) => Found::Coming(fetch),
+            _ => Found::There,
         }
     }
 
+    /// What is found at the first page of the range, and how many pages from there on are found the same.
+    pub fn find_run(&self, pages: Range<u64>) -> (Found, u64) {
+        let found = self.find(pages.start);
+        let same = match found {
+            Found::Missing => self.pages.holding(pages, |state| state == State::Missing),
+            Found::Coming(fetch) => self
+                .pages
+                .holding(pages, |state| state == State::Coming(fetch)),
+            Found::There => self.pages.holding(pages, |state| {
+                !matches!(state, State::Missing | State::Coming(_))
+            }),
+        };
+        (found, same)
+    }
+
     fn used(&self) -> usize {
-        self.pages.len() + self.promised
+        self.pages.filled() + self.promised
     }
 
     /// Makes room for `pages` more by dropping the oldest clean ones; false when that does not suffice.
     pub fn make_room(&mut self, pages: usize) -> bool {
-        if self.used() - self.clean_count + pages > self.capacity {
+        if self.used() - self.clean.count + pages > self.capacity {
             return false;
         }
         while self.used() + pages > self.capacity {
             let (page, stamp) = self
                 .clean
+                .order
                 .pop_front()
                 .expect("as many clean pages as counted");
-            if self.pages.get(&page) == Some(&State::Clean(stamp)) {
-                self.pages.remove(&page);
-                self.clean_count -= 1;
-            }
+            let count = &mut self.clean.count;
+            self.pages.change(page..page + 1, |_, state| {
+                if *state == State::Clean(stamp) {
+                    *state = State::Missing;
+                    *count -= 1;
+                }
+            });
         }
         true
     }
 
-    /// The page is missing and there is room for it.
-    pub fn begin_fetch(&mut self, page: u64, fetch: u32) {
-        let before = self.pages.insert(page, State::Coming(fetch));
-        debug_assert!(before.is_none());
+    /// The pages are missing and there is room for them.
+    pub fn begin_fetch(&mut self, pages: Range<u64>, fetch: u32) {
+        self.pages.change(pages, |_, state| {
+            debug_assert_eq!(*state, State::Missing);
+            *state = State::Coming(fetch);
+        });
     }
 
-    pub fn end_fetch(&mut self, page: u64, fetch: u32) {
-        if self.pages.get(&page) == Some(&State::Coming(fetch)) {
-            self.keep(page);
-        }
-    }
-
-    fn keep(&mut self, page: u64) {
-        self.stamp += 1;
-        self.pages.insert(page, State::Clean(self.stamp));
-        self.clean.push_back((page, self.stamp));
-        self.clean_count += 1;
+    pub fn end_fetch(&mut self, pages: Range<u64>, fetch: u32) {
+        let clean = &mut self.clean;
+        self.pages.change(pages, |page, state| {
+            if *state == State::Coming(fetch) {
+                *state = clean.keep(page);
+            }
+        });
     }
 
     /// Room for a write of `pages`, as long as at most `dirty_most` are dirty or promised.
@@ -120,54 +155,57 @@ impl Cache {
     }
 
     /// Data of a promised write have come: `pages` of the promise are these.
-    pub fn write(&mut self, pages: core::ops::Range<u64>, mut became_dirty: impl FnMut(u64)) {
+    pub fn write(&mut self, pages: Range<u64>, mut became_dirty: impl FnMut(u64)) {
         self.promised -= (pages.end - pages.start) as usize;
-        for page in pages {
-            let next = match self.pages.get(&page) {
-                Some(State::Writing | State::Rewritten) => State::Rewritten,
-                Some(State::Dirty) => State::Dirty,
+        let (clean, dirty_count) = (&mut self.clean.count, &mut self.dirty_count);
+        self.pages.change(pages, |page, state| {
+            *state = match *state {
+                State::Writing | State::Rewritten => State::Rewritten,
+                State::Dirty => State::Dirty,
                 other => {
-                    if matches!(other, Some(State::Clean(_))) {
-                        self.clean_count -= 1;
+                    if matches!(other, State::Clean(_)) {
+                        *clean -= 1;
                     }
-                    self.dirty_count += 1;
+                    *dirty_count += 1;
                     became_dirty(page);
                     State::Dirty
                 }
             };
-            self.pages.insert(page, next);
-        }
+        });
         debug_assert!(self.used() <= self.capacity);
     }
 
-    pub fn is_dirty(&self, page: u64) -> bool {
-        self.pages.get(&page) == Some(&State::Dirty)
+    /// The pages are in memory as they are on the drives.
+    pub fn holds_drive_data(&self, pages: Range<u64>) -> bool {
+        let count = pages.end - pages.start;
+        let held = |state| matches!(state, State::Clean(_));
+        self.pages.holding(pages, held) == count
     }
 
-    /// The page is in memory as it is on the drives.
-    pub fn holds_drive_data(&self, page: u64) -> bool {
-        matches!(self.pages.get(&page), Some(State::Clean(_)))
-    }
-
-    pub fn begin_destage(&mut self, page: u64) {
-        let before = self.pages.insert(page, State::Writing);
-        debug_assert_eq!(before, Some(State::Dirty));
-    }
-
-    /// The page is on the drives; true when the host has written it again meanwhile.
-    pub fn end_destage(&mut self, page: u64) -> bool {
-        match self.pages.get(&page) {
-            Some(State::Rewritten) => {
-                self.pages.insert(page, State::Dirty);
-                true
+    /// The dirty ones of the pages go on their way to the drives; `going` hears of each.
+    pub fn begin_destage(&mut self, pages: Range<u64>, mut going: impl FnMut(u64)) {
+        self.pages.change(pages, |page, state| {
+            if *state == State::Dirty {
+                *state = State::Writing;
+                going(page);
             }
-            state => {
-                debug_assert_eq!(state, Some(&State::Writing));
-                self.dirty_count -= 1;
-                self.keep(page);
-                false
+        });
+    }
+
+    /// The pages are on the drives; `again` hears of those that the host has written again meanwhile.
+    pub fn end_destage(&mut self, pages: Range<u64>, mut again: impl FnMut(u64)) {
+        let (clean, dirty_count) = (&mut self.clean, &mut self.dirty_count);
+        self.pages.change(pages, |page, state| match *state {
+            State::Rewritten => {
+                *state = State::Dirty;
+                again(page);
             }
-        }
+            other => {
+                debug_assert_eq!(other, State::Writing);
+                *dirty_count -= 1;
+                *state = clean.keep(page);
+            }
+        });
     }
 }
 
@@ -181,8 +219,8 @@ mod tests {
         let mut cache = Cache::new(3);
         for page in 0..3 {
             assert!(cache.make_room(1));
-            cache.begin_fetch(page, 0);
-            cache.end_fetch(page, 0);
+            cache.begin_fetch(page..page + 1, 0);
+            cache.end_fetch(page..page + 1, 0);
         }
         assert!(cache.make_room(1));
         assert_eq!(cache.find(0), Found::Missing);
@@ -194,13 +232,20 @@ mod tests {
         let mut cache = Cache::new(8);
         assert!(cache.promise(1, 8));
         cache.write(5..6, |_| ());
-        cache.begin_destage(5);
-        assert!(cache.promise(1, 8));
-        cache.write(5..6, |_| panic!("it is dirty already"));
-        assert!(cache.end_destage(5));
+        let destage = |cache: &mut Cache, between: &dyn Fn(&mut Cache)| {
+            let (mut going, mut again) = (vec![], vec![]);
+            cache.begin_destage(4..8, |page| going.push(page));
+            between(cache);
+            cache.end_destage(5..6, |page| again.push(page));
+            (going, again)
+        };
+        let rewrite = |cache: &mut Cache| {
+            assert!(cache.promise(1, 8));
+            cache.write(5..6, |_| panic!("it is dirty already"));
+        };
+        assert_eq!(destage(&mut cache, &rewrite), (vec![5], vec![5]));
         assert_eq!(cache.dirty(), 1);
-        cache.begin_destage(5);
-        assert!(!cache.end_destage(5));
+        assert_eq!(destage(&mut cache, &|_| ()), (vec![5], vec![]));
         assert_eq!(cache.dirty(), 0);
     }
 
@@ -223,8 +268,8 @@ mod tests {
                 match step {
                     Step::Fetch(page) => {
                         if cache.find(page) == Found::Missing && cache.make_room(1) {
-                            cache.begin_fetch(page, 7);
-                            cache.end_fetch(page, 7);
+                            cache.begin_fetch(page..page + 1, 7);
+                            cache.end_fetch(page..page + 1, 7);
                         }
                     }
                     Step::Write(page, pages) => {
@@ -233,9 +278,10 @@ mod tests {
                         }
                     }
                     Step::Destage(page) => {
-                        if cache.is_dirty(page) {
-                            cache.begin_destage(page);
-                            cache.end_destage(page);
+                        let mut going = false;
+                        cache.begin_destage(page..page + 1, |_| going = true);
+                        if going {
+                            cache.end_destage(page..page + 1, |_| ());
                         }
                     }
                 }

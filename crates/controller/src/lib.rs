@@ -21,6 +21,7 @@ mod member;
 mod model;
 mod reading;
 mod row;
+mod sparse;
 mod streams;
 mod writing;
 

@@ -64,27 +64,22 @@ impl Controller {
         let most = self.setup.sectors_max.0 / PAGE;
         let mut waited = None;
         while page < last {
-            match self.cache.find(page) {
-                Found::There => page += 1,
+            let (found, mut pages) = self.cache.find_run(page..last);
+            match found {
+                Found::There => {}
                 Found::Coming(fetch) => {
                     if let (Some(tag), true) = (reader, waited != Some(fetch)) {
                         self.fetches.all[fetch as usize].readers.push(tag);
                         self.host(tag).waits += 1;
                         waited = Some(fetch);
                     }
-                    page += 1;
                 }
                 Found::Missing => {
-                    let first = page;
-                    while page < last
-                        && page - first < most
-                        && self.cache.find(page) == Found::Missing
-                    {
-                        page += 1;
-                    }
-                    self.fetch_run(now, first, page - first, sequential, reader);
+                    pages = pages.min(most);
+                    self.fetch_run(now, page, pages, sequential, reader);
                 }
             }
+            page += pages;
         }
     }
 
@@ -102,9 +97,7 @@ impl Controller {
             (self.fetches.all.len() - 1) as u32
         });
         if kept {
-            for page in first..first + pages {
-                self.cache.begin_fetch(page, number);
-            }
+            self.cache.begin_fetch(first..first + pages, number);
         }
         if let Some(tag) = reader {
             self.host(tag).waits += 1;
@@ -163,9 +156,8 @@ impl Controller {
         let fetch = core::mem::take(fetch);
         self.fetches.free.push(number);
         if fetch.kept {
-            for page in fetch.first..fetch.first + fetch.pages {
-                self.cache.end_fetch(page, number);
-            }
+            self.cache
+                .end_fetch(fetch.first..fetch.first + fetch.pages, number);
         }
         for tag in fetch.readers {
             if self.waits_less(tag) {

@@ -4,15 +4,17 @@ use crate::cache::PAGE;
 use crate::controller::{Controller, Event, Owner};
 use crate::member::DriveCommand;
 use crate::row::{self, Transfer};
+use crate::sparse::Sparse;
+use core::ops::Range;
 use seekwise_device::CommandKind;
 use seekwise_units::{Bytes, Lba, Nanos, Sectors};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 /// A row on its way to the drives.
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// Pages of the memory that it writes; empty for a write past the memory.
-    pages: Vec<u64>,
+    /// Pages of the memory that it writes, in runs; none for a write past the memory.
+    pages: Vec<Range<u64>>,
     /// The command that waits for it, when the write goes through.
     command: Option<u32>,
     reading: bool,
@@ -27,12 +29,14 @@ pub(crate) struct Destage {
     free: Vec<u32>,
     under_way: u32,
     /// Dirty pages of each row that is not on its way.
-    dirty: BTreeMap<u64, u32>,
+    dirty: Sparse<u32>,
     /// Rows to be written, and where the sweep over them stands.
     ready: BTreeSet<u64>,
     cursor: u64,
     /// Incomplete rows by the time they became dirty.
     young: VecDeque<(Nanos, u64)>,
+    /// Rows of the write in hand, and how many of their pages became dirty by it; kept for its room.
+    became_dirty: Vec<(u64, u32)>,
 }
 
 impl Controller {
@@ -44,7 +48,7 @@ impl Controller {
         self.cache.capacity() * self.setup.dirty_percent as usize / 100
     }
 
-    fn pages_of(start: Lba, sectors: Sectors) -> core::ops::Range<u64> {
+    fn pages_of(start: Lba, sectors: Sectors) -> Range<u64> {
         start.0 / PAGE..(start.0 + sectors.0).div_ceil(PAGE)
     }
 
@@ -95,21 +99,31 @@ impl Controller {
         }
         let command = self.host(tag).command;
         let per_row = self.row_pages();
-        let destage = &mut self.destage;
+        let mut became_dirty = core::mem::take(&mut self.destage.became_dirty);
         let delay = self.setup.destage_delay;
         let mut aged = false;
         self.cache
             .write(Self::pages_of(command.start, command.sectors), |page| {
                 let row = page / per_row;
-                let dirty = destage.dirty.entry(row).or_insert(0);
-                *dirty += 1;
-                if u64::from(*dirty) == per_row {
-                    destage.ready.insert(row);
-                } else if *dirty == 1 {
-                    destage.young.push_back((now, row));
-                    aged = true;
+                match became_dirty.last_mut() {
+                    Some((last, count)) if *last == row => *count += 1,
+                    _ => became_dirty.push((row, 1)),
                 }
             });
+        for &(row, pages) in &became_dirty {
+            let destage = &mut self.destage;
+            let before = destage.dirty.get(row);
+            destage.dirty.set(row, before + pages);
+            if before == 0 && per_row > 1 {
+                destage.young.push_back((now, row));
+                aged = true;
+            }
+            if u64::from(before + pages) == per_row {
+                destage.ready.insert(row);
+            }
+        }
+        became_dirty.clear();
+        self.destage.became_dirty = became_dirty;
         self.counters.dirty_most = self.counters.dirty_most.max(self.dirty().0);
         if aged {
             self.at(now + delay, Event::Aged);
@@ -129,7 +143,7 @@ impl Controller {
                 break;
             }
             self.destage.young.pop_front();
-            if self.destage.dirty.contains_key(&row) {
+            if self.destage.dirty.get(row) > 0 {
                 self.destage.ready.insert(row);
             }
         }
@@ -147,26 +161,26 @@ impl Controller {
             };
             destage.ready.remove(&row);
             destage.cursor = row + 1;
-            destage.dirty.remove(&row);
+            destage.dirty.set(row, 0);
             self.destage_row(now, row);
         }
     }
 
     fn destage_row(&mut self, now: Nanos, row: u64) {
         let per_row = self.row_pages();
-        let mut pages = vec![];
-        let mut extents: Vec<(Lba, Sectors)> = vec![];
-        for page in row * per_row..(row + 1) * per_row {
-            if !self.cache.is_dirty(page) {
-                continue;
-            }
-            match extents.last_mut() {
-                Some((start, sectors)) if start.0 + sectors.0 == page * PAGE => sectors.0 += PAGE,
-                _ => extents.push((Lba(page * PAGE), Sectors(PAGE))),
-            }
-            self.cache.begin_destage(page);
-            pages.push(page);
-        }
+        let mut pages: Vec<Range<u64>> = vec![];
+        self.cache
+            .begin_destage(row * per_row..(row + 1) * per_row, |page| {
+                match pages.last_mut() {
+                    Some(run) if run.end == page => run.end += 1,
+                    _ => pages.push(page..page + 1),
+                }
+            });
+        let extent = |run: &Range<u64>| {
+            let pages = run.end - run.start;
+            (Lba(run.start * PAGE), Sectors(pages * PAGE))
+        };
+        let extents: Vec<(Lba, Sectors)> = pages.iter().map(extent).collect();
         if !pages.is_empty() {
             self.begin_row(now, &extents, pages, None);
         }
@@ -189,14 +203,13 @@ impl Controller {
         &mut self,
         now: Nanos,
         extents: &[(Lba, Sectors)],
-        pages: Vec<u64>,
+        pages: Vec<Range<u64>>,
         command: Option<u32>,
     ) {
         let cache = &self.cache;
         // What is being overwritten is in the memory as new data, not as old.
-        let old = |start: Lba, sectors: Sectors| {
-            Self::pages_of(start, sectors).all(|page| cache.holds_drive_data(page))
-        };
+        let old =
+            |start: Lba, sectors: Sectors| cache.holds_drive_data(Self::pages_of(start, sectors));
         let plan = row::plan(&self.mapping, extents, old);
         let number = self.destage.free.pop().unwrap_or_else(|| {
             self.destage.rows.push(Row::default());
@@ -264,12 +277,13 @@ impl Controller {
         self.destage.free.push(number);
         self.destage.under_way -= 1;
         let per_row = self.row_pages();
-        for page in row.pages {
-            if self.cache.end_destage(page) {
+        for run in row.pages {
+            let destage = &mut self.destage;
+            self.cache.end_destage(run, |page| {
                 let of = page / per_row;
-                *self.destage.dirty.entry(of).or_insert(0) += 1;
-                self.destage.ready.insert(of);
-            }
+                destage.dirty.set(of, destage.dirty.get(of) + 1);
+                destage.ready.insert(of);
+            });
         }
         if let Some(tag) = row.command {
             if self.waits_less(tag) {

@@ -4,7 +4,7 @@ use super::legacy::LegacyQueue;
 use super::mq::MqQueue;
 use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
 use seekwise_sched::{ProcessId, Scheduler};
-use seekwise_units::Nanos;
+use seekwise_units::{Nanos, Sectors};
 
 // One a member, moved once.
 #[allow(clippy::large_enum_variant)]
@@ -33,6 +33,11 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
         observer: &mut O,
     ) -> Submission {
         each!(self, queue => queue.submit(now, bio, driver, observer))
+    }
+
+    #[inline]
+    fn room_behind(&self, bio: &Bio) -> Sectors {
+        each!(self, queue => queue.room_behind(bio))
     }
 
     fn begin_plug(&mut self) {

@@ -422,6 +422,14 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         Submission::Accepted
     }
 
+    #[inline]
+    fn room_behind(&self, bio: &Bio) -> Sectors {
+        if self.plugging || self.policy.waiting() == 0 {
+            return Sectors(0);
+        }
+        self.merger.room_behind(&self.table, &self.policy, bio)
+    }
+
     fn begin_plug(&mut self) {
         self.plugging = self.limits.plug == LegacyPlug::Task;
     }

@@ -189,6 +189,26 @@ impl Merger {
         self.apply(now, table, policy, front, bio, Kind::Front)
     }
 
+    /// See [`super::BlockQueue::room_behind`]: only the request of the last merge is looked at.
+    pub fn room_behind<S: Scheduler>(&self, table: &Table, policy: &S, bio: &Bio) -> Sectors {
+        let slot = self.last;
+        let finds_it = self.rule == MergeRule::Hash && self.nomerges < 2 && slot != NONE;
+        if !finds_it || table.end(slot) != bio.start || !Self::allowed(table, policy, slot, bio) {
+            return Sectors(0);
+        }
+        let room = Sectors(
+            self.max_sectors
+                .0
+                .saturating_sub(table.get(slot).request.sectors.0),
+        );
+        // A neighbour that is reached is joined: by the last bio at the earliest.
+        let neighbour = policy.neighbour_after(RequestId(slot));
+        match neighbour.map(|id| table.get(id.0).request.start) {
+            Some(start) if start >= bio.start => room.min(Sectors(start.0 - bio.start.0)),
+            _ => room,
+        }
+    }
+
     fn merge_recent<S: Scheduler>(
         &mut self,
         now: Nanos,

@@ -87,6 +87,13 @@ pub trait BlockQueue {
         observer: &mut O,
     ) -> Submission;
 
+    /// How much bios of this kind, one behind the other from `bio.start` on, may add to the request that waits there while nothing else comes of
+    /// it: no other request is made, none is joined before the last of them. So one long bio of that length leaves the queue the same.
+    /// Zero where that is not known.
+    fn room_behind(&self, _bio: &Bio) -> Sectors {
+        Sectors(0)
+    }
+
     /// The task begins to submit several bios in a row (per-task plug).
     fn begin_plug(&mut self) {}
 

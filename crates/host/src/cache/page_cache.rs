@@ -252,9 +252,11 @@ impl PageCache {
                     &cached.active,
                 ]
                 .iter()
-                .fold(end, |near, bits| bits.next_set(at, near));
+                .fold(end.min(at + (wanted - freed)), |near, bits| {
+                    bits.next_set(at, near)
+                });
                 if busy > at {
-                    let upto = busy.min(at + (wanted - freed));
+                    let upto = busy;
                     let gone = cached.present.clear(at, upto - at);
                     cached.marked.clear(at, upto - at);
                     cached.used.clear(at, upto - at);

@@ -183,6 +183,27 @@ struct UnderWay {
     write: bool,
 }
 
+impl Sender {
+    fn bio(&self, token: u32, piece: &Piece) -> Bio {
+        Bio {
+            token,
+            start: piece.start,
+            sectors: piece.sectors,
+            direction: if self.write {
+                Direction::Write
+            } else {
+                Direction::Read
+            },
+            sync: self.sync,
+            no_idle: self.no_idle,
+            metadata: false,
+            process: self.process,
+            priority: Priority::default(),
+            unplug: false,
+        }
+    }
+}
+
 impl Reader {
     /// A piece of what it asked for is back.
     fn piece_done(&mut self, piece: &Piece) {
@@ -616,22 +637,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             } else {
                 self.under_way.push(entry);
             }
-            let bio = Bio {
-                token,
-                start: piece.start,
-                sectors: piece.sectors,
-                direction: if write {
-                    Direction::Write
-                } else {
-                    Direction::Read
-                },
-                sync: sender.sync,
-                no_idle: sender.no_idle,
-                metadata: false,
-                process: sender.process,
-                priority: Priority::default(),
-                unplug: false,
-            };
+            let bio = sender.bio(token, &piece);
             self.spend(sender.bio);
             let Member { queue, spindle } = &mut self.members[piece.member as usize];
             if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
@@ -658,6 +664,31 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         self.pieces = pieces;
         (count, rest)
+    }
+
+    /// Of `pages` pages written one by one from `start` on: how many do nothing but lengthen requests that wait already, and the
+    /// number of copies of each.
+    pub(super) fn joining_pages(&mut self, sender: &Sender, start: Lba, pages: u64) -> (u64, u64) {
+        if self.volume.parity().is_some() {
+            return (0, 1);
+        }
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.clear();
+        self.volume.write(start, Sectors(PAGE_SECTORS), &mut pieces);
+        let copies = pieces.len() as u64;
+        let mut room = pages * PAGE_SECTORS;
+        for piece in &pieces {
+            let queue = &self.members[piece.member as usize].queue;
+            room = room.min(queue.room_behind(&sender.bio(0, piece)).0);
+        }
+        if room > PAGE_SECTORS {
+            // Not past the end of a chunk.
+            pieces.clear();
+            self.volume.write(start, Sectors(room), &mut pieces);
+            room = room.min(pieces[0].sectors.0);
+        }
+        self.pieces = pieces;
+        (room / PAGE_SECTORS, copies)
     }
 
     fn submit_window(&mut self, index: usize, window: Window) {

@@ -105,7 +105,7 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
 }
 
 /// The figures of each phase; one for loads without files.
-fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
+pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     let load = &spec.load;
     check(spec)?;
     let Below {

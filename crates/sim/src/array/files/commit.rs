@@ -1,5 +1,6 @@
 //! The journal's own task commits transactions: ordered data, log, commit block; then the metadata may go to its place.
 
+use super::pass::JOINING_PAGES;
 use super::{Files, IoKind, Role, TaskState, Wait, DEVICE_FILE, PAGE_SECTORS};
 use crate::array::machine::ArrayMachine;
 use seekwise_device::Device;
@@ -191,6 +192,17 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 commit.page = 0;
                 continue;
             };
+            let sync = files.committing.synchronous && files.generation.synchronous_fsync();
+            let rest_of_run = Run {
+                pages: (end - found.start).min(JOINING_PAGES),
+                ..found
+            };
+            let lead = self.costs.page_send;
+            let pages = self.send_joining(files, index, rest_of_run, sync, lead);
+            if pages > 0 {
+                commit.page = found.start + pages;
+                return true;
+            }
             commit.page = found.start + 1;
             let Some((block, _)) = files.system.locate(found.file, found.start, 1) else {
                 continue;

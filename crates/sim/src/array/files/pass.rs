@@ -13,6 +13,9 @@ use seekwise_units::{Lba, Nanos, Sectors};
 /// A bio of whole files holds at most 256 pages (BIO_MAX_PAGES up to 5.0).
 const BIO_PAGES: u64 = 256;
 
+/// Pages looked at for one go, no more than requests hold anyway (max_sectors_kb of 512 KiB: 128).
+pub(super) const JOINING_PAGES: u64 = 128;
+
 /// How far a task is with its write-back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pass {
@@ -205,6 +208,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 self.write_place(files, task);
                 continue;
             }
+            if files.system.writes_block_by_block() && self.write_joining(files, task) {
+                continue;
+            }
             let Some(run) = files.next_run(task) else {
                 let single = matches!(files.tasks[task].pass.kind, PassKind::File { .. });
                 files.leave_file(task);
@@ -242,6 +248,76 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let at = address(block, files.offset);
         let sectors = Sectors(pages * super::PAGE_SECTORS);
         pass.rest = Some((io, at, sectors));
+    }
+
+    /// Sends the pages from the cursor on that only lengthen waiting requests, in one go. False when that is less than two.
+    fn write_joining(&mut self, files: &mut Files, task: usize) -> bool {
+        let pass = &files.tasks[task].pass;
+        let Some(file) = pass.file else {
+            return false;
+        };
+        let most = pass.left.min(pass.turn).min(JOINING_PAGES);
+        let sync = matches!(pass.kind, PassKind::File { sync: true });
+        let run = Run {
+            file,
+            start: pass.cursor,
+            pages: most,
+        };
+        let pages = self.send_joining(files, task, run, sync, Nanos::ZERO);
+        let pass = &mut files.tasks[task].pass;
+        pass.cursor += pages;
+        pass.left -= pages;
+        pass.turn -= pages;
+        pass.written += pages;
+        pages > 0
+    }
+
+    /// Dirty pages from the start of `run` on, each a bio of its own, that only lengthen requests which wait already: sends them in one
+    /// go, as far as nothing else happens in the time that their bios take. `lead`: between a page's choice and the bio the task may be
+    /// interrupted, so much later. Gives their number, none rather than one.
+    pub(super) fn send_joining(
+        &mut self,
+        files: &mut Files,
+        task: usize,
+        run: Run,
+        sync: bool,
+        lead: Nanos,
+    ) -> u64 {
+        let Run { file, start, pages } = run;
+        let found = files.cache.next_dirty(file, start, start + pages, pages);
+        let Some(dirty) = found.filter(|dirty| dirty.start == start && dirty.pages > 1) else {
+            return 0;
+        };
+        let Some((block, pages)) = files.system.locate(file, start, dirty.pages) else {
+            return 0;
+        };
+        let at = address(block, files.offset);
+        let mut sender = self.sender(files, task, 0, true, sync);
+        let (pages, copies) = self.joining_pages(&sender, at, pages);
+        let each = Nanos(self.costs.page_send.0 + self.costs.bio.0 * copies);
+        let begin = self.processor_free.max(self.now);
+        let until = files.horizon.min(self.next_drive_event());
+        let room = until.saturating_sub(begin + lead).0;
+        let pages = pages.min(room.div_ceil(each.0.max(1)));
+        if pages < 2 {
+            return 0;
+        }
+        let run = Run { file, start, pages };
+        files.cache.begin_write(run);
+        let sequence = files.sequence;
+        files.sequence += 1;
+        let io = files.new_io(IoKind::Write { run, sequence });
+        sender.owner = crate::array::machine::Owner::File(io);
+        sender.bio = Nanos::ZERO;
+        self.spend(Nanos(each.0 * pages));
+        // The queue hears of the last page when its bio is made.
+        self.now = begin + Nanos(each.0 * (pages - 1)) + lead;
+        let sectors = Sectors(pages * super::PAGE_SECTORS);
+        let (count, rest) = self.send_range(&sender, at, sectors);
+        debug_assert!(rest.is_none(), "bios that join need no request");
+        files.ios[io as usize].left += count;
+        files.put(io, 1);
+        pages
     }
 
     /// A block of metadata goes to its place.
