@@ -1,7 +1,9 @@
 //! The simulator's own speed: simulated operations per second of one core's CPU time.
 //!
-//! Each case is a cell like any other, built from its JSON spec, with histograms and windows on; start-up is inside the time.
+//! Each case is a cell like any other, built from its JSON spec, with histograms and windows on; start-up is inside the time. The case
+//! `article` is whole storage instead: page cache, file system and two drives, its operations are calls of the program.
 
+use crate::array::storage::{self, StorageSpec};
 use crate::spec::CellSpec;
 use crate::{build, cell};
 use cpu_time::ThreadTime;
@@ -11,7 +13,7 @@ pub struct Row {
     pub name: String,
     pub ios: u64,
     pub cpu_seconds: f64,
-    /// Build of the cell alone.
+    /// Build of the cell alone; of `article`, reading the specs.
     pub start_seconds: f64,
 }
 
@@ -25,7 +27,69 @@ pub const CASES: &[&str] = &[
     "nvme-none",
     "null-none",
     "trace-million",
+    ARTICLE,
 ];
+
+const ARTICLE: &str = "article";
+
+/// Two systems of the 2008 article, the whole of tiotest with four threads: md's RAID 1 (S1), the same drives behind a 3ware 9650SE (B).
+fn article_spec(controller: Option<&str>, seed: u64) -> Value {
+    const THREADS: u64 = 4;
+    const MEMORY_BYTES: u64 = 256 << 20;
+    let phase = |write: bool, calls: Option<u64>| json!({"write": write, "random": calls.is_some(), "calls": calls, "fsync": write});
+    json!({
+        "seed": seed,
+        "kernel": "2.6.24",
+        "hz": 250,
+        "scheduler": "cfq",
+        "drive": "st3250620ns",
+        "drives": 2,
+        "level": "raid1",
+        "controller": controller,
+        "host": "opteron_2212",
+        "load": {
+            "buffered": true,
+            "random": false,
+            "write": true,
+            "threads": THREADS,
+            "block_bytes": 4096,
+            "file_bytes": 1200u64 << 20,
+            "files": {
+                "filesystem": "ext3",
+                "memory_bytes": MEMORY_BYTES,
+                "phases": [phase(true, None), phase(true, Some(1000)), phase(false, None), phase(false, Some(1000))],
+                "report": 0,
+                "span_bytes": 3 * MEMORY_BYTES / THREADS,
+            },
+        },
+    })
+}
+
+/// Whole runs of both systems, further ones with further seeds, until there are as many calls.
+fn article(ios: u64, seed: u64) -> Result<Row, String> {
+    let (mut done, mut start_seconds) = (0, 0.0);
+    let start = ThreadTime::now();
+    for seed in seed.. {
+        for controller in [None, Some("9650-4LP")] {
+            let built = ThreadTime::now();
+            let spec: StorageSpec = serde_json::from_value(article_spec(controller, seed))
+                .map_err(|error| error.to_string())?;
+            start_seconds += built.elapsed().as_secs_f64();
+            for phase in storage::run_phases(&spec)? {
+                done += phase["calls"].as_u64().unwrap_or(0);
+            }
+        }
+        if done >= ios {
+            break;
+        }
+    }
+    Ok(Row {
+        name: ARTICLE.to_owned(),
+        ios: done,
+        cpu_seconds: start.elapsed().as_secs_f64(),
+        start_seconds,
+    })
+}
 
 /// The cell of a case: 8 threads, closed loop, 4 KiB random reads over the whole drive, unless the name says otherwise.
 pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
@@ -78,6 +142,9 @@ fn trace(ios: u64, seed: u64) -> String {
 }
 
 pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
+    if name == ARTICLE {
+        return article(ios, seed);
+    }
     let spec: CellSpec =
         serde_json::from_value(spec(name, ios, seed)?).map_err(|e| e.to_string())?;
     let start = ThreadTime::now();
