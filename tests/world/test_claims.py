@@ -33,6 +33,27 @@ class Level:
         return 10.0
 
 
+class Prepared(Level):
+    """A world that must have been told of every question before the first one."""
+
+    def __init__(self):
+        self.known = None
+
+    def prepare(self, queries):
+        assert self.known is None
+        self.known = set(queries)
+
+    def measure(self, queries):
+        assert self.known is not None and set(queries) <= self.known
+        return super().measure(queries)
+
+
+@pytest.mark.parametrize("kind", [claims, verdicts])
+def test_a_world_hears_of_all_questions_of_a_file_first_and_the_outcome_is_the_same(kind):
+    path = SEEDS / f"{kind.__name__.rpartition('.')[2]}.toml"
+    assert kind.verify([path], {}, Prepared()).document() == kind.verify([path], {}, Level()).document()
+
+
 def test_renaming_every_id_changes_nothing(tmp_path):
     text = (SEEDS / "claims.toml").read_text()
     number = iter(range(10_000))

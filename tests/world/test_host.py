@@ -50,9 +50,29 @@ def test_cpu_use_is_printed_with_the_fault_and_efficiency_is_not_touched_by_it()
         assert efficiency == pytest.approx(rate / (share / threads / 100), rel=1e-6)
 
 
-def test_printed_cpu_use_grows_with_the_threads_although_the_work_does_not():
-    result = {"bytes": 2**30, "elapsed_ns": 10**10, "cpu": {"user_ticks": 25, "system_ticks": 250, "hz": 250}}
-    one, eight = (cells.cpu_metrics(result, threads) for threads in (1, 8))
+def cpu_result(**other):
+    cpu = {"user_s": 0.1, "system_s": 1.0, "user_ticks": 25, "system_ticks": 250, "hz": 250}
+    return {"bytes": 2**30, "elapsed_ns": 10**10, "cpu": {**cpu, **other}}
+
+
+@pytest.mark.parametrize("ticks", [False, True])
+def test_printed_cpu_use_grows_with_the_threads_although_the_work_does_not(ticks):
+    one, eight = (cells.cpu_metrics(cpu_result(), threads, ticks=ticks) for threads in (1, 8))
     assert one["syscpu"] == pytest.approx(10)
     assert eight["syscpu"] == pytest.approx(80)
     assert one["cpueff"] == eight["cpueff"] == pytest.approx(1024)
+
+
+def test_winners_are_judged_by_exact_time_and_a_record_keeps_what_the_ticks_of_one_run_print():
+    scattered = cpu_result(system_ticks=240)
+    assert cells.cpu_metrics(scattered, 1)["cpueff"] == pytest.approx(1024)
+    assert cells.cpu_metrics(scattered, 1, ticks=True)["cpueff"] == pytest.approx(1024 * 250 / 240)
+
+
+def test_phases_of_one_run_over_files_are_simulated_once():
+    setup = setup_of("st3250620ns")
+    texts = [cells.spec(setup, operation, "noop", 1, 1) for operation in cells.TIOTEST_ORDER]
+    told = []
+    results = cells.raw(texts, 2, lambda done, of: told.append((done, of)))
+    assert told == [(1, 1)]
+    assert len({result["elapsed_ns"] for result in results}) == len(texts)

@@ -197,7 +197,7 @@ def phase(operation: str, result: dict, threads: int) -> Phase:
         latency_max_ns=result["latency_max_ns"],
         cpu=CpuSeconds(0.0, 0.0) if cpu is None else _cpu(cpu),
         device_bytes=result.get("device_bytes"),
-        details={"printed": cells.cpu_metrics(result, threads)} if cpu and "system_ticks" in cpu else {},
+        details={"printed": cells.cpu_metrics(result, threads, ticks=True)} if cpu and "system_ticks" in cpu else {},
     )
 
 

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import click
 
 from seekwise.errors import Exit
+from seekwise.study.quantity import time_text
 from seekwise.verify import frame
+
+# A line of progress is due after this long, and then each time.
+QUIET_S = 2.0
+
+
+class Watch:
+    """Tells on standard error how far the simulated runs are, once they take longer than a moment."""
+
+    def __init__(self) -> None:
+        self.began = self.told = monotonic()
+
+    def __call__(self, done: int, of: int) -> None:
+        now = monotonic()
+        if now - self.told >= QUIET_S and done < of:
+            self.told = now
+            left_s = (now - self.began) / done * (of - done)
+            click.echo(f"run {done} of {of}, about {time_text(left_s)} left", err=True)
 
 
 class Kinds(click.Group):
@@ -26,7 +45,7 @@ def _command(kind: str) -> click.Command:
     module = frame.load(kind)
 
     def run(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
-        report = module.verify([Path(path) for path in paths], options)
+        report = module.verify([Path(path) for path in paths], {**options, "tell": Watch()})
         if as_json:
             click.echo(json.dumps(report.document(), ensure_ascii=False, indent=1))
         else:

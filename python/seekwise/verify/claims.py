@@ -14,6 +14,7 @@ from typing import Any
 from seekwise.verify.frame import FileReport, Report, files_below, unreadable
 from seekwise.world.expect import passes, shown
 from seekwise.world.expression import evaluate
+from seekwise.world.foresight import prepare
 from seekwise.world.functions import Functions
 from seekwise.world.simulated import SimulatedWorld
 from seekwise.world.value import ClaimError, NotModelled
@@ -27,8 +28,10 @@ SHARE = 0.80
 
 def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
     """Claim files, or folders that are searched for files named *claims*.toml."""
-    world = world or SimulatedWorld()
-    files = [_file(path, world) for path in _found(paths or [DEFAULT])]
+    world = world or SimulatedWorld(options.get("tell"))
+    found = _found(paths or [DEFAULT])
+    prepare(world, lambda asked: [_file(path, asked) for path in found])
+    files = [_file(path, world) for path in found]
     passed, total = sum(file.passed for file in files), sum(file.total for file in files)
     modelled = {"modelled": sum(file.extra.get("modelled", 0) for file in files)}
     return Report("claims", files, modelled, total > 0 and passed >= SHARE * total)

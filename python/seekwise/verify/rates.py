@@ -27,7 +27,7 @@ SEED = 1
 
 def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
     """Tables as files, or folders that are searched for CSV files."""
-    world = world or SimulatedWorld()
+    world = world or SimulatedWorld(options.get("tell"))
     files, pairs = [], {"passed": 0, "total": 0}
     met = True
     for path in files_below(paths, [".csv"]):

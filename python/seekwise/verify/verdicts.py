@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seekwise.verify.frame import FileReport, Report, files_below, unreadable
+from seekwise.world.foresight import prepare
 from seekwise.world.simulated import SimulatedWorld
 from seekwise.world.value import ClaimError, NotModelled
 from seekwise.world.world import OPERATIONS, SCHEDULERS, Query, World
@@ -32,8 +33,10 @@ Side = tuple[str, str]
 
 def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
     """Verdict files, or folders that are searched for files named *verdicts*.toml."""
-    world = world or SimulatedWorld()
-    files = [_file(path, world) for path in files_below(paths or [DEFAULT], ["verdicts.toml"])]
+    world = world or SimulatedWorld(options.get("tell"))
+    found = files_below(paths or [DEFAULT], ["verdicts.toml"])
+    prepare(world, lambda asked: [_file(path, asked) for path in found])
+    files = [_file(path, world) for path in found]
     passed, total = sum(file.passed for file in files), sum(file.total for file in files)
     modelled = sum(file.extra.get("modelled", 0) for file in files)
     return Report("verdicts", files, {"rule": RULE, "modelled": modelled}, total > 0 and passed >= SHARE * total)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from seekwise import _core
 from seekwise.study.parameters import of_model
@@ -146,25 +148,68 @@ def _files(setup: Setup, operation: str, threads: int) -> dict:
     }
 
 
-def run(texts: list[str], workers: int) -> list[dict[str, float] | str]:
+Tell = Callable[[int, int], None]
+"""Told after each run: how many are done, and of how many."""
+
+
+def run(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict[str, float] | str]:
     """Metrics of each cell, or why there are none."""
     return [
         str(result["error"]) if "error" in result else _metrics(json.loads(text), result)
-        for text, result in zip(texts, raw(texts, workers), strict=True)
+        for text, result in zip(texts, raw(texts, workers, tell), strict=True)
     ]
 
 
-def raw(texts: list[str], workers: int) -> list[dict]:
-    """What the compiled simulator says of each cell: its result, or `{"error": sentence}`."""
+def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict]:
+    """What the compiled simulator says of each cell: its result, or `{"error": sentence}`.
+
+    Storages that differ only in the phase they report are one run. Runs go side by side; the simulator releases the interpreter lock.
+    """
     documents = [json.loads(text) for text in texts]
     outcomes: list[dict] = [{}] * len(texts)
-    for kind, function in (("cell", _core.simulate_cells), ("storage", _core.simulate_storage)):
-        places = [place for place, document in enumerate(documents) if kind in document]
-        if places:
-            results = json.loads(function(json.dumps([documents[place][kind] for place in places]), workers))
-            for place, result in zip(places, results, strict=True):
-                outcomes[place] = result
+    runs: dict[str, list[int]] = {}
+    for place, document in enumerate(documents):
+        runs.setdefault(_run_of(document), []).append(place)
+
+    def simulate(places: list[int]) -> None:
+        kind = "cell" if "cell" in documents[places[0]] else "storage"
+        function = _core.simulate_cells if kind == "cell" else _core.simulate_storage
+        results = json.loads(function(json.dumps([documents[place][kind] for place in places]), 1))
+        for place, result in zip(places, results, strict=True):
+            outcomes[place] = result
+
+    pool = ThreadPoolExecutor(max(1, workers))
+    try:
+        # Many threads take longest: they go first, so that no processor is left waiting for the last run.
+        longest_first = sorted(runs.values(), key=lambda places: -_threads(documents[places[0]]))
+        for done, future in enumerate(
+            as_completed([pool.submit(simulate, places) for places in longest_first]), start=1
+        ):
+            future.result()
+            if tell is not None:
+                tell(done, len(runs))
+    finally:
+        pool.shutdown(cancel_futures=True)
     return outcomes
+
+
+def _run_of(document: dict) -> str:
+    """What two documents of one run have in common."""
+    files = document.get("storage", {}).get("load", {}).get("files")
+    if files is None:
+        return json.dumps(document, sort_keys=True)
+    storage = document["storage"]
+    # The operation asked for is the phase reported; the load's own description of it has no part in a run over files.
+    load = {
+        name: value for name, value in storage["load"].items() if name not in ("random", "write", "span_ns", "files")
+    }
+    phases = {name: value for name, value in files.items() if name != "report"}
+    return json.dumps({**storage, "load": {**load, "files": phases}}, sort_keys=True)
+
+
+def _threads(document: dict) -> int:
+    load = document["storage"]["load"] if "storage" in document else document["cell"]["phases"][0]["jobs"][0]
+    return int(load["threads"])
 
 
 def _metrics(document: dict, result: dict) -> dict[str, float]:
@@ -174,18 +219,24 @@ def _metrics(document: dict, result: dict) -> dict[str, float]:
     return {**_of_storage(result), **(cpu_metrics(result, load["threads"]) if "cpu" in result else {})}
 
 
-def cpu_metrics(result: dict, threads: int) -> dict[str, float]:
-    """CPU use as tiotest 0.3.3 prints it, and the data moved per second of system time, which its fault leaves alone.
+def cpu_metrics(result: dict, threads: int, *, ticks: bool = False) -> dict[str, float]:
+    """CPU use as tiotest 0.3.3 works it out, and the data moved per second of system time, which its fault leaves alone.
 
     Each thread takes the time of the whole process (RUSAGE_SELF on NPTL) and the threads are added up: N times too much for N
-    threads. The kernel counts ticks, so short phases scatter by whole ticks.
+    threads. `ticks`: what one run prints, from the kernel's ticks, which scatters by whole ticks; otherwise the exact time, the mean
+    of what many runs print (a tick falls on work in proportion to its length).
     """
     cpu, seconds = result["cpu"], result["elapsed_ns"] / 1e9
-    user, system = (cpu[name] / cpu["hz"] for name in ("user_ticks", "system_ticks"))
+    if ticks:
+        user, system = (cpu[name] / cpu["hz"] for name in ("user_ticks", "system_ticks"))
+        system_seen = max(system, 1 / cpu["hz"])
+    else:
+        user, system = cpu["user_s"], cpu["system_s"]
+        system_seen = system
     return {
         "syscpu": 100 * threads * system / seconds,
         "cpu": 100 * threads * (user + system) / seconds,
-        "cpueff": result["bytes"] / PRINTED_MB / max(system, 1 / cpu["hz"]),
+        "cpueff": result["bytes"] / PRINTED_MB / system_seen,
     }
 
 

@@ -29,11 +29,22 @@ NCQ_KEPT_BACK = 1
 class SimulatedWorld:
     """Answers are kept: many claims ask for the same cells."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: cells.Tell | None = None) -> None:
         self.known: dict[str, dict[str, float] | str] = {}
+        self.tell = tell
 
     def defaults(self, system: str) -> Defaults:
         return setup_of(system).defaults
+
+    def prepare(self, queries: Sequence[Query]) -> None:
+        """Simulates what will be asked for, side by side; what cannot be answered is left for the question itself."""
+        wanted: dict[str, None] = {}
+        for query in queries:
+            try:
+                wanted.update(dict.fromkeys(self._cells(query)))
+            except NotModelled:
+                continue
+        self._run(list(wanted))
 
     def measure(self, queries: Sequence[Query]) -> list[float]:
         wanted = [self._cells(query) for query in queries]
@@ -56,7 +67,7 @@ class SimulatedWorld:
     def _run(self, wanted: list[str]) -> None:
         missing = [cell for cell in wanted if cell not in self.known]
         if missing:
-            outcomes = cells.run(missing, os.cpu_count() or 1)
+            outcomes = cells.run(missing, os.cpu_count() or 1, self.tell)
             self.known.update(zip(missing, outcomes, strict=True))
 
     def _mean(self, query: Query, group: list[str]) -> float:
