@@ -14,6 +14,8 @@ pub const DIRTY_MAX: usize = 128;
 /// Adjacent writes are joined up to 1 MiB, so that one destaging does not hold up reads for long.
 const JOINED_SECTORS_MAX: u64 = 2048;
 const FLUSHES_MAX: usize = 32;
+/// Extents looked at side by side; [`DIRTY_MAX`] is a multiple.
+const LANES: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DirtyExtent {
@@ -21,6 +23,12 @@ pub struct DirtyExtent {
     pub sectors: Sectors,
     pub extent: Extent,
     serial: u64,
+}
+
+impl DirtyExtent {
+    fn holds(&self, start: Lba, end: Lba) -> bool {
+        self.start <= start && end <= self.start + self.sectors
+    }
 }
 
 /// A flush that waits for everything older than `serial`.
@@ -35,6 +43,9 @@ struct Flush {
 pub struct WriteCache {
     accesses: Accesses<DIRTY_MAX>,
     extents: [DirtyExtent; DIRTY_MAX],
+    /// First sector of each extent, its low half, and its length: looked through side by side.
+    firsts: [u32; DIRTY_MAX],
+    lengths: [u32; DIRTY_MAX],
     extents_max: usize,
     sectors: u64,
     sectors_max: u64,
@@ -50,6 +61,8 @@ impl WriteCache {
         Self {
             accesses: Accesses::new(),
             extents: [DirtyExtent::default(); DIRTY_MAX],
+            firsts: [0; DIRTY_MAX],
+            lengths: [0; DIRTY_MAX],
             extents_max: extents_max.min(DIRTY_MAX),
             sectors: 0,
             sectors_max: sectors_max.0,
@@ -93,11 +106,32 @@ impl WriteCache {
         &self.extents[..self.accesses.len()]
     }
 
+    /// Calls `look` with every extent in which, or right behind which, sector `at` may lie.
+    #[inline]
+    fn around(&self, at: Lba, mut look: impl FnMut(usize, &DirtyExtent)) {
+        let low = at.0 as u32;
+        let count = self.accesses.len();
+        for block in (0..count).step_by(LANES) {
+            let firsts: &[u32] = &self.firsts[block..block + LANES];
+            let lengths: &[u32] = &self.lengths[block..block + LANES];
+            let mut any = false;
+            for lane in 0..LANES {
+                any |= low.wrapping_sub(firsts[lane]) <= lengths[lane];
+            }
+            if any {
+                // Addresses 2 TiB apart have the same low half, and what stands behind the last extent is left over: `look` sees which is meant.
+                for (slot, dirty) in self.dirty().iter().enumerate().skip(block).take(LANES) {
+                    look(slot, dirty);
+                }
+            }
+        }
+    }
+
     /// Whether the sectors are all dirty in one extent, and so can be read from the cache.
     pub fn holds(&self, start: Lba, end: Lba) -> bool {
-        self.dirty()
-            .iter()
-            .any(|dirty| dirty.start <= start && end <= dirty.start + dirty.sectors)
+        let mut held = false;
+        self.around(start, |_, dirty| held |= dirty.holds(start, end));
+        held
     }
 
     /// Takes a write in; `false` when there is no room.
@@ -109,22 +143,30 @@ impl WriteCache {
         sectors: Sectors,
     ) -> bool {
         let end = start + sectors;
-        if self.holds(start, end) {
+        let joins = |dirty: &DirtyExtent| {
+            dirty.start + dirty.sectors == start
+                && dirty.sectors.0 + sectors.0 <= JOINED_SECTORS_MAX
+        };
+        let (mut held, mut joined) = (false, None);
+        self.around(start, |slot, dirty| {
+            held |= dirty.holds(start, end);
+            if joined.is_none() && joins(dirty) {
+                joined = Some(slot);
+            }
+        });
+        if held {
             return true;
         }
         // Joining would put off a flush that waits for the older part.
         if self.flush_count == 0 {
-            let joins = |dirty: &DirtyExtent| {
-                dirty.start + dirty.sectors == start
-                    && dirty.sectors.0 + sectors.0 <= JOINED_SECTORS_MAX
-            };
-            if let Some(slot) = self.dirty().iter().position(joins) {
+            if let Some(slot) = joined {
                 if self.sectors + sectors.0 > self.sectors_max {
                     return false;
                 }
                 let dirty = &mut self.extents[slot];
                 dirty.sectors.0 += sectors.0;
                 dirty.extent = geometry.extent(dirty.start, dirty.sectors);
+                self.lengths[slot] = dirty.sectors.0 as u32;
                 self.sectors += sectors.0;
                 return true;
             }
@@ -135,6 +177,8 @@ impl WriteCache {
         let slot = self.accesses.len();
         let extent = geometry.extent(start, sectors);
         self.accesses.push(&extent, settle, self.serial as u32);
+        self.firsts[slot] = start.0 as u32;
+        self.lengths[slot] = sectors.0 as u32;
         self.extents[slot] = DirtyExtent {
             start,
             sectors,
@@ -162,6 +206,8 @@ impl WriteCache {
         let taken = self.extents[slot];
         let last = self.accesses.len() - 1;
         self.extents[slot] = self.extents[last];
+        self.firsts[slot] = self.firsts[last];
+        self.lengths[slot] = self.lengths[last];
         self.accesses.swap_remove(slot);
         self.sectors -= taken.sectors.0;
         self.in_flight = Some(taken.serial);

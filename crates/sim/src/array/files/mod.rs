@@ -424,9 +424,9 @@ impl Files {
         let mut best = (Nanos::NEVER, Nanos::NEVER, 0);
         for (index, task) in self.tasks.iter().enumerate() {
             if let TaskState::Ready(at) | TaskState::Congested(at) = task.state {
-                let found = (at.max(processor_free), at, index);
-                if found < best {
-                    best = found;
+                let due = at.max(processor_free);
+                if due < best.0 || (due == best.0 && at < best.1) {
+                    best = (due, at, index);
                 }
             }
         }

@@ -162,8 +162,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 journal.touch(self.now);
                 files.states[file as usize].transaction = journal.running.id;
                 for &block in &touched {
-                    journal.running.metadata.insert(block);
-                    files.place_dirty.remove(&block);
+                    // What the running transaction has already is not on its way to its place.
+                    if journal.running.metadata.insert(block) {
+                        files.place_dirty.remove(&block);
+                    }
                     files.path_known.insert(block);
                 }
             }
