@@ -222,8 +222,34 @@ impl Hdd {
         };
     }
 
-    /// When a command that waits behind what the arm does of its own accord will be done, if nothing more arrives: lets a copy run ahead.
+    /// When a command that waits behind what the arm does of its own accord will be done, if nothing more arrives.
     fn foresee(&self) -> Nanos {
+        self.foresee_write().unwrap_or_else(|| self.run_ahead())
+    }
+
+    /// The same where only writes wait for room in the cache and the extent on its way to the platter leaves enough for the first:
+    /// the link takes it then, and nothing can overtake it.
+    fn foresee_write(&self) -> Option<Nanos> {
+        let state = &self.state;
+        let Work::Destage { end } = state.work else {
+            return None;
+        };
+        if !state.queue.is_empty() {
+            return None;
+        }
+        let link = state.link.next();
+        if link < Nanos::NEVER {
+            return Some(link);
+        }
+        let first = state.blocked[..state.blocked_count].first()?;
+        state
+            .dirty
+            .has_room_after_destaging(first.sectors)
+            .then(|| state.link.free_at.max(end) + self.mechanics.link_time(first.sectors))
+    }
+
+    /// Lets a copy run ahead.
+    fn run_ahead(&self) -> Nanos {
         let mut copy = self.state.clone();
         while let Work::Destage { end } | Work::ReadAhead { end } = copy.work {
             if copy.link.next() <= end || !copy.has_waiting() {
@@ -847,5 +873,44 @@ impl Device for Hdd {
         };
         self.update_next();
         Tag(tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Drive, Model};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_foreseen_is_what_a_copy_does(
+            steps in prop::collection::vec((0u64..2_000_000, 1u64..600, 0u8..10, 0u64..4), 50..400),
+            reads in 0u8..4,
+        ) {
+            let model = Model::shipped("st3250620ns").unwrap();
+            let Drive::Hdd(mut disk) = Drive::new(&model, 1).unwrap() else {
+                panic!("a hard disk")
+            };
+            let depth = disk.depth().0;
+            let mut free: Vec<u32> = (0..depth).collect();
+            let mut now = Nanos::ZERO;
+            for (start, sectors, kind, pause) in steps {
+                if free.is_empty() || pause == 0 && free.len() < depth as usize {
+                    now = disk.next_completion().unwrap();
+                    free.push(disk.complete_next(now).0);
+                }
+                let kind = match kind {
+                    _ if kind < reads => CommandKind::Read,
+                    9 => CommandKind::Flush,
+                    _ => CommandKind::Write { force_unit_access: false },
+                };
+                let tag = Tag(free.pop().unwrap());
+                disk.submit(now, Command { tag, kind, start: Lba(start * 8), sectors: Sectors(sectors) });
+                if disk.foresee_write().is_some() && disk.state.has_waiting() {
+                    prop_assert_eq!(disk.foresee(), disk.run_ahead());
+                }
+            }
+        }
     }
 }

@@ -87,6 +87,13 @@ impl WriteCache {
             || self.sectors >= self.sectors_max
     }
 
+    /// Whether a write will be let in once what is on its way to the platter is there, wherever it lies.
+    pub fn has_room_after_destaging(&self, sectors: Sectors) -> bool {
+        self.accesses.len() < self.extents_max
+            && self.sectors < self.sectors_max
+            && self.sectors + sectors.0 <= self.sectors_max
+    }
+
     pub fn flush_pending(&self) -> bool {
         self.flush_count > 0
     }
