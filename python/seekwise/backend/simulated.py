@@ -56,6 +56,8 @@ TRACE_EVENTS = 12_000
 """Events kept of a traced trial: some two thousand requests, as many as a picture can show."""
 # Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
 BATCH = 4
+# The same of whole storage, where a trial takes a tenth of a second and processors would wait for each other at the end of short batches.
+STORAGE_BATCH = 16
 
 
 class SimulatedBackend:
@@ -190,9 +192,9 @@ class SimulatedSession:
     trace: bool = False
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        size = (os.cpu_count() or 1) * BATCH
         for whole, group in itertools.groupby(trials, key=self._is_storage):
             given = list(group)
+            size = (os.cpu_count() or 1) * (STORAGE_BATCH if whole else BATCH)
             for first in range(0, len(given), size):
                 batch = given[first : first + size]
                 yield from self._storage(batch, attempts) if whole else self._cells(batch, attempts)

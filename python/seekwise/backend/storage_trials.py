@@ -83,10 +83,13 @@ def wishes(
         raise UsageError(f"cell {cell.key} is a fio job file, which only the kernel backend runs")
     values = {**cell.fixed, **setting.values}
     scheduler = str(values.get("scheduler") or default_scheduler)
+    try:
+        setup = setup_of_cell(study, system, load, values)
+    except NotModelled as missing:
+        return [Wish(phase.operation, None, str(missing)) for phase in load.phases]
     found = []
     for phase in load.phases:
         try:
-            setup = setup_of_cell(study, system, load, values)
             text = cells.spec(setup, phase.operation, scheduler, load.threads, seed)
             found.append(Wish(phase.operation, text))
         except NotModelled as missing:

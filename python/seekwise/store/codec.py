@@ -6,16 +6,18 @@ Keys of `latency_bins` are integers in memory and text in JSON; everything else 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import fields
 
 from seekwise.store.record import RECORD_SCHEMA, CpuSeconds, Phase, Record
 
 
 def to_document(record: Record) -> dict[str, object]:
     """The record as plain data, ready for JSON; derived figures are added under `derived` for readers without our code."""
-    document = asdict(record)
+    document = _plain(record)
     document["schema"] = RECORD_SCHEMA
+    document["phases"] = tuple(_plain(phase) for phase in record.phases)
     for phase, plain in zip(record.phases, document["phases"], strict=True):
+        plain["cpu"] = _plain(phase.cpu)
         plain["latency_bins"] = {str(upper): count for upper, count in sorted(phase.latency_bins.items())}
         plain["derived"] = {
             "rate_bytes_per_s": phase.rate_bytes_per_s,
@@ -24,6 +26,11 @@ def to_document(record: Record) -> dict[str, object]:
             "latency_percentiles_ns": percentiles(phase.latency_bins),
         }
     return document
+
+
+def _plain(value: Record | Phase | CpuSeconds) -> dict[str, object]:
+    """Fields by name, the values as they are: nothing is copied that is only read."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def from_document(document: dict[str, object]) -> Record:
