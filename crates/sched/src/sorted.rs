@@ -94,14 +94,17 @@ impl Sorted {
                 .saturating_sub(1),
         };
         let entries = &mut self.blocks[block];
-        let at = count_up_to(entries, start.0);
-        entries.insert(
-            at,
-            Place {
-                start: start.0,
-                id: id.0,
-            },
-        );
+        let place = Place {
+            start: start.0,
+            id: id.0,
+        };
+        match entries.last() {
+            Some(last) if last.start > start.0 => {
+                let at = count_up_to(entries, start.0);
+                entries.insert(at, place);
+            }
+            _ => entries.push(place),
+        }
         if entries.len() >= BLOCK {
             let upper = entries.split_off(BLOCK / 2);
             self.blocks.insert(block + 1, upper);
@@ -127,6 +130,11 @@ impl Sorted {
 
     #[inline]
     pub fn remove(&mut self, start: Lba, id: RequestId) {
+        if let ([only], 1) = (self.blocks.as_mut_slice(), self.len) {
+            only.clear();
+            self.len = 0;
+            return;
+        }
         let (block, at) = self.find(start, id);
         self.take(block, at);
     }

@@ -160,6 +160,9 @@ impl Bfq {
 
     #[inline]
     fn enter(&mut self, now: Nanos) {
+        if now == self.now {
+            return;
+        }
         self.now = now;
         self.tick = self.kernel.jiffies(now) as i64;
         self.service.tick = self.tick;
@@ -174,17 +177,13 @@ impl Bfq {
         self.run_wish |= self.waiting > 0;
     }
 
-    /// Is a request far from `last`? Position zero is none.
-    fn is_seek(&self, last: Lba, slot: &Slot) -> bool {
-        last != Lba(0)
-            && slot.start.distance(last) > SEEK_SECTORS
-            && (self.settings.rotational || slot.sectors < injection::LARGE_ON_FLASH)
-    }
-
     /// The queue that a request of `process` goes to; merges and splits that were due happen.
     fn route(&mut self, request: &Request, process: u32) -> u32 {
-        self.check_priority(process, request.priority);
-        let state = &self.processes[process as usize];
+        if self.processes[process as usize].priority != request.priority {
+            self.change_priority(process, request.priority);
+        }
+        let state = &mut self.processes[process as usize];
+        state.requests += 1;
         let known = if request.sync {
             state.sync
         } else {
@@ -205,14 +204,16 @@ impl Bfq {
         };
         let queue = &mut self.queues[index as usize];
         queue.allocated += 1;
-        self.processes[process as usize].requests += 1;
+        let just_created = queue.just_created;
         if queue.processes == 1 && queue.merges_into.is_none() {
             queue.owner = Some(process);
             if split {
                 self.resume(index, process);
             }
         }
-        self.watch_burst(index);
+        if just_created {
+            self.watch_burst(index);
+        }
         let Some(target) = self.partner(index, process, request.start) else {
             return index;
         };
@@ -234,8 +235,10 @@ impl Bfq {
     }
 
     fn sample_seek(&mut self, index: u32, slot: &Slot) {
-        let seeky = self.is_seek(self.queues[index as usize].last_end, slot);
+        let (rotational, end) = (self.settings.rotational, slot.end());
         let queue = &mut self.queues[index as usize];
+        let seeky = slot.is_seek(queue.last_end, rotational);
+        queue.last_end = end;
         queue.seeks = (queue.seeks << 1) | u32::from(seeky);
         if queue.is_totally_seeky() && self.is_raised(index) && self.is_soft(index) {
             // Before 5.12 even if an interactive period was not over.
@@ -248,8 +251,9 @@ impl Bfq {
     }
 
     /// The request enters its queue.
-    fn add(&mut self, index: u32, id: RequestId, process: u32) {
+    fn add(&mut self, index: u32, id: RequestId, slot: &Slot) {
         let was_raised = self.is_raised(index);
+        let process = slot.process;
         self.waiting += 1;
         let queue = &self.queues[index as usize];
         let (sync, was_busy) = (queue.sync, queue.busy);
@@ -264,8 +268,9 @@ impl Bfq {
         if sync && self.generation.since_5_12 {
             self.watch_busy_time(index);
         }
-        let start = self.slot(id).start;
-        self.queues[index as usize].waiting.sorted.insert(start, id);
+        let waiting = &mut self.queues[index as usize].waiting;
+        waiting.sorted.insert(slot.start, id);
+        waiting.fifo.push_back(&mut self.links, id);
         let changed = self.offer(index, id);
         if changed {
             self.move_position(index);
@@ -288,10 +293,11 @@ impl Bfq {
 
     /// A queue without requests has one again. True if that begins a period of interactive raising.
     fn wake(&mut self, index: u32, process: u32, was_raised: bool) -> bool {
+        let tick = self.tick;
         let arrival = self.judge_arrival(index, process);
-        let idle_long = self.was_idle_long(index);
         let charge = self.charge_of_next(index).unwrap_or(0);
-        let queue = &self.queues[index as usize];
+        let queue = &mut self.queues[index as usize];
+        let idle_long = queue.was_idle_long(tick, self.settings.raise_idle_ticks);
         let in_time = self.now.0
             <= queue
                 .habit
@@ -307,35 +313,28 @@ impl Bfq {
         } else {
             queue.budget_max.max(charge)
         };
-        let queue = &mut self.queues[index as usize];
         queue.may_resume &= resumes;
-        if !queue.just_created
-            && idle_long
-            && queue.timeout + self.settings.burst_forget_ticks < self.tick
-        {
+        let just_created = core::mem::take(&mut queue.just_created);
+        let split_lately = queue.split_at + self.settings.raise_idle_ticks >= tick;
+        (queue.busy_since, queue.busy_service) = (tick, 0);
+        queue.check_soft = false;
+        if !just_created && idle_long && queue.timeout + self.settings.burst_forget_ticks < tick {
             queue.in_large_burst = false;
             let owner = queue.owner.take();
             // It still counts as one of the burst.
             self.leave_burst_list(index);
             self.queues[index as usize].owner = owner;
         }
-        self.queues[index as usize].just_created = false;
         if !self.generation.since_5_12 {
             self.count_in_time(index, in_time);
         }
-        let split_lately =
-            self.queues[index as usize].split_at + self.settings.raise_idle_ticks >= self.tick;
-        if self.settings.low_latency && !split_lately {
+        if (was_raised || arrival.deserves) && self.settings.low_latency && !split_lately {
             let before = self.service.get(index).coefficient;
             self.raise_on_arrival(index, was_raised, arrival);
             if self.service.get(index).coefficient != before {
                 self.service.get_mut(index).changed = true;
             }
         }
-        let tick = self.tick;
-        let queue = &mut self.queues[index as usize];
-        (queue.busy_since, queue.busy_service) = (tick, 0);
-        queue.check_soft = false;
         self.becomes_busy(index);
         if let Some(serving) = self.in_service {
             let (new, old) = (self.service.get(index), self.service.get(serving));
@@ -351,9 +350,13 @@ impl Bfq {
     }
 
     /// After an arrival at the queue that is waited for: stop waiting, unless the request may still grow.
+    #[inline]
     fn stop_waiting_for(&mut self, index: u32, sectors: u64) {
+        if self.in_service != Some(index) {
+            return;
+        }
         let queue = &self.queues[index as usize];
-        if self.in_service != Some(index) || !queue.awaited {
+        if !queue.awaited {
             return;
         }
         let small = queue.waiting.sorted.len() == 1 && sectors < SMALL_SECTORS;
@@ -369,22 +372,26 @@ impl Bfq {
 
     /// A request leaves its queue: handed out, or part of another one.
     fn remove(&mut self, id: RequestId) {
-        let (index, start) = (self.slot(id).queue, self.slot(id).start);
-        if self.queues[index as usize].waiting.next == Some(id) {
+        let slot = self.slot(id);
+        let (index, start) = (slot.queue, slot.start);
+        let waiting = &self.queues[index as usize].waiting;
+        if waiting.sorted.len() > 1 && waiting.next == Some(id) {
             let next = self.follower(index, id);
             self.queues[index as usize].waiting.next = next;
             self.next_changed(index);
         }
         self.waiting -= 1;
-        let waiting = &mut self.queues[index as usize].waiting;
-        waiting.fifo.remove(&mut self.links, id);
-        waiting.sorted.remove(start, id);
-        if !waiting.sorted.is_empty() {
+        let queue = &mut self.queues[index as usize];
+        queue.waiting.fifo.remove(&mut self.links, id);
+        queue.waiting.sorted.remove(start, id);
+        if !queue.waiting.sorted.is_empty() {
             self.move_position(index);
             return;
         }
-        waiting.next = None;
-        if self.queues[index as usize].busy && self.in_service != Some(index) {
+        if queue.waiting.next.take() == Some(id) {
+            queue.fifo_checked = true;
+        }
+        if queue.busy && self.in_service != Some(index) {
             self.no_longer_busy(index, false);
             let entity = self.service.get_mut(index);
             (entity.budget, entity.service) = (0, 0);
@@ -393,11 +400,12 @@ impl Bfq {
     }
 
     /// A request is over: done, or part of another one.
+    #[inline]
     fn release(&mut self, id: RequestId) {
-        let slot = *self.slot(id);
-        self.processes[slot.process as usize].requests -= 1;
-        self.queues[slot.queue as usize].allocated -= 1;
-        self.bury_if_gone(slot.queue);
+        let Slot { process, queue, .. } = *self.slot(id);
+        self.processes[process as usize].requests -= 1;
+        self.queues[queue as usize].allocated -= 1;
+        self.bury_if_gone(queue);
     }
 
     /// Does the drive take many requests at once?
@@ -431,25 +439,26 @@ impl Bfq {
         self.watch_queueing();
         self.in_driver -= 1;
         let now = self.now;
-        let queue = &mut self.queues[index as usize];
-        queue.in_flight -= 1;
-        queue.habit.last_completion = now;
-        if queue.in_flight == 0 && !queue.busy {
-            queue.timeout = self.tick;
-            self.service.untally(index);
-        }
         if self.rate.completed(now) {
             self.rate_changed();
         }
-        let queue = &self.queues[index as usize];
+        let queue = &mut self.queues[index as usize];
+        queue.in_flight -= 1;
+        queue.habit.last_completion = now;
         let shared = queue.shared && self.generation.since_5_12;
         self.last_completed = Some(index).filter(|_| !shared);
-        if queue.check_soft
-            && queue.in_flight == 0
-            && queue.is_empty()
-            && self.service.get(index).coefficient != raising::RAISED
-        {
-            self.queues[index as usize].soft_next = self.soft_next(index);
+        if queue.in_flight == 0 {
+            if !queue.busy {
+                queue.timeout = self.tick;
+                self.service.untally(index);
+            }
+            if queue.check_soft
+                && queue.is_empty()
+                && self.service.get(index).coefficient != raising::RAISED
+            {
+                let next = self.soft_next(index);
+                self.queues[index as usize].soft_next = next;
+            }
         }
         if self.in_service == Some(index) {
             if self.must_idle(index) {
@@ -511,10 +520,7 @@ impl Scheduler for Bfq {
         self.sample_think_time(index);
         self.judge_think_time(index);
         self.sample_seek(index, &slot);
-        self.add(index, id, process);
-        let queue = &mut self.queues[index as usize];
-        queue.waiting.fifo.push_back(&mut self.links, id);
-        queue.last_end = Lba(slot.start.0.saturating_add(slot.sectors));
+        self.add(index, id, &slot);
         self.stop_waiting_for(index, slot.sectors);
     }
 

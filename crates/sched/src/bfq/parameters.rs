@@ -97,6 +97,8 @@ pub struct Settings {
     pub back_sectors_max: u64,
     pub back_cost: u64,
     pub timeout_ticks: i64,
+    /// The default time-out in whole milliseconds, at least one: what time is charged by.
+    pub slot_millis: i64,
     /// As chosen by the user; `None` follows the drive.
     pub max_budget: Option<i64>,
     pub strict_guarantees: bool,
@@ -139,6 +141,7 @@ impl Settings {
             back_sectors_max: get("back_seek_max") * 2,
             back_cost: get("back_seek_penalty"),
             timeout_ticks: ticks(get("timeout_sync")),
+            slot_millis: (timeout_ticks(&setup.kernel) * 1_000 / i64::from(setup.kernel.hz)).max(1),
             max_budget: Some(get("max_budget") as i64).filter(|budget| *budget > 0),
             strict_guarantees,
             low_latency: get("low_latency") == 1,

@@ -156,6 +156,12 @@ impl Queue {
         self.seeks == u32::MAX
     }
 
+    /// Nothing waiting or in flight for more than `span` ticks.
+    #[inline]
+    pub fn was_idle_long(&self, tick: i64, span: i64) -> bool {
+        self.in_flight == 0 && self.timeout + span < tick
+    }
+
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.next.is_none()
@@ -296,10 +302,8 @@ impl Bfq {
     }
 
     /// The process was given another priority since its last request.
-    pub(super) fn check_priority(&mut self, process: u32, priority: Priority) {
-        if self.processes[process as usize].priority == priority {
-            return;
-        }
+    #[cold]
+    pub(super) fn change_priority(&mut self, process: u32, priority: Priority) {
         self.processes[process as usize].priority = priority;
         if let Some(old) = self.processes[process as usize].asynchronous.take() {
             self.queue_for(process, false, true);
@@ -338,15 +342,18 @@ impl Bfq {
         }
     }
 
+    #[inline]
     pub(super) fn bury_if_gone(&mut self, index: u32) {
         let queue = &self.queues[index as usize];
-        if !queue.alive
-            || queue.processes > 0
-            || queue.plans > 0
-            || queue.allocated > 0
-            || self.service.get(index).is_counted()
-            || self.in_service == Some(index)
-        {
+        if queue.processes == 0 && queue.alive && queue.plans == 0 && queue.allocated == 0 {
+            self.bury(index);
+        }
+    }
+
+    /// No process refers to the queue and no request is left.
+    #[cold]
+    fn bury(&mut self, index: u32) {
+        if self.service.get(index).is_counted() || self.in_service == Some(index) {
             return;
         }
         self.service.untally(index);

@@ -58,7 +58,9 @@ impl Bfq {
             && queue.soft_next < self.tick
             && queue.in_flight == 0
             && usual_weight;
-        let interactive = !burst && self.was_idle_long(index) && usual_weight;
+        let interactive = !burst
+            && queue.was_idle_long(self.tick, self.settings.raise_idle_ticks)
+            && usual_weight;
         let alone = queue.owner.is_some()
             || (self.generation.since_5_13 && self.processes[process as usize].stably_merged);
         let deserves = self.settings.low_latency
@@ -68,11 +70,6 @@ impl Bfq {
             soft,
             deserves,
         }
-    }
-
-    pub(super) fn was_idle_long(&self, index: u32) -> bool {
-        let queue = &self.queues[index as usize];
-        queue.in_flight == 0 && queue.timeout + self.settings.raise_idle_ticks < self.tick
     }
 
     /// Starts, prolongs or changes the raising of a queue that becomes busy.

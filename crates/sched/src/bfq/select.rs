@@ -3,8 +3,9 @@
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c.
 
 use super::parameters::{
-    timeout_ticks, ASYNC_CHARGE, BUDGET_MAX_DEFAULT, BUDGET_MIN_PART, SLOTS_ENOUGH, THINK_TIME_NONE,
+    ASYNC_CHARGE, BUDGET_MAX_DEFAULT, BUDGET_MIN_PART, SLOTS_ENOUGH, THINK_TIME_NONE,
 };
+use super::queue::Queue;
 use super::service::CLASS_IDLE;
 use super::Bfq;
 use crate::request::RequestId;
@@ -52,21 +53,21 @@ impl Bfq {
     }
 
     /// What a request counts against the budget of its queue.
-    pub(super) fn charge(&self, index: u32, id: RequestId) -> i64 {
+    #[inline]
+    fn charge(&self, index: u32, queue: &Queue, id: RequestId) -> i64 {
         let sectors = self.slot(id).sectors as i64;
-        if self.queues[index as usize].sync
-            || self.is_raised(index)
-            || self.is_asymmetric_for(index)
-        {
+        if queue.sync || self.is_raised(index) || self.is_asymmetric_for(index) {
             sectors
         } else {
             sectors * ASYNC_CHARGE
         }
     }
 
+    #[inline]
     pub(super) fn charge_of_next(&self, index: u32) -> Option<i64> {
-        let next = self.queues[index as usize].waiting.next?;
-        Some(self.charge(index, next))
+        let queue = &self.queues[index as usize];
+        let next = queue.waiting.next?;
+        Some(self.charge(index, queue, next))
     }
 
     fn served(&mut self, index: u32, sectors: i64) {
@@ -142,14 +143,16 @@ impl Bfq {
         }
     }
 
-    fn is_out_of_time(&self, index: u32) -> bool {
-        self.queues[index as usize].timeout <= self.tick
+    /// A third of the budget is not used.
+    fn left_much(&self, index: u32) -> bool {
+        let entity = self.service.get(index);
+        entity.budget_left() >= entity.budget / 3
     }
 
+    #[inline]
     pub(super) fn timeout_counts(&self, index: u32) -> bool {
-        let entity = self.service.get(index);
-        (!self.queues[index as usize].awaited || entity.budget_left() >= entity.budget / 3)
-            && self.is_out_of_time(index)
+        let queue = &self.queues[index as usize];
+        queue.timeout <= self.tick && (!queue.awaited || self.left_much(index))
     }
 
     /// Is the process slow, and how many milliseconds was it served? `compensate`: the idling at the end does not count.
@@ -186,7 +189,7 @@ impl Bfq {
     /// Charges what the queue would have got in its time at the drive's rate.
     fn charge_time(&mut self, index: u32, millis: i64) {
         let entity = self.service.get_mut(index);
-        let timeout = (timeout_ticks(&self.kernel) * 1_000 / self.settings.hz).max(1);
+        let timeout = self.settings.slot_millis;
         let for_time = self.max_budget.saturating_mul(millis.min(timeout)) / timeout;
         let charge = for_time.max(entity.service);
         entity.budget = entity.budget.max(charge);
@@ -227,17 +230,14 @@ impl Bfq {
     pub(super) fn expire(&mut self, index: u32, compensate: bool, reason: Reason) {
         let (slow, millis) = self.slowness(index, compensate);
         let raised = self.is_raised(index);
-        let entity = *self.service.get(index);
-        let unused = entity.budget_left() >= entity.budget / 3;
-        if !raised && (slow || (reason == Reason::Timeout && unused)) {
+        if !raised && (slow || (reason == Reason::Timeout && self.left_much(index))) {
             self.charge_time(index, millis);
         }
-        let entity = *self.service.get(index);
-        if !self.generation.since_5_12
-            && reason == Reason::TooIdle
-            && entity.service <= 2 * entity.budget / 10
-        {
-            self.queues[index as usize].habit.io_bound = false;
+        if !self.generation.since_5_12 && reason == Reason::TooIdle {
+            let entity = self.service.get(index);
+            if entity.service <= 2 * entity.budget / 10 {
+                self.queues[index as usize].habit.io_bound = false;
+            }
         }
         if self.settings.low_latency {
             let queue = &mut self.queues[index as usize];
@@ -346,15 +346,16 @@ impl Bfq {
 
     /// Hands out the next request of `index`.
     pub(super) fn hand_out(&mut self, index: u32) -> Option<RequestId> {
-        let id = self.queues[index as usize].waiting.next?;
-        let charge = self.charge(index, id);
+        let queue = &self.queues[index as usize];
+        let id = queue.waiting.next?;
+        let charge = self.charge(index, queue, id);
         self.served(index, charge);
         let serving = self.in_service == Some(index);
         if serving && core::mem::take(&mut self.measure_next) {
             self.waited = Some(id);
         }
-        self.queues[index as usize].in_flight += 1;
         self.watch_rate(index, id);
+        self.queues[index as usize].in_flight += 1;
         self.remove(id);
         if serving {
             self.review_raising(index);
@@ -368,14 +369,14 @@ impl Bfq {
 
     fn watch_rate(&mut self, index: u32, id: RequestId) {
         let slot = *self.slot(id);
-        let seeky = self.is_seek(self.last_position, &slot);
+        let seeky = slot.is_seek(self.last_position, self.settings.rotational);
         if self
             .rate
             .dispatched(self.now, slot.sectors, self.in_driver, seeky)
         {
             self.rate_changed();
         }
-        self.last_position = Lba(slot.start.0.saturating_add(slot.sectors));
+        self.last_position = slot.end();
         if self.in_service == Some(index) {
             self.last_position_in_service = self.last_position;
         }

@@ -93,7 +93,11 @@ fn later(a: u64, b: u64) -> bool {
 
 #[inline]
 fn span(service: i64, weight: u64) -> u64 {
-    ((service.max(0) as u64) << FRACTION_BITS) / weight.max(1)
+    if service <= 0 {
+        // Often, and a division takes its time.
+        return 0;
+    }
+    ((service as u64) << FRACTION_BITS) / weight.max(1)
 }
 
 impl Tree {
@@ -111,6 +115,12 @@ struct Weights(Vec<(u32, u32)>);
 
 impl Weights {
     fn add(&mut self, weight: u32) {
+        if let [(only, count)] = self.0.as_mut_slice() {
+            if *only == weight {
+                *count += 1;
+                return;
+            }
+        }
         match self.0.binary_search_by_key(&weight, |entry| entry.0) {
             Ok(at) => self.0[at].1 += 1,
             Err(at) => self.0.insert(at, (weight, 1)),
@@ -118,6 +128,12 @@ impl Weights {
     }
 
     fn remove(&mut self, weight: u32) {
+        if let [(only, count)] = self.0.as_mut_slice() {
+            if *only == weight && *count > 1 {
+                *count -= 1;
+                return;
+            }
+        }
         if let Ok(at) = self.0.binary_search_by_key(&weight, |entry| entry.0) {
             self.0[at].1 -= 1;
             if self.0[at].1 == 0 {
@@ -185,12 +201,6 @@ impl Service {
         };
     }
 
-    #[inline]
-    fn tree(&mut self, queue: u32) -> &mut Tree {
-        let class = self.entities[queue as usize].class;
-        &mut self.trees[class as usize]
-    }
-
     /// May another queue be next once the one in service stops?
     pub fn someone_is_next(&self) -> bool {
         self.next != self.in_service
@@ -203,6 +213,7 @@ impl Service {
         self.weights.0.len() >= 2 && (tally.is_none() || tally != smallest)
     }
 
+    #[inline]
     pub fn tally(&mut self, queue: u32) {
         let entity = &mut self.entities[queue as usize];
         if entity.tally.is_none() {
@@ -211,6 +222,7 @@ impl Service {
         }
     }
 
+    #[inline]
     pub fn untally(&mut self, queue: u32) {
         if let Some(weight) = self.entities[queue as usize].tally.take() {
             self.weights.remove(weight);
@@ -218,11 +230,15 @@ impl Service {
     }
 
     /// Puts wanted weight, coefficient and (if `class_too`) class into force.
+    #[inline]
     pub fn update_weight(&mut self, queue: u32, class_too: bool) {
-        let entity = self.entities[queue as usize];
-        if !entity.changed {
-            return;
+        if self.entities[queue as usize].changed {
+            self.change_weight(queue, class_too);
         }
+    }
+
+    fn change_weight(&mut self, queue: u32, class_too: bool) {
+        let entity = self.entities[queue as usize];
         let old_class = entity.class;
         self.trees[old_class as usize].weights -= u64::from(entity.weight);
         let mut new = entity;
@@ -267,8 +283,9 @@ impl Service {
     }
 
     fn leave_active(&mut self, queue: u32) {
-        self.entities[queue as usize].place = Place::Out;
-        let active = &mut self.tree(queue).active;
+        let entity = &mut self.entities[queue as usize];
+        entity.place = Place::Out;
+        let active = &mut self.trees[entity.class as usize].active;
         if let Some(at) = active.iter().position(|waiting| waiting.queue == queue) {
             active.remove(at);
         }
@@ -287,8 +304,9 @@ impl Service {
     }
 
     fn leave_idle(&mut self, queue: u32) {
-        self.entities[queue as usize].place = Place::Out;
-        let idle = &mut self.tree(queue).idle;
+        let entity = &mut self.entities[queue as usize];
+        entity.place = Place::Out;
+        let idle = &mut self.trees[entity.class as usize].idle;
         if let Some(at) = idle.iter().position(|entry| entry.1 == queue) {
             idle.remove(at);
         }
@@ -297,11 +315,11 @@ impl Service {
     fn forget(&mut self, queue: u32) {
         let entity = &mut self.entities[queue as usize];
         entity.counted = false;
-        let weight = u64::from(entity.weight);
-        self.tree(queue).weights -= weight;
+        self.trees[entity.class as usize].weights -= u64::from(entity.weight);
     }
 
     /// Drops the first of those that wait on the idle list, if V has passed it.
+    #[inline]
     fn forget_idle(&mut self, class: usize) {
         let tree = &mut self.trees[class];
         if tree.active.is_empty() {
@@ -338,28 +356,30 @@ impl Service {
 
     /// The queue has work again. `in_time`: it was being waited for and came soon, so it goes on where it stopped.
     pub fn activate(&mut self, queue: u32, in_time: bool) {
-        let entity = self.entities[queue as usize];
+        let entity = &mut self.entities[queue as usize];
         if self.in_service == Some(queue) || entity.place == Place::Active {
             self.requeue(queue, false);
             return;
         }
-        let time = self.tree(queue).time;
-        let shifted_back = in_time && later(time, entity.finish);
-        let earliest = if shifted_back { entity.finish } else { time };
-        let start = if entity.place == Place::Idle {
-            self.leave_idle(queue);
-            if later(earliest, entity.finish) {
+        let tree = &mut self.trees[entity.class as usize];
+        let shifted_back = in_time && later(tree.time, entity.finish);
+        let earliest = if shifted_back {
+            entity.finish
+        } else {
+            tree.time
+        };
+        entity.counted = true;
+        if entity.place == Place::Idle {
+            entity.start = if later(earliest, entity.finish) {
                 earliest
             } else {
                 entity.finish
-            }
+            };
+            self.leave_idle(queue);
         } else {
-            self.tree(queue).weights += u64::from(entity.weight);
-            earliest
-        };
-        let changed = &mut self.entities[queue as usize];
-        changed.start = start;
-        changed.counted = true;
+            entity.start = earliest;
+            tree.weights += u64::from(entity.weight);
+        }
         self.enqueue(queue, shifted_back);
         self.reconsider(Some(queue), false);
     }
@@ -382,24 +402,23 @@ impl Service {
 
     /// The queue has no more work.
     pub fn deactivate(&mut self, queue: u32, expiring: bool) {
-        let entity = self.entities[queue as usize];
+        let entity = &mut self.entities[queue as usize];
         if !entity.counted {
             return;
         }
         if self.in_service == Some(queue) {
-            let changed = &mut self.entities[queue as usize];
-            changed.finish = entity
+            entity.finish = entity
                 .start
                 .wrapping_add(span(entity.service, u64::from(entity.weight)));
             self.in_service = None;
         }
+        let waits_on = later(entity.finish, self.trees[entity.class as usize].time);
         match entity.place {
             Place::Active => self.leave_active(queue),
             Place::Idle => self.leave_idle(queue),
             Place::Out => {}
         }
-        let finish = self.entities[queue as usize].finish;
-        if later(finish, self.tree(queue).time) {
+        if waits_on {
             self.enter_idle(queue);
         } else {
             self.forget(queue);
@@ -468,7 +487,7 @@ impl Service {
     pub fn serve_next(&mut self) -> Option<u32> {
         let queue = self.next?;
         self.in_service = Some(queue);
-        self.get_mut(queue).service = 0;
+        self.entities[queue as usize].service = 0;
         self.leave_active(queue);
         self.reconsider(None, false);
         Some(queue)

@@ -1,6 +1,6 @@
 //! The waiting requests of one queue, and which of them is next.
 
-use super::Bfq;
+use super::{Bfq, SEEK_SECTORS};
 use crate::distance::rank;
 use crate::fifo::Fifo;
 use crate::request::RequestId;
@@ -25,6 +25,21 @@ pub struct Slot {
     pub process: u32,
     pub deadline: Nanos,
     pub metadata: bool,
+}
+
+impl Slot {
+    #[inline]
+    pub fn end(&self) -> Lba {
+        Lba(self.start.0.saturating_add(self.sectors))
+    }
+
+    /// Is it far from `last`? Position zero is none.
+    #[inline]
+    pub fn is_seek(&self, last: Lba, rotational: bool) -> bool {
+        last != Lba(0)
+            && self.start.distance(last) > SEEK_SECTORS
+            && (rotational || self.sectors < super::injection::LARGE_ON_FLASH)
+    }
 }
 
 impl Bfq {
@@ -65,17 +80,16 @@ impl Bfq {
     /// A request came or moved: is it better than the one that is next?
     pub(super) fn offer(&mut self, queue: u32, id: RequestId) -> bool {
         let before = self.queues[queue as usize].waiting.next;
-        let next = self.better(before, Some(id), self.last_position);
+        let next = match before {
+            None => Some(id),
+            Some(_) => self.better(before, Some(id), self.last_position),
+        };
         self.queues[queue as usize].waiting.next = next;
         next != before
     }
 
     /// Who follows `last`, which is about to leave: once per slot the oldest if it is overdue, otherwise the nearer neighbour.
     pub(super) fn follower(&mut self, queue: u32, last: RequestId) -> Option<RequestId> {
-        if self.queues[queue as usize].waiting.sorted.len() == 1 {
-            self.queues[queue as usize].fifo_checked = true;
-            return None;
-        }
         let now = self.now;
         let start = self.slot(last).start;
         let state = &mut self.queues[queue as usize];
