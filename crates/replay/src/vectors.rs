@@ -108,8 +108,8 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
     outcome
 }
 
-/// Folders beside recordings that hold none: what was submitted, other kinds of recordings, summaries.
-const NOT_RECORDINGS: [&str; 4] = ["requests", "lists", "machine", "md"];
+/// Folders beside recordings that hold none: what was submitted, other kinds of recordings, rates, summaries.
+const NOT_RECORDINGS: [&str; 5] = ["requests", "lists", "machine", "md", "ladder"];
 
 /// Recordings below `path`, sorted; a file that was named is one whatever it holds.
 fn find(path: &Path, files: &mut Vec<PathBuf>) {
