@@ -6,9 +6,7 @@
 //! was decided right after the issue before it, long before a tag comes free for it. When the model is asked and what
 //! counts as a point follows the protocol beside the recordings.
 //!
-//! Kernels before 5.12 pull more than one while the hardware queue was not busy lately: up to nr_requests at once, which then
-//! leave in that order whatever comes after them ([`Busyness`]; "blk-mq: Improve performance of non-mq IO schedulers with
-//! multiple HW queues", 5.12, made each pull wait for a device tag).
+//! Kernels before 5.12 pull more than one while the hardware queue was not busy lately ([`seekwise_sched::busyness`]).
 //!
 //! The processes of these recordings stay alive to the end: bfq waits its full time for each after its last request.
 
@@ -16,6 +14,7 @@ use crate::journal::Journal;
 use crate::outcome::{Look, Miss, Tally};
 use crate::queue::{words, Priorities, Queue};
 use crate::rows::{Event, Row};
+use seekwise_sched::busyness::{takes_many, Busyness};
 use seekwise_sched::{Kernel, RequestId, Scheduler, Setup};
 use seekwise_units::Nanos;
 use std::path::Path;
@@ -106,17 +105,6 @@ impl Settings {
     }
 }
 
-/// How busy blk-mq takes the hardware queue to be: a decaying mean of lists of requests that found no device tag.
-/// Linux 5.10 block/blk-mq.c: blk_mq_update_dispatch_busy.
-#[derive(Clone, Copy, Debug, Default)]
-struct Busyness(u32);
-
-impl Busyness {
-    fn update(&mut self, busy: bool) {
-        self.0 = (self.0 * 7 + if busy { 16 } else { 0 }) / 8;
-    }
-}
-
 struct Replay<'a, S> {
     policy: Journal<S>,
     queue: Queue,
@@ -127,7 +115,6 @@ struct Replay<'a, S> {
     completes: u64,
     tally: Tally,
     busyness: Busyness,
-    /// Before 5.12: several may be pulled at once.
     pulls_many: bool,
 }
 
@@ -148,7 +135,7 @@ pub fn replay<S: Scheduler>(
         completes: 0,
         tally: Tally::default(),
         busyness: Busyness::default(),
-        pulls_many: !settings.setup.kernel.at_least(5, 12, 0),
+        pulls_many: takes_many(&settings.setup.kernel),
     };
     let mut look = None;
     for (at, row) in rows.iter().enumerate() {
@@ -197,10 +184,8 @@ impl<S: Scheduler> Replay<'_, S> {
         if self.policy.chosen().is_some() || self.policy.choose(now).is_none() || !self.pulls_many {
             return;
         }
-        if self.busyness.0 == 0 {
-            let most = self.settings.setup.nr_requests as usize;
-            while self.policy.taken_ahead() < most && self.policy.choose(now).is_some() {}
-        }
+        let most = self.busyness.most(self.settings.setup.nr_requests);
+        while self.policy.taken_ahead() < most && self.policy.choose(now).is_some() {}
         let room = u64::from(self.settings.depth_device).saturating_sub(self.in_flight());
         self.busyness
             .update(self.policy.taken_ahead() as u64 > room);

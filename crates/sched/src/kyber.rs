@@ -116,6 +116,8 @@ pub struct Kyber {
     links: Links,
     slots: Vec<Slot>,
     waiting: usize,
+    /// A completion may have given back the token that a waiting request needs.
+    run_wish: bool,
     current: usize,
     batching: u32,
     /// Tick at which the timer fires.
@@ -155,6 +157,7 @@ impl Kyber {
             links: Links::default(),
             slots: Vec::new(),
             waiting: 0,
+            run_wish: false,
             current: 0,
             batching: 0,
             timer: None,
@@ -337,6 +340,7 @@ impl Scheduler for Kyber {
 
     #[inline]
     fn complete(&mut self, now: Nanos, request: &Request) {
+        self.run_wish |= self.waiting > 0;
         let slot = &mut self.slots[request.id.0 as usize];
         let domain = &mut self.domains[slot.domain as usize];
         if core::mem::take(&mut slot.holds_token) {
@@ -361,6 +365,10 @@ impl Scheduler for Kyber {
     }
 
     #[inline]
+    fn take_run_wish(&mut self) -> bool {
+        core::mem::take(&mut self.run_wish)
+    }
+
     fn waiting(&self) -> usize {
         self.waiting
     }

@@ -6,6 +6,7 @@
 
 pub mod anticipatory;
 pub mod bfq;
+pub mod busyness;
 pub mod cfq;
 pub mod deadline;
 mod decay;

@@ -360,6 +360,7 @@ pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> Mq
         merge_rule: frame.merge_rule,
         budget: numbers.budget,
         direct: frame.direct,
+        kernel: frame.kernel,
     };
     MqQueue::new(
         policy,

@@ -5,6 +5,11 @@
 //!                                  sleep if none                  no budget: taken before a driver tag is sure
 //! ```
 //!
+//! When the queue is run: with each request that arrives; on timers of the policy; when the policy asks for it (bfq and kyber do so at
+//! completions). A completion of a driver with budget (SCSI) always runs it; without one only if a run since the last completion
+//! found a request that waited for a driver tag. A policy that hands out nothing although something waits is asked again 3 ms later
+//! (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks, which recordings of bfq show).
+//!
 //! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags; task plug of 6.1 (flush at 32 requests or a
 //!                request of 128 KiB); SCSI budget (nothing is taken ahead) or none (one request is); write-back throttling.
 //! Not modelled:  several hardware queues, queue runs moved to a worker thread, requeues by the driver, flush machinery.
@@ -13,7 +18,8 @@ use super::merge::{MergeRule, Merger};
 use super::table::{State, Table, NONE};
 use super::wbt::Throttle;
 use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
-use seekwise_sched::{Direction, ProcessId, Scheduler};
+use seekwise_sched::busyness::{takes_many, Busyness};
+use seekwise_sched::{Direction, Kernel, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
 
@@ -33,7 +39,11 @@ pub struct MqLimits {
     pub budget: bool,
     /// No policy: a request for which a driver tag is free goes straight to the driver while nothing waits (section 8.2).
     pub direct: bool,
+    pub kernel: Kernel,
 }
+
+/// Until a policy is asked again that handed out nothing. Linux 5.8 to 6.12 block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY.
+const ASK_AGAIN_MILLIS: u64 = 3;
 
 #[derive(Clone, Debug)]
 pub struct MqQueue<S> {
@@ -44,8 +54,15 @@ pub struct MqQueue<S> {
     merger: Merger,
     free_tags: Vec<u32>,
     slot_of_tag: Vec<u32>,
-    /// Taken from the scheduler, waiting for a driver tag.
+    /// Taken from the scheduler, waiting for a driver tag; those behind it, where several are taken at once.
     held: u32,
+    held_behind: VecDeque<u32>,
+    busyness: Busyness,
+    takes_many: bool,
+    /// A request waited for a driver tag when the queue was run: the next completion runs it again.
+    restart: bool,
+    /// When the policy is asked again that handed out nothing.
+    ask_again: Nanos,
     plug: Vec<u32>,
     plugging: bool,
     sleepers: VecDeque<ProcessId>,
@@ -56,6 +73,7 @@ pub struct MqQueue<S> {
 impl<S: Scheduler> MqQueue<S> {
     pub fn new(policy: S, limits: MqLimits, depth: u32, throttle: Option<Throttle>) -> Self {
         let requests = limits.nr_requests as usize;
+        let kernel = limits.kernel;
         Self {
             policy,
             limits,
@@ -70,6 +88,11 @@ impl<S: Scheduler> MqQueue<S> {
             free_tags: (0..depth).rev().collect(),
             slot_of_tag: vec![NONE; depth as usize],
             held: NONE,
+            held_behind: VecDeque::new(),
+            busyness: Busyness::default(),
+            takes_many: !limits.budget && takes_many(&kernel),
+            restart: false,
+            ask_again: Nanos::NEVER,
             plug: Vec::with_capacity(PLUG_REQUESTS),
             plugging: false,
             sleepers: VecDeque::new(),
@@ -114,11 +137,16 @@ impl<S: Scheduler> MqQueue<S> {
     fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         loop {
             if self.held != NONE {
+                self.restart = true;
                 if self.free_tags.is_empty() {
+                    self.busyness.update(true);
                     return;
                 }
                 let slot = std::mem::replace(&mut self.held, NONE);
                 self.start(now, slot, driver, observer);
+                if self.takes_many && !self.start_held(now, driver, observer) {
+                    return;
+                }
             }
             if self.limits.budget && self.free_tags.is_empty() {
                 return;
@@ -126,15 +154,76 @@ impl<S: Scheduler> MqQueue<S> {
             if self.policy.waiting() == 0 {
                 return;
             }
+            if self.takes_many {
+                if !self.take_many(now) {
+                    self.ask_later(now);
+                    return;
+                }
+                if !self.start_held(now, driver, observer) {
+                    self.restart = true;
+                    return;
+                }
+                continue;
+            }
             match self.take(now) {
-                None => return,
+                None => {
+                    self.ask_later(now);
+                    return;
+                }
                 Some(slot) if self.free_tags.is_empty() => {
+                    self.restart = true;
                     self.held = slot;
                     return;
                 }
                 Some(slot) => self.start(now, slot, driver, observer),
             }
         }
+    }
+
+    /// Linux 5.9 to 5.11: everything at once while the queue was not busy lately, otherwise one. False if there was nothing.
+    fn take_many(&mut self, now: Nanos) -> bool {
+        let most = self.busyness.most(self.limits.nr_requests);
+        while self.held_behind.len() < most && self.policy.waiting() > 0 {
+            match self.take(now) {
+                Some(slot) => self.held_behind.push_back(slot),
+                None => break,
+            }
+        }
+        !self.held_behind.is_empty()
+    }
+
+    /// Starts what was taken while driver tags last. True if nothing is left.
+    fn start_held<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        driver: &mut D,
+        observer: &mut O,
+    ) -> bool {
+        while !self.free_tags.is_empty() {
+            let Some(slot) = self.held_behind.pop_front() else {
+                break;
+            };
+            self.start(now, slot, driver, observer);
+        }
+        self.held = self.held_behind.pop_front().unwrap_or(NONE);
+        let all = self.held == NONE;
+        self.busyness.update(!all);
+        all
+    }
+
+    /// The policy handed out nothing. With a budget every completion asks it anyway.
+    #[cold]
+    fn ask_later(&mut self, now: Nanos) {
+        let kernel = self.limits.kernel;
+        if self.limits.budget || !kernel.at_least(5, 8, 0) {
+            return;
+        }
+        // Since 5.19 a delay that runs already is not begun anew.
+        if kernel.at_least(5, 19, 0) && self.ask_again != Nanos::NEVER {
+            return;
+        }
+        let ticks = kernel.ticks_from_millis(ASK_AGAIN_MILLIS);
+        self.ask_again = kernel.tick_start(kernel.jiffies(now) + ticks);
     }
 
     #[inline]
@@ -286,7 +375,9 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         observer: &mut O,
     ) {
         self.policy.process_exits(now, process);
-        self.run(now, driver, observer);
+        if self.policy.take_run_wish() {
+            self.run(now, driver, observer);
+        }
     }
 
     #[inline]
@@ -313,12 +404,16 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         if let Some(process) = self.sleepers.pop_front() {
             self.woken.push_back(process);
         }
-        self.run(now, driver, observer);
+        let wished = self.policy.take_run_wish();
+        if std::mem::take(&mut self.restart) || self.limits.budget || wished {
+            self.run(now, driver, observer);
+        }
     }
 
     #[inline]
     fn timer(&self) -> Nanos {
         let policy = self.policy.timer().unwrap_or(Nanos::NEVER);
+        let policy = policy.min(self.ask_again);
         match &self.throttle {
             None => policy,
             Some(throttle) => policy.min(throttle.timer()),
@@ -327,6 +422,10 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
 
     fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         if self.policy.timer().is_some_and(|at| at <= now) && self.policy.fire(now) {
+            self.run(now, driver, observer);
+        }
+        if self.ask_again <= now {
+            self.ask_again = Nanos::NEVER;
             self.run(now, driver, observer);
         }
         if let Some(throttle) = &mut self.throttle {

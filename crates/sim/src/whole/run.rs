@@ -119,6 +119,7 @@ fn on<D: Device>(
             // null_blk gives no budget (README of the blk-mq recordings).
             budget: false,
             direct: input.scheduler == "none",
+            kernel,
         };
         // Nothing throttled write-back there: sixty asynchronous writes stand in flight at once, each inserted at its time.
         drive(
@@ -145,6 +146,7 @@ fn drive<Q: BlockQueue, D: Device>(
         .map(|submitter| Process {
             id: ProcessId(submitter.process),
             priority: submitter.priority,
+            starts: submitter.starts,
             first: recorded
                 .first_submit
                 .get(&submitter.process)
