@@ -64,6 +64,10 @@ def test_the_same_study_gives_the_same_numbers_and_repeats_differ_by_their_seed(
         ({"system": [{"name": "x"}]}, "has no `drive`"),
         ({"settings": {"write_cache": ["write back", "write through"]}}, "does not model `write_cache`"),
         (
+            {"workload": [{"operations": ["rand_write"], "end_fsync": True, "runtime": "200ms"}]},
+            "`end_fsync` on a bare drive or array is not modelled",
+        ),
+        (
             {"workload": [{"operations": ["rand_write"], "sync": True, "runtime": "200ms"}]},
             "`sync` on a bare drive or array is not modelled",
         ),

@@ -109,6 +109,13 @@ class SimulatedBackend:
                     f"system {system.name}: `sync` on a bare drive or array is not modelled",
                     hint='model a file system (`options = { filesystem = "ext4" }`, `direct = false`), or measure it',
                 )
+        for workload in study.workload:
+            # Only where somebody asked for it: the default speaks to the measuring backends, and the record says that it was not done.
+            if workload.end_fsync and "end_fsync" in workload.model_fields_set:
+                raise UsageError(
+                    f"system {system.name}: `end_fsync` on a bare drive or array is not modelled",
+                    hint='set `end_fsync = false`, model a file system (`options = { filesystem = "ext4" }`, `direct = false`), or measure it',
+                )
 
     def _check_parameters(self, study: Study) -> None:
         for key in study.parameters:
@@ -256,6 +263,7 @@ class SimulatedSession:
                 "seed": seed,
                 "models": result["models"],
                 "spec": spec,
+                "end_fsync": False,
                 **({"array": result["array"]} if "array" in result else {}),
                 **({"trace": _trace(result, _traced_bytes(spec) // 512)} if "trace" in result else {}),
             },
