@@ -182,3 +182,38 @@ def test_an_unknown_option_of_an_array_is_named():
     )
     with pytest.raises(UsageError, match="unknown option `nqc`"):
         SimulatedBackend().describe(given)
+
+
+def on_laboratory(**options: object) -> Study:
+    system = {"name": "disk", "drive": "wd2500ys", "kernel": "6.1", "options": {"budget": False, **options}}
+    load = {"operations": ["seq_read"], "threads": [2], "block_bytes": "128k", "size": "4g", "runtime": "1s"}
+    return study(system=[system], settings={"scheduler": ["none"]}, workload=[load], design={"blocks": 1})
+
+
+def test_a_host_model_says_what_a_request_costs():
+    light, laboratory = (records(on_laboratory(**options))[0].phases[0] for options in ({}, {"host": "laboratory"}))
+    assert laboratory.cpu.system_cpu / laboratory.ios > 2 * light.cpu.system_cpu / light.ios
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({"host": "abacus"}, "abacus"), ({"host": "laboratory", "wake_ns": 1}, "no other costs")]
+)
+def test_a_host_that_cannot_be_is_said_before_the_first_trial(options, said):
+    given = on_laboratory(**options)
+    with pytest.raises(UsageError, match=said):
+        SimulatedBackend().describe(given)
+
+
+def test_a_drive_that_has_just_been_attached_gives_its_first_reader_a_head_start():
+    plain, scanned = (records(on_laboratory(**options)) for options in ({}, {"partition_scan": True}))
+    for record in (*plain, *scanned):
+        assert [phase.operation for phase in record.phases] == ["seq_read"]
+
+    def ahead(given: list) -> int:
+        spec = {**given[0].load["spec"], "trace_events_max": 1000}
+        (result,) = json.loads(_core.simulate_cells(json.dumps([spec]), 1))
+        start = result["phases"][-1]["started_ns"]
+        rows = [row for row in result["trace"]["rows"] if row[1] == "complete" and row[0] >= start][:40]
+        return sum(1 if row[5] == 1 else -1 for row in rows)
+
+    assert ahead(scanned) > ahead(plain)

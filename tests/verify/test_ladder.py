@@ -18,9 +18,15 @@ def test_the_simulator_predicts_one_disk_under_three_kernels_and_five_schedulers
     assert report.is_met, ladder.text(report)
 
 
-def test_the_simulator_predicts_the_md_arrays_that_were_recorded():
-    report = ladder.verify([LADDER / "arrays.csv"], {})
-    assert report.total == 57
+def test_the_simulator_predicts_one_ssd_on_a_processor_that_is_used_up():
+    report = ladder.verify([LADDER / "flash.csv"], {})
+    assert report.total == 75
+    assert report.is_met, ladder.text(report)
+
+
+def test_the_simulator_predicts_everything_that_was_recorded_within_the_limits():
+    report = ladder.verify([LADDER], {})
+    assert report.total == 365
     assert report.is_met, ladder.text(report)
 
 

@@ -4,6 +4,7 @@
 
 use crate::array::cell as array;
 use crate::drive::{self, AnyDrive};
+use crate::host::HostCost;
 use crate::machine::{Machine, PhaseOutcome, ThreadPlan};
 use crate::plan;
 use crate::probe::{Recorder, TraceEvent};
@@ -29,7 +30,7 @@ pub struct Built {
     pub machine: Box<dyn Running>,
     pub kernel: Kernel,
     pub queue_kind: &'static str,
-    pub cost: CpuCost,
+    pub costs: HostCost,
     pub processors: u32,
     pub drive_name: String,
     pub capacity: Sectors,
@@ -49,6 +50,7 @@ pub(crate) struct Prepared<S, O> {
     pub machine: Machine<S, O>,
     pub spec: CellSpec,
     pub capacity: Sectors,
+    pub costs: HostCost,
 }
 
 /// An observer that may have something to show.
@@ -69,8 +71,13 @@ impl Shows for Recorder {
 impl<S: Stack + Send, O: Shows> Running for Prepared<S, O> {
     fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String> {
         let started = self.machine.now;
-        let (threads, jobs): (Vec<ThreadPlan>, usize) =
-            plan::threads(&self.spec, index, self.capacity, self.machine.processors())?;
+        let (threads, jobs): (Vec<ThreadPlan>, usize) = plan::threads(
+            &self.spec,
+            index,
+            self.capacity,
+            self.machine.processors(),
+            &self.costs,
+        )?;
         let outcome = self.machine.run_phase(threads, jobs).map_err(|stalled| {
             format!(
                 "phase {} stalled at {} ns with {} requests that nobody serves",
@@ -97,9 +104,9 @@ pub struct QueueNumbers {
 }
 
 /// Parts of a machine that do not depend on its types.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Frame {
-    pub cost: CpuCost,
+    pub costs: HostCost,
     pub processors: u32,
     pub numbers: QueueNumbers,
     pub kernel: Kernel,
@@ -182,7 +189,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         1.0,
         4096.0,
     )?;
-    let cost = cost(spec, traits.light)?;
+    let costs = cost(spec, traits.light)?;
+    let costs = HostCost::of(&spec.host, &kernel, entry.name, costs)?;
     check(
         "trace_events_max",
         spec.trace_events_max as f64,
@@ -211,7 +219,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         _ => MergeRule::Hash,
     };
     let frame = Frame {
-        cost,
+        costs: costs.clone(),
         processors,
         numbers,
         kernel,
@@ -238,7 +246,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         machine,
         kernel,
         queue_kind: if legacy { "single queue" } else { "blk-mq" },
-        cost,
+        costs,
         processors,
         drive_name,
         capacity,
@@ -256,16 +264,16 @@ fn with_any_policy<D: Device + Send + 'static>(
 ) -> Box<dyn Running> {
     let events = spec.trace_events_max;
     match (frame.numbers.legacy, events > 0) {
-        (true, true) => assemble(spec, frame, device, Recorder::new(events), |depth| {
+        (true, true) => assemble(spec, &frame, device, Recorder::new(events), |depth| {
             legacy_queue(policy, &frame, depth)
         }),
-        (false, true) => assemble(spec, frame, device, Recorder::new(events), |depth| {
+        (false, true) => assemble(spec, &frame, device, Recorder::new(events), |depth| {
             mq_queue(policy, &frame, depth)
         }),
-        (true, false) => assemble(spec, frame, device, Unobserved, |depth| {
+        (true, false) => assemble(spec, &frame, device, Unobserved, |depth| {
             legacy_queue(policy, &frame, depth)
         }),
-        (false, false) => assemble(spec, frame, device, Unobserved, |depth| {
+        (false, false) => assemble(spec, &frame, device, Unobserved, |depth| {
             mq_queue(policy, &frame, depth)
         }),
     }
@@ -285,17 +293,17 @@ fn with_device<D: Device + Send + 'static>(
         (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
             match policy {
                 $(AnyScheduler::$single(p) => {
-                    assemble(spec, frame, device, Unobserved, |depth| legacy_queue(p, &frame, depth))
+                    assemble(spec, &frame, device, Unobserved, |depth| legacy_queue(p, &frame, depth))
                 })*
                 $(AnyScheduler::$multi(p) => {
-                    assemble(spec, frame, device, Unobserved, |depth| mq_queue(p, &frame, depth))
+                    assemble(spec, &frame, device, Unobserved, |depth| mq_queue(p, &frame, depth))
                 })*
                 #[allow(unreachable_patterns)]
                 other if frame.numbers.legacy => {
-                    assemble(spec, frame, device, Unobserved, |depth| legacy_queue(other, &frame, depth))
+                    assemble(spec, &frame, device, Unobserved, |depth| legacy_queue(other, &frame, depth))
                 }
                 #[allow(unreachable_patterns)]
-                other => assemble(spec, frame, device, Unobserved, |depth| mq_queue(other, &frame, depth)),
+                other => assemble(spec, &frame, device, Unobserved, |depth| mq_queue(other, &frame, depth)),
             }
         };
     }
@@ -304,7 +312,7 @@ fn with_device<D: Device + Send + 'static>(
 
 fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
     spec: &CellSpec,
-    frame: Frame,
+    frame: &Frame,
     device: D,
     observer: O,
     queue: impl FnOnce(u32) -> Q,
@@ -318,7 +326,6 @@ fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows
             drive: spindle,
         },
         observer,
-        frame.cost,
         frame.processors,
         frame.numbers.max_sectors,
     );
@@ -326,6 +333,7 @@ fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows
         machine,
         spec: spec.clone(),
         capacity,
+        costs: frame.costs.clone(),
     })
 }
 
@@ -389,7 +397,7 @@ pub fn legacy_members(
     setup.depth_device = depth;
     setup.nr_requests = numbers.nr_requests;
     let frame = Frame {
-        cost: CpuCost::default(),
+        costs: HostCost::Same(CpuCost::default()),
         processors: 1,
         numbers,
         kernel,
@@ -481,6 +489,7 @@ fn cost(spec: &CellSpec, light: bool) -> Result<CpuCost, String> {
             host.scheduler_ns,
             scheduler_cost(&spec.queue.scheduler),
         )?,
+        ..default
     })
 }
 

@@ -6,6 +6,7 @@ use crate::probe::{Moment, TraceEvent};
 use crate::result::JobStats;
 use crate::spec::CellSpec;
 use crate::MODEL_VERSION;
+use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Direction;
 use seekwise_units::{Nanos, Sectors};
 use serde_json::{json, Value};
@@ -75,10 +76,21 @@ fn phase_json(
     for job in &outcome.jobs {
         total.merge(job);
     }
-    let cost = built.cost;
-    let ios = total.ios();
-    let seconds = |span: Nanos| Nanos(span.0 * ios).as_secs_f64();
-    let interrupts = Nanos(cost.interrupt.0 * outcome.storage.interrupts.unwrap_or(ios));
+    // Whole nanoseconds: what is added up does not depend on the order.
+    let spent = |of: &dyn Fn(CpuCost) -> Nanos| {
+        let each = outcome.jobs.iter().enumerate().map(|(i, job)| {
+            let cost = phase
+                .jobs
+                .get(i)
+                .map_or_else(|| built.costs.usual(), |job| built.costs.of_job(job));
+            of(cost).0 * job.ios()
+        });
+        Nanos(each.sum())
+    };
+    let interrupts = match outcome.storage.interrupts {
+        Some(count) => Nanos(built.costs.usual().interrupt.0 * count),
+        None => spent(&|cost| cost.interrupt),
+    };
     let jobs: Vec<Value> = outcome
         .jobs
         .iter()
@@ -107,8 +119,10 @@ fn phase_json(
         "window_ns": outcome.windows.width().0,
         "windows": outcome.windows.rows(),
         "cpu": {
-            "user_s": seconds(cost.user),
-            "system_s": seconds(cost.submit) + seconds(cost.scheduler) + seconds(cost.wake),
+            "user_s": spent(&|cost| cost.user).as_secs_f64(),
+            "system_s": spent(&|cost| cost.submit).as_secs_f64()
+                + spent(&|cost| cost.scheduler).as_secs_f64()
+                + spent(&|cost| cost.wake).as_secs_f64(),
             "irq_s": interrupts.as_secs_f64(),
             "thread_s": outcome.storage.thread.as_secs_f64(),
             "processors": built.processors,

@@ -19,6 +19,7 @@ pub mod cell;
 pub mod controller;
 pub mod drive;
 pub mod histogram;
+pub mod host;
 pub mod invariants;
 pub mod machine;
 pub mod parallel;

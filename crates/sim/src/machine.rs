@@ -38,6 +38,8 @@ pub struct ThreadPlan {
     pub process: ProcessId,
     pub priority: Priority,
     pub processor: usize,
+    /// Of one of its operations.
+    pub cost: CpuCost,
     pub starts: Nanos,
     pub load: Load,
     /// Operations to issue at most.
@@ -120,9 +122,6 @@ pub struct Machine<S, O> {
     pub now: Nanos,
     pub storage: S,
     pub observer: O,
-    cost: CpuCost,
-    to_submit: Nanos,
-    to_return: Nanos,
     max_sectors: Sectors,
     processors: Processors,
     agenda: Agenda,
@@ -148,20 +147,11 @@ pub struct Machine<S, O> {
 }
 
 impl<S: Stack, O: Observer> Machine<S, O> {
-    pub fn new(
-        storage: S,
-        observer: O,
-        cost: CpuCost,
-        processors: u32,
-        max_sectors: Sectors,
-    ) -> Self {
+    pub fn new(storage: S, observer: O, processors: u32, max_sectors: Sectors) -> Self {
         Self {
             now: Nanos::ZERO,
             storage,
             observer,
-            cost,
-            to_submit: cost.to_submit(),
-            to_return: cost.to_return(),
             max_sectors,
             processors: Processors::new(processors),
             agenda: Agenda::default(),
@@ -350,8 +340,10 @@ impl<S: Stack, O: Observer> Machine<S, O> {
     fn wake_sleepers(&mut self) {
         while let Some(process) = self.storage.take_woken() {
             let thread = self.thread_of_process[process.0 as usize];
-            let processor = self.threads[thread as usize].plan.processor;
-            let at = self.processors.book(processor, self.now, self.cost.wake);
+            let plan = &self.threads[thread as usize].plan;
+            let at = self
+                .processors
+                .book(plan.processor, self.now, plan.cost.wake);
             self.agenda.push(at, thread << 2 | RETRY);
         }
     }
@@ -371,6 +363,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
         let thread = &mut self.threads[index as usize];
         thread.in_flight -= 1;
         let processor = thread.plan.processor;
+        let cost = thread.plan.cost;
         let returned;
         match &mut thread.plan.load {
             Load::Generated {
@@ -380,13 +373,22 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             } => {
                 let goes_on = thread.left > 0 && now < thread.plan.deadline;
                 if goes_on && *think == seekwise_host::job::Gap::ZERO {
-                    let enters =
-                        self.processors
-                            .book(processor, now, self.to_return + self.to_submit);
-                    returned = enters - self.to_submit;
+                    let to_submit = cost.to_submit();
+                    let enters = self.processors.book_completion(
+                        processor,
+                        now,
+                        cost.to_return() + to_submit,
+                        cost.saved_when_busy,
+                    );
+                    returned = enters - to_submit;
                     self.agenda.push(enters, index << 2 | ENTER);
                 } else {
-                    returned = self.processors.book(processor, now, self.to_return);
+                    returned = self.processors.book_completion(
+                        processor,
+                        now,
+                        cost.to_return(),
+                        cost.saved_when_busy,
+                    );
                     if goes_on {
                         let at = returned + think.draw(&mut stream.random);
                         self.agenda.push(at, index << 2 | READY);
@@ -397,11 +399,16 @@ impl<S: Stack, O: Observer> Machine<S, O> {
                 pace: Pace::Open { .. },
                 ..
             } => {
-                returned = self.processors.book(processor, now, self.to_return);
+                returned = self.processors.book_completion(
+                    processor,
+                    now,
+                    cost.to_return(),
+                    cost.saved_when_busy,
+                );
             }
             Load::Scripted(_) => {
                 // The interrupt delays whoever runs; waking up is paid when the thread gets the processor.
-                returned = self.processors.book(processor, now, self.cost.interrupt);
+                returned = self.processors.book(processor, now, cost.interrupt);
                 let told = match thread.waits_for {
                     WaitsFor::Operation(waited) => waited == token,
                     WaitsFor::All => thread.in_flight == 0,
@@ -484,7 +491,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             }
             if self.picked {
                 self.picked = false;
-                woken = self.cost.wake;
+                woken = thread.plan.cost.wake;
             }
             match script.operations.get(script.next) {
                 None => {
@@ -509,8 +516,9 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             return;
         }
         let processor = thread.plan.processor;
-        thread.used += woken + self.to_submit;
-        let at = self.processors.book(processor, now, woken + self.to_submit);
+        let to_submit = thread.plan.cost.to_submit();
+        thread.used += woken + to_submit;
+        let at = self.processors.book(processor, now, woken + to_submit);
         if at == now {
             self.enter(index);
         } else {
@@ -527,6 +535,8 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             thread.backlog += 1;
             return;
         }
+        let to_submit = thread.plan.cost.to_submit();
+        let (processor, behind) = (thread.plan.processor, thread.plan.cost.behind);
         let (operation, started, sync, no_idle) = match &mut thread.plan.load {
             Load::Generated { stream, pace, sync } => {
                 if thread.left == 0 {
@@ -534,7 +544,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
                 }
                 thread.left -= 1;
                 let started = match pace {
-                    Pace::Closed { .. } => now.saturating_sub(self.to_submit),
+                    Pace::Closed { .. } => now.saturating_sub(to_submit),
                     Pace::Open { .. } => thread.due,
                 };
                 let operation = stream.draw();
@@ -555,7 +565,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
                 };
                 (
                     operation,
-                    now.saturating_sub(self.to_submit),
+                    now.saturating_sub(to_submit),
                     line.sync,
                     line.no_idle,
                 )
@@ -583,6 +593,9 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             }
         };
         self.submit(index, token, operation.start, operation.sectors);
+        if behind > Nanos::ZERO {
+            self.processors.book(processor, now, behind);
+        }
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! From a phase's jobs to the threads that run it, each number checked.
 
 use crate::build::check;
+use crate::host::HostCost;
 use crate::machine::{Load, ThreadPlan};
 use crate::spec::{CellSpec, ClassSpec, JobSpec, PatternSpec, PhaseSpec};
 use seekwise_host::job::stream::ALWAYS;
@@ -168,10 +169,11 @@ pub fn threads(
     index: usize,
     capacity: Sectors,
     processors: usize,
+    costs: &HostCost,
 ) -> Result<(Vec<ThreadPlan>, usize), String> {
     let phase = &spec.phases[index];
     if let Some(list) = &phase.list {
-        return crate::trace::parse(list, capacity).map(|threads| (threads, 1));
+        return crate::trace::parse(list, capacity, costs.usual()).map(|threads| (threads, 1));
     }
     let deadline = phase.runtime_ns.map_or(Nanos::NEVER, Nanos);
     let mut plans = Vec::new();
@@ -228,6 +230,7 @@ pub fn threads(
                 process: ProcessId(process),
                 priority: priority(job),
                 processor: (process as usize - 1) % processors,
+                cost: costs.of_job(job),
                 starts: Nanos(job.start_ns + u64::from(thread) * job.stagger_ns),
                 load: Load::Generated {
                     stream,

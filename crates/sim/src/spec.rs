@@ -106,6 +106,9 @@ impl QueueSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {
+    /// A host model of `models/` in place of the costs below.
+    #[serde(default)]
+    pub model: Option<String>,
     #[serde(default)]
     pub processors: Option<u32>,
     #[serde(default)]

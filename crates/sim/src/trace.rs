@@ -4,6 +4,7 @@
 //! same process's previous operation. Lines that begin with `#` are comments.
 
 use crate::machine::{Load, ThreadPlan};
+use seekwise_host::cpu::CpuCost;
 use seekwise_host::job::{Script, ScriptedOp, Start, Wait};
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -13,7 +14,7 @@ const PROCESSES_MAX: u64 = 65_536;
 const REQUEST_SECTORS_MAX: u64 = 1 << 21;
 
 /// One thread per process of the list, in order of their numbers.
-pub fn parse(text: &str, capacity: Sectors) -> Result<Vec<ThreadPlan>, String> {
+pub fn parse(text: &str, capacity: Sectors, cost: CpuCost) -> Result<Vec<ThreadPlan>, String> {
     let mut scripts: Vec<Option<Script>> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim_end();
@@ -44,6 +45,7 @@ pub fn parse(text: &str, capacity: Sectors) -> Result<Vec<ThreadPlan>, String> {
                 process: ProcessId(process as u32),
                 priority: Priority::default(),
                 processor: 0,
+                cost,
                 starts,
                 operations_max: script.operations.len() as u64,
                 deadline: Nanos::NEVER,

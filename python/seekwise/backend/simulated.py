@@ -49,9 +49,13 @@ WITHOUT_EFFECT = {"read_ahead_kb", "rq_affinity", "add_random"}
 INSTEAD = {
     "write_cache": "it is only the kernel's view of the drive; `options = { write_cache = 0 }` of a system switches the modelled drive's cache off"
 }
-HOST_OPTIONS = ("processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns", "scheduler_ns")
-REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive")
+# `host` names a model of what a request costs (models/host-*.toml); the others are costs of the study's own.
+HOST_OPTIONS = ("host", "processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns", "scheduler_ns")
+REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive", "partition_scan")
 QUEUE_OPTIONS = ("hz", "budget", "rotational")
+PARTITION_SCAN = "partition_scan"
+# So long before the load: enough for a drive to fill the buffer that it reads on into.
+SCAN_BEFORE_NS = 200_000_000
 TRACE_EVENTS = 12_000
 """Events kept of a traced trial: some two thousand requests, as many as a picture can show."""
 # Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
@@ -249,7 +253,9 @@ class SimulatedSession:
             badge="simulated",
             seed=seed,
             started_at=started,
-            phases=tuple(_phase(each, _thread(spec)) for each in result["phases"]),
+            phases=tuple(
+                _phase(each, _thread(spec)) for each in result["phases"] if each["operation"] != PARTITION_SCAN
+            ),
             settings_seen={DEVICE: _seen(result["settings"], {**cell.fixed, **setting.values})},
             environment={
                 "kernel": f"Linux {result['models']['kernel']} (model)",
@@ -385,9 +391,11 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
             raise UsageError(f"the simulated backend does not model `{factor_name}`", hint=INSTEAD.get(factor_name))
     queue["tunables"] = tunables
     queue |= {key: options.pop(key) for key in QUEUE_OPTIONS if key in options}
-    host = {key: options.pop(key) for key in HOST_OPTIONS if key in options}
+    host = {"model" if key == "host" else key: options.pop(key) for key in HOST_OPTIONS if key in options}
     for key in REGION_OPTIONS:
         options.pop(key, None)
+    if system.options.get("partition_scan"):
+        phases = [_partition_scan(), *phases]
     trace = options.pop("trace_events_max", 0)
     if system.controller is not None:
         device["controller"] = _controller(system, values, options)
@@ -446,6 +454,13 @@ def _describe(spec: dict) -> dict:
 
 def _probe_phase() -> dict:
     return {"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}
+
+
+def _partition_scan() -> dict:
+    """What happens to a drive that has just been attached: the kernel reads its first blocks, and the drive reads on. A first reader from
+    the drive's beginning finds that in the buffer and gets ahead of the others by some requests."""
+    job = {"pattern": "random", "block_bytes": 4096, "region_bytes": 4096, "ios": 2, "think_ns": SCAN_BEFORE_NS}
+    return {"operation": PARTITION_SCAN, "jobs": [job]}
 
 
 def _phases(cell: Cell, system: System) -> list[dict]:

@@ -15,7 +15,7 @@ from seekwise.errors import RefusedError, SeekwiseError, UsageError
 REFUSALS = {"usage": UsageError, "refused": RefusedError, "failed": SeekwiseError}
 HINTS = {
     "usage": "`seekwise explain` lists the drive models, `seekwise drive --help` the options",
-    "refused": "stop the other server, or name another --store or --socket",
+    "refused": "stop what uses it, or name another --store or --socket",
     "failed": None,
 }
 

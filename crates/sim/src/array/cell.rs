@@ -160,9 +160,10 @@ impl<'a> Planned<'a> {
         observer: O,
         bio_max: Sectors,
     ) -> Box<dyn Running> {
-        let machine = Machine::new(md, observer, frame.cost, frame.processors, bio_max);
+        let machine = Machine::new(md, observer, frame.processors, bio_max);
         Box::new(Prepared {
             machine,
+            costs: frame.costs,
             spec: self.cell.clone(),
             capacity: self.geometry.capacity(),
         })

@@ -1,5 +1,6 @@
 //! What a recording's name and neighbours say: kernel, scheduler, device, and what each process submitted.
 
+use seekwise_host::cpu::CpuCost;
 use seekwise_host::job::{Script, ScriptedOp, Start, Wait};
 use seekwise_sched::{Direction, Kernel, Priority, PriorityClass};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -325,7 +326,7 @@ fn blk_mq(path: &Path, folder: &Path, stem: &str, conf: &Path) -> Result<Input, 
         depth: number(&setting("hw_queue_depth")?, "hw_queue_depth")?,
         service: Nanos(number(&setting("completion_nsec")?, "completion_nsec")?),
     };
-    let threads = crate::trace::parse(&list, Sectors(u64::MAX >> 9))
+    let threads = crate::trace::parse(&list, Sectors(u64::MAX >> 9), CpuCost::default())
         .map_err(|e| format!("{stem}.list: {e}"))?;
     let submitters = threads
         .into_iter()
