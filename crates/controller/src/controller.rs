@@ -4,8 +4,9 @@
 
 use crate::cache::Cache;
 use crate::mapping::Mapping;
-use crate::member::Member;
+use crate::member::{DriveCommand, Member};
 use crate::streams::Streams;
+use crate::turns::Turns;
 use crate::writing::Destage;
 use core::cmp::Reverse;
 use seekwise_device::{Command, CommandKind, Device, Drive, Tag};
@@ -29,7 +30,8 @@ pub struct Setup {
     pub write_back: bool,
     /// Of the cache that may be dirty.
     pub dirty_percent: u32,
-    /// How long an incomplete row waits for the rest before it is written.
+    /// How long destaging is put off for something better: an incomplete row for its rest, a row for a drive that hosts leave alone; with the
+    /// memory filling, how long hosts have a drive before destaging has its turn.
     pub destage_delay: Nanos,
     /// Flushes and forced writes wait for the drives.
     pub heeds_flush: bool,
@@ -56,6 +58,8 @@ pub(crate) enum Event {
     Parity(u32),
     /// Incomplete rows may have waited long enough.
     Aged,
+    /// Another may have the drives.
+    Turn,
 }
 
 /// What a command to a drive is for.
@@ -99,6 +103,9 @@ pub struct Controller {
     pub(crate) streams: Streams,
     pub(crate) fetches: crate::reading::Fetches,
     pub(crate) destage: Destage,
+    turns: Turns,
+    /// When the next look at the turns was last told to be.
+    turn_told: Nanos,
     pub(crate) hosts: Vec<Option<Host>>,
     /// Writes that wait for room in the memory, by tag.
     pub(crate) blocked: VecDeque<u32>,
@@ -131,6 +138,8 @@ impl Controller {
             streams: Streams::default(),
             fetches: Default::default(),
             destage: Destage::default(),
+            turns: Turns::new(setup.destage_delay),
+            turn_told: Nanos::NEVER,
             hosts: vec![None; setup.depth as usize],
             blocked: VecDeque::new(),
             flushes: vec![],
@@ -230,6 +239,39 @@ impl Controller {
         host.waits == 0
     }
 
+    pub(crate) fn give(&mut self, now: Nanos, member: usize, command: DriveCommand<Owner>) {
+        if !command.put_off {
+            self.turns.host_asks(now);
+        }
+        self.look(now);
+        self.members[member].add(now, command, self.turns.gate());
+        self.come_again();
+    }
+
+    /// Whose turn is it? When that has changed, all drives may go on.
+    fn look(&mut self, now: Nanos) {
+        let pressed = self.pressed();
+        if self.turns.look(now, pressed) {
+            let gate = self.turns.gate();
+            for member in &mut self.members {
+                member.feed(now, gate);
+            }
+        }
+        self.come_again();
+    }
+
+    /// Held back work is looked at again when its turn comes, though nothing else may happen until then.
+    fn come_again(&mut self) {
+        let opens = self.turns.opens;
+        if opens < Nanos::NEVER
+            && opens != self.turn_told
+            && self.members.iter().any(Member::holds_back)
+        {
+            self.turn_told = opens;
+            self.at(opens, Event::Turn);
+        }
+    }
+
     fn begin(&mut self, now: Nanos, tag: u32) {
         match self.host(tag).command.kind {
             CommandKind::Read => self.begin_read(now, tag),
@@ -240,7 +282,13 @@ impl Controller {
     }
 
     fn drive_done(&mut self, now: Nanos, member: usize) {
-        match self.members[member].complete(now).owner {
+        let command = self.members[member].complete(now);
+        if !command.put_off {
+            self.turns.host_has(now);
+        }
+        self.look(now);
+        self.members[member].feed(now, self.turns.gate());
+        match command.owner {
             Owner::Fetch(fetch) => self.fetched(now, fetch),
             Owner::Row(row) => self.row_step(now, row),
             Owner::Flush(tag) => {
@@ -334,6 +382,7 @@ impl Device for Controller {
             Event::Received(tag) => self.received(now, tag),
             Event::Parity(row) => self.write_row(now, row),
             Event::Aged => self.start_rows(now),
+            Event::Turn => self.look(now),
             Event::Done(tag) => {
                 self.hosts[tag as usize] = None;
                 return Some(Tag(tag));

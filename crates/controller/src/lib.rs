@@ -23,6 +23,7 @@ mod reading;
 mod row;
 mod sparse;
 mod streams;
+mod turns;
 mod writing;
 
 pub use controller::{Controller, Counters, Setup};

@@ -1,8 +1,11 @@
 //! A drive behind the controller: what waits for it, what is in it.
 //!
+//! Two kinds of work meet here: what a host waits for, and what the memory has put off; `turns` says which may go.
+//!
 //! With NCQ the controller hands on what the drive takes and leaves the order to the drive. Without, the drive holds one command, and the next
 //! is the one that came first: these controllers' makers say of reordering only that NCQ moves it to the drive.
 
+use crate::turns::Gate;
 use seekwise_device::{Command, CommandKind, Device, Drive, Tag};
 use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::VecDeque;
@@ -14,13 +17,20 @@ pub struct DriveCommand<O> {
     pub kind: CommandKind,
     pub start: Lba,
     pub sectors: Sectors,
+    /// No host waits for it.
+    pub put_off: bool,
 }
+
+/// Put-off commands inside the drive while hosts ask for it, too: one at work and one that follows.
+const PUT_OFF_INSIDE: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub struct Member<O> {
     drive: Drive,
     depth: u32,
     waiting: VecDeque<DriveCommand<O>>,
+    put_off: VecDeque<DriveCommand<O>>,
+    put_off_inside: u32,
     /// By tag.
     inside: Vec<Option<DriveCommand<O>>>,
     free: Vec<u32>,
@@ -39,6 +49,8 @@ impl<O: Copy> Member<O> {
             drive,
             depth,
             waiting: VecDeque::new(),
+            put_off: VecDeque::new(),
+            put_off_inside: 0,
             inside: vec![None; depth as usize],
             free: (0..depth).rev().collect(),
             head: Lba(0),
@@ -49,28 +61,40 @@ impl<O: Copy> Member<O> {
         }
     }
 
-    pub fn add(&mut self, now: Nanos, command: DriveCommand<O>) {
+    pub fn add(&mut self, now: Nanos, command: DriveCommand<O>, gate: Gate) {
         match command.kind {
             CommandKind::Read => {
                 self.reads += 1;
                 self.sectors_read += command.sectors.0;
-                self.head = command.start + command.sectors;
             }
             CommandKind::Write { .. } => {
                 self.writes += 1;
                 self.sectors_written += command.sectors.0;
-                self.head = command.start + command.sectors;
             }
             CommandKind::Flush | CommandKind::Trim => {}
         }
-        self.waiting.push_back(command);
-        self.feed(now);
+        if command.put_off {
+            self.put_off.push_back(command);
+        } else {
+            self.moves_head(&command);
+            self.waiting.push_back(command);
+        }
+        self.feed(now, gate);
     }
 
-    fn feed(&mut self, now: Nanos) {
-        while let (Some(&tag), Some(command)) = (self.free.last(), self.waiting.front().copied()) {
+    fn moves_head(&mut self, command: &DriveCommand<O>) {
+        if let CommandKind::Read | CommandKind::Write { .. } = command.kind {
+            self.head = command.start + command.sectors;
+        }
+    }
+
+    /// Hands on what the drive takes and may be given now.
+    pub fn feed(&mut self, now: Nanos, gate: Gate) {
+        while let Some(&tag) = self.free.last() {
+            let Some(command) = self.following(gate) else {
+                return;
+            };
             self.free.pop();
-            self.waiting.pop_front();
             self.inside[tag as usize] = Some(command);
             self.drive.submit(
                 now,
@@ -84,24 +108,49 @@ impl<O: Copy> Member<O> {
         }
     }
 
+    fn following(&mut self, gate: Gate) -> Option<DriveCommand<O>> {
+        let turn_is_put_offs = match gate {
+            Gate::Hosts => false,
+            Gate::PutOff => !self.put_off.is_empty() || self.put_off_inside > 0,
+            Gate::Quiet => !self.put_off.is_empty(),
+        };
+        if !turn_is_put_offs {
+            return self.waiting.pop_front();
+        }
+        if gate == Gate::PutOff && self.put_off_inside >= PUT_OFF_INSIDE {
+            return None;
+        }
+        let command = self.put_off.pop_front()?;
+        self.put_off_inside += 1;
+        self.moves_head(&command);
+        Some(command)
+    }
+
+    /// Put-off work waits here.
+    pub fn holds_back(&self) -> bool {
+        !self.put_off.is_empty()
+    }
+
     pub fn next(&self) -> Nanos {
         self.drive.next_completion().unwrap_or(Nanos::NEVER)
     }
 
-    /// Takes out what is done at [`Member::next`].
+    /// Takes out what is done at [`Member::next`]; [`Member::feed`] is to follow.
     pub fn complete(&mut self, now: Nanos) -> DriveCommand<O> {
         let Tag(tag) = self.drive.complete_next(now);
         let command = self.inside[tag as usize]
             .take()
             .expect("a drive completes what it was given");
         self.free.push(tag);
-        self.feed(now);
+        if command.put_off {
+            self.put_off_inside -= 1;
+        }
         command
     }
 
     /// Commands waiting or in the drive.
     pub fn load(&self) -> usize {
-        self.waiting.len() + self.depth as usize - self.free.len()
+        self.waiting.len() + self.put_off.len() + self.depth as usize - self.free.len()
     }
 
     pub fn depth(&self) -> u32 {

@@ -116,13 +116,15 @@ impl Controller {
         fetch.readers.extend(reader);
         for piece in pieces {
             let member = self.choose(&piece, sequential);
-            self.members[member].add(
+            self.give(
                 now,
+                member,
                 DriveCommand {
                     owner: Owner::Fetch(number),
                     kind: CommandKind::Read,
                     start: piece.at,
                     sectors: piece.sectors,
+                    put_off: false,
                 },
             );
         }

@@ -132,11 +132,16 @@ impl Controller {
         self.start_rows(now);
     }
 
+    /// Destaging cannot wait: somebody waits for it, or half of what may be dirty is.
+    pub(crate) fn pressed(&self) -> bool {
+        !self.flushes.is_empty()
+            || !self.blocked.is_empty()
+            || self.cache.dirty() * 2 > self.dirty_most()
+    }
+
     /// Sends rows to the drives as long as there are some to be written.
     pub(crate) fn start_rows(&mut self, now: Nanos) {
-        let pressed = !self.flushes.is_empty()
-            || !self.blocked.is_empty()
-            || self.cache.dirty() * 2 > self.dirty_most();
+        let pressed = self.pressed();
         while let Some(&(since, row)) = self.destage.young.front() {
             let old = since + self.setup.destage_delay <= now;
             if !(old || pressed && self.destage.ready.is_empty()) {
@@ -231,14 +236,17 @@ impl Controller {
     }
 
     fn transfer(&mut self, now: Nanos, transfers: &[Transfer], row: u32, kind: CommandKind) {
+        let put_off = self.destage.rows[row as usize].command.is_none();
         for one in transfers {
-            self.members[one.member as usize].add(
+            self.give(
                 now,
+                one.member as usize,
                 DriveCommand {
                     owner: Owner::Row(row),
                     kind,
                     start: one.at,
                     sectors: one.sectors,
+                    put_off,
                 },
             );
         }
@@ -311,16 +319,15 @@ impl Controller {
         }
         for tag in core::mem::take(&mut self.flushes) {
             self.host(tag).waits = self.members.len() as u32;
-            for member in &mut self.members {
-                member.add(
-                    now,
-                    DriveCommand {
-                        owner: Owner::Flush(tag),
-                        kind: CommandKind::Flush,
-                        start: Lba(0),
-                        sectors: Sectors(0),
-                    },
-                );
+            for member in 0..self.members.len() {
+                let flush = DriveCommand {
+                    owner: Owner::Flush(tag),
+                    kind: CommandKind::Flush,
+                    start: Lba(0),
+                    sectors: Sectors(0),
+                    put_off: false,
+                };
+                self.give(now, member, flush);
             }
         }
     }

@@ -280,3 +280,135 @@ fn without_ncq_drives_get_one_command_at_a_time_in_order() {
     };
     assert!(end(true).0 * 10 < end(false).0 * 8);
 }
+
+/// A reader that asks for the next block of 128 KiB when it has the last, and a writer that keeps a queue full: MB/s of both.
+fn rates(unit: (&str, Level, u32), random: bool, depth: u32, seconds: u64) -> (f64, f64) {
+    let drive = DriveModel::shipped("st3250620ns").unwrap();
+    let model = Model::shipped(unit.0).unwrap();
+    let mut controller = model
+        .build(
+            unit.1,
+            &drive,
+            unit.2,
+            Some(Sectors(100 << 21)),
+            3,
+            &Choices::default(),
+        )
+        .unwrap();
+    const BLOCK: Sectors = Sectors(256);
+    let end = Nanos(seconds * 1_000_000_000);
+    let capacity = controller.capacity().0 / 2 / BLOCK.0;
+    let (mut read, mut written, mut seed) = (0u64, 0u64, 1u64);
+    let mut place = |count: u64, base: u64| {
+        seed = seed
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        let block = if random {
+            (seed >> 33) % capacity
+        } else {
+            count % capacity
+        };
+        Lba((base + block) * BLOCK.0)
+    };
+    let submit = |controller: &mut Controller, now, tag: u32, kind, start| {
+        controller.submit(
+            now,
+            Command {
+                tag: Tag(tag),
+                kind,
+                start,
+                sectors: BLOCK,
+            },
+        );
+    };
+    let write = CommandKind::Write {
+        force_unit_access: false,
+    };
+    for tag in 1..=depth {
+        let start = place(u64::from(tag), capacity);
+        submit(&mut controller, Nanos::ZERO, tag, write, start);
+    }
+    let start = place(0, 0);
+    submit(&mut controller, Nanos::ZERO, 0, CommandKind::Read, start);
+    let mut writes = u64::from(depth);
+    while let Some(time) = controller.next_event().filter(|time| *time < end) {
+        let Some(Tag(tag)) = controller.advance(time) else {
+            continue;
+        };
+        let now = time + Nanos::from_micros(50);
+        if tag == 0 {
+            read += 1;
+            let start = place(read, 0);
+            submit(&mut controller, now, 0, CommandKind::Read, start);
+        } else {
+            written += 1;
+            writes += 1;
+            let start = place(writes, capacity);
+            submit(&mut controller, now, tag, write, start);
+        }
+    }
+    let rate = |blocks: u64| (blocks * BLOCK.bytes().0) as f64 / 1e6 / seconds as f64;
+    (rate(read), rate(written))
+}
+
+#[test]
+fn reads_beside_a_flood_of_writes_get_their_share_of_the_drives() {
+    for unit in [
+        ("9650SE-2LP", Level::Raid1, 2),
+        ("9650SE-4LPML", Level::Raid5, 3),
+        ("megaraid", Level::Raid6, 6),
+    ] {
+        // Half the time, less a way there and back for each turn.
+        let (alone, _) = rates(unit, true, 0, 4);
+        let (beside, written) = rates(unit, true, 32, 4);
+        assert!(
+            beside > 0.25 * alone && beside < 0.75 * alone,
+            "{unit:?}: random reads {beside} of {alone}"
+        );
+        assert!(written > 10.0, "{unit:?}: writes {written}");
+        let (stream, written) = rates(unit, false, 32, 4);
+        assert!(stream > 10.0, "{unit:?}: stream {stream}");
+        assert!(written > 30.0, "{unit:?}: writes {written}");
+    }
+}
+
+#[test]
+fn with_room_in_the_memory_destaging_leaves_the_drives_to_a_reader() {
+    let latency = |writes: bool| {
+        let mut controller = build(("9650SE-4LPML", Level::Raid5, 3), &Choices::default());
+        let mut requests = vec![];
+        for number in 0..120u64 {
+            requests.push(Request {
+                kind: CommandKind::Read,
+                place: number * 379 % 60_000,
+                pages: 1,
+                pause_us: 15_000,
+            });
+            if writes {
+                requests.push(Request {
+                    kind: CommandKind::Write {
+                        force_unit_access: false,
+                    },
+                    place: 64_000 - number * 211 % 60_000,
+                    pages: 1,
+                    pause_us: 0,
+                });
+            }
+        }
+        let done = run(&mut controller, &requests);
+        let mut began = Nanos::ZERO;
+        let began: Vec<Nanos> = requests
+            .iter()
+            .map(|one| {
+                began += Nanos::from_micros(one.pause_us);
+                began
+            })
+            .collect();
+        done.iter()
+            .filter(|(_, tag)| requests[*tag as usize].kind == CommandKind::Read)
+            .map(|(end, tag)| (*end - began[*tag as usize]).0)
+            .sum::<u64>()
+    };
+    let (alone, beside) = (latency(false), latency(true));
+    assert!(beside * 10 < alone * 11, "{beside} after {alone}");
+}
