@@ -35,8 +35,9 @@ def verify_mapping(paths: list[str]) -> str:
 def bench_cases() -> list[str]:
     """Names of the simulator's speed cases."""
 
-def bench(case: str, ios: int, seed: int) -> tuple[int, float, float]:
-    """Runs a speed case on the calling thread: operations simulated, CPU seconds, and CPU seconds of building the cell.
+def bench(case: str, ios: int, seed: int) -> tuple[int, float, float, tuple[int, float] | None]:
+    """Runs a speed case on the calling thread: operations simulated, CPU seconds, CPU seconds of building the cell; of an array
+    the requests to its drives and the cost of each in that of a request to a drive alone.
 
     Raises ValueError for a case that does not exist.
     """

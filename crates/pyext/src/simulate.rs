@@ -66,11 +66,22 @@ pub fn bench_cases() -> Vec<&'static str> {
     seekwise_sim::bench::CASES.to_vec()
 }
 
-/// Runs one speed case: (operations simulated, CPU seconds of this thread, of which building the cell).
+/// Runs one speed case: (operations simulated, CPU seconds of this thread, of which building the cell; of an array, commands of its drives
+/// and their cost in that of a drive alone).
 #[pyfunction]
-pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<(u64, f64, f64)> {
+pub fn bench(
+    py: Python<'_>,
+    case: &str,
+    ios: u64,
+    seed: u64,
+) -> PyResult<(u64, f64, f64, Option<(u64, f64)>)> {
     py.allow_threads(|| seekwise_sim::bench::run(case, ios, seed))
-        .map(|row| (row.ios, row.cpu_seconds, row.start_seconds))
+        .map(|row| {
+            let members = row
+                .members
+                .map(|members| (members.commands, members.ratio(row.cpu_seconds)));
+            (row.ios, row.cpu_seconds, row.start_seconds, members)
+        })
         .map_err(PyValueError::new_err)
 }
 

@@ -15,6 +15,22 @@ pub struct Row {
     pub cpu_seconds: f64,
     /// Build of the cell alone; of `article`, reading the specs.
     pub start_seconds: f64,
+    /// Of an array.
+    pub members: Option<MemberCost>,
+}
+
+/// What an array costs per command of its drives, against one of them alone under the same threads.
+#[derive(Clone, Copy, Debug)]
+pub struct MemberCost {
+    pub commands: u64,
+    pub alone_ios: u64,
+    pub alone_cpu_seconds: f64,
+}
+
+impl MemberCost {
+    pub fn ratio(&self, cpu_seconds: f64) -> f64 {
+        (cpu_seconds / self.commands as f64) / (self.alone_cpu_seconds / self.alone_ios as f64)
+    }
 }
 
 pub const CASES: &[&str] = &[
@@ -27,6 +43,9 @@ pub const CASES: &[&str] = &[
     "nvme-none",
     "null-none",
     "trace-million",
+    "raid5-read",
+    "raid5-write",
+    "raid5-mixed",
     ARTICLE,
 ];
 
@@ -88,12 +107,29 @@ fn article(ios: u64, seed: u64) -> Result<Row, String> {
         ios: done,
         cpu_seconds: start.elapsed().as_secs_f64(),
         start_seconds,
+        members: None,
     })
 }
 
-/// The cell of a case: 8 threads, closed loop, 4 KiB random reads over the whole drive, unless the name says otherwise.
+/// Drives of the `raid5` cases.
+const MEMBERS: u64 = 8;
+
+/// The cell of a case: 8 threads, closed loop, 4 KiB random reads over the whole drive, unless the name says otherwise. `raid5`: eight
+/// drives, 64 threads, so that each drive has as much to do as alone; mixed is 70 % reads.
 pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
-    let threads = 8;
+    let mut threads = 8;
+    let mut operation = "rand_read";
+    let mut write_percent = 0;
+    let mut array = None;
+    if let Some(load) = name.strip_prefix("raid5-") {
+        threads *= MEMBERS;
+        array = Some(json!({"level": "raid5", "members": MEMBERS, "chunk_kib": 64}));
+        (operation, write_percent) = match load {
+            "write" => ("rand_write", 100),
+            "mixed" => ("mixed", 30),
+            _ => (operation, 0),
+        };
+    }
     let (model, scheduler, kernel) = match name {
         "hdd-deadline" => ("generic_1tb_sata", "deadline", "4.4"),
         "hdd-noop" => ("generic_1tb_sata", "noop", "4.4"),
@@ -103,7 +139,9 @@ pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
         "ssd-mq-deadline" => ("samsung_850_evo", "mq-deadline", "6.1"),
         "nvme-none" => ("samsung_990_pro_2tb", "none", "6.1"),
         "null-none" => ("null", "none", "6.1"),
-        "trace-million" => ("generic_1tb_sata", "deadline", "4.4"),
+        "trace-million" | "raid5-read" | "raid5-write" | "raid5-mixed" => {
+            ("generic_1tb_sata", "deadline", "4.4")
+        }
         other => {
             return Err(format!(
                 "there is no case \"{other}\" (known: {})",
@@ -114,16 +152,27 @@ pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
     let phase = if name == "trace-million" {
         json!({"operation": "mixed", "list": trace(ios, seed)})
     } else {
-        json!({"operation": "rand_read", "jobs": [
-            {"threads": threads, "pattern": "random", "block_bytes": 4096, "ios": ios.div_ceil(threads)}]})
+        json!({"operation": operation, "jobs": [
+            {"threads": threads, "pattern": "random", "block_bytes": 4096, "ios": ios.div_ceil(threads),
+             "read_percent": 100 - write_percent}]})
     };
     Ok(json!({
         "name": name,
         "seed": seed,
-        "device": {"model": model},
+        "device": {"model": model, "array": array},
         "queue": {"scheduler": scheduler, "kernel": kernel},
         "phases": [phase],
     }))
+}
+
+/// One drive of an array's case under its share of the threads.
+fn alone(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
+    let mut cell = spec(name, ios, seed)?;
+    let threads = &mut cell["phases"][0]["jobs"][0]["threads"];
+    *threads = json!(threads.as_u64().unwrap_or(MEMBERS) / MEMBERS);
+    cell["phases"][0]["jobs"][0]["ios"] = json!(ios.div_ceil(MEMBERS));
+    cell["device"]["array"] = Value::Null;
+    Ok(cell)
 }
 
 /// A list of random reads and writes of 4 KiB by eight processes, somewhat slower than the drive can serve.
@@ -145,19 +194,54 @@ pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
     if name == ARTICLE {
         return article(ios, seed);
     }
-    let spec: CellSpec =
-        serde_json::from_value(spec(name, ios, seed)?).map_err(|e| e.to_string())?;
+    let (spec, result, cpu_seconds) = timed(spec(name, ios, seed)?)?;
     let start = ThreadTime::now();
     drop(build::build(&spec)?);
     let start_seconds = start.elapsed().as_secs_f64();
-    let start = ThreadTime::now();
-    let result = cell::run(&spec)?;
-    let cpu_seconds = start.elapsed().as_secs_f64();
-    let ios = result["phases"][0]["ios"].as_u64().unwrap_or(0);
+    let ios = |result: &Value| result["phases"][0]["ios"].as_u64().unwrap_or(0);
+    let members = match result["phases"][0]["members"].as_array() {
+        None => None,
+        Some(members) => {
+            let (_, drive, alone_cpu_seconds) = timed(alone(name, ios(&result), seed)?)?;
+            Some(MemberCost {
+                commands: members
+                    .iter()
+                    .filter_map(|member| member["commands"].as_u64())
+                    .sum(),
+                alone_ios: ios(&drive),
+                alone_cpu_seconds,
+            })
+        }
+    };
     Ok(Row {
         name: name.to_owned(),
-        ios,
+        ios: ios(&result),
         cpu_seconds,
         start_seconds,
+        members,
     })
+}
+
+/// A cell's spec and result, and the processor time that it took.
+fn timed(cell: Value) -> Result<(CellSpec, Value, f64), String> {
+    let spec: CellSpec = serde_json::from_value(cell).map_err(|e| e.to_string())?;
+    let start = ThreadTime::now();
+    let result = cell::run(&spec)?;
+    Ok((spec, result, start.elapsed().as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_over_an_array_counts_its_drives_commands_and_measures_one_of_them_alone() {
+        let row = run("raid5-write", 2_000, 1).unwrap();
+        let members = row.members.unwrap();
+        // A small write is two reads and two writes of members; some find what they need in the stripe cache.
+        assert!(members.commands > 3 * row.ios, "{members:?}");
+        assert_eq!(members.alone_ios, row.ios);
+        assert!(members.ratio(row.cpu_seconds) > 0.0);
+        assert!(run("hdd-noop", 100, 1).unwrap().members.is_none());
+    }
 }

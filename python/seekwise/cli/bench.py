@@ -11,7 +11,13 @@ from seekwise.errors import UsageError
 
 # Each case in about a second.
 IOS_DEFAULT = 4_000_000
-IOS_DEFAULT_BY_CASE = {"null-none": 20_000_000, "hdd-deadline": 10_000_000, "trace-million": 1_000_000}
+IOS_DEFAULT_BY_CASE = {
+    "null-none": 20_000_000,
+    "hdd-deadline": 10_000_000,
+    "trace-million": 1_000_000,
+    "raid5-write": 500_000,
+    "raid5-mixed": 1_000_000,
+}
 
 
 @click.command()
@@ -34,14 +40,23 @@ def command(cases: tuple[str, ...], ios: int | None, seed: int, as_json: bool) -
         click.echo(
             f"{row['name']:<18}{row['ios']:>12}{row['cpu_seconds']:>14.3f}{row['ios_per_cpu_second'] / 1e6:>30.2f}"
         )
+    for row in rows:
+        if "member_requests" in row:
+            click.echo(
+                f"{row['name']}: {row['member_requests']} requests to its drives, "
+                f"each {row['cost_against_one_drive']:.2f} times the cost of one on a drive alone"
+            )
 
 
 def _row(case: str, ios: int, seed: int) -> dict[str, object]:
-    done, cpu_seconds, start_seconds = _core.bench(case, ios, seed)
-    return {
+    done, cpu_seconds, start_seconds, members = _core.bench(case, ios, seed)
+    row: dict[str, object] = {
         "name": case,
         "ios": done,
         "cpu_seconds": cpu_seconds,
         "ios_per_cpu_second": done / cpu_seconds,
         "start_cpu_seconds": start_seconds,
     }
+    if members is not None:
+        row["member_requests"], row["cost_against_one_drive"] = members
+    return row

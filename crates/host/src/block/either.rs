@@ -48,6 +48,11 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
         each!(self, queue => queue.end_plug(now, driver, observer));
     }
 
+    #[inline]
+    fn held_back(&self, now: Nanos) -> bool {
+        each!(self, queue => queue.held_back(now))
+    }
+
     fn process_waits<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,

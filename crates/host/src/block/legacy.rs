@@ -440,13 +440,18 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
     }
 
     #[inline]
+    fn held_back(&self, now: Nanos) -> bool {
+        self.plugged || self.unplug_at <= now
+    }
+
+    #[inline]
     fn process_waits<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
         driver: &mut D,
         observer: &mut O,
     ) {
-        if self.plugged || self.unplug_at <= now {
+        if self.held_back(now) {
             self.unplug();
             self.run(now, driver, observer);
         }

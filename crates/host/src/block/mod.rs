@@ -106,6 +106,12 @@ pub trait BlockQueue {
     ) {
     }
 
+    /// Something waits for a plug to be removed: [`BlockQueue::process_waits`] would do something.
+    #[inline]
+    fn held_back(&self, _now: Nanos) -> bool {
+        false
+    }
+
     /// The process goes to sleep until its I/O is done.
     fn process_waits<D: Driver, O: Observer>(
         &mut self,

@@ -7,8 +7,9 @@ use crate::machine::Machine;
 use crate::probe::Recorder;
 use crate::spec::CellSpec;
 use crate::spindle::Spindle;
+use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
-use seekwise_device::{CommandKind, Drive};
+use seekwise_device::{CommandKind, Device, Drive};
 use seekwise_host::block::either::EitherQueue;
 use seekwise_host::block::Unobserved;
 use seekwise_raid::Geometry;
@@ -120,14 +121,43 @@ impl<'a> Planned<'a> {
         rotational: bool,
         policy: impl Fn() -> Result<AnyScheduler, String>,
     ) -> Result<Box<dyn Running>, String> {
-        let mut members = Vec::new();
-        for member in 0..self.geometry.members {
+        let drives = (0..self.geometry.members)
+            .map(|member| self.drive(member))
+            .collect::<Result<Vec<_>, _>>()?;
+        if self.cell.trace_events_max > 0 {
+            let observer = Recorder::new(self.cell.trace_events_max);
+            return self.over(frame, rotational, policy, drives, observer);
+        }
+        // Hard disks get a machine of their own: no choice of the kind of drive at each step.
+        let disks: Option<Vec<Hdd>> = drives
+            .iter()
+            .map(|drive| match drive {
+                Drive::Hdd(disk) => Some(disk.clone()),
+                _ => None,
+            })
+            .collect();
+        match disks {
+            Some(disks) => self.over(frame, rotational, policy, disks, Unobserved),
+            None => self.over(frame, rotational, policy, drives, Unobserved),
+        }
+    }
+
+    fn over<D: Device + Send + 'static, O: Shows + 'static>(
+        &self,
+        frame: Frame,
+        rotational: bool,
+        policy: impl Fn() -> Result<AnyScheduler, String>,
+        drives: Vec<D>,
+        observer: O,
+    ) -> Result<Box<dyn Running>, String> {
+        let mut members = Vec::with_capacity(drives.len());
+        for drive in drives {
             let queue = if frame.numbers.legacy {
                 EitherQueue::Legacy(legacy_queue(policy()?, &frame, frame.depth))
             } else {
                 EitherQueue::Mq(mq_queue(policy()?, &frame, frame.depth))
             };
-            members.push((queue, Spindle::new(self.drive(member)?, frame.depth)));
+            members.push((queue, Spindle::new(drive, frame.depth)));
         }
         let md = self.spec.build(
             &self.geometry,
@@ -141,31 +171,11 @@ impl<'a> Planned<'a> {
         } else {
             frame.numbers.max_sectors.min(OLD_MD_SECTORS_MAX)
         };
-        Ok(if self.cell.trace_events_max > 0 {
-            self.prepared(
-                frame,
-                md,
-                Recorder::new(self.cell.trace_events_max),
-                bio_max,
-            )
-        } else {
-            self.prepared(frame, md, Unobserved, bio_max)
-        })
-    }
-
-    fn prepared<O: Shows + 'static>(
-        &self,
-        frame: Frame,
-        md: super::md::Md<EitherQueue<AnyScheduler>, Drive>,
-        observer: O,
-        bio_max: Sectors,
-    ) -> Box<dyn Running> {
-        let machine = Machine::new(md, observer, frame.processors, bio_max);
-        Box::new(Prepared {
-            machine,
+        Ok(Box::new(Prepared {
+            machine: Machine::new(md, observer, frame.processors, bio_max),
             costs: frame.costs,
             spec: self.cell.clone(),
             capacity: self.geometry.capacity(),
-        })
+        }))
     }
 }

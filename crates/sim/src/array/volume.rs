@@ -155,6 +155,25 @@ impl Volume {
         }
     }
 
+    /// The piece that a read is when it lies within a chunk of a striped level without copies: most small reads do.
+    pub fn read_whole(&self, start: Lba, sectors: Sectors) -> Option<Piece> {
+        let (chunk, locate): (Sectors, &dyn Fn() -> (u32, Lba)) = match self {
+            Self::Raid0 { map, chunk } => (*chunk, &|| map.locate(start)),
+            Self::Parity { map, .. } => (map.chunk, &|| map.locate(start)),
+            _ => return None,
+        };
+        if start.0 % chunk.0 + sectors.0 > chunk.0 {
+            return None;
+        }
+        let (member, at) = locate();
+        Some(Piece {
+            member,
+            start: at,
+            sectors,
+            volume_end: start + sectors,
+        })
+    }
+
     /// Splits a write into its pieces on every copy, in order; parity is not written here.
     pub fn write(&mut self, start: Lba, sectors: Sectors, out: &mut Vec<Piece>) {
         let piece = |member: u32, at: Lba, from: Lba, length: Sectors| Piece {

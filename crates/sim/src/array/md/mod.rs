@@ -13,6 +13,7 @@
 pub mod costs;
 pub mod resync;
 mod slab;
+mod soonest;
 mod steps;
 mod thread;
 
@@ -29,6 +30,7 @@ use seekwise_raid::md::Generation;
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;
+use soonest::Soonest;
 use std::collections::VecDeque;
 use steps::Background;
 use thread::Thread;
@@ -52,6 +54,8 @@ pub struct Member<Q, D> {
     pub commands: u64,
     /// Of `read` and `written`, what a resync moved.
     pub resynced: Sectors,
+    /// Given something since the plugs were removed last.
+    given: bool,
 }
 
 /// A bio of the volume on its way.
@@ -66,6 +70,8 @@ struct Call {
 /// Who hears of the end of a request to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
+    /// A bio of the volume that became this request and no other, by its token.
+    Bio(u32),
     Call(u32),
     /// The stripe cache.
     Stripe,
@@ -89,7 +95,7 @@ struct Order {
 struct Stalled {
     process: ProcessId,
     token: u32,
-    orders: VecDeque<Order>,
+    orders: Vec<Order>,
 }
 
 /// Passes on what the first member does: a trace shows one drive.
@@ -138,6 +144,8 @@ pub struct Md<Q, D> {
     /// Mirrored writes are handed to the md thread (up to 6.4).
     mirrors_by_thread: bool,
     calls: Slab<Call>,
+    /// Bios under way that are one request and have no call.
+    whole_bios: usize,
     /// Calls by their number in the stripe cache.
     jobs: Slab<u32>,
     under_way: Slab<Order>,
@@ -151,8 +159,12 @@ pub struct Md<Q, D> {
     thread: Thread,
     resync: Option<Background>,
     /// Per member: next completion, and next timer of the queue.
-    due: Vec<Nanos>,
-    timers: Vec<Nanos>,
+    due: Soonest,
+    timers: Soonest,
+    /// Members whose plugs may have to be removed.
+    given: Vec<u32>,
+    /// What the running bio became, used again.
+    orders: Vec<Order>,
     woken: VecDeque<ProcessId>,
     ended: Vec<Done>,
     pieces: Vec<Piece>,
@@ -190,6 +202,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     written: Sectors(0),
                     commands: 0,
                     resynced: Sectors(0),
+                    given: false,
                 })
                 .collect(),
             volume,
@@ -199,6 +212,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             clock: Nanos::ZERO,
             mirrors_by_thread: generation < Generation::Linux6_12,
             calls: Slab::new(),
+            whole_bios: 0,
             jobs: Slab::new(),
             under_way: Slab::new(),
             stalled: Vec::new(),
@@ -208,8 +222,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             stripe_writes_sync: false,
             thread: Thread::new(costs),
             resync: None,
-            due: vec![Nanos::NEVER; count],
-            timers: vec![Nanos::NEVER; count],
+            due: Soonest::new(count),
+            timers: Soonest::new(count),
+            given: Vec::with_capacity(count),
+            orders: Vec::new(),
             woken: VecDeque::new(),
             ended: Vec::new(),
             pieces: Vec::new(),
@@ -221,8 +237,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// Events of a member may have moved, and somebody who waits for a request of it may go on.
     fn refresh(&mut self, now: Nanos, index: usize) {
         let member = &mut self.members[index];
-        self.due[index] = member.spindle.next_at();
-        self.timers[index] = member.queue.timer();
+        self.due.set(index, member.spindle.next_at());
+        self.timers.set(index, member.queue.timer());
         if member.queue.has_woken() {
             while let Some(process) = member.queue.take_woken() {
                 if process == MD_THREAD {
@@ -236,22 +252,25 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 }
             }
         }
-        if member.queue.allocated() == 0 {
+        if member.queue.allocated() == 0
+            && (!self.stalled.is_empty() || self.thread.sleeps_for_request())
+        {
             self.wake_all_waiting_for(now, index);
         }
     }
 
     /// A member has nothing to do, so nothing of it would ever wake anybody: whoever still waits for it may try.
     fn wake_all_waiting_for(&mut self, now: Nanos, index: usize) {
-        let waits = |orders: &VecDeque<Order>| {
-            orders
-                .front()
-                .is_some_and(|order| order.piece.member as usize == index)
-        };
-        if waits(&self.thread.out) {
+        let waits =
+            |first: Option<&Order>| first.is_some_and(|order| order.piece.member as usize == index);
+        if waits(self.thread.out.front()) {
             self.thread.request_free(now);
         }
-        for stalled in self.stalled.iter().filter(|stalled| waits(&stalled.orders)) {
+        for stalled in self
+            .stalled
+            .iter()
+            .filter(|stalled| waits(stalled.orders.first()))
+        {
             self.woken.push_back(stalled.process);
         }
     }
@@ -284,6 +303,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             &mut first_only(index, observer),
         ) == Submission::Accepted;
         if sent {
+            if !member.given {
+                member.given = true;
+                self.given.push(index as u32);
+            }
             let moved = if order.write {
                 &mut member.written
             } else {
@@ -300,19 +323,27 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         sent
     }
 
-    /// Removes the plugs of all members.
+    /// Removes the plugs of the members that were given something: of others there are none.
     fn unplug_members<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
-        for index in 0..self.members.len() {
+        let mut given = core::mem::take(&mut self.given);
+        given.sort_unstable();
+        for index in given.drain(..).map(|index| index as usize) {
             let member = &mut self.members[index];
-            member
-                .queue
-                .process_waits(now, &mut member.spindle, &mut first_only(index, observer));
-            self.refresh(now, index);
+            member.given = false;
+            if member.queue.held_back(now) {
+                member.queue.process_waits(
+                    now,
+                    &mut member.spindle,
+                    &mut first_only(index, observer),
+                );
+                self.refresh(now, index);
+            }
         }
+        self.given = given;
     }
 
-    /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is returned.
-    fn split(&mut self, now: Nanos, bio: &Bio) -> VecDeque<Order> {
+    /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is in `orders`.
+    fn split(&mut self, now: Nanos, bio: &Bio, orders: &mut Vec<Order>) {
         let write = bio.direction == Direction::Write;
         let call = self.calls.insert(Call {
             token: bio.token,
@@ -323,7 +354,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             self.stripe_writes_sync = bio.sync && self.generation >= Generation::Linux4_4;
             self.stripe_job(call, bio.start, bio.sectors, Some(bio.sync));
             self.hand_over(now, bio.sync || bio.unplug);
-            return VecDeque::new();
+            return;
         }
         let mut pieces = core::mem::take(&mut self.pieces);
         pieces.clear();
@@ -336,7 +367,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         } else {
             self.volume.read(bio.start, bio.sectors, &mut pieces);
         }
-        let mut orders = VecDeque::with_capacity(pieces.len());
         for &piece in &pieces {
             if self.degraded && !write && self.members[piece.member as usize].missing {
                 let from = Lba(piece.volume_end.0 - piece.sectors.0);
@@ -345,7 +375,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 continue;
             }
             self.calls.get_mut(call).left += 1;
-            orders.push_back(Order {
+            orders.push(Order {
                 owner: Owner::Call(call),
                 piece,
                 write,
@@ -357,7 +387,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
         self.pieces = pieces;
         if write && self.volume.mirrored() {
-            for order in &orders {
+            for order in orders.iter() {
                 self.volume.write_begins(&order.piece);
             }
             if self.mirrors_by_thread {
@@ -369,7 +399,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 }
             }
         }
-        orders
     }
 
     /// The thread gets to work: at once, or when the plug of its queue goes.
@@ -436,6 +465,14 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         for &token in &finished {
             let order = self.under_way.remove(token);
             match order.owner {
+                Owner::Bio(token) => {
+                    self.volume.read_done(&order.piece);
+                    self.ended.push(Done {
+                        token,
+                        sectors: order.piece.sectors,
+                    });
+                    self.whole_bios -= 1;
+                }
                 Owner::Call(call) => {
                     if order.write {
                         self.volume.write_done(&order.piece);
@@ -520,16 +557,15 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         now: Nanos,
         process: ProcessId,
         token: u32,
-        mut orders: VecDeque<Order>,
+        orders: &[Order],
         observer: &mut O,
     ) -> Submission {
-        while let Some(order) = orders.pop_front() {
-            if !self.send(now, &order, observer) {
-                orders.push_front(order);
+        for (place, order) in orders.iter().enumerate() {
+            if !self.send(now, order, observer) {
                 self.stalled.push(Stalled {
                     process,
                     token,
-                    orders,
+                    orders: orders[place..].into(),
                 });
                 return Submission::Blocked;
             }
@@ -541,15 +577,39 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
         self.clock = now;
-        let waited = self
-            .stalled
-            .iter()
-            .position(|stalled| stalled.process == bio.process && stalled.token == bio.token);
-        let orders = match waited {
-            Some(place) => self.stalled.swap_remove(place).orders,
-            None => self.split(now, bio),
+        let waited = if self.stalled.is_empty() {
+            None
+        } else {
+            self.stalled
+                .iter()
+                .position(|stalled| stalled.process == bio.process && stalled.token == bio.token)
         };
-        let submission = self.send_all(now, bio.process, bio.token, orders, observer);
+        let mut orders = core::mem::take(&mut self.orders);
+        orders.clear();
+        let whole = match waited {
+            None if bio.direction == Direction::Read && !self.degraded => {
+                self.volume.read_whole(bio.start, bio.sectors)
+            }
+            _ => None,
+        };
+        match waited {
+            _ if whole.is_some() => {
+                self.whole_bios += 1;
+                orders.extend(whole.map(|piece| Order {
+                    owner: Owner::Bio(bio.token),
+                    piece,
+                    write: false,
+                    sync: bio.sync,
+                    no_idle: bio.no_idle,
+                    process: bio.process,
+                    priority: bio.priority,
+                }));
+            }
+            Some(place) => orders = self.stalled.swap_remove(place).orders,
+            None => self.split(now, bio, &mut orders),
+        }
+        let submission = self.send_all(now, bio.process, bio.token, &orders, observer);
+        self.orders = orders;
         if bio.unplug && !self.plugging {
             self.unplug_members(now, observer);
         }
@@ -610,9 +670,8 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     #[inline]
     fn next_at(&self) -> Nanos {
         self.due
-            .iter()
-            .copied()
-            .fold(self.thread.due, |first, due| first.min(due))
+            .first()
+            .min(self.thread.due)
             .min(self.resync.as_ref().map_or(Nanos::NEVER, Background::due))
             .max(self.clock)
     }
@@ -620,20 +679,19 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, mut done: impl FnMut(Done)) {
         let next = self.next_at();
         self.clock = now;
-        match self.due.iter().position(|due| *due <= next) {
-            Some(index) => self.drive_done(now, index, observer),
-            None if self.thread.due <= next => self.thread_runs(now, observer),
-            None => self.resync_runs(now, observer),
+        if self.due.first() <= next {
+            self.drive_done(now, self.due.place(), observer);
+        } else if self.thread.due <= next {
+            self.thread_runs(now, observer);
+        } else {
+            self.resync_runs(now, observer);
         }
         self.ended.drain(..).for_each(&mut done);
     }
 
     #[inline]
     fn timer(&self) -> Nanos {
-        self.timers
-            .iter()
-            .copied()
-            .fold(self.unplug_at, |first, timer| first.min(timer))
+        self.timers.first().min(self.unplug_at)
     }
 
     fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
@@ -642,14 +700,12 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             self.unplug_thread(now);
             return;
         }
-        let next = self.timer();
-        if let Some(index) = self.timers.iter().position(|timer| *timer == next) {
-            let member = &mut self.members[index];
-            member
-                .queue
-                .fire(now, &mut member.spindle, &mut first_only(index, observer));
-            self.refresh(now, index);
-        }
+        let index = self.timers.place();
+        let member = &mut self.members[index];
+        member
+            .queue
+            .fire(now, &mut member.spindle, &mut first_only(index, observer));
+        self.refresh(now, index);
     }
 
     #[inline]
@@ -662,7 +718,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     }
 
     fn allocated(&self) -> usize {
-        self.calls.used()
+        self.calls.used() + self.whole_bios
     }
 
     fn totals(&self) -> Totals {

@@ -87,6 +87,10 @@ impl Thread {
         self.due = Nanos::NEVER;
     }
 
+    pub fn sleeps_for_request(&self) -> bool {
+        self.state == State::WaitsForRequest
+    }
+
     pub fn request_free(&mut self, now: Nanos) {
         if self.state == State::WaitsForRequest {
             self.state = State::Working;
