@@ -76,3 +76,21 @@ def test_phases_of_one_run_over_files_are_simulated_once():
     results = cells.raw(texts, 2, lambda done, of: told.append((done, of)))
     assert told == [(1, 1)]
     assert len({result["elapsed_ns"] for result in results}) == len(texts)
+
+
+@pytest.mark.parametrize("operation", ["seq_write", "seq_read"])
+def test_a_shortened_pass_behind_a_controller_with_a_write_cache_is_as_fast_as_a_whole_one(operation):
+    whole, part = (json.loads(cells.spec(setup_of("B"), operation, "noop", 2, 1)) for _ in range(2))
+    for document, span_bytes in ((whole, None), (part, 200 * 2**20)):
+        load = document["storage"]["load"]
+        load["file_bytes"] = 500 * 2**20
+        load["files"]["span_bytes"] = span_bytes
+    rates = [result["rate"] for result in cells.run([json.dumps(whole), json.dumps(part)], 2)]
+    assert rates[1] == pytest.approx(rates[0], rel=0.1)
+
+
+def test_md_takes_processor_time_of_its_own():
+    alone, array = SimulatedWorld().measure(
+        [asked(metric="cpueff", system=system, operation="seq_read", threads=1) for system in ("st3250620ns", "S1")]
+    )
+    assert array < 0.98 * alone

@@ -391,6 +391,10 @@ impl Device for Controller {
         None
     }
 
+    fn held(&self) -> Bytes {
+        self.dirty()
+    }
+
     fn take_host_work(&mut self) -> Nanos {
         if !self.setup.on_host {
             return Nanos::ZERO;

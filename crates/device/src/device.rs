@@ -1,6 +1,6 @@
 //! What every drive model offers to a queue, simulated or served over the network.
 
-use seekwise_units::{Depth, Lba, Nanos, Sectors};
+use seekwise_units::{Bytes, Depth, Lba, Nanos, Sectors};
 
 /// Name of an outstanding command, chosen by the host, below the device's depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +50,11 @@ pub trait Device {
     /// Takes the step that is due at [`Device::next_event`], with `now` equal to that time; the command that is done by it, if any.
     fn advance(&mut self, now: Nanos) -> Option<Tag> {
         Some(self.complete_next(now))
+    }
+
+    /// Data that the host was told are written and that are still in a memory above the medium. Drives' own write caches are not counted.
+    fn held(&self) -> Bytes {
+        Bytes(0)
     }
 
     /// Processor time that the host has spent on the device's own work (fake RAID) since this was last asked; none for all others.

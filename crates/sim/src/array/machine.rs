@@ -36,6 +36,8 @@ pub struct HostCosts {
     pub page_add: Nanos,
     /// Making a bio, merging it or making a request of it.
     pub bio: Nanos,
+    /// What md does besides for each bio. Zero: part of `bio`.
+    pub md_bio: Nanos,
     /// Interrupt and completion of a request.
     pub interrupt: Nanos,
     /// Each page that ends with it.
@@ -60,6 +62,7 @@ impl HostCosts {
             page_copy: Nanos(330),
             page_add: Nanos(100),
             bio: Nanos(1_200),
+            md_bio: Nanos::ZERO,
             interrupt: Nanos(1_500),
             page_end: Nanos(30),
             switch: Nanos(1_200),
@@ -78,6 +81,7 @@ impl Default for HostCosts {
             page_copy: Nanos(700),
             page_add: Nanos(400),
             bio: Nanos(1_000),
+            md_bio: Nanos::ZERO,
             interrupt: Nanos(4_000),
             page_end: Nanos(300),
             switch: Nanos(3_000),
@@ -173,6 +177,8 @@ pub(super) struct Sender {
     pub no_idle: bool,
     /// Cost of the submitter for each bio; direct calls book theirs beforehand.
     pub bio: Nanos,
+    /// What md takes of the submitter's time before the bio's copies go out.
+    pub md: Nanos,
 }
 
 /// A bio under way on a member.
@@ -478,6 +484,22 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
     }
 
+    /// A volume that is no drive's own is md's.
+    pub(super) fn md_bio(&self) -> Nanos {
+        match self.volume {
+            Volume::Single { .. } => Nanos::ZERO,
+            _ => self.costs.md_bio,
+        }
+    }
+
+    /// Written as the host knows, and not yet on a drive.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.members
+            .iter()
+            .map(|member| member.spindle.device.held().0)
+            .sum()
+    }
+
     /// A task that sleeps on I/O unplugs every drive below the volume.
     pub(super) fn unplug_all(&mut self) {
         for Member { queue, spindle } in &mut self.members {
@@ -589,6 +611,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 ReaderKind::Direct { .. } => Nanos::ZERO,
                 _ => self.costs.bio,
             },
+            md: self.md_bio(),
         };
         while let Some((start, sectors)) = self.readers[index].queued.pop_front() {
             let (sent, rest) = self.send_range(&sender, start, sectors);
@@ -617,6 +640,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         } else {
             self.volume.read(start, sectors, &mut pieces);
         }
+        self.spend(sender.md);
         let mut rest = None;
         let mut count = 0;
         // A process that slept between the copies of a write goes on with the copy that was not sent.

@@ -2,7 +2,7 @@
 
 use seekwise_controller::Controller;
 use seekwise_device::{Command, Device, Drive, Tag};
-use seekwise_units::{Depth, Nanos, Sectors};
+use seekwise_units::{Bytes, Depth, Nanos, Sectors};
 
 // One a queue, moved once.
 #[allow(clippy::large_enum_variant)]
@@ -50,6 +50,10 @@ impl Device for Unit {
     #[inline]
     fn advance(&mut self, now: Nanos) -> Option<Tag> {
         each!(self, device => device.advance(now))
+    }
+
+    fn held(&self) -> Bytes {
+        each!(self, device => device.held())
     }
 
     #[inline]

@@ -63,6 +63,8 @@ pub struct PhasePlan {
     pub o_sync: bool,
     /// Clean pages are forgotten before the phase.
     pub drop_caches: bool,
+    /// How many times as long the whole pass is of which the calls are a part.
+    pub whole: f64,
 }
 
 /// Files and their users before the first phase.
@@ -98,6 +100,9 @@ pub struct PhaseOutcome {
     pub latency_total: Nanos,
     pub latency_max: Nanos,
     pub cpu: Times,
+    /// Bytes more than before the phase that are told written and not yet on the drives at its end.
+    pub held: i64,
+    pub whole: f64,
 }
 
 /// One operation on its way to the drives.
@@ -568,10 +573,23 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if !files.written && (files.phase > 0 || plan.random || !plan.write) {
             files.complete_files();
         }
+        // A part of a pass of reads stands for its end: what earlier writes left in a controller went to the drives meanwhile. The pass of
+        // writes tells how long it takes.
+        let same = |phase: &PhasePlan| phase.write && !phase.random && plan.whole > 1.0;
+        let left_out = match files.phases[..files.phase].iter().position(same) {
+            Some(written) if !plan.write && !plan.random => {
+                let written = &files.outcomes[written];
+                (written.ended - written.began).as_secs_f64() * (plan.whole - 1.0)
+            }
+            _ => 0.0,
+        };
+        let begin = self.now + Nanos((left_out * 1e9) as u64);
         self.times = Times::new(files.hz);
         files.outcomes.push(PhaseOutcome {
-            began: self.now,
-            ended: self.now,
+            began: begin,
+            ended: begin,
+            held: -(self.held_bytes() as i64),
+            whole: plan.whole,
             ..PhaseOutcome::default()
         });
         files.running = 0;
@@ -585,7 +603,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             thread.call_end = 0;
             thread.read_ahead = thread.read_ahead.fresh();
             files.tasks[index].state =
-                TaskState::Ready(self.now + Nanos(super::machine::FORK.0 * index as u64));
+                TaskState::Ready(begin + Nanos(super::machine::FORK.0 * index as u64));
             files.running += 1;
         }
     }
@@ -605,6 +623,12 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             Role::Thread(_) => self.step_thread(&mut files, index),
             Role::Flusher(_) => self.step_flusher(&mut files, index),
             Role::Journal(_) => self.step_journal(&mut files, index),
+        }
+        // A task that sleeps has been switched away from and will be switched to.
+        let sleeps = !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.processor_free.max(self.now));
+        if sleeps {
+            let now = self.processor_free.max(self.now);
+            self.times.book(self.payer, now, self.costs.switch);
         }
         if files.running == 0 && files.phase < files.phases.len() {
             files.phase += 1;
@@ -684,9 +708,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     files.tasks[index].state = TaskState::Waits(Wait::Phase);
                     files.running -= 1;
                     let ended = self.processor_free.max(self.now);
+                    let held = self.held_bytes();
                     let outcome = files.outcomes.last_mut().expect("a phase runs");
                     outcome.ended = outcome.ended.max(ended);
                     outcome.cpu = self.times;
+                    if files.running == 0 {
+                        outcome.held += held as i64;
+                    }
                     // The phase's end is that of its last thread.
                     self.now = if files.running == 0 { ended } else { self.now };
                     return;
@@ -709,6 +737,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             sync,
             no_idle: write && sync,
             bio: self.costs.bio,
+            md: self.md_bio(),
         }
     }
 

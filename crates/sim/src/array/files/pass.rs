@@ -294,7 +294,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let at = address(block, files.offset);
         let mut sender = self.sender(files, task, 0, true, sync);
         let (pages, copies) = self.joining_pages(&sender, at, pages);
-        let each = Nanos(self.costs.page_send.0 + self.costs.bio.0 * copies);
+        let each = Nanos(self.costs.page_send.0 + self.costs.bio.0 * copies + sender.md.0);
         let begin = self.processor_free.max(self.now);
         let until = files.horizon.min(self.next_drive_event());
         let room = until.saturating_sub(begin + lead).0;
@@ -308,7 +308,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         files.sequence += 1;
         let io = files.new_io(IoKind::Write { run, sequence });
         sender.owner = crate::array::machine::Owner::File(io);
-        sender.bio = Nanos::ZERO;
+        (sender.bio, sender.md) = (Nanos::ZERO, Nanos::ZERO);
         self.spend(Nanos(each.0 * pages));
         // The queue hears of the last page when its bio is made.
         self.now = begin + Nanos(each.0 * (pages - 1)) + lead;

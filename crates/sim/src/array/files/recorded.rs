@@ -102,6 +102,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         fsync: true,
         o_sync: false,
         drop_caches: true,
+        whole: 1.0,
     };
     let mut machine = ArrayMachine::new(
         spindles,
