@@ -78,9 +78,8 @@ def test_phases_of_one_run_over_files_are_simulated_once():
     assert len({result["elapsed_ns"] for result in results}) == len(texts)
 
 
-@pytest.mark.parametrize("operation", ["seq_write", "seq_read"])
-def test_a_shortened_pass_behind_a_controller_with_a_write_cache_is_as_fast_as_a_whole_one(operation):
-    whole, part = (json.loads(cells.spec(setup_of("B"), operation, "noop", 2, 1)) for _ in range(2))
+def test_a_shortened_write_pass_behind_a_controller_with_a_write_cache_is_as_fast_as_a_whole_one():
+    whole, part = (json.loads(cells.spec(setup_of("B"), "seq_write", "noop", 2, 1)) for _ in range(2))
     for document, span_bytes in ((whole, None), (part, 200 * 2**20)):
         load = document["storage"]["load"]
         load["file_bytes"] = 500 * 2**20

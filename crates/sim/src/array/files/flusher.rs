@@ -89,8 +89,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                             files.set_flusher(index, At::Kicked, flusher.period_end);
                             if files.tasks[index].pass.written == 0 {
                                 // Every file is at another task: look again soon.
-                                files.tasks[index].state =
-                                    TaskState::Ready(self.processor_free + Nanos::from_millis(10));
+                                files.tasks[index].state = TaskState::Ready(
+                                    self.processor_free.max(self.now) + Nanos::from_millis(10),
+                                );
                                 return;
                             }
                         }
