@@ -93,6 +93,10 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
         each!(self, queue => queue.fire(now, driver, observer));
     }
 
+    fn work_due(&self) -> bool {
+        each!(self, queue => queue.work_due())
+    }
+
     #[inline]
     fn has_woken(&self) -> bool {
         each!(self, queue => queue.has_woken())

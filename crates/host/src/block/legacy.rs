@@ -80,6 +80,8 @@ pub struct LegacyQueue<S> {
     in_drive: u32,
     plugged: bool,
     unplug_at: Nanos,
+    /// That time stands for a kernel thread's work, not for a timer.
+    work: bool,
     task_plug: Vec<u32>,
     plugging: bool,
     pools: [Pool; 2],
@@ -107,6 +109,7 @@ impl<S: Scheduler> LegacyQueue<S> {
             in_drive: 0,
             plugged: false,
             unplug_at: Nanos::NEVER,
+            work: false,
             task_plug: Vec::new(),
             plugging: false,
             pools: [Pool::default(), Pool::default()],
@@ -184,6 +187,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         if wished && self.policy.run_wish_waits() {
             // A kernel thread runs the queue as soon as the submitter has done what it is at: the next event of this instant.
             self.unplug_at = self.unplug_at.min(now);
+            self.work = true;
             return false;
         }
         wished
@@ -202,6 +206,7 @@ impl<S: Scheduler> LegacyQueue<S> {
     fn unplug(&mut self) {
         self.plugged = false;
         self.unplug_at = Nanos::NEVER;
+        self.work = false;
     }
 
     /// A bio arrived in a queue that may be plugged. Removing the plug is what runs the queue: a queue that is not plugged, because
@@ -512,6 +517,10 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             self.run(now, driver, observer);
         }
         self.heed_wish(now, driver, observer);
+    }
+
+    fn work_due(&self) -> bool {
+        self.work
     }
 
     #[inline(always)]

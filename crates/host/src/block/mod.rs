@@ -144,6 +144,11 @@ pub trait BlockQueue {
 
     fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O);
 
+    /// A kernel thread is to run the queue as soon as it gets the processor: what [`BlockQueue::timer`] is due for then is no timer.
+    fn work_due(&self) -> bool {
+        false
+    }
+
     fn has_woken(&self) -> bool;
 
     /// A process that may try again, oldest sleeper first.

@@ -49,6 +49,9 @@ pub struct Costs {
     pub copy_per_sector: Nanos,
     /// Pages of a completed request, released in the interrupt, per sector beyond eight.
     pub release_picos_per_sector: u64,
+    /// From the choice of the kernel's thread that runs the queue until it does (anticipatory leaves that to it when the awaited
+    /// request comes).
+    pub queue_work: Nanos,
     /// From a tick until the work of its timers is done.
     pub timer_lag: Nanos,
     /// A completion leaves the queue to a kernel thread (null_blk on the single queue restarts a stopped queue that way), which takes
@@ -153,6 +156,7 @@ impl Costs {
             prepare_picos_per_sector: 8_000,
             copy_per_sector: Nanos::ZERO,
             release_picos_per_sector: 0,
+            queue_work: Nanos(900),
             timer_lag: Nanos(5_000),
             worker: None,
             fork: Fork::ParentFirst {
@@ -165,7 +169,7 @@ impl Costs {
         let (enter, returns, issue, more) = match policy {
             "noop" => (1_070, 991, 506, 0),
             "deadline" => (1_082, 1_118, 703, 0),
-            "anticipatory" => (1_160, 1_306, 2_473, 150),
+            "anticipatory" => (1_160, 1_306, 1_170, 370),
             _ => (1_419, 1_335, 1_300, 1_500),
         };
         Self {
@@ -196,6 +200,7 @@ impl Costs {
             prepare_picos_per_sector: 17_900,
             copy_per_sector: Nanos::ZERO,
             release_picos_per_sector: 0,
+            queue_work: Nanos(900),
             timer_lag: Nanos(5_000),
             worker: None,
             fork: Fork::ParentFirst {
@@ -208,7 +213,7 @@ impl Costs {
         let (enter, returns, issue, more) = match policy {
             "noop" => (948, 1_032, 522, 0),
             "deadline" => (961, 1_162, 716, 0),
-            "anticipatory" => (1_033, 1_319, 1_974, 200),
+            "anticipatory" => (1_033, 1_319, 1_170, 300),
             _ => (1_216, 1_322, 1_128, 1_050),
         };
         Self {
@@ -239,6 +244,7 @@ impl Costs {
             prepare_picos_per_sector: 15_800,
             copy_per_sector: Nanos::ZERO,
             release_picos_per_sector: 0,
+            queue_work: Nanos(450),
             timer_lag: Nanos(5_000),
             worker: None,
             fork: Fork::ChildFirst,
@@ -285,6 +291,7 @@ impl Costs {
             prepare_picos_per_sector: 0,
             copy_per_sector: Nanos(1_125),
             release_picos_per_sector,
+            queue_work: Nanos(900),
             timer_lag: Nanos(2_000),
             worker: Some(Nanos(2_500)),
             fork: Fork::ParentFirst {

@@ -230,6 +230,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             let (due, interrupt) = self.next_interrupt();
             match self.running {
                 Some(stretch) if stretch.until <= due => self.act(stretch),
+                None if self.queue.work_due() && self.choice <= due => self.queue_work(),
                 None if !self.ready.is_empty() && self.choice <= due => self.choose(),
                 _ if due == Nanos::NEVER => {
                     return Err(format!(
@@ -249,9 +250,11 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             self.device.next_completion().unwrap_or(Nanos::NEVER),
             Interrupt::Drive,
         );
-        let timer = Nanos(self.queue.timer().0.saturating_add(self.costs.timer_lag.0));
-        if timer < next.0 {
-            next = (timer, Interrupt::Queue);
+        if !self.queue.work_due() {
+            let timer = Nanos(self.queue.timer().0.saturating_add(self.costs.timer_lag.0));
+            if timer < next.0 {
+                next = (timer, Interrupt::Queue);
+            }
         }
         for &(due, thread) in &self.sleepers {
             if due < next.0 {
@@ -289,6 +292,17 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         self.started.commands = commands;
         self.started.commands.clear();
         count
+    }
+
+    /// The kernel's thread, which sleeps so much that it is always first, gets the processor, runs the queue and sleeps again.
+    fn queue_work(&mut self) {
+        self.now = self.choice.max(self.now) + self.costs.queue_work;
+        self.watch.issued = 0;
+        self.queue
+            .fire(self.now, &mut self.started, &mut self.watch);
+        let started = self.hand_over(self.now + self.costs.issue + self.costs.start);
+        self.wake_blocked();
+        self.choice = self.now + self.dispatched(started) + self.costs.switch_out;
     }
 
     fn interrupt(&mut self, due: Nanos, interrupt: Interrupt) {

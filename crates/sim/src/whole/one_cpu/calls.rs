@@ -146,7 +146,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 self.sleeps(thread, started);
             }
             // The kernel's thread has waited so long for the processor that it takes it from a call's end.
-            Wait::No | Wait::All if !self.to_work.is_empty() => {
+            Wait::No | Wait::All if !self.to_work.is_empty() || self.queue.work_due() => {
                 self.ready.push(thread);
                 self.sleeps(thread, started);
             }
