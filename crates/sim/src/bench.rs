@@ -244,4 +244,11 @@ mod tests {
         assert!(members.ratio(row.cpu_seconds) > 0.0);
         assert!(run("hdd-noop", 100, 1).unwrap().members.is_none());
     }
+
+    #[test]
+    fn the_article_is_whole_runs_of_both_systems() {
+        // Systems, threads, phases of each kind; pages of a quarter of three times 256 MiB, and tiotest's random calls.
+        let calls = 2 * 4 * 2 * (3 * (256 << 20) / 4 / 4096 + 1000);
+        assert_eq!(run(ARTICLE, 1, 7).map(|row| row.ios), Ok(calls));
+    }
 }
