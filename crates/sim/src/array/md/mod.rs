@@ -392,7 +392,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             }
             if self.mirrors_by_thread {
                 if self.plugging && self.generation >= Generation::Linux4_4 {
-                    self.plugged.extend(orders.drain(..));
+                    self.plugged.append(orders);
                 } else {
                     self.thread.mirrored.extend(orders.drain(..));
                     self.hand_over(now, bio.sync || bio.unplug);
