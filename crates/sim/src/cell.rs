@@ -147,6 +147,9 @@ fn phase_json(
             })
             .collect();
         value["members"] = json!(members);
+        if outcome.storage.bitmap_pages > 0 {
+            value["bitmap"] = json!({"page_writes": outcome.storage.bitmap_pages});
+        }
         let resynced = outcome.storage.resynced.bytes().0;
         if resynced > 0 {
             value["resync"] = json!({

@@ -62,6 +62,8 @@ pub struct Totals {
     pub thread: Nanos,
     /// What a resync or rebuild has gone through.
     pub resynced: Sectors,
+    /// Pages of a write-intent bitmap written to members.
+    pub bitmap_pages: u64,
 }
 
 impl MemberTotals {
@@ -86,6 +88,7 @@ impl Totals {
                 .map(|count| count - earlier.interrupts.unwrap_or(0)),
             thread: self.thread - earlier.thread,
             resynced: Sectors(self.resynced.0 - earlier.resynced.0),
+            bitmap_pages: self.bitmap_pages - earlier.bitmap_pages,
         }
     }
 }
@@ -166,6 +169,7 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
             interrupts: None,
             thread: self.drive.host_work,
             resynced: Sectors(0),
+            bitmap_pages: 0,
         }
     }
 }

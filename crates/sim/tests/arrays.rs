@@ -356,3 +356,100 @@ fn impossible_arrays_are_refused_in_a_sentence() {
         assert_eq!(case.refuse(), sentence);
     }
 }
+
+fn bitmap_pages(result: &Value) -> u64 {
+    phase(result)["bitmap"]["page_writes"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn scattered_writes_wait_for_the_bitmap_and_those_to_one_part_do_not() {
+    for (level, members, kernel, scheduler) in [
+        ("raid1", 2, "2.6.24", "deadline"),
+        ("raid1", 2, "6.1", "mq-deadline"),
+        ("raid1", 2, "6.12", "mq-deadline"),
+        ("raid5", 4, "2.6.32", "noop"),
+        ("raid6", 6, "6.1", "mq-deadline"),
+        ("raid10", 4, "4.4", "cfq"),
+    ] {
+        let case = |bitmap: &str| {
+            Case::new(level, members)
+                .on(kernel, scheduler)
+                .with("bitmap", json!(bitmap))
+                .with(
+                    "bitmap_chunk_kib",
+                    if bitmap == "none" {
+                        Value::Null
+                    } else {
+                        json!(1024)
+                    },
+                )
+        };
+        let scattered = random(4096, 0.0, 100);
+        let (with, without) = (
+            case("internal").run(scattered.clone()),
+            case("none").run(scattered),
+        );
+        assert!(mb_per_s(&with) < mb_per_s(&without), "{level} {kernel}");
+        // Nearly every write meets a part of its own: a page on every member, fewer where writes share one.
+        let pages = bitmap_pages(&with);
+        assert!(
+            pages >= 100 * u64::from(members),
+            "{level} {kernel}: {pages}"
+        );
+        assert!(
+            pages <= 4 * 100 * 2 * u64::from(members),
+            "{level} {kernel}: {pages}"
+        );
+        assert_eq!(bitmap_pages(&without), 0);
+
+        let mut near = random(4096, 0.0, 100);
+        near["region_bytes"] = json!(MIB);
+        let pages = bitmap_pages(&case("internal").run(near));
+        assert!(
+            (1..=4 * u64::from(members)).contains(&pages),
+            "{level} {kernel}: {pages}"
+        );
+        assert_eq!(
+            bitmap_pages(&case("internal").run(random(4096, 100.0, 50))),
+            0,
+            "reads"
+        );
+    }
+}
+
+#[test]
+fn a_part_that_is_left_alone_is_cleared_and_has_to_be_set_again() {
+    let pages = |think_ms: u64| {
+        let mut job = random(4096, 0.0, 8);
+        job["threads"] = json!(1);
+        job["region_bytes"] = json!(MIB);
+        job["think_ns"] = json!(think_ms * 1_000_000);
+        bitmap_pages(
+            &Case::new("raid1", 2)
+                .with("bitmap", json!("internal"))
+                .run(job),
+        )
+    };
+    assert_eq!(
+        pages(3_000),
+        2,
+        "written on every three seconds, the bit stays"
+    );
+    // Set and cleared each time: 8 settings, 7 clearings, on two members.
+    assert_eq!(pages(20_000), 2 * 15);
+}
+
+#[test]
+fn a_bitmap_where_it_means_nothing_is_refused() {
+    for case in [
+        Case::new("raid0", 2).with("bitmap", json!("internal")),
+        Case::new("raid1", 2).with("bitmap", json!("external")),
+        Case::new("raid1", 2).with("bitmap_chunk_kib", json!(64)),
+        Case::new("raid1", 2)
+            .with("bitmap", json!("internal"))
+            .with("bitmap_chunk_kib", json!(3)),
+    ] {
+        let error = case.refuse();
+        assert!(error.contains("bitmap") && !error.contains('\n'), "{error}");
+    }
+}

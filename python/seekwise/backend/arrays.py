@@ -1,7 +1,7 @@
 """Arrays of a study for the simulated backend: md over modelled drives, with direct I/O (`crates/sim/src/array/spec.rs`).
 
 An array is a system's `drives`, `raid_level`, `chunk_kib` and `layout`, each of which `[settings]` may vary, and the options
-`missing`, `resync_kib_s`, `stripe_cache_size` and `rmw_level`.
+`missing`, `resync_kib_s`, `stripe_cache_size`, `rmw_level`, `bitmap` and `bitmap_chunk_kib`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from seekwise.errors import UsageError
 from seekwise.study.factors import Value
 from seekwise.study.model import Study, System
 
-FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "missing", "resync_kib_s", "stripe_cache_size")
+FACTORS = ("raid_level", "drives", "chunk_kib", "layout", "missing", "resync_kib_s", "stripe_cache_size", "bitmap")
 """What describes an array, by the names of a study."""
-OPTIONS = ("missing", "resync_kib_s", "stripe_cache_size", "rmw_level")
+OPTIONS = ("missing", "resync_kib_s", "stripe_cache_size", "rmw_level", "bitmap", "bitmap_chunk_kib")
 """Those that a system has among its options."""
 # Levels without chunks.
 UNSTRIPED = ("raid1",)

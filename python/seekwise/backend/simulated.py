@@ -309,6 +309,7 @@ def _stack(found: dict) -> tuple[str, ...]:
     parts = [f"{array['level']} of {array['members']} × {found['drive']}"]
     parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []
     parts += [f"{len(array['missing'])} missing"] if array["missing"] else []
+    parts += ["bitmap"] if array.get("bitmap", "none") != "none" else []
     survives = array["survives_failures"]
     parts += [size, f"survives {survives} failure{'' if survives == 1 else 's'}", f"Linux {found['kernel']}"]
     return (f"md0: {', '.join(parts)}",)

@@ -54,6 +54,8 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         )
     if load.iodepth > 1:
         raise NotModelled(f"iodepth {load.iodepth} on whole storage")
+    if system.options.get("bitmap", "none") != "none":
+        raise NotModelled("a write-intent bitmap on whole storage")
     found = of_system(study.name, study, system)
     found = replace(
         found,

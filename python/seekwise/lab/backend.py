@@ -234,6 +234,8 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
     array = arrays.array_spec(system, values) or {}
     if "resync" in array:
         raise UsageError(f"system {system.name}: the laboratory measures arrays at rest, not while they resync")
+    if array.get("bitmap", "none") != "none":
+        raise UsageError(f"system {system.name}: the laboratory's arrays have no write-intent bitmap")
     return Storage(
         model=str(system.drive),
         drives=int(array.get("members", 1)),

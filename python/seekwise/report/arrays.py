@@ -63,6 +63,7 @@ def name_of(array: dict[str, object]) -> str:
     parts += [str(array["layout"])] if array.get("layout") else []
     parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []
     parts += [f"{len(array['missing'])} missing"] if array["missing"] else []
+    parts += ["bitmap"] if array.get("bitmap", "none") != "none" else []
     parts += [str(array["state"])] if array.get("state") in ("resync", "rebuild") else []
     return ", ".join(parts)
 

@@ -80,6 +80,15 @@ FACTORS = {
         Factor("layout", "build", "", "word", meaning="layout of RAID 5, 6 or 10", expensive=True),
         Factor("missing", "build", "", "number", 0, 384, meaning="drives that have failed", expensive=True),
         Factor("resync_kib_s", "build", "", "number", 0, meaning="least speed of a running resync; 0: none"),
+        Factor(
+            "bitmap",
+            "build",
+            "",
+            "word",
+            words=("none", "internal"),
+            meaning="write-intent bitmap of the array",
+            expensive=True,
+        ),
         Factor("filesystem", "build", "", "word", meaning="file system", expensive=True),
     )
 }

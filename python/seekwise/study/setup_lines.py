@@ -60,7 +60,8 @@ def _devices(system: System) -> list[str]:
 def create(system: System, chunk_kib: int | None) -> str:
     """The `mdadm --create` of an array. It destroys what the members hold."""
     level = system.raid_level or "raid0"
-    words = ["mdadm", "--create", "--verbose", "/dev/md0", f"--level={level}", "--bitmap=none"]
+    words = ["mdadm", "--create", "--verbose", "/dev/md0", f"--level={level}"]
+    words.append(f"--bitmap={system.options.get('bitmap', 'none')}")
     words += [f"--chunk={chunk_kib}"] if chunk_kib is not None and level != "raid1" else []
     words += LAYOUTS.get(level, [])
     return " ".join([*words, f"--raid-devices={system.drives}", *(f"/dev/{name}" for name in _devices(system))])

@@ -4,6 +4,7 @@
 //! of completions; clock and threads belong to `seekwise-sim`, which calls the RAID thread when it would run.
 
 pub mod balance;
+pub mod bitmap;
 pub mod plug;
 pub mod raid5;
 

@@ -38,6 +38,12 @@ pub struct ArraySpec {
     pub stripe_cache_size: Option<u32>,
     #[serde(default)]
     pub rmw_level: Option<u8>,
+    /// Write-intent bitmap: `none` or `internal`; none when absent, whatever mdadm would make.
+    #[serde(default)]
+    pub bitmap: Option<String>,
+    /// What a bit stands for (`--bitmap-chunk`); as mdadm picks it when absent.
+    #[serde(default)]
+    pub bitmap_chunk_kib: Option<u64>,
     /// A resync runs beside the load; with a missing member, a rebuild onto its replacement.
     #[serde(default)]
     pub resync: Option<ResyncSpec>,
@@ -52,6 +58,11 @@ pub struct ResyncSpec {
     #[serde(default)]
     pub max_kib_s: Option<u64>,
 }
+
+/// mdadm from 3.1 on makes the bits of an internal bitmap no finer (linux-block-layer reference 9.3).
+const BITMAP_CHUNK_KIB: u64 = 64 << 10;
+/// Room for the bitmap behind the superblock of format 0.90: 60 KiB (man mdadm; mdadm 2 takes the finest power of two that fits).
+const BITMAP_BITS_0_90: u64 = 60 * 1024 * 8;
 
 /// md's own default (drivers/md/raid5.c, NR_STRIPES).
 const STRIPE_CACHE_DEFAULT: u32 = 256;
@@ -131,10 +142,61 @@ impl ArraySpec {
                 ));
             }
         }
+        self.bitmap_chunk(&geometry, generation)?;
         if self.rmw_level.is_some_and(|level| level > 2) {
             return Err("rmw_level is 0, 1 or 2".to_owned());
         }
         Ok(geometry)
+    }
+
+    /// Sectors that a bit of the bitmap stands for; None without a bitmap.
+    fn bitmap_chunk(
+        &self,
+        geometry: &Geometry,
+        generation: md::Generation,
+    ) -> Result<Option<Sectors>, String> {
+        match self.bitmap.as_deref() {
+            None | Some("none") if self.bitmap_chunk_kib.is_some() => {
+                return Err(
+                    "bitmap_chunk_kib means nothing without bitmap = \"internal\"".to_owned(),
+                );
+            }
+            None | Some("none") => return Ok(None),
+            Some("internal") => {}
+            Some(other) => {
+                return Err(format!(
+                    "bitmap {other} is not modelled (known: none, internal)"
+                ));
+            }
+        }
+        if geometry.losses_survived() == 0 {
+            return Err(format!(
+                "{} has no copies to bring in line after a crash, so a write-intent bitmap means nothing to it",
+                geometry.level.name()
+            ));
+        }
+        let covered = match geometry.level {
+            Level::Raid10(_) => geometry.capacity(),
+            _ => geometry.member,
+        };
+        if let Some(kib) = self.bitmap_chunk_kib {
+            if kib < 4 || !kib.is_power_of_two() || kib > 1 << 30 {
+                return Err(format!(
+                    "bitmap_chunk_kib is {kib} KiB, no power of two of at least 4 KiB"
+                ));
+            }
+            return Ok(Some(Sectors::from_kib(kib)));
+        }
+        let kib = if generation < md::Generation::Linux4_4 {
+            let mut kib = 4;
+            while covered.0.div_ceil(Sectors::from_kib(kib).0) > BITMAP_BITS_0_90 {
+                kib *= 2;
+            }
+            kib
+        } else {
+            BITMAP_CHUNK_KIB
+        };
+        Ok(Some(Sectors::from_kib(kib)))
     }
 
     fn stripe_cache_size(&self) -> u32 {
@@ -203,6 +265,15 @@ impl ArraySpec {
             MdCosts::MODERN
         };
         let mut md = Md::new(members, volume, parity, generation, &self.missing, costs);
+        if let Some(chunk) = self.bitmap_chunk(geometry, generation)? {
+            // Format 0.90 has it behind the data, 1.2 before them: the first sectors, since where data begin is not modelled.
+            let at = if generation < md::Generation::Linux4_4 {
+                Lba(geometry.member.0.saturating_sub(128))
+            } else {
+                Lba(0)
+            };
+            md.set_bitmap(chunk, at);
+        }
         if let Some(resync) = &self.resync {
             md.start_resync(resync.speed(), self.stripe_cache_size());
         }
@@ -238,6 +309,7 @@ pub fn describe(spec: &ArraySpec, geometry: &Geometry, rebuild_s: Option<f64>) -
         "state": state,
         "missing": spec.missing,
         "chunk_kib": geometry.chunk.0 / 2,
+        "bitmap": spec.bitmap.as_deref().unwrap_or("none"),
         "member_bytes": geometry.member.bytes().0,
         "capacity_bytes": geometry.capacity().bytes().0,
         "survives_failures": geometry.losses_survived(),

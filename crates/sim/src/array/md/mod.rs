@@ -8,9 +8,10 @@
 //!
 //! Modelled:      reads around the stripe cache, reads and writes of a degraded array, a resync or rebuild beside the load (`resync`),
 //!                processor time of the thread, its wake-ups, a task or the thread asleep for a request of a member.
-//! Not modelled:  a submitter that sleeps for a stripe (it goes on, its rows wait), several threads (`group_thread_cnt`), write-behind.
+//! Not modelled:  a submitter that sleeps for a stripe (it goes on, its rows wait), several threads (`group_thread_cnt`), write-behind, a resync that a bitmap shortens.
 
 pub mod costs;
+mod intent;
 pub mod resync;
 mod slab;
 mod soonest;
@@ -22,6 +23,7 @@ pub use costs::MdCosts;
 use super::volume::{Piece, Volume};
 use crate::spindle::Spindle;
 use crate::stack::{MemberTotals, Stack, Totals};
+use intent::Intent;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_raid::md::plug::MemberRequest;
@@ -77,6 +79,9 @@ enum Owner {
     Stripe,
     /// A step of the resync.
     Resync(u32),
+    /// A page of the bitmap that data wait for, or one that nothing waits for.
+    Bitmap,
+    BitmapLater,
 }
 
 /// A request of the volume to a member.
@@ -158,6 +163,7 @@ pub struct Md<Q, D> {
     stripe_writes_sync: bool,
     thread: Thread,
     resync: Option<Background>,
+    intent: Option<Box<Intent>>,
     /// Per member: next completion, and next timer of the queue.
     due: Soonest,
     timers: Soonest,
@@ -222,6 +228,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             stripe_writes_sync: false,
             thread: Thread::new(costs),
             resync: None,
+            intent: None,
             due: Soonest::new(count),
             timers: Soonest::new(count),
             given: Vec::with_capacity(count),
@@ -243,6 +250,13 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             while let Some(process) = member.queue.take_woken() {
                 if process == MD_THREAD {
                     self.thread.request_free(now);
+                    if self
+                        .intent
+                        .as_ref()
+                        .is_some_and(|intent| intent.waits_for().is_some())
+                    {
+                        self.thread.bitmap_goes_on(now);
+                    }
                 } else if process == RESYNC_THREAD {
                     if let Some(background) = &mut self.resync {
                         background.retry(now);
@@ -265,6 +279,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             |first: Option<&Order>| first.is_some_and(|order| order.piece.member as usize == index);
         if waits(self.thread.out.front()) {
             self.thread.request_free(now);
+        }
+        if waits(self.intent.as_ref().and_then(|intent| intent.waits_for())) {
+            self.thread.bitmap_goes_on(now);
         }
         for stalled in self
             .stalled
@@ -350,6 +367,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             sectors: bio.sectors,
             left: 0,
         });
+        if write {
+            self.write_intended(now, call, bio);
+        }
         if write && self.parity.is_some() {
             self.stripe_writes_sync = bio.sync && self.generation >= Generation::Linux4_4;
             self.stripe_job(call, bio.start, bio.sectors, Some(bio.sync));
@@ -442,6 +462,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         state.left -= 1;
         if state.left == 0 {
             let Call { token, sectors, .. } = self.calls.remove(call);
+            if let Some(intent) = &mut self.intent {
+                intent.write_done(call);
+            }
             self.ended.push(Done { token, sectors });
         }
     }
@@ -494,6 +517,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     self.thread.wake(now);
                 }
                 Owner::Resync(step) => self.resync_part_done(now, step, observer),
+                Owner::Bitmap => self.bitmap_page_done(now),
+                Owner::BitmapLater => {}
             }
         }
         self.finished = finished;
@@ -526,6 +551,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// The md thread has the processor: it works out what to send, or, when that work is done, sends it.
     fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         if self.thread.begins(now) {
+            if self.flush_bitmap(now, observer) {
+                return;
+            }
             let mut work = seekwise_raid::md::raid5::Work::default();
             if let Some(parity) = &mut self.parity {
                 parity.run_thread(&mut self.effects);
@@ -625,9 +653,11 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
 
     fn end_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         self.plugging = false;
+        let bitmap_first = self.intent.as_ref().is_some_and(|intent| intent.holds_up());
         for order in core::mem::take(&mut self.plugged) {
             // The plug's callback sends in the task; what finds no request is left to the thread.
-            if !self.thread.mirrored.is_empty() || !self.send(now, &order, observer) {
+            if bitmap_first || !self.thread.mirrored.is_empty() || !self.send(now, &order, observer)
+            {
                 self.thread.mirrored.push_back(Order {
                     process: MD_THREAD,
                     ..order
@@ -673,6 +703,11 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             .first()
             .min(self.thread.due)
             .min(self.resync.as_ref().map_or(Nanos::NEVER, Background::due))
+            .min(
+                self.intent
+                    .as_ref()
+                    .map_or(Nanos::NEVER, |intent| intent.daemon_at),
+            )
             .max(self.clock)
     }
 
@@ -683,6 +718,12 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             self.drive_done(now, self.due.place(), observer);
         } else if self.thread.due <= next {
             self.thread_runs(now, observer);
+        } else if self
+            .intent
+            .as_ref()
+            .is_some_and(|intent| intent.daemon_at <= next)
+        {
+            self.bitmap_daemon(now);
         } else {
             self.resync_runs(now, observer);
         }
@@ -730,6 +771,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             interrupts: Some(sum(|member| member.commands)),
             thread: self.thread.busy,
             resynced: Sectors(self.resync.as_ref().map_or(0, Background::through)),
+            bitmap_pages: self.intent.as_ref().map_or(0, |intent| intent.written),
         }
     }
 

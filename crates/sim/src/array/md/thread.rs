@@ -14,6 +14,8 @@ enum State {
     /// Its work is done at `due`; then it sends.
     Working,
     WaitsForRequest,
+    /// Pages of the bitmap are under way.
+    WaitsForBitmap,
 }
 
 pub(super) struct Thread {
@@ -29,6 +31,8 @@ pub(super) struct Thread {
     pub mirrored: VecDeque<Order>,
     /// Jobs of the stripe cache that are through, to be told in the next turn, and in the running one.
     pub finishing: Vec<BioId>,
+    /// Mirrored writes whose bits are on the members, when that was waited for.
+    covered: Option<usize>,
     pub finishing_now: Vec<BioId>,
 }
 
@@ -43,6 +47,7 @@ impl Thread {
             out: VecDeque::new(),
             mirrored: VecDeque::new(),
             finishing: Vec::new(),
+            covered: None,
             finishing_now: Vec::new(),
         }
     }
@@ -64,12 +69,34 @@ impl Thread {
 
     /// The turn's work takes until `due`.
     pub fn plan(&mut self, now: Nanos, work: &Work) {
-        self.out.extend(self.mirrored.drain(..));
+        let covered = self.covered.take().unwrap_or(self.mirrored.len());
+        self.out.extend(self.mirrored.drain(..covered));
+        self.again |= !self.mirrored.is_empty();
         core::mem::swap(&mut self.finishing, &mut self.finishing_now);
         let takes = self.costs.time(work, self.out.len() as u64);
         self.busy += takes;
         self.due = now + takes;
         self.state = State::Working;
+    }
+
+    /// It has nothing to wait for before it sends: no page of the bitmap, or those of all that it will send.
+    pub fn is_covered(&self) -> bool {
+        self.covered.is_some()
+    }
+
+    /// Sleeps until pages of the bitmap are written, or until there is a request for the next of them.
+    pub fn sleep_for_bitmap(&mut self) {
+        self.covered.get_or_insert(self.mirrored.len());
+        self.state = State::WaitsForBitmap;
+        self.due = Nanos::NEVER;
+    }
+
+    pub fn bitmap_goes_on(&mut self, now: Nanos) {
+        if self.state == State::WaitsForBitmap {
+            self.state = State::Woken;
+            self.due = now + self.costs.switch;
+            self.busy += self.costs.switch;
+        }
     }
 
     /// Work beside the load: it costs the processor, and holds nobody up.
@@ -88,7 +115,7 @@ impl Thread {
     }
 
     pub fn sleeps_for_request(&self) -> bool {
-        self.state == State::WaitsForRequest
+        matches!(self.state, State::WaitsForRequest | State::WaitsForBitmap)
     }
 
     pub fn request_free(&mut self, now: Nanos) {
