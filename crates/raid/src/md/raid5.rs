@@ -855,6 +855,11 @@ impl Raid5 {
         self.retry_waiting();
     }
 
+    /// A request waits for a free stripe, or for a row that is on its way out.
+    pub fn waits_for_stripe(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Array requests not yet done.
     pub fn open(&self) -> usize {
         self.bios.len()

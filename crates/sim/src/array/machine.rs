@@ -4,6 +4,8 @@
 //! number, so equal times have an order.
 
 use super::files::Files;
+use super::md::{Order, MD_THREAD};
+use super::stripes::Stripes;
 use super::volume::{Piece, Volume};
 use crate::spindle::Spindle;
 use seekwise_device::Device;
@@ -165,6 +167,8 @@ pub(super) enum Owner {
     Reader(u32),
     /// An operation of the files' side.
     File(u32),
+    /// The stripe cache.
+    Stripe,
 }
 
 /// How a range is handed to the volume, and for whom.
@@ -244,6 +248,8 @@ impl Reader {
 pub struct ArrayMachine<Q, D> {
     members: Vec<Member<Q, D>>,
     volume: Volume,
+    /// Writes to a volume with parity.
+    pub(super) stripes: Option<Stripes>,
     readers: Vec<Reader>,
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
@@ -296,6 +302,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 .map(|(queue, spindle)| Member { queue, spindle })
                 .collect(),
             volume,
+            stripes: None,
             readers: Self::readers(plans, read_ahead, seed),
             under_way: Vec::new(),
             free: Vec::new(),
@@ -384,6 +391,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     self.running = ready.then_some(reader);
                 }
                 Source::Task(task) => self.step_task(task),
+                Source::Stripes => self.run_stripes(),
             }
             self.wake_for_requests();
         }
@@ -415,6 +423,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 if time < best.0 {
                     best = (time, source);
                 }
+            }
+        }
+        if let Some(stripes) = &self.stripes {
+            // The md thread wants a processor like any task.
+            let time = stripes.due().max(self.earliest_processor());
+            if stripes.due() < Nanos::NEVER && time < best.0 {
+                best = (time, Source::Stripes);
             }
         }
         let reader = self.running.map(|reader| (self.processor_free, reader));
@@ -461,7 +476,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// When a drive or a queue is due next.
     pub(super) fn next_drive_event(&self) -> Nanos {
-        self.members.iter().fold(Nanos::NEVER, |first, member| {
+        let stripes = self.stripes.as_ref().map_or(Nanos::NEVER, Stripes::due);
+        self.members.iter().fold(stripes, |first, member| {
             first
                 .min(member.spindle.next_at())
                 .min(member.queue.timer())
@@ -482,6 +498,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         for Member { queue, spindle } in &mut self.members {
             queue.end_plug(self.now, spindle, &mut Unobserved);
         }
+        if let Some(stripes) = &mut self.stripes {
+            stripes.unplug(self.now);
+        }
     }
 
     /// A volume that is no drive's own is md's.
@@ -500,17 +519,26 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             .sum()
     }
 
-    /// A task that sleeps on I/O unplugs every drive below the volume.
+    /// A task that sleeps on I/O unplugs the volume and every drive below it.
     pub(super) fn unplug_all(&mut self) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.unplug(self.now);
+        }
+        self.unplug_members();
+    }
+
+    pub(super) fn unplug_members(&mut self) {
         for Member { queue, spindle } in &mut self.members {
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
     }
 
     pub(super) fn congested(&self, direction: Direction, sync: bool) -> bool {
-        self.members
-            .iter()
-            .any(|member| member.queue.congested(direction, sync))
+        self.stripes.as_ref().is_some_and(Stripes::full)
+            || self
+                .members
+                .iter()
+                .any(|member| member.queue.congested(direction, sync))
     }
 
     pub(super) fn spend(&mut self, cost: Nanos) {
@@ -561,13 +589,18 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                         files.piece_done(io, piece.volume_end, piece.sectors.0);
                     }
                 }
+                Owner::Stripe => {
+                    if let Some(stripes) = &mut self.stripes {
+                        stripes.member_done(self.now, &piece, write);
+                    }
+                }
             }
         }
         let wake = self.now.max(self.processor_free) + self.costs.switch;
         for &token in &finished {
             match self.under_way[token as usize].owner {
                 Owner::Reader(reader) => self.readers[reader as usize].wake(wake),
-                Owner::File(_) => {}
+                Owner::File(_) | Owner::Stripe => {}
             }
         }
         if let Some(mut files) = self.files.take() {
@@ -579,8 +612,23 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     fn wake_for_requests(&mut self) {
-        for index in 0..self.members.len() {
-            while let Some(process) = self.members[index].queue.take_woken() {
+        let mut woken = Vec::new();
+        if let Some(stripes) = &mut self.stripes {
+            woken.append(&mut stripes.woken);
+        }
+        for member in &mut self.members {
+            while let Some(process) = member.queue.take_woken() {
+                woken.push(process);
+            }
+        }
+        for process in woken {
+            {
+                if process == MD_THREAD {
+                    if let Some(stripes) = &mut self.stripes {
+                        stripes.request_free(self.now);
+                    }
+                    continue;
+                }
                 if process.0 as usize >= self.readers.len() {
                     let wake = self.now + self.costs.switch;
                     if let Some(files) = &mut self.files {
@@ -625,6 +673,66 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         true
     }
 
+    /// A write of the stripe cache is through.
+    pub(super) fn tell(&mut self, owner: Owner, piece: &Piece, wake: Nanos) {
+        match owner {
+            Owner::Reader(reader) => {
+                self.readers[reader as usize].piece_done(piece);
+                self.readers[reader as usize].wake(wake);
+            }
+            Owner::File(io) => {
+                if let Some(mut files) = self.files.take() {
+                    files.piece_done(io, piece.volume_end, piece.sectors.0);
+                    files.wake(wake);
+                    self.files = Some(files);
+                }
+            }
+            Owner::Stripe => {}
+        }
+    }
+
+    /// Hands a request of the stripe cache to its member; false when none is free there.
+    pub(super) fn send_order(&mut self, order: &Order) -> bool {
+        let entry = UnderWay {
+            owner: Owner::Stripe,
+            piece: order.piece,
+            write: order.write,
+        };
+        let token = self.new_token(entry);
+        let bio = Bio {
+            token,
+            start: order.piece.start,
+            sectors: order.piece.sectors,
+            direction: if order.write {
+                Direction::Write
+            } else {
+                Direction::Read
+            },
+            sync: order.sync,
+            no_idle: order.no_idle,
+            metadata: false,
+            process: order.process,
+            priority: order.priority,
+            unplug: false,
+        };
+        let Member { queue, spindle } = &mut self.members[order.piece.member as usize];
+        let sent = queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Accepted;
+        if !sent {
+            self.free.push(token);
+        }
+        sent
+    }
+
+    fn new_token(&mut self, entry: UnderWay) -> u32 {
+        let token = self.free.pop().unwrap_or(self.under_way.len() as u32);
+        if (token as usize) < self.under_way.len() {
+            self.under_way[token as usize] = entry;
+        } else {
+            self.under_way.push(entry);
+        }
+        token
+    }
+
     /// Hands a range of the volume down. Gives the number of pieces sent, and what was left when no request was free.
     pub(super) fn send_range(
         &mut self,
@@ -632,9 +740,17 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         start: Lba,
         sectors: Sectors,
     ) -> (u32, Option<(Lba, Sectors)>) {
+        let write = sender.write;
+        if let Some(stripes) = self.stripes.as_mut().filter(|_| write) {
+            if stripes.sleeps(sender.process) {
+                return (0, Some((start, sectors)));
+            }
+            stripes.write(self.now, sender.owner, start, sectors, sender.sync);
+            self.spend(sender.bio);
+            return (1, None);
+        }
         let mut pieces = core::mem::take(&mut self.pieces);
         pieces.clear();
-        let write = sender.write;
         if write {
             self.volume.write(start, sectors, &mut pieces);
         } else {
@@ -655,12 +771,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 piece,
                 write,
             };
-            let token = self.free.pop().unwrap_or(self.under_way.len() as u32);
-            if (token as usize) < self.under_way.len() {
-                self.under_way[token as usize] = entry;
-            } else {
-                self.under_way.push(entry);
-            }
+            let token = self.new_token(entry);
             let bio = sender.bio(token, &piece);
             self.spend(sender.bio);
             let Member { queue, spindle } = &mut self.members[piece.member as usize];
@@ -854,6 +965,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             queue.end_plug(self.now, spindle, &mut Unobserved);
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
+        if let Some(stripes) = &mut self.stripes {
+            stripes.unplug(self.now);
+        }
     }
 
     /// Ends the call that was under way and begins the next one.
@@ -937,5 +1051,7 @@ enum Source {
     Drive(usize),
     Timer(usize),
     Reader(usize),
+    /// The stripe cache of a volume with parity.
+    Stripes,
     Task(usize),
 }

@@ -7,9 +7,8 @@
 //! Each member has its own queue and scheduler; the volume has none. A controller's unit is one member: drives, level and cache are inside
 //! it (crate `controller`). One run is (configuration, seed, version) and nothing else.
 //!
-//! Modelled:      buffered sequential readers with read-ahead, direct readers and writers, RAID 0, 1, 5 and 10 reads, direct writes to all but
-//!                parity RAID, one processor.
-//! Not modelled:  parity writes, writes through the page cache, memory pressure, file systems (readers see the raw volume).
+//! Modelled:      readers and writers, direct or through the page cache, over files or the raw volume; RAID 0, 1, 5, 6 and 10, of which
+//!                `stripes` writes parity. Arrays with direct I/O and every tunable of their queues are cells (`cell`, `md`).
 
 pub mod cell;
 pub mod files;
@@ -19,6 +18,7 @@ pub mod md;
 pub mod rates;
 pub mod spec;
 pub mod storage;
+mod stripes;
 pub mod unit;
 pub mod volume;
 

@@ -65,7 +65,7 @@ const BITMAP_CHUNK_KIB: u64 = 64 << 10;
 const BITMAP_BITS_0_90: u64 = 60 * 1024 * 8;
 
 /// md's own default (drivers/md/raid5.c, NR_STRIPES).
-const STRIPE_CACHE_DEFAULT: u32 = 256;
+pub(super) const STRIPE_CACHE_DEFAULT: u32 = 256;
 
 impl ArraySpec {
     fn level(&self) -> Result<Level, String> {

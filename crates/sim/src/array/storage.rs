@@ -32,7 +32,7 @@ pub struct StorageSpec {
     /// Name of a model in `models/`.
     pub drive: String,
     pub drives: u32,
-    /// `raid0`, `raid1`, `raid5`, `raid10` (near layout, two copies); a drive alone when absent.
+    /// `raid0`, `raid1`, `raid5`, `raid6`, `raid10` (near layout, two copies); a drive alone when absent.
     #[serde(default)]
     pub level: Option<String>,
     #[serde(default)]
@@ -183,10 +183,14 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     // No bio is longer than a command of the device.
     let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
     let capacity = volume.0.capacity();
+    let parity = volume.0.parity();
     let mut machine = ArrayMachine::new(
         members, volume.0, read_ahead, bio_pages, costs, &plans, spec.seed,
     );
     machine.kick_after_mark = of >= (2, 6, 32);
+    if let Some(parity) = parity {
+        machine.write_stripes(parity, &spec.kernel, of)?;
+    }
     if let Some(wanted) = &load.files {
         let around = files::Around {
             capacity,
@@ -324,17 +328,11 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     }
     if let Some(wanted) = &load.files {
         files::check(wanted)?;
-        let writes = wanted.phases.iter().any(|phase| phase.write);
-        if writes && matches!(spec.level.as_deref(), Some("raid5")) && spec.controller.is_none() {
-            return Err("writes to RAID 5 are not modelled".to_owned());
-        }
         if !load.buffered {
             return Err("direct I/O on files is not modelled".to_owned());
         }
     } else if load.buffered && load.write {
         return Err("writing through the page cache is not modelled".to_owned());
-    } else if load.write && spec.level.as_deref() == Some("raid5") && spec.controller.is_none() {
-        return Err("direct writes to RAID 5 are not modelled".to_owned());
     }
     for (name, value, most) in [
         ("threads", load.threads, 1024),
@@ -360,6 +358,7 @@ fn volume(
         Some("raid0") => Level::Raid0,
         Some("raid1") => Level::Raid1,
         Some("raid5") => Level::Raid5(ParityLayout::LeftSymmetric),
+        Some("raid6") => Level::Raid6(ParityLayout::LeftSymmetric),
         Some("raid10") => Level::Raid10(Raid10Layout {
             near: 2,
             far: 1,
@@ -514,6 +513,20 @@ mod tests {
     }
 
     #[test]
+    fn parity_is_written_through_the_stripe_cache_and_small_writes_cost_most() {
+        let mut five = spec(Some("raid5"), 4, true);
+        five.load.file_bytes = 8 << 20;
+        five.load.block_bytes = 4 << 10;
+        let result = run(&five).unwrap();
+        assert_eq!(result["bytes"], 8 << 20);
+        assert_eq!(result, run(&five).unwrap());
+        let mut ten = spec(Some("raid10"), 4, true);
+        ten.load.file_bytes = 8 << 20;
+        ten.load.block_bytes = 4 << 10;
+        assert!(latency_ns(&five) > 1.5 * latency_ns(&ten));
+    }
+
+    #[test]
     fn a_read_of_four_chunks_uses_all_four_drives_and_one_of_a_chunk_only_one() {
         let mut array = spec(Some("raid10"), 4, false);
         assert!(latency_ns(&array) < 0.6 * latency_ns(&spec(None, 1, false)));
@@ -608,7 +621,6 @@ mod tests {
             run(&spec).unwrap_err()
         };
         for error in [
-            refuse(&|s| s.level = Some("raid5".into())),
             refuse(&|s| s.level = Some("raid7".into())),
             refuse(&|s| s.level = None),
             refuse(&|s| s.load.buffered = true),

@@ -15,7 +15,7 @@ use seekwise_host::cache::read_ahead::{Generation as ReadAheadGeneration, ReadAh
 use seekwise_host::cache::write_back;
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, FileSystem};
-use seekwise_raid::{md, Geometry, Level};
+use seekwise_raid::{md, Geometry, Level, ParityLayout};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// In the order in which they run.
@@ -53,7 +53,13 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
     let (members, level) = match conditions.array.as_str() {
         "single" => (1, None),
         "raid1" => (2, Some(Level::Raid1)),
-        other => return Err(format!("files on array {other} are not modelled")),
+        other => {
+            let members = other
+                .strip_prefix("raid5x")
+                .and_then(|count| count.parse().ok())
+                .ok_or_else(|| format!("files on array {other} are not modelled"))?;
+            (members, Some(Level::Raid5(ParityLayout::LeftSymmetric)))
+        }
     };
     let queue = QueueSpec::of(&conditions.scheduler, kernel);
     let (queues, parsed) = build::legacy_members(&queue, conditions.queue_depth, members, true)?;
@@ -83,6 +89,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
     );
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
     let blocks = volume.capacity().0 / 8;
+    let parity = volume.parity();
     let system = FileSystem::Ext3(Ext3::new(
         blocks,
         TOTAL_PAGES + TOTAL_PAGES / 1000 + 64 * u64::from(processes),
@@ -114,6 +121,9 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         seed,
     );
     machine.kick_after_mark = of >= (2, 6, 32);
+    if let Some(parity) = parity {
+        machine.write_stripes(parity, kernel, of)?;
+    }
     machine.set_files(FilesPlan {
         file_system: system,
         generation: write_back::Generation::of(of),

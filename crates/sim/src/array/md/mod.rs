@@ -16,7 +16,7 @@ pub mod resync;
 mod slab;
 mod soonest;
 mod steps;
-mod thread;
+pub(super) mod thread;
 
 pub use costs::MdCosts;
 
@@ -71,7 +71,7 @@ struct Call {
 
 /// Who hears of the end of a request to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+pub(super) enum Owner {
     /// A bio of the volume that became this request and no other, by its token.
     Bio(u32),
     Call(u32),
@@ -86,14 +86,14 @@ enum Owner {
 
 /// A request of the volume to a member.
 #[derive(Clone, Copy, Debug)]
-struct Order {
-    owner: Owner,
-    piece: Piece,
-    write: bool,
-    sync: bool,
-    no_idle: bool,
-    process: ProcessId,
-    priority: Priority,
+pub(super) struct Order {
+    pub owner: Owner,
+    pub piece: Piece,
+    pub write: bool,
+    pub sync: bool,
+    pub no_idle: bool,
+    pub process: ProcessId,
+    pub priority: Priority,
 }
 
 /// What a task could not send, because a member had no request free.
@@ -530,20 +530,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Done(job) => self.thread.finishing.push(job),
-                Effect::Issue { request, .. } => self.thread.out.push_back(Order {
-                    owner: Owner::Stripe,
-                    piece: Piece {
-                        member: request.member,
-                        start: request.start,
-                        sectors: request.sectors,
-                        volume_end: Lba(0),
-                    },
-                    write: request.write,
-                    sync: !request.write || self.stripe_writes_sync,
-                    no_idle: false,
-                    process: MD_THREAD,
-                    priority: Priority::default(),
-                }),
+                Effect::Issue { request, .. } => {
+                    let order = Order::of_stripe(&request, self.stripe_writes_sync);
+                    self.thread.out.push_back(order);
+                }
             }
         }
     }

@@ -18,7 +18,7 @@ enum State {
     WaitsForBitmap,
 }
 
-pub(super) struct Thread {
+pub(in crate::array) struct Thread {
     costs: MdCosts,
     state: State,
     pub due: Nanos,

@@ -1,0 +1,236 @@
+//! Writes to RAID 5 and 6 in the storage machine: rows wait in the stripe cache, the md thread reads, computes and writes.
+//!
+//! Submitters sleep while a write waits for a free stripe. The thread takes a processor like any task and its work is booked as
+//! a kernel thread's.
+
+use super::machine::{ArrayMachine, Owner};
+use super::md::thread::Thread;
+use super::md::{MdCosts, Order, MD_THREAD};
+use super::spec::STRIPE_CACHE_DEFAULT;
+use super::volume::Piece;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cpu::Payer;
+use seekwise_raid::layout::parity::Parity;
+use seekwise_raid::md::plug::MemberRequest;
+use seekwise_raid::md::raid5::{Effect, Raid5, Raid5Config, RmwLevel};
+use seekwise_raid::md::Generation;
+use seekwise_sched::{Priority, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors};
+use std::collections::HashMap;
+
+/// A plugged md queue of old kernels is run after one tick at 250 Hz.
+const UNPLUG_DELAY: Nanos = Nanos::from_millis(4);
+
+/// Largest request to a member: max_sectors_kb of SATA disks, 512 KiB.
+const MEMBER_SECTORS_MAX: Sectors = Sectors::from_kib(512);
+
+/// A write in the stripe cache: who hears of its end, and what it covers.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    owner: Owner,
+    piece: Piece,
+}
+
+pub(super) struct Stripes {
+    raid5: Raid5,
+    generation: Generation,
+    thread: Thread,
+    jobs: HashMap<u32, Job>,
+    next_job: u32,
+    sync: bool,
+    unplug_at: Nanos,
+    sleepers: Vec<ProcessId>,
+    pub woken: Vec<ProcessId>,
+    effects: Vec<Effect>,
+}
+
+impl Stripes {
+    pub fn new(raid5: Raid5, generation: Generation, costs: MdCosts) -> Self {
+        Self {
+            raid5,
+            generation,
+            thread: Thread::new(costs),
+            jobs: HashMap::new(),
+            next_job: 0,
+            sync: false,
+            unplug_at: Nanos::NEVER,
+            sleepers: Vec::new(),
+            woken: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    pub fn due(&self) -> Nanos {
+        self.thread.due.min(self.unplug_at)
+    }
+
+    /// No stripe is free: the process has to sleep until there is one.
+    pub fn sleeps(&mut self, process: ProcessId) -> bool {
+        let full = self.raid5.waits_for_stripe();
+        if full {
+            self.sleepers.push(process);
+        }
+        full
+    }
+
+    pub fn full(&self) -> bool {
+        self.raid5.waits_for_stripe()
+    }
+
+    /// A write arrives.
+    pub fn write(&mut self, now: Nanos, owner: Owner, start: Lba, sectors: Sectors, sync: bool) {
+        let job = self.next_job;
+        self.next_job = self.next_job.wrapping_add(1);
+        let piece = Piece {
+            member: 0,
+            start,
+            sectors,
+            volume_end: start + sectors,
+        };
+        self.jobs.insert(job, Job { owner, piece });
+        self.sync = sync && self.generation >= Generation::Linux4_4;
+        self.raid5
+            .submit(job, start, sectors, true, sync, &mut self.effects);
+        if self.raid5.waits_for_stripe() {
+            // Who waits for a stripe unplugs.
+            self.unplug(now);
+        } else {
+            self.unplug_at = self.unplug_at.min(now + UNPLUG_DELAY);
+        }
+    }
+
+    /// The submitter's plug ends, or somebody waits.
+    pub fn unplug(&mut self, now: Nanos) {
+        if self.unplug_at < Nanos::NEVER || self.raid5.waits_for_stripe() {
+            self.unplug_at = Nanos::NEVER;
+            self.raid5.unplug();
+            self.thread.wake(now);
+        }
+    }
+
+    /// A request of the cache to a member is back.
+    pub fn member_done(&mut self, now: Nanos, piece: &Piece, write: bool) {
+        let request = MemberRequest {
+            member: piece.member,
+            write,
+            start: piece.start,
+            sectors: piece.sectors,
+        };
+        self.raid5.complete(request, &mut self.effects);
+        self.heed_effects();
+        self.thread.wake(now);
+        if !self.raid5.waits_for_stripe() {
+            self.woken.append(&mut self.sleepers);
+        }
+    }
+
+    pub fn request_free(&mut self, now: Nanos) {
+        self.thread.request_free(now);
+    }
+
+    fn heed_effects(&mut self) {
+        for effect in self.effects.drain(..) {
+            match effect {
+                Effect::Done(job) => self.thread.finishing.push(job),
+                Effect::Issue { request, .. } => {
+                    self.thread
+                        .out
+                        .push_back(Order::of_stripe(&request, self.sync));
+                }
+            }
+        }
+    }
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// Writes go through a stripe cache of md's default size.
+    pub fn write_stripes(
+        &mut self,
+        parity: Parity,
+        kernel: &str,
+        version: (u32, u32, u32),
+    ) -> Result<(), String> {
+        let generation = Generation::of_kernel(kernel)
+            .ok_or_else(|| format!("kernel {kernel} is not understood"))?;
+        let raid5 = Raid5::new(Raid5Config {
+            generation,
+            parity,
+            stripe_cache_size: STRIPE_CACHE_DEFAULT,
+            rmw_level: RmwLevel::Enabled,
+            member_sectors_max: MEMBER_SECTORS_MAX,
+            in_sync_until: Lba(u64::MAX),
+        });
+        let costs = MdCosts::of_kernel(version);
+        self.stripes = Some(Stripes::new(raid5, generation, costs));
+        Ok(())
+    }
+
+    /// The plug's timer is due, or the md thread.
+    pub(super) fn run_stripes(&mut self) {
+        let mut stripes = self.stripes.take().expect("only stripes are due");
+        let now = self.now;
+        if stripes.unplug_at <= now {
+            stripes.unplug(now);
+        } else if stripes.thread.begins(now) {
+            self.take_processor();
+            self.payer = Payer::KernelThread;
+            stripes.raid5.run_thread(&mut stripes.effects);
+            stripes.heed_effects();
+            let work = stripes.raid5.take_work();
+            let before = stripes.thread.busy;
+            stripes.thread.plan(now, &work);
+            let takes = stripes.thread.busy - before;
+            self.spend(takes);
+            stripes.thread.due = self.processor_free.max(now);
+            if !stripes.raid5.waits_for_stripe() {
+                stripes.woken.append(&mut stripes.sleepers);
+            }
+        } else {
+            self.end_turn(&mut stripes);
+        }
+        self.stripes = Some(stripes);
+    }
+
+    /// A turn's work is done: writes that are through are told, requests go out.
+    fn end_turn(&mut self, stripes: &mut Stripes) {
+        let now = self.now;
+        self.payer = Payer::KernelThread;
+        let finishing = core::mem::take(&mut stripes.thread.finishing_now);
+        let wake = now.max(self.processor_free) + self.costs.switch;
+        for job in &finishing {
+            let Job { owner, piece } = stripes.jobs.remove(job).expect("an open write");
+            self.tell(owner, &piece, wake);
+        }
+        stripes.thread.recycle(finishing);
+        while let Some(order) = stripes.thread.out.pop_front() {
+            if !self.send_order(&order) {
+                stripes.thread.out.push_front(order);
+                stripes.thread.sleep_for_request();
+                return;
+            }
+        }
+        self.unplug_members();
+        stripes.thread.rest(now);
+    }
+}
+
+impl Order {
+    /// A request of the stripe cache.
+    pub(super) fn of_stripe(request: &MemberRequest, writes_sync: bool) -> Self {
+        Self {
+            owner: super::md::Owner::Stripe,
+            piece: Piece {
+                member: request.member,
+                start: request.start,
+                sectors: request.sectors,
+                volume_end: Lba(0),
+            },
+            write: request.write,
+            sync: !request.write || writes_sync,
+            no_idle: false,
+            process: MD_THREAD,
+            priority: Priority::default(),
+        }
+    }
+}
