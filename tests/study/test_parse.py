@@ -53,6 +53,10 @@ def test_a_study_is_read_with_its_defaults():
         ('operations = "rand_read"', "", "exactly one of `profile`, `job` and `operations`", None),
         ('runtime = "1s"', 'size = "1k"', "is smaller than a block", None),
         ('runtime = "1s"', 'memory_limit = "64m"', "`memory_limit` is for buffered loads", None),
+        ('runtime = "1s"', 'io_class = "rt"', 'must be one of "realtime", "best-effort", "idle"', None),
+        ('runtime = "1s"', "io_priority = 8", "`workload[0].io_priority` is 8, but must be at most 7", None),
+        ('runtime = "1s"', 'beside = { name = "log", operation = "seq_write" }', "`beside` needs a `runtime`", None),
+        ('runtime = "1s"', 'runtime = "1s"\nbeside = { name = "log", operation = "rand_read" }', "`rand_read` is done twice", None),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_what_is_allowed(old, new, words, hint):

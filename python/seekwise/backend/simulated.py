@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from seekwise import _core
@@ -28,7 +28,7 @@ from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import parameters
 from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.model import Study, System
-from seekwise.study.plan import Cell, Plan, SystemFacts, Trial, trial_seed
+from seekwise.study.plan import Cell, Load, Plan, SystemFacts, Trial, trial_seed
 from seekwise.study.profiles import resolve
 from seekwise.study.quantity import bytes_text
 
@@ -254,7 +254,10 @@ class SimulatedSession:
             seed=seed,
             started_at=started,
             phases=tuple(
-                _phase(each, _thread(spec)) for each in result["phases"] if each["operation"] != PARTITION_SCAN
+                phase
+                for each in result["phases"]
+                if each["operation"] != PARTITION_SCAN
+                for phase in _phases_of(each, _thread(spec), cell.load)
             ),
             settings_seen={DEVICE: _seen(result["settings"], {**cell.fixed, **setting.values})},
             environment={
@@ -477,14 +480,7 @@ def _phases(cell: Cell, system: System) -> list[dict]:
 
 def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | None, ios: int | None) -> dict:
     load, options = cell.load, system.options
-    job: dict[str, object] = {
-        "name": operation,
-        "threads": load.threads,
-        "depth": load.iodepth,
-        "pattern": "sequential" if operation.startswith("seq") else "random",
-        "read_percent": 100.0 if operation.endswith("read") else 0.0,
-        "block_bytes": load.block_bytes,
-    }
+    job = _job(operation, operation, load)
     if options.get("whole_drive"):
         # Every thread reaches the whole drive, as on a raw device.
         job["own_regions"] = False
@@ -492,14 +488,40 @@ def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | N
         # Every thread has a file of its own; files lie one after the other, as on a fresh file system.
         job |= {"own_regions": True, "region_bytes": load.threads * load.size_bytes}
     job |= {key: options[key] for key in ("region_start_bytes", "region_bytes") if key in options}
-    if load.rate_limit_bytes is not None:
-        job["rate_iops"] = load.rate_limit_bytes / load.block_bytes
     phase: dict[str, object] = {"operation": operation, "jobs": [job]}
     if runtime_s is not None:
         phase["runtime_ns"] = round(runtime_s * 1e9)
     else:
         job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
+    behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
+    for each in load.beside:
+        region = each.threads * each.size_bytes
+        phase["jobs"].append(
+            _job(each.name, each.phases[0].operation, each)
+            | {"own_regions": True, "region_start_bytes": behind, "region_bytes": region}
+        )
+        behind += region
     return phase
+
+
+def _job(name: str, operation: str, load: Load) -> dict[str, object]:
+    """What one group of threads asks for."""
+    job: dict[str, object] = {
+        "name": name,
+        "threads": load.threads,
+        "depth": load.iodepth,
+        "pattern": "sequential" if operation.startswith("seq") else "random",
+        "read_percent": 100.0 if operation.endswith("read") else 0.0,
+        "block_bytes": load.block_bytes,
+        "think_ns": round(load.think_s * 1e9),
+    }
+    if load.rate_limit_bytes is not None:
+        job["rate_iops"] = load.rate_limit_bytes / load.block_bytes
+    if load.io_class is not None:
+        job["class"] = load.io_class.replace("-", "_")
+    if load.io_priority is not None:
+        job["level"] = load.io_priority
+    return job
 
 
 def _card(spec: dict) -> dict[str, dict[str, str]]:
@@ -511,6 +533,18 @@ def _card(spec: dict) -> dict[str, dict[str, str]]:
 def _thread(spec: dict) -> str:
     """Who does the storage's own work on the host: md's thread, or the driver of fake RAID."""
     return "driver" if "controller" in spec["device"] else "md"
+
+
+def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
+    """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
+    if not load.beside:
+        return [_phase(result, thread)]
+    names = [result["operation"], *(each.phases[0].operation for each in load.beside)]
+    # Rates over time are kept for all groups together.
+    return [
+        replace(_phase({**result, **own, "operation": name}, thread), windows=())
+        for name, own in zip(names, result["jobs"], strict=True)
+    ]
 
 
 def _phase(result: dict, thread: str) -> Phase:

@@ -83,6 +83,11 @@ def wishes(
     load = cell.load
     if load.job is not None:
         raise UsageError(f"cell {cell.key} is a fio job file, which only the kernel backend runs")
+    if load.think_s > 0 or load.io_class is not None or load.io_priority is not None:
+        raise UsageError(
+            f"cell {cell.key}: `think_time`, `io_class` and `io_priority` are not modelled behind the page cache",
+            hint="set `direct = true`, or measure with the kernel backend",
+        )
     values = {**cell.fixed, **setting.values}
     scheduler = str(values.get("scheduler") or default_scheduler)
     try:

@@ -48,6 +48,32 @@ class System(Part):
     """Further parameters of the model by its own names."""
 
 
+IoClass = Literal["realtime", "best-effort", "idle"]
+IoPriority = Annotated[int, Field(ge=0, le=7)]
+
+
+class Beside(Part):
+    """Threads that work beside a workload, for as long as each of its phases: a log writer beside a web server."""
+
+    name: str = Field(min_length=1)
+    operation: OperationName
+    threads: int = Field(default=1, ge=1, le=4096)
+    block_bytes: Bytes = 4096
+    iodepth: int = Field(default=1, ge=1, le=65536)
+    size: Bytes = 64 * 2**20
+    """Bytes of each thread's own file, behind those of the workload."""
+    io_class: IoClass | None = None
+    io_priority: IoPriority | None = None
+    think_time: Seconds = 0.0
+    rate_limit: Bytes | None = None
+
+    @model_validator(mode="after")
+    def block_fits(self) -> Beside:
+        if self.block_bytes > self.size:
+            raise ValueError(f"`size` ({self.size} bytes) is smaller than a block ({self.block_bytes} bytes)")
+        return self
+
+
 class Workload(Part):
     """What the load does. Exactly one source: `profile`, `job` (a fio job file) or `operations`."""
 
@@ -74,6 +100,23 @@ class Workload(Part):
     memory_limit: Annotated[list[Bytes], BeforeValidator(as_list)] = []
     """Memory (page cache included) that a buffered load may use; each value is a cell."""
     rate_limit: Bytes | None = None
+    think_time: Seconds = 0.0
+    """Pause of a thread after each of its requests."""
+    io_class: IoClass | None = None
+    """I/O scheduling class of the threads, as ionice sets it."""
+    io_priority: IoPriority | None = None
+    """Level within the class: 0 is served first."""
+    beside: Annotated[list[Beside], BeforeValidator(as_list)] = []
+
+    @model_validator(mode="after")
+    def others_can_work_beside(self) -> Workload:
+        if self.beside and (self.runtime is None or not self.direct):
+            raise ValueError("`beside` needs a `runtime`, for which all of them work, and `direct = true`")
+        named = [*self.operations, *(each.operation for each in self.beside)]
+        double = next((name for name in named if named.count(name) > 1), None)
+        if self.beside and double is not None:
+            raise ValueError(f"`{double}` is done twice; results tell who works beside whom by the operation")
+        return self
 
     @model_validator(mode="after")
     def one_source(self) -> Workload:

@@ -19,7 +19,7 @@ from typing import Literal
 from seekwise.errors import UsageError
 from seekwise.study import estimate, factors, profiles
 from seekwise.study.factors import Value
-from seekwise.study.model import Study, Workload
+from seekwise.study.model import Beside, Study, Workload
 from seekwise.study.quantity import size_word
 
 PLAN_SCHEMA = "seekwise.plan/1"
@@ -77,6 +77,11 @@ class Load:
     size_bytes: int = 64 * 2**20
     memory_limit_bytes: int | None = None
     rate_limit_bytes: int | None = None
+    think_s: float = 0.0
+    io_class: str | None = None
+    io_priority: int | None = None
+    beside: tuple[Load, ...] = ()
+    """Others that work for as long as each phase; each has one operation."""
 
 
 @dataclass(frozen=True)
@@ -192,8 +197,14 @@ class Plan:
 
 
 def _cell_from(document: dict) -> Cell:
-    load = {**document["load"], "phases": tuple(Phase(**each) for each in document["load"]["phases"])}
-    return Cell(**{**document, "load": Load(**load)})
+    return Cell(**{**document, "load": _load(document["load"])})
+
+
+def _load(document: dict) -> Load:
+    phases = tuple(Phase(**each) for each in document["phases"])
+    # Plans of earlier versions know no others.
+    beside = tuple(_load(each) for each in document.get("beside", ()))
+    return Load(**{**document, "phases": phases, "beside": beside})
 
 
 def _facts_from(document: dict) -> SystemFacts:
@@ -218,6 +229,11 @@ def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = N
         for load in _loads(profiles.resolve(workload))
         for values in fixed
     )
+    if study.backend != "simulated" and any(cell.load.beside for cell in cells):
+        raise UsageError(
+            f"study {study.name}: `workload.beside` is carried out by the simulated backend, not by `{study.backend}`",
+            hint="add `--backend simulated`, or write the jobs into one fio job file (`job`)",
+        )
     double = next((cell.key for cell in cells if [each.key for each in cells].count(cell.key) > 1), None)
     if double is not None:
         raise UsageError(f"study {study.name}: two cells are the same: `{double}`", hint="give the workloads names")
@@ -304,6 +320,21 @@ def _control(settings: tuple[Setting, ...], reference: str) -> Setting:
     return Setting(f"{twin.label} (control)", twin.values, control=True)
 
 
+def _beside(other: Beside, workload: Workload) -> Load:
+    return Load(
+        name=other.name,
+        phases=(Phase(other.operation, workload.runtime, None),),
+        threads=other.threads,
+        block_bytes=other.block_bytes,
+        iodepth=other.iodepth,
+        size_bytes=other.size,
+        rate_limit_bytes=other.rate_limit,
+        think_s=other.think_time,
+        io_class=other.io_class,
+        io_priority=other.io_priority,
+    )
+
+
 def _loads(workload: Workload) -> list[Load]:
     """One load per combination of threads, request size and depth."""
     common = {
@@ -313,6 +344,10 @@ def _loads(workload: Workload) -> list[Load]:
         "end_fsync": workload.end_fsync,
         "size_bytes": workload.size,
         "rate_limit_bytes": workload.rate_limit,
+        "think_s": workload.think_time,
+        "io_class": workload.io_class,
+        "io_priority": workload.io_priority,
+        "beside": tuple(_beside(each, workload) for each in workload.beside),
     }
     memories = tuple(workload.memory_limit) or (None,)
     if workload.job is not None:

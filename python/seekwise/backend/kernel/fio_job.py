@@ -15,6 +15,8 @@ from seekwise.errors import RefusedError, UsageError
 from seekwise.study.plan import Load, Phase
 
 FIO_RW = {"seq_read": "read", "seq_write": "write", "rand_read": "randread", "rand_write": "randwrite"}
+# fio HOWTO, prioclass: 1 is real time, 2 best effort, 3 idle.
+IO_CLASSES = ("realtime", "best-effort", "idle")
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,12 @@ def phase(load: Load, step: Phase, place: Place, seed: int) -> str:
         lines.append("invalidate=1")
     if load.rate_limit_bytes is not None:
         lines.append(f"rate={load.rate_limit_bytes}")
+    if load.think_s > 0:
+        lines.append(f"thinktime={round(load.think_s * 1e6)}")
+    if load.io_class is not None:
+        lines.append(f"prioclass={IO_CLASSES.index(load.io_class) + 1}")
+    if load.io_priority is not None:
+        lines.append(f"prio={load.io_priority}")
     if step.runtime_s is not None:
         lines += [f"runtime={round(step.runtime_s * 1000)}ms", "time_based=1", *windows.job_lines(step.runtime_s)]
     elif step.ios_per_thread is not None:
