@@ -194,9 +194,11 @@ def test_a_job_file_of_the_users_own_is_a_workload(seekwise, mounted, study, tmp
     start = text.index("operations")
     study.write_text(text[:start] + 'job = "mine.fio"\n' + text[text.index("[design]") :])
     document = json.loads(seekwise("run", str(study), "--target", str(folder), "--json").stdout)
-    phases = document["records"][0]["phases"]
+    # On a busy machine a trial may not count; it ends early and is repeated.
+    record = next(each for each in document["records"] if each["invalid_reason"] is None)
+    phases = record["phases"]
     assert [phase["operation"] for phase in phases] == ["seq_write", "rand_read"]
-    assert "/etc/passwd" not in json.dumps(document["records"][0]["load"])
+    assert "/etc/passwd" not in json.dumps(record["load"])
     assert nothing_left(folder)
 
 
