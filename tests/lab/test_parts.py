@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import lzma
+import os
 import shutil
 import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -14,7 +16,7 @@ from click.testing import CliRunner
 from seekwise.backend.protocol import Options
 from seekwise.cli.main import cli
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.lab import cpio, debian, kernels, machine, modules, script
+from seekwise.lab import cpio, debian, kernels, machine, modules, processor, script
 from seekwise.lab.backend import LabBackend
 from seekwise.lab.cpio import Entry
 from seekwise.study import parse
@@ -149,3 +151,25 @@ def test_a_guest_without_qemu_is_one_sentence(monkeypatch):
 def test_a_panic_in_the_guest_is_named():
     with pytest.raises(machine.GuestError, match="panicked: VFS: Unable to mount"):
         machine._result(b"", b"[    1.2] Kernel panic - VFS: Unable to mount root fs\r\n", 1.0)
+
+
+def test_a_guest_gets_a_processor_that_no_other_has_while_there_is_one():
+    allowed = os.sched_getaffinity(0)
+    assert processor.idlest() in allowed
+    for one in allowed:
+        assert processor.idlest([one]) != one or allowed == {one}
+    assert processor.idlest(allowed) in allowed
+
+
+def test_all_of_a_guest_stays_on_its_processor_and_what_it_starts_has_no_privilege():
+    number = max(os.sched_getaffinity(0))
+    look = "import os, threading; f = lambda: print(os.sched_getaffinity(0), os.sched_getscheduler(0)); f()"
+    look += "; t = threading.Thread(target=f); t.start(); t.join()"
+    said = subprocess.run(
+        [*processor.only_on(number), sys.executable, "-c", look], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    first, started = said
+    assert started == f"{{{number}}} {os.SCHED_OTHER}"
+    # With the flag that the class is not passed on; ordinary where we may not ask for more.
+    ahead = f"{{{number}}} {os.SCHED_FIFO | os.SCHED_RESET_ON_FORK}"
+    assert first == (ahead if processor.only_on(number)[0] == "chrt" else started)

@@ -1,7 +1,8 @@
 """One boot of the guest: qemu by software emulation, a clock that counts instructions, results over the second serial port.
 
 Nothing is written to disk: the initramfs and both serial lines are files in memory, and qemu dies with us (`control.child`).
-Not deterministic, and so not used: several processors, `shift=auto`, `sleep=on`, disks or networks of the host.
+Not deterministic, and so not used: several processors, `shift=auto`, `sleep=on`, disks or networks of the host. `processor` says
+why all of qemu stays on one of the host's processors.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Self
 
 from seekwise.control import child
 from seekwise.errors import MissingError, SeekwiseError
-from seekwise.lab import cpio
+from seekwise.lab import cpio, processor
 from seekwise.lab.cpio import Entry
 from seekwise.lab.image import Image
 
@@ -69,8 +70,9 @@ class Boot:
 class Guest:
     """A machine that runs; leaving the `with` ends it."""
 
-    def __init__(self, what: Boot) -> None:
+    def __init__(self, what: Boot, processor_number: int) -> None:
         self.what = what
+        self.processor = processor_number
         self.started_s = time.monotonic()
         self._stack = contextlib.ExitStack()
 
@@ -81,6 +83,7 @@ class Guest:
             initrd.write(self.what.image.initramfs.read_bytes() + cpio.pack(self.what.files))
             initrd.flush()
             command = [
+                *processor.only_on(self.processor),
                 qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                 "-M", "pc", "-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-m", str(self.what.memory_mib), "-seed", "1",
                 "-rtc", "base=2025-01-01T00:00:00,clock=vm", "-icount", "shift=0,sleep=off",
@@ -124,7 +127,8 @@ def boot_all(what: Iterable[Boot], at_once: int) -> Iterator[Result]:
         running: list[Guest] = []
         while True:
             while len(running) < at_once and (following := next(waiting, None)) is not None:
-                running.append(stack.enter_context(Guest(following)))
+                on = processor.idlest([guest.processor for guest in running])
+                running.append(stack.enter_context(Guest(following, on)))
             if not running:
                 return
             found = running[0].result(LOOK_S)
