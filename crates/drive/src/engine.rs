@@ -4,6 +4,7 @@
 //! the device then, or when an earlier command makes room. The thread sleeps until shortly before the next command is done and
 //! looks at the sockets without sleeping from then on, so that neither an answer nor an arrival is late by a timer's slack.
 
+use crate::awake::Watch;
 use crate::clock::{monotonic, Clock};
 use crate::connection::{Connection, Over};
 use crate::fault::Kind;
@@ -59,6 +60,8 @@ pub struct Setting {
     pub overrun_ns: u64,
     /// Before the next answer is due the thread no longer sleeps for so long.
     pub awake_ns: u64,
+    /// Keeps processors awake while this drive has something to do.
+    pub watch: Option<Watch>,
     /// A disk: mostly asleep, and so allowed ahead of everybody.
     pub rotational: bool,
 }
@@ -162,7 +165,11 @@ impl Engine {
 
     /// Sleeps until a socket or the model has something, then takes in what the sockets have.
     fn wait(&mut self) {
-        let timeout = self.drive.next_completion().map(|due| {
+        let next = self.drive.next_completion();
+        if let Some(watch) = &mut self.setting.watch {
+            watch.set(next.is_some());
+        }
+        let timeout = next.map(|due| {
             let left = self
                 .clock
                 .real(due)

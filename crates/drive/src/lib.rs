@@ -13,6 +13,7 @@
 //! Protocol:      "The NBD protocol", NetworkBlockDevice/nbd, doc/proto.md: fixed newstyle, simple replies.
 
 pub mod client;
+mod awake;
 mod clock;
 mod connection;
 mod control;

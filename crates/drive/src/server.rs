@@ -1,5 +1,6 @@
 //! Several drives of one model, from start to clean end.
 
+use crate::awake::Awake;
 use crate::control::Control;
 use crate::engine::{Engine, Log, Order, Setting};
 use crate::fault::Fault;
@@ -124,6 +125,8 @@ pub fn serve(
     let paths = socket_paths(options, &mut leftovers)?;
     let log = options.log.as_deref().map(open_log).transpose()?;
     let (notices_to, notices) = channel();
+    // A guest's clock is exact, and its processor is the load's: nobody is kept awake there.
+    let awake = (options.awake_us > 0.0).then(Awake::new);
     let mut handles = vec![];
     // On an error, what has been started ends here: the drives stop when their orders are closed.
     for (index, path) in paths.iter().enumerate() {
@@ -159,6 +162,7 @@ pub fn serve(
             log: log.clone(),
             overrun_ns: (options.overrun_us * 1e3) as u64,
             awake_ns: (options.awake_us * 1e3) as u64,
+            watch: awake.as_ref().map(Awake::watch),
             rotational: model.kind == Kind::Hdd,
         })
         .map_err(|error| ServeError::usage(error.0))?;
