@@ -59,8 +59,8 @@ fn with_server<T>(options: Options, body: impl FnOnce(&[PathBuf]) -> T) -> T {
     result
 }
 
-/// Random reads; latency of each by cookie.
-fn reads(socket: &Path, count: usize, depth: usize, seed: u64) -> Vec<(u64, u64)> {
+/// Random reads: of each its cookie, when it was sent and when its answer was there.
+fn reads(socket: &Path, count: usize, depth: usize, seed: u64) -> Vec<(u64, u64, u64)> {
     let mut client = Client::connect(socket).expect("the drive answers");
     let mut random = seed | 1;
     let mut sent = HashMap::new();
@@ -82,7 +82,7 @@ fn reads(socket: &Path, count: usize, depth: usize, seed: u64) -> Vec<(u64, u64)
         assert_eq!(error, 0);
         client.stream.read_exact(&mut data).expect("data");
         let start = sent.remove(&cookie).expect("asked once");
-        waited.push((cookie, now() - start));
+        waited.push((cookie, start, now()));
     }
     waited
 }
@@ -92,7 +92,7 @@ fn latency(drives: usize, depth: usize) {
     let mut options = Options::new("wd2500ys", drives);
     options.log = Some(log.clone());
     println!("wd2500ys, {drives} drives, {depth} outstanding on each, random reads of 4 KiB:");
-    let waited: Vec<Vec<(u64, u64)>> = with_server(options, |sockets| {
+    let waited: Vec<Vec<(u64, u64, u64)>> = with_server(options, |sockets| {
         let threads: Vec<_> = sockets
             .iter()
             .enumerate()
@@ -114,25 +114,37 @@ fn latency(drives: usize, depth: usize) {
             .split(',')
             .map(|field| field.parse().expect("a number"))
             .collect();
-        model.insert((fields[0] as usize, fields[1]), fields[7] - fields[6]);
+        let key = (fields[0] as usize, fields[1]);
+        model.insert(key, (fields[6], fields[7], fields[8]));
     }
-    let mut errors: Vec<f64> = vec![];
+    let (mut errors, mut seen, mut late, mut back) = (vec![], vec![], vec![], vec![]);
     for (drive, waited) in waited.iter().enumerate() {
-        errors.extend(
-            waited
-                .iter()
-                .map(|(cookie, time)| (*time as f64 - model[&(drive, *cookie)] as f64) / 1e3),
+        for (cookie, sent, there) in waited {
+            let (arrived, due, answered) = model[&(drive, *cookie)];
+            let us = |ns: u64| ns as f64 / 1e3;
+            errors.push(us(there - sent) - us(due - arrived));
+            seen.push(us(arrived - sent));
+            late.push(us(answered - due));
+            back.push(us(there.saturating_sub(answered)));
+        }
+    }
+    for (name, parts) in [
+        ("error against the model", &mut errors),
+        ("  until the drive saw it", &mut seen),
+        ("  answered too late by", &mut late),
+        ("  until the client had it", &mut back),
+    ] {
+        parts.sort_by(f64::total_cmp);
+        let at = |part: f64| parts[((parts.len() - 1) as f64 * part) as usize];
+        println!(
+            "  {name:26} p50 {:5.0} us, p90 {:5.0}, p99 {:5.0}, max {:6.0} ({} requests)",
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            at(1.0),
+            parts.len()
         );
     }
-    errors.sort_by(f64::total_cmp);
-    let at = |part: f64| errors[((errors.len() - 1) as f64 * part) as usize];
-    println!(
-        "  client: error against the model p50 {:.0} us, p99 {:.0} us, max {:.0} us ({} requests)",
-        at(0.5),
-        at(0.99),
-        at(1.0),
-        errors.len()
-    );
 }
 
 fn rate() {

@@ -12,8 +12,8 @@
 //! Not modelled:  which cached sectors the drive has already destaged of its own accord: a power cut takes the worst case.
 //! Protocol:      "The NBD protocol", NetworkBlockDevice/nbd, doc/proto.md: fixed newstyle, simple replies.
 
-pub mod client;
 mod awake;
+pub mod client;
 mod clock;
 mod connection;
 mod control;

@@ -19,9 +19,20 @@ pub fn simulate_cells(
     let specs: Vec<CellSpec> = serde_json::from_str(specs_json).map_err(|error| {
         PyValueError::new_err(format!("the list of cells cannot be read: {error}"))
     })?;
+    told(py, progress, |tell| {
+        seekwise_sim::parallel::run(&specs, threads, tell)
+    })
+}
+
+/// Runs `work` with the interpreter lock released; it tells `progress(done, of)`, whose exception, or a signal's, stops it and passes through.
+fn told(
+    py: Python<'_>,
+    progress: Option<PyObject>,
+    work: impl FnOnce(&mut (dyn FnMut(usize, usize) -> bool + Send)) -> Vec<serde_json::Value> + Send,
+) -> PyResult<String> {
     let mut failed: Option<PyErr> = None;
     let results = py.allow_threads(|| {
-        seekwise_sim::parallel::run(&specs, threads, |done, of| {
+        work(&mut |done, of| {
             let told = Python::with_gil(|py| {
                 py.check_signals()?;
                 match &progress {
@@ -95,14 +106,21 @@ pub fn verify_whole(py: Python<'_>, paths: Vec<String>) -> String {
 }
 
 /// Runs whole storage - drives alone or under md - on `threads` workers: a JSON list of specs (`crates/sim/src/array/storage.rs`) in,
-/// a JSON list of results in their order out; one that cannot be is `{"error": …}`.
+/// a JSON list of results in their order out; one that cannot be is `{"error": …}`. `progress(done, of)` counts specs, as in
+/// `simulate_cells`.
 #[pyfunction]
-#[pyo3(signature = (specs_json, threads = 1))]
-pub fn simulate_storage(py: Python<'_>, specs_json: &str, threads: usize) -> PyResult<String> {
+#[pyo3(signature = (specs_json, threads = 1, progress = None))]
+pub fn simulate_storage(
+    py: Python<'_>,
+    specs_json: &str,
+    threads: usize,
+    progress: Option<PyObject>,
+) -> PyResult<String> {
     let specs: Vec<seekwise_sim::array::storage::StorageSpec> = serde_json::from_str(specs_json)
         .map_err(|error| {
             PyValueError::new_err(format!("the list of storages cannot be read: {error}"))
         })?;
-    let results = py.allow_threads(|| seekwise_sim::array::storage::run_all(&specs, threads));
-    Ok(serde_json::Value::from(results).to_string())
+    told(py, progress, |tell| {
+        seekwise_sim::array::storage::run_all(&specs, threads, tell)
+    })
 }

@@ -8,7 +8,7 @@ fn main() {
     let text = std::fs::read_to_string(path).expect("a readable file");
     let specs: Vec<StorageSpec> = serde_json::from_str(&text).expect("a list of storage specs");
     let began = ProcessTime::now();
-    for result in run_all(&specs, 1) {
+    for result in run_all(&specs, 1, |_, _| true) {
         println!("{result}");
     }
     eprintln!("{:.3} CPU seconds", began.elapsed().as_secs_f64());

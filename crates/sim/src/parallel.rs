@@ -1,6 +1,6 @@
-//! Many cells over the cores: whole runs side by side, never events.
+//! Many runs over the cores: whole runs side by side, never events.
 //!
-//! Workers take the next cell by an atomic counter; results stand in the order of the specs whatever finished first.
+//! Workers take the next one by an atomic counter; results stand in the order of the runs whatever finished first.
 
 use crate::cell;
 use crate::spec::CellSpec;
@@ -15,35 +15,55 @@ pub fn run(
     threads: usize,
     mut progress: impl FnMut(usize, usize) -> bool,
 ) -> Vec<Value> {
-    let threads = threads.clamp(1, specs.len().max(1));
+    let cell = |spec: &CellSpec| {
+        cell::run(spec).unwrap_or_else(|error| json!({"name": spec.name, "error": error}))
+    };
+    let mut done = 0;
+    let results = each(specs, threads, cell, |_| {
+        done += 1;
+        progress(done, specs.len())
+    });
+    results
+        .into_iter()
+        .map(|result| result.unwrap_or_else(stopped))
+        .collect()
+}
+
+/// What stands for a run that was not taken any more.
+pub(crate) fn stopped() -> Value {
+    json!({"error": "stopped"})
+}
+
+/// Does `work` for all items on `threads` workers. `progress` is told each item that is done, by the calling thread; once it says false, no
+/// further item is taken, and what was not taken has no result.
+pub(crate) fn each<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T) -> R + Sync,
+    mut progress: impl FnMut(usize) -> bool,
+) -> Vec<Option<R>> {
+    let threads = threads.clamp(1, items.len().max(1));
     let next = AtomicUsize::new(0);
-    let mut results: Vec<Option<Value>> = vec![None; specs.len()];
+    let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            let (sender, next) = (sender.clone(), &next);
+            let (sender, next, work) = (sender.clone(), &next, &work);
             scope.spawn(move || loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(spec) = specs.get(index) else { return };
-                let value = cell::run(spec)
-                    .unwrap_or_else(|error| json!({"name": spec.name, "error": error}));
-                if sender.send((index, value)).is_err() {
+                let Some(item) = items.get(index) else { return };
+                if sender.send((index, work(item))).is_err() {
                     return;
                 }
             });
         }
         drop(sender);
-        let mut done = 0;
         for (index, value) in receiver {
             results[index] = Some(value);
-            done += 1;
-            if !progress(done, specs.len()) {
-                next.store(specs.len(), Ordering::Relaxed);
+            if !progress(index) {
+                next.store(items.len(), Ordering::Relaxed);
             }
         }
     });
     results
-        .into_iter()
-        .map(|r| r.unwrap_or_else(|| json!({"error": "stopped"})))
-        .collect()
 }

@@ -67,6 +67,13 @@ class Assignment(click.ParamType):
     help="Answers later than this are overruns.",
 )
 @click.option(
+    "--awake-us",
+    type=click.FloatRange(0, 1e6),
+    default=150.0,
+    show_default=True,
+    help="Watch the clock for so long before an answer, and let no processor sleep meanwhile; 0: neither.",
+)
+@click.option(
     "--seed",
     type=click.IntRange(0, 2**63 - 1),
     default=0,
@@ -84,6 +91,7 @@ def command(
     attach: bool,
     log: Path | None,
     overrun_us: float,
+    awake_us: float,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -100,6 +108,7 @@ def command(
         "parameters": dict(parameters),
         "log": log and str(log),
         "overrun_us": overrun_us,
+        "awake_us": awake_us,
         "seed": seed,
     }
     session = _Session(attach, as_json)

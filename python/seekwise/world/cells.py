@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from seekwise import _core
 from seekwise.study.parameters import of_model
@@ -149,7 +148,7 @@ def _files(setup: Setup, operation: str, threads: int) -> dict:
 
 
 Tell = Callable[[int, int], None]
-"""Told after each run: how many are done, and of how many."""
+"""Told after each run: how many cells are done, and of how many."""
 
 
 def run(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict[str, float] | str]:
@@ -161,55 +160,24 @@ def run(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict[s
 
 
 def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict]:
-    """What the compiled simulator says of each cell: its result, or `{"error": sentence}`.
-
-    Storages that differ only in the phase they report are one run. Runs go side by side; the simulator releases the interpreter lock.
-    """
+    """What the compiled simulator says of each cell: its result, or `{"error": sentence}`. Runs go side by side."""
     documents = [json.loads(text) for text in texts]
     outcomes: list[dict] = [{}] * len(texts)
-    runs: dict[str, list[int]] = {}
-    for place, document in enumerate(documents):
-        runs.setdefault(_run_of(document), []).append(place)
-
-    def simulate(places: list[int]) -> None:
-        kind = "cell" if "cell" in documents[places[0]] else "storage"
-        function = _core.simulate_cells if kind == "cell" else _core.simulate_storage
-        results = json.loads(function(json.dumps([documents[place][kind] for place in places]), 1))
-        for place, result in zip(places, results, strict=True):
-            outcomes[place] = result
-
-    pool = ThreadPoolExecutor(max(1, workers))
-    try:
-        # Many threads take longest: they go first, so that no processor is left waiting for the last run.
-        longest_first = sorted(runs.values(), key=lambda places: -_threads(documents[places[0]]))
-        for done, future in enumerate(
-            as_completed([pool.submit(simulate, places) for places in longest_first]), start=1
+    before = 0
+    for kind, function in (("cell", _core.simulate_cells), ("storage", _core.simulate_storage)):
+        places = [place for place, document in enumerate(documents) if kind in document]
+        specs = json.dumps([documents[place][kind] for place in places])
+        for place, result in zip(
+            places, json.loads(function(specs, workers, _after(before, len(texts), tell))), strict=True
         ):
-            future.result()
-            if tell is not None:
-                tell(done, len(runs))
-    finally:
-        pool.shutdown(cancel_futures=True)
+            outcomes[place] = result
+        before += len(places)
     return outcomes
 
 
-def _run_of(document: dict) -> str:
-    """What two documents of one run have in common."""
-    files = document.get("storage", {}).get("load", {}).get("files")
-    if files is None:
-        return json.dumps(document, sort_keys=True)
-    storage = document["storage"]
-    # The operation asked for is the phase reported; the load's own description of it has no part in a run over files.
-    load = {
-        name: value for name, value in storage["load"].items() if name not in ("random", "write", "span_ns", "files")
-    }
-    phases = {name: value for name, value in files.items() if name != "report"}
-    return json.dumps({**storage, "load": {**load, "files": phases}}, sort_keys=True)
-
-
-def _threads(document: dict) -> int:
-    load = document["storage"]["load"] if "storage" in document else document["cell"]["phases"][0]["jobs"][0]
-    return int(load["threads"])
+def _after(before: int, of: int, tell: Tell | None) -> Tell | None:
+    """Tells of a part of the work as of the whole."""
+    return None if tell is None else lambda done, _: tell(before + done, of)
 
 
 def _metrics(document: dict, result: dict) -> dict[str, float]:

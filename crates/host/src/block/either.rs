@@ -40,6 +40,10 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
         each!(self, queue => queue.room_behind(bio))
     }
 
+    fn max_sectors(&self) -> Sectors {
+        each!(self, queue => queue.max_sectors())
+    }
+
     fn begin_plug(&mut self) {
         each!(self, queue => queue.begin_plug());
     }

@@ -13,7 +13,7 @@
 
 use super::merge::{MergeRule, Merger};
 use super::table::{State, Table, NONE};
-use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
+use super::{unplug_due, Bio, BlockQueue, Done, Driver, Observer, Submission};
 use seekwise_sched::{Direction, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ const BATCH_TIME: Nanos = Nanos::from_millis(20);
 /// What holds requests back so that they can be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyPlug {
-    /// The queue itself (2.6.38 and before). `delay_ticks` of 1/`hz` at most: 3 ms, rounded down, at least one.
+    /// The queue itself (2.6.38 and before), until [`unplug_due`].
     Queue { hz: u32 },
     /// Each task's own list (2.6.39 and later).
     Task,
@@ -225,14 +225,6 @@ impl<S: Scheduler> LegacyQueue<S> {
         }
     }
 
-    /// Section 1.4: 3 ms in whole ticks, at least one; a timer of n ticks ends at the n-th following tick.
-    fn plug_timer(&self, now: Nanos, hz: u32) -> Nanos {
-        let hz = u64::from(hz);
-        let ticks = (3 * hz / 1000).max(1);
-        let jiffies = now.0 * hz / 1_000_000_000;
-        Nanos((jiffies + ticks) * 1_000_000_000 / hz)
-    }
-
     #[inline]
     fn insert<O: Observer>(&mut self, now: Nanos, slot: u32, observer: &mut O) {
         let entry = self.table.get_mut(slot);
@@ -351,6 +343,11 @@ impl<S: Scheduler> LegacyQueue<S> {
 
 impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
     #[inline]
+    fn max_sectors(&self) -> Sectors {
+        self.limits.max_sectors
+    }
+
+    #[inline]
     fn submit<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
@@ -393,7 +390,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         if let LegacyPlug::Queue { hz } = self.limits.plug {
             if quiet && !self.plugged {
                 self.plugged = true;
-                self.unplug_at = self.plug_timer(now, hz);
+                self.unplug_at = unplug_due(now, hz);
             }
         }
         let slot = self.table.allocate(now, bio);

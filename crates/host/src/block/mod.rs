@@ -78,6 +78,15 @@ pub struct Done {
 }
 
 /// A queue with its scheduler, as a machine drives it.
+/// When a queue that is plugged now is run at the latest. Linux 2.6.24 block/ll_rw_blk.c: `q->unplug_delay`, 3 ms in whole ticks, at least
+/// one; a timer of n ticks ends at the n-th following tick. md's own queue has it too.
+pub fn unplug_due(now: Nanos, hz: u32) -> Nanos {
+    let hz = u64::from(hz);
+    let ticks = (3 * hz / 1000).max(1);
+    let jiffies = now.0 * hz / 1_000_000_000;
+    Nanos((jiffies + ticks) * 1_000_000_000 / hz)
+}
+
 pub trait BlockQueue {
     fn submit<D: Driver, O: Observer>(
         &mut self,
@@ -93,6 +102,9 @@ pub trait BlockQueue {
     fn room_behind(&self, _bio: &Bio) -> Sectors {
         Sectors(0)
     }
+
+    /// The longest request that it makes (max_sectors_kb).
+    fn max_sectors(&self) -> Sectors;
 
     /// The task begins to submit several bios in a row (per-task plug).
     fn begin_plug(&mut self) {}

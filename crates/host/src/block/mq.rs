@@ -289,6 +289,11 @@ impl<S: Scheduler> MqQueue<S> {
 
 impl<S: Scheduler> BlockQueue for MqQueue<S> {
     #[inline]
+    fn max_sectors(&self) -> Sectors {
+        self.limits.max_sectors
+    }
+
+    #[inline]
     fn submit<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,

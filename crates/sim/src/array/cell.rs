@@ -162,6 +162,7 @@ impl<'a> Planned<'a> {
         let md = self.spec.build(
             &self.geometry,
             &self.cell.queue.kernel,
+            frame.kernel.hz,
             rotational,
             frame.numbers.max_sectors,
             members,

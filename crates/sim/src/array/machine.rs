@@ -691,6 +691,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
     }
 
+    /// The longest request of a member's queue.
+    pub(super) fn member_sectors_max(&self) -> Sectors {
+        self.members[0].queue.max_sectors()
+    }
+
     /// Hands a request of the stripe cache to its member; false when none is free there.
     pub(super) fn send_order(&mut self, order: &Order) -> bool {
         let entry = UnderWay {
@@ -699,22 +704,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             write: order.write,
         };
         let token = self.new_token(entry);
-        let bio = Bio {
-            token,
-            start: order.piece.start,
-            sectors: order.piece.sectors,
-            direction: if order.write {
-                Direction::Write
-            } else {
-                Direction::Read
-            },
-            sync: order.sync,
-            no_idle: order.no_idle,
-            metadata: false,
-            process: order.process,
-            priority: order.priority,
-            unplug: false,
-        };
+        let bio = order.bio(token);
         let Member { queue, spindle } = &mut self.members[order.piece.member as usize];
         let sent = queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Accepted;
         if !sent {

@@ -239,6 +239,7 @@ impl ArraySpec {
         &self,
         geometry: &Geometry,
         kernel: &str,
+        hz: u32,
         rotational: bool,
         member_sectors_max: Sectors,
         members: Vec<(Q, Spindle<D>)>,
@@ -264,7 +265,14 @@ impl ArraySpec {
         } else {
             MdCosts::MODERN
         };
-        let mut md = Md::new(members, volume, parity, generation, &self.missing, costs);
+        let mut md = Md::new(
+            members,
+            volume,
+            parity,
+            (generation, hz),
+            &self.missing,
+            costs,
+        );
         if let Some(chunk) = self.bitmap_chunk(geometry, generation)? {
             // Format 0.90 has it behind the data, 1.2 before them: the first sectors, since where data begin is not modelled.
             let at = if generation < md::Generation::Linux4_4 {

@@ -10,6 +10,7 @@ use super::unit::Unit;
 use super::volume::Volume;
 use crate::build;
 use crate::controller::{self, ControllerSpec};
+use crate::parallel;
 use crate::spec::QueueSpec;
 use crate::spindle::Spindle;
 use seekwise_controller::Choices;
@@ -189,7 +190,7 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     );
     machine.kick_after_mark = of >= (2, 6, 32);
     if let Some(parity) = parity {
-        machine.write_stripes(parity, &spec.kernel, of)?;
+        machine.write_stripes(parity, &spec.kernel, kernel)?;
     }
     if let Some(wanted) = &load.files {
         let around = files::Around {
@@ -390,46 +391,43 @@ impl StorageSpec {
     }
 }
 
-/// Runs specs on `threads` workers; results in their order.
-pub fn run_all(specs: &[StorageSpec], threads: usize) -> Vec<Value> {
-    // Specs that ask for different phases of one run share it.
-    let mut known = BTreeMap::new();
-    let mut sharing: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+/// Runs specs on `threads` workers; results in their order. Specs that ask for different phases of one run share it.
+///
+/// `progress(done, of)` counts specs and is called from the calling thread; false stops taking further runs, whose specs become
+/// `{"error": "stopped"}`.
+pub fn run_all(
+    specs: &[StorageSpec],
+    threads: usize,
+    mut progress: impl FnMut(usize, usize) -> bool,
+) -> Vec<Value> {
+    let mut sharing: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (place, spec) in specs.iter().enumerate() {
-        let first = *known.entry(spec.run_key()).or_insert(place);
-        sharing.entry(first).or_default().push(place);
+        sharing.entry(spec.run_key()).or_default().push(place);
     }
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let results: Vec<std::sync::OnceLock<Value>> =
-        specs.iter().map(|_| std::sync::OnceLock::new()).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, 256).min(specs.len()) {
-            scope.spawn(|| loop {
-                let place = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let Some(spec) = specs.get(place) else { break };
-                if !sharing.contains_key(&place) {
-                    continue;
-                }
-                let outcome = run_phases(spec);
-                for &other in &sharing[&place] {
-                    let report = specs[other]
-                        .load
-                        .files
-                        .as_ref()
-                        .map_or(0, |files| files.report);
-                    let value = match &outcome {
-                        Ok(phases) => phases[report].clone(),
-                        Err(error) => json!({"error": error}),
-                    };
-                    let _ = results[other].set(value);
-                }
-            });
-        }
+    let mut runs: Vec<Vec<usize>> = sharing.into_values().collect();
+    // Many threads take longest: they go first, so that no processor is left waiting for the last run.
+    runs.sort_by_key(|places| (std::cmp::Reverse(specs[places[0]].load.threads), places[0]));
+    let share = |places: &Vec<usize>| -> Vec<(usize, Value)> {
+        let outcome = run_phases(&specs[places[0]]);
+        let value = |place: usize| match &outcome {
+            Ok(phases) => {
+                let files = specs[place].load.files.as_ref();
+                phases[files.map_or(0, |files| files.report)].clone()
+            }
+            Err(error) => json!({"error": error}),
+        };
+        places.iter().map(|&place| (place, value(place))).collect()
+    };
+    let mut done = 0;
+    let outcomes = parallel::each(&runs, threads, share, |run| {
+        done += runs[run].len();
+        progress(done, specs.len())
     });
+    let mut results = vec![parallel::stopped(); specs.len()];
+    for (place, value) in outcomes.into_iter().flatten().flatten() {
+        results[place] = value;
+    }
     results
-        .into_iter()
-        .map(|cell| cell.into_inner().expect("every place was run"))
-        .collect()
 }
 
 #[cfg(test)]

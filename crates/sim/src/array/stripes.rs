@@ -4,26 +4,21 @@
 //! a kernel thread's.
 
 use super::machine::{ArrayMachine, Owner};
+use super::md::slab::Slab;
 use super::md::thread::Thread;
 use super::md::{MdCosts, Order, MD_THREAD};
 use super::spec::STRIPE_CACHE_DEFAULT;
 use super::volume::Piece;
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{unplug_due, BlockQueue};
 use seekwise_host::cpu::Payer;
 use seekwise_raid::layout::parity::Parity;
 use seekwise_raid::md::plug::MemberRequest;
 use seekwise_raid::md::raid5::{Effect, Raid5, Raid5Config, RmwLevel};
 use seekwise_raid::md::Generation;
+use seekwise_sched::kernel::Kernel;
 use seekwise_sched::{Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
-use std::collections::HashMap;
-
-/// A plugged md queue of old kernels is run after one tick at 250 Hz.
-const UNPLUG_DELAY: Nanos = Nanos::from_millis(4);
-
-/// Largest request to a member: max_sectors_kb of SATA disks, 512 KiB.
-const MEMBER_SECTORS_MAX: Sectors = Sectors::from_kib(512);
 
 /// A write in the stripe cache: who hears of its end, and what it covers.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +31,8 @@ pub(super) struct Stripes {
     raid5: Raid5,
     generation: Generation,
     thread: Thread,
-    jobs: HashMap<u32, Job>,
-    next_job: u32,
+    jobs: Slab<Job>,
+    hz: u32,
     sync: bool,
     unplug_at: Nanos,
     sleepers: Vec<ProcessId>,
@@ -46,13 +41,13 @@ pub(super) struct Stripes {
 }
 
 impl Stripes {
-    pub fn new(raid5: Raid5, generation: Generation, costs: MdCosts) -> Self {
+    pub fn new(raid5: Raid5, generation: Generation, hz: u32, costs: MdCosts) -> Self {
         Self {
             raid5,
             generation,
             thread: Thread::new(costs),
-            jobs: HashMap::new(),
-            next_job: 0,
+            jobs: Slab::new(),
+            hz,
             sync: false,
             unplug_at: Nanos::NEVER,
             sleepers: Vec::new(),
@@ -67,7 +62,7 @@ impl Stripes {
 
     /// No stripe is free: the process has to sleep until there is one.
     pub fn sleeps(&mut self, process: ProcessId) -> bool {
-        let full = self.raid5.waits_for_stripe();
+        let full = self.full();
         if full {
             self.sleepers.push(process);
         }
@@ -80,29 +75,27 @@ impl Stripes {
 
     /// A write arrives.
     pub fn write(&mut self, now: Nanos, owner: Owner, start: Lba, sectors: Sectors, sync: bool) {
-        let job = self.next_job;
-        self.next_job = self.next_job.wrapping_add(1);
         let piece = Piece {
             member: 0,
             start,
             sectors,
             volume_end: start + sectors,
         };
-        self.jobs.insert(job, Job { owner, piece });
+        let job = self.jobs.insert(Job { owner, piece });
         self.sync = sync && self.generation >= Generation::Linux4_4;
         self.raid5
             .submit(job, start, sectors, true, sync, &mut self.effects);
-        if self.raid5.waits_for_stripe() {
+        if self.full() {
             // Who waits for a stripe unplugs.
             self.unplug(now);
         } else {
-            self.unplug_at = self.unplug_at.min(now + UNPLUG_DELAY);
+            self.unplug_at = self.unplug_at.min(unplug_due(now, self.hz));
         }
     }
 
     /// The submitter's plug ends, or somebody waits.
     pub fn unplug(&mut self, now: Nanos) {
-        if self.unplug_at < Nanos::NEVER || self.raid5.waits_for_stripe() {
+        if self.unplug_at < Nanos::NEVER || self.full() {
             self.unplug_at = Nanos::NEVER;
             self.raid5.unplug();
             self.thread.wake(now);
@@ -120,7 +113,7 @@ impl Stripes {
         self.raid5.complete(request, &mut self.effects);
         self.heed_effects();
         self.thread.wake(now);
-        if !self.raid5.waits_for_stripe() {
+        if !self.full() {
             self.woken.append(&mut self.sleepers);
         }
     }
@@ -148,21 +141,25 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     pub fn write_stripes(
         &mut self,
         parity: Parity,
-        kernel: &str,
-        version: (u32, u32, u32),
+        name: &str,
+        kernel: Kernel,
     ) -> Result<(), String> {
-        let generation = Generation::of_kernel(kernel)
-            .ok_or_else(|| format!("kernel {kernel} is not understood"))?;
+        let generation = Generation::of_kernel(name)
+            .ok_or_else(|| format!("kernel {name} is not understood"))?;
         let raid5 = Raid5::new(Raid5Config {
             generation,
             parity,
             stripe_cache_size: STRIPE_CACHE_DEFAULT,
             rmw_level: RmwLevel::Enabled,
-            member_sectors_max: MEMBER_SECTORS_MAX,
+            member_sectors_max: self.member_sectors_max(),
             in_sync_until: Lba(u64::MAX),
         });
-        let costs = MdCosts::of_kernel(version);
-        self.stripes = Some(Stripes::new(raid5, generation, costs));
+        let costs = MdCosts::of_kernel((
+            u32::from(kernel.version.0),
+            u32::from(kernel.version.1),
+            u32::from(kernel.version.2),
+        ));
+        self.stripes = Some(Stripes::new(raid5, generation, kernel.hz, costs));
         Ok(())
     }
 
@@ -183,7 +180,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             let takes = stripes.thread.busy - before;
             self.spend(takes);
             stripes.thread.due = self.processor_free.max(now);
-            if !stripes.raid5.waits_for_stripe() {
+            if !stripes.full() {
                 stripes.woken.append(&mut stripes.sleepers);
             }
         } else {
@@ -199,7 +196,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let finishing = core::mem::take(&mut stripes.thread.finishing_now);
         let wake = now.max(self.processor_free) + self.costs.switch;
         for job in &finishing {
-            let Job { owner, piece } = stripes.jobs.remove(job).expect("an open write");
+            let Job { owner, piece } = stripes.jobs.remove(*job);
             self.tell(owner, &piece, wake);
         }
         stripes.thread.recycle(finishing);

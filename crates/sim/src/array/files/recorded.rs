@@ -122,7 +122,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
     );
     machine.kick_after_mark = of >= (2, 6, 32);
     if let Some(parity) = parity {
-        machine.write_stripes(parity, kernel, of)?;
+        machine.write_stripes(parity, kernel, parsed)?;
     }
     machine.set_files(FilesPlan {
         file_system: system,

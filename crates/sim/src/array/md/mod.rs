@@ -13,7 +13,7 @@
 pub mod costs;
 mod intent;
 pub mod resync;
-mod slab;
+pub(super) mod slab;
 mod soonest;
 mod steps;
 pub(super) mod thread;
@@ -25,7 +25,7 @@ use crate::spindle::Spindle;
 use crate::stack::{MemberTotals, Stack, Totals};
 use intent::Intent;
 use seekwise_device::Device;
-use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
+use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_raid::md::plug::MemberRequest;
 use seekwise_raid::md::raid5::{Effect, Raid5};
 use seekwise_raid::md::Generation;
@@ -41,8 +41,6 @@ use thread::Thread;
 pub const MD_THREAD: ProcessId = ProcessId(1 << 20);
 /// The thread of a resync or rebuild.
 pub const RESYNC_THREAD: ProcessId = ProcessId((1 << 20) + 1);
-/// A plugged md queue of old kernels is run after one tick at 250 Hz.
-const UNPLUG_DELAY: Nanos = Nanos::from_millis(4);
 
 /// A drive of the array behind its queue.
 pub struct Member<Q, D> {
@@ -96,6 +94,28 @@ pub(super) struct Order {
     pub priority: Priority,
 }
 
+impl Order {
+    /// What its member is given, under a number of the sender's.
+    pub(super) fn bio(&self, token: u32) -> Bio {
+        Bio {
+            token,
+            start: self.piece.start,
+            sectors: self.piece.sectors,
+            direction: if self.write {
+                Direction::Write
+            } else {
+                Direction::Read
+            },
+            sync: self.sync,
+            no_idle: self.no_idle,
+            metadata: false,
+            process: self.process,
+            priority: self.priority,
+            unplug: false,
+        }
+    }
+}
+
 /// What a task could not send, because a member had no request free.
 struct Stalled {
     process: ProcessId,
@@ -143,6 +163,7 @@ pub struct Md<Q, D> {
     volume: Volume,
     parity: Option<Box<Raid5>>,
     generation: Generation,
+    hz: u32,
     degraded: bool,
     /// Time of the newest event: what was due before it is due then.
     clock: Nanos,
@@ -184,7 +205,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         members: Vec<(Q, Spindle<D>)>,
         mut volume: Volume,
         mut parity: Option<Box<Raid5>>,
-        generation: Generation,
+        (generation, hz): (Generation, u32),
         missing: &[u32],
         costs: MdCosts,
     ) -> Self {
@@ -214,6 +235,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             volume,
             parity,
             generation,
+            hz,
             degraded: !missing.is_empty(),
             clock: Nanos::ZERO,
             mirrors_by_thread: generation < Generation::Linux6_12,
@@ -296,22 +318,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     fn send<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
         let token = self.under_way.insert(*order);
         let index = order.piece.member as usize;
-        let bio = Bio {
-            token,
-            start: order.piece.start,
-            sectors: order.piece.sectors,
-            direction: if order.write {
-                Direction::Write
-            } else {
-                Direction::Read
-            },
-            sync: order.sync,
-            no_idle: order.no_idle,
-            metadata: false,
-            process: order.process,
-            priority: order.priority,
-            unplug: false,
-        };
+        let bio = order.bio(token);
         let member = &mut self.members[index];
         let sent = member.queue.submit(
             now,
@@ -429,7 +436,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if at_once || self.generation >= Generation::Linux4_4 {
             self.unplug_thread(now);
         } else {
-            self.unplug_at = self.unplug_at.min(now + UNPLUG_DELAY);
+            self.unplug_at = self.unplug_at.min(unplug_due(now, self.hz));
         }
     }
 
