@@ -26,7 +26,7 @@ from seekwise.world.value import NotModelled
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
 KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors")
-SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth")
+SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth", "read_ahead_kb")
 
 
 def is_storage(system: System, study: Study | None) -> bool:
@@ -69,6 +69,8 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         found = replace(found, chunk_kib=int(values["chunk_kib"]))
     if "raid_level" in values:
         found = replace(found, level=str(values["raid_level"]))
+    if "read_ahead_kb" in values:
+        found = replace(found, read_ahead_kib=int(values["read_ahead_kb"]))
     if "queue_depth" in values:
         if values["queue_depth"] != 1:
             raise NotModelled(f"queue_depth {values['queue_depth']} on whole storage, other than 1 (NCQ off)")

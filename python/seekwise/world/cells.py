@@ -102,6 +102,7 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
         "member_bytes": setup.partition_bytes,
         "modern_host": not rotational,
         "host": HOSTS.get(setup.study) if not setup.direct else None,
+        "read_ahead_kib": setup.read_ahead_kib,
         "load": {
             "buffered": not setup.direct,
             "random": operation.startswith("rand"),

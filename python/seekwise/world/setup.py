@@ -62,6 +62,8 @@ class Setup:
     schedulers: tuple[str, ...]
     operations: int
     repeat: int | None = None
+    read_ahead_kib: int | None = None
+    """The kernel's own choice when None."""
     parameters: Mapping[str, float] = field(default_factory=dict)
     """Model parameters other than the models' own, by MODEL.NAME; only `run --vary` gives any."""
 

@@ -1,0 +1,123 @@
+//! Stripe heads between rows: which head a row gets, which list it stands in, and which rows follow another as one batch.
+
+use super::{Page, Place, Raid5, PAGE};
+use crate::md::Generation;
+
+impl Raid5 {
+    fn full(&self, stripe: u32) -> bool {
+        let head = &self.stripes[stripe as usize];
+        (0..self.map().members)
+            .all(|member| head.is_parity(member) || head.pages[member as usize].overwritten)
+    }
+
+    /// Full-stripe writes of neighbouring rows in one chunk follow the first of them (4.1 and later).
+    pub(super) fn joins_batch(&mut self, stripe: u32) -> bool {
+        if self.config.generation < Generation::Linux4_4
+            || self.missing.contains(&true)
+            || !self.full(stripe)
+        {
+            return false;
+        }
+        let row = self.stripes[stripe as usize].row;
+        if row % self.map().chunk.0 == 0 || self.stripes[stripe as usize].place != Place::Free {
+            return false;
+        }
+        let Some(&before) = self.rows.get(&(row - PAGE)) else {
+            return false;
+        };
+        let head = self.stripes[before as usize].batch_head.unwrap_or(before);
+        let state = &self.stripes[head as usize];
+        let open = state.plugged && !state.computed && state.io_left == 0;
+        if !open || !self.full(before) {
+            return false;
+        }
+        self.stripes[head as usize].batch.push(stripe);
+        self.stripes[stripe as usize].place = Place::Batched;
+        self.stripes[stripe as usize].batch_head = Some(head);
+        if self.stripes[stripe as usize].preread_active {
+            self.stripes[stripe as usize].preread_active = false;
+            self.preread_active -= 1;
+        }
+        true
+    }
+
+    /// The stripe head of a row: the cached one, or the least recently freed one. None while all are busy.
+    pub(super) fn take_stripe(&mut self, row: u64) -> Option<u32> {
+        if let Some(&stripe) = self.rows.get(&row) {
+            self.stripes[stripe as usize].in_use = true;
+            return Some(stripe);
+        }
+        let list = (row / PAGE % self.free.len() as u64) as usize;
+        let stripe = loop {
+            let (stripe, freed) = self.free[list].pop_front()?;
+            let head = &self.stripes[stripe as usize];
+            if !head.in_use && head.freed == freed {
+                break stripe;
+            }
+        };
+        let roles = self.map().roles(row / self.map().chunk.0);
+        let head = &mut self.stripes[stripe as usize];
+        let old = head.row;
+        head.row = row;
+        head.in_use = true;
+        (head.p, head.q) = (roles.p, roles.q);
+        head.pages.fill(Page::default());
+        self.rows.remove(&old);
+        self.rows.insert(row, stripe);
+        Some(stripe)
+    }
+
+    /// Nobody needs the stripe now; its pages stay until another row takes it.
+    pub(super) fn set_free(&mut self, stripe: u32) {
+        self.clock += 1;
+        let head = &mut self.stripes[stripe as usize];
+        if !head.in_use {
+            return;
+        }
+        head.in_use = false;
+        head.freed = self.clock;
+        let list = &mut self.free[head.free_list];
+        // Taken again from the cache, a stripe leaves its old entry behind.
+        if list.len() >= 2 * self.stripes.len() {
+            let stripes = &self.stripes;
+            list.retain(|(stripe, freed)| {
+                let head = &stripes[*stripe as usize];
+                !head.in_use && head.freed == *freed
+            });
+        }
+        list.push_back((stripe, self.clock));
+    }
+
+    pub(super) fn queue_for_thread(&mut self, stripe: u32) {
+        let head = &mut self.stripes[stripe as usize];
+        if matches!(head.place, Place::Free | Place::Io) {
+            head.place = Place::Handle;
+            self.handle.push_back(stripe);
+        }
+    }
+
+    /// After a turn: to which list the stripe goes.
+    pub(super) fn release(&mut self, stripe: u32) {
+        let head = &mut self.stripes[stripe as usize];
+        if head.place != Place::Handle && head.place != Place::Hold {
+            return;
+        }
+        let wants_more = head.computed || !head.writers.is_empty() || !head.readers.is_empty();
+        if head.io_left > 0 {
+            head.place = Place::Io;
+        } else if head.computed {
+            head.place = Place::Handle;
+            self.handle.push_back(stripe);
+        } else if wants_more {
+            head.place = Place::Delayed;
+            self.delayed.push_back(stripe);
+        } else {
+            head.place = Place::Free;
+            if head.preread_active {
+                head.preread_active = false;
+                self.preread_active -= 1;
+            }
+            self.set_free(stripe);
+        }
+    }
+}
