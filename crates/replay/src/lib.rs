@@ -11,6 +11,7 @@ pub mod outcome;
 pub mod processes;
 pub mod queue;
 pub mod rows;
+pub mod runs;
 pub mod vectors;
 
 pub use outcome::{FileOutcome, Look, Miss, Score};
