@@ -85,6 +85,18 @@ struct Stretch {
     thread: usize,
     since: Nanos,
     until: Nanos,
+    /// Interrupts are off until then: the switch to it.
+    deaf_until: Nanos,
+}
+
+/// A hardware interrupt of the timer: it looks what has expired, works on that, and looks again if more has meanwhile.
+struct Handler {
+    at: Nanos,
+    /// When it looked last.
+    looked: Nanos,
+    passes: u32,
+    /// The kernel's thread has something to do.
+    preempts: bool,
 }
 
 enum Interrupt {
@@ -110,8 +122,10 @@ pub struct OneCpu<Q, D> {
     choice: Nanos,
     sleepers: Vec<(Nanos, usize)>,
     in_drive: u64,
-    /// The processor was idle before the interrupt that made somebody ready.
-    was_idle: bool,
+    /// The last thread has just gone to sleep: without another the processor goes idle, deaf for a while.
+    falls_asleep: bool,
+    /// No timer interrupts before: the last one took too long.
+    quiet_until: Nanos,
     /// Commands that the drive is done with and the kernel's thread not yet.
     to_work: Vec<u32>,
     sectors_of_tag: Vec<u64>,
@@ -215,7 +229,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             choice: Nanos::ZERO,
             sleepers,
             in_drive: 0,
-            was_idle: false,
+            falls_asleep: false,
+            quiet_until: Nanos::ZERO,
             to_work: Vec::new(),
             sectors_of_tag: vec![0; depth as usize],
         }
@@ -261,6 +276,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 next = (due, Interrupt::Sleeper(thread));
             }
         }
+        next.0 = next.0.max(self.quiet_until);
         next
     }
 
@@ -305,26 +321,92 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         self.choice = self.now + self.dispatched(started) + self.costs.switch_out;
     }
 
+    /// One hardware interrupt: what has expired by then, and what expires while that is worked on.
     fn interrupt(&mut self, due: Nanos, interrupt: Interrupt) {
-        let busy = self.running.is_some() || due < self.choice;
-        let base = if self.running.is_some() {
-            due
-        } else {
-            due.max(self.choice)
+        let (base, entry, idle) = self.interrupted(due, &interrupt);
+        let entered = base.max(self.now) + entry;
+        let mut handler = Handler {
+            at: entered,
+            looked: entered,
+            passes: 1,
+            preempts: false,
         };
-        self.was_idle |= !busy && self.ready.is_empty();
-        let entry = if busy {
-            self.costs.entry
-        } else {
-            // A processor that slept over ticks has to catch up with them.
-            let tick = self.costs.tick.0;
-            self.costs
-                .entry_idle_after(due.0 / tick - self.choice.0 / tick)
+        let mut next = (due, interrupt);
+        let handled = loop {
+            let handled = self.handle(&mut handler, next);
+            next = self.next_interrupt();
+            if next.0 > handled {
+                break handled;
+            }
+            if next.0 > handler.looked {
+                if handler.passes == self.costs.passes_max {
+                    // Threads get as long as the interrupt took.
+                    self.quiet_until = handled + (handled - entered);
+                    break handled;
+                }
+                handler.passes += 1;
+                handler.looked = handled;
+            }
+            handler.at = handled + self.costs.entry;
         };
-        let at = base.max(self.now) + entry;
+        let in_user_mode = |stretch: &Stretch| {
+            matches!(self.threads[stretch.thread].next, Next::Line | Next::Submit)
+        };
+        let preempts = handler.preempts;
+        if let Some(stretch) = self
+            .running
+            .take_if(|stretch| preempts && in_user_mode(stretch))
+        {
+            // The kernel's thread takes the processor from a program, but not from a call.
+            self.threads[stretch.thread].used += handled - stretch.since;
+            self.ready.push(stretch.thread);
+            self.choice = handled;
+            return;
+        }
+        match &mut self.running {
+            // Whoever runs is charged for it.
+            Some(stretch) => stretch.until += handled - base,
+            None if !idle => self.choice += handled - base,
+            None if self.ready.is_empty() => self.choice = handled + self.costs.idle_again,
+            None => self.choice = handled + self.costs.idle_exit,
+        }
+    }
+
+    /// From when on an interrupt that is due at `due` keeps the processor, how long it needs to be seen, whether the processor is idle.
+    fn interrupted(&mut self, due: Nanos, interrupt: &Interrupt) -> (Nanos, Nanos, bool) {
+        if let Some(stretch) = &self.running {
+            return (due.max(stretch.deaf_until), self.costs.entry, false);
+        }
+        let fell_asleep = std::mem::take(&mut self.falls_asleep);
+        let base = due.max(self.choice);
+        if due < self.choice || !self.ready.is_empty() {
+            return (base, self.costs.entry, false);
+        }
+        let (off, on) = (
+            self.choice + self.costs.deaf_from,
+            self.choice + self.costs.deaf_until,
+        );
+        if fell_asleep && base < off {
+            return (base, self.costs.entry, true);
+        }
+        // A first submission is given to the nanosecond, when its timer fired is not.
+        let given = matches!(interrupt, Interrupt::Sleeper(thread) if !self.threads[*thread].begun);
+        let base = if fell_asleep && !given {
+            base.max(on)
+        } else {
+            base
+        };
+        // A processor that slept over ticks has to catch up with them.
+        let tick = self.costs.tick.0;
+        let ticks = base.0 / tick - self.choice.0 / tick;
+        (base, self.costs.entry_idle_after(ticks), true)
+    }
+
+    /// One timer's work; gives its end.
+    fn handle(&mut self, handler: &mut Handler, (due, interrupt): (Nanos, Interrupt)) -> Nanos {
+        let at = handler.at;
         self.now = at;
         self.watch.issued = 0;
-        let mut preempts = false;
         let (rest, started) = match interrupt {
             Interrupt::Drive => {
                 let tag = self.device.complete_next(due).0;
@@ -335,7 +417,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                     if !self.ready.contains(&worker) {
                         self.ready.push(worker);
                     }
-                    preempts = true;
+                    handler.preempts = true;
                     let sectors = self.sectors_of_tag[tag as usize].saturating_sub(8);
                     let released = Nanos(sectors * self.costs.release_picos_per_sector / 1000);
                     (self.costs.rest_unwoken + released, 0)
@@ -355,29 +437,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             }
         };
         self.wake_blocked();
-        let end = at
-            + rest
+        at + rest
             + Nanos(self.costs.started_in_interrupt.0 * started)
-            + Nanos(self.costs.issued_in_interrupt.0 * self.watch.issued);
-        let in_user_mode = |stretch: &Stretch| {
-            matches!(self.threads[stretch.thread].next, Next::Line | Next::Submit)
-        };
-        if let Some(stretch) = self
-            .running
-            .take_if(|stretch| preempts && in_user_mode(stretch))
-        {
-            // The kernel's thread takes the processor from a program, but not from a call.
-            self.threads[stretch.thread].used += end - stretch.since;
-            self.ready.push(stretch.thread);
-            self.choice = end;
-            return;
-        }
-        match &mut self.running {
-            // Whoever runs is charged for it.
-            Some(stretch) => stretch.until += end - base,
-            None if base <= self.choice => self.choice += end - base,
-            None => self.choice = end,
-        }
+            + Nanos(self.costs.issued_in_interrupt.0 * self.watch.issued)
     }
 
     /// A command is done: the row, the queue run again, the waiting thread woken. Gives the rest of the interrupt and the commands started.
@@ -459,16 +521,17 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             Next::Line if self.goes_to_sleep(thread) => self.costs.to_sleep,
             _ => self.costs.to_submit + self.prepared(thread),
         };
-        if std::mem::take(&mut self.was_idle) {
-            length += self.costs.idle_exit;
-        }
         if !t.begun {
             // Its first submission is given.
             let first = t.process.first.saturating_sub(at);
             length = if first > Nanos::ZERO { first } else { length };
         }
         self.now = at;
+        self.falls_asleep = false;
         self.run_for(thread, length);
+        if let Some(stretch) = &mut self.running {
+            stretch.deaf_until = at + self.costs.switch_deaf;
+        }
     }
 
     /// The thread's next line begins with a pause.
@@ -488,7 +551,13 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             .operations
             .get(script.next)
             .map_or(Nanos::ZERO, |line| {
-                Nanos(line.sectors.0.saturating_sub(8) * self.costs.prepare_picos_per_sector / 1000)
+                let more = line.sectors.0.saturating_sub(8);
+                let pages = Nanos(more * self.costs.prepare_picos_per_sector / 1000);
+                if more > 0 {
+                    self.costs.prepare_more + pages
+                } else {
+                    pages
+                }
             })
     }
 
@@ -497,6 +566,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             thread,
             since: self.now,
             until: self.now + length,
+            deaf_until: self.now,
         });
     }
 
@@ -506,6 +576,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             thread,
             since,
             until,
+            ..
         } = stretch;
         self.now = until;
         self.running = None;

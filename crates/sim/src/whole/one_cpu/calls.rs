@@ -172,6 +172,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         self.watch.issued = 0;
         self.threads[thread].used += length;
         self.choice = self.now + length;
+        self.falls_asleep = true;
     }
 
     pub(super) fn end_if_through(&mut self, thread: usize) {
