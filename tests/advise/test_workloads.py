@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +20,7 @@ from seekwise.control.settings import read_settings
 from seekwise.errors import UsageError
 from seekwise.store.database import Store
 from seekwise.study import outcome
+from seekwise.study.plan import Plan
 from seekwise.verdict.model import Observation
 
 # kyber is good at random writes and bad at sequential reads.
@@ -32,6 +34,17 @@ def judged(tmp_path, records, plan=None):
         for record in records:
             store.add(record)
         return outcome.of(store, store.run("r1"))
+
+
+def test_advice_repeats_what_the_stack_warns_of_and_a_plan_keeps_it(tmp_path):
+    warning = "sda: a volume of another machine (SAN, iSCSI)"
+    plan = made_plan()
+    warned = replace(plan, systems=tuple(replace(facts, warnings=(warning,)) for facts in plan.systems))
+    assert Plan.from_document(json.loads(json.dumps(warned.to_document()))) == warned
+    found = judged(tmp_path, made_records(TRUTH), warned)
+    assert warning in for_workload(found, shipped()["database"]).advice.caution
+    assert outcome.cautions(warned) == (warning,)
+    assert outcome.cautions(plan) == ()
 
 
 def test_a_score_is_the_weighted_geometric_mean_of_the_cells():

@@ -31,3 +31,10 @@ def test_each_setting_goes_where_it_acts():
 def test_a_setting_that_acts_nowhere_is_an_error_and_not_passed_over(machine, path, setting):
     with pytest.raises(UsageError, match=f"nothing below {path} has the setting {setting}"):
         target(machine, path).changes({setting: 512})
+
+
+def test_what_changes_the_meaning_of_settings_is_told_of_the_whole_chain():
+    assert target("md-raid10-degraded", "/var/lib/postgresql").warnings == ("md127: degraded, 1 of 4 members missing",)
+    (unit,) = target("megaraid", "/srv").warnings
+    assert "settings act on the logical unit" in unit
+    assert target("md-raid1", "/").warnings == ()

@@ -27,7 +27,7 @@ def for_workload(found: Outcome, workload: Workload) -> Advised:
     plan = found.plan
     reference = plan.reference
     weighed = weigh([record for record in found.content.records if record.valid], workload, reference)
-    cautions = ["simulated: measure before you change a machine"] if plan.backend == "simulated" else []
+    cautions = list(outcome.cautions(plan))
     if weighed.not_covered > NOT_COVERED_MUCH:
         cautions.append(f"{100 * weighed.not_covered:.0f} % of this work is represented by no trial of the run")
     standings = {standing.setting: standing for standing in weighed.standings}

@@ -36,6 +36,8 @@ def print_stack(plan: Plan) -> None:
     for facts in plan.systems:
         for line in facts.stack:
             click.echo(line)
+        for warning in facts.warnings:
+            click.echo(f"warning: {warning}", err=True)
     if any(facts.stack for facts in plan.systems):
         click.echo()
 
@@ -200,6 +202,7 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:
         lines += ["", *(facts.stack or (f"system {facts.name}: {facts.target}",))]
+        lines += [f"warning: {warning}" for warning in facts.warnings]
     names = ", ".join(setting.label for setting in plan.settings)
     lines += ["", f"settings ({len(plan.settings)}): {names}", f"cells ({len(plan.cells)}):"]
     lines += [f"  {cell.key}  {_load_text(cell)}" for cell in plan.cells]

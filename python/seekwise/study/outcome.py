@@ -213,8 +213,13 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
     setting, wins = best
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
     shown = lines(setting, plan)
-    cautions = ("simulated: measure before you change a machine",) if plan.backend == "simulated" else ()
-    return Advice(f"set {setting.label} instead of {reference}", reasons, shown.set, shown.undo, cautions)
+    return Advice(f"set {setting.label} instead of {reference}", reasons, shown.set, shown.undo, cautions(plan))
+
+
+def cautions(plan: Plan) -> tuple[str, ...]:
+    """What to think of before following any advice of this run."""
+    simulated = ("simulated: measure before you change a machine",) if plan.backend == "simulated" else ()
+    return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
 
 
 def recommended(verdicts: Sequence[Verdict], plan: Plan) -> tuple[Setting, list[Verdict]] | None:

@@ -48,6 +48,8 @@ class SystemFacts:
     """{factor: devices on which it acts}, where the backend knows better than the factor's row."""
     speed: str = "unknown"
     """Row of `estimate.SPEEDS`."""
+    warnings: tuple[str, ...] = ()
+    """What a reader should know of this storage before a setting is changed or believed: a resync, a controller, a SAN."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,8 @@ def _load(document: dict) -> Load:
 
 def _facts_from(document: dict) -> SystemFacts:
     lists = {name: tuple(document[name]) for name in ("stack", "leaves", "offered")}
+    # Plans of earlier versions have none.
+    lists["warnings"] = tuple(document.get("warnings", ()))
     where = {name: tuple(devices) for name, devices in document.get("where", {}).items()}
     known = {name: value for name, value in document.items() if name in SystemFacts.__dataclass_fields__}
     return SystemFacts(**{**known, **lists, "where": where})

@@ -70,6 +70,7 @@ class KernelBackend:
             },
             room_bytes=None if target.is_device else ground.room_bytes(target),
             speed=_speed(target),
+            warnings=target.warnings,
             may_change=root,
             why_not="" if root else f"as root this would also try {others or 'other settings'}: use sudo",
         )

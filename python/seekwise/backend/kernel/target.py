@@ -10,6 +10,7 @@ from seekwise.errors import RefusedError, UsageError
 from seekwise.linux.model import BlockDevice, Mount
 from seekwise.linux.resolve import ResolvedPath, resolve_path
 from seekwise.linux.stack import read_stack
+from seekwise.linux.warn import device_warnings
 from seekwise.study.factors import Factor, Value, factor
 
 # Levels of md that move more bytes than asked: copies, parity. Linear and RAID 0 pass requests on as they are.
@@ -65,6 +66,11 @@ class Target:
             lines.append(f"{self.path}  on {self.mount.mount_point} ({self.mount.filesystem}, {options})")
         lines += [describe(device) for device in self.resolved.chain()]
         return tuple(lines)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What changes the meaning of settings or of figures here."""
+        return tuple(text for device in self.resolved.chain() for text in device_warnings(device))
 
     @property
     def os_shares_drives(self) -> bool:
