@@ -88,6 +88,7 @@ def test_fio_accepts_every_job_text_that_we_write(tmp_path):
             Load("q"),
             Load("q", iodepth=4, engine="libaio"),
             Load("q", direct=False, sync=True, rate_limit_bytes=10**6),
+            Load("q", rate_limit_bytes=10**6, arrivals="poisson"),
             Load("q", think_s=0.002, io_class="best-effort", io_priority=7),
         ):
             texts += [

@@ -49,6 +49,50 @@ def test_the_writer_pauses_for_its_think_time():
     assert seldom["cfq"]["seq_write"] <= 2 / 0.2 + 1 < often["cfq"]["seq_write"]
 
 
+def test_the_writer_starts_after_its_delay_and_its_threads_one_after_another():
+    at_once, late, staggered = (
+        ios(study({"io_class": "realtime", **changes}))["deadline"]["seq_write"]
+        for changes in ({}, {"start_delay": "1s"}, {"threads": 4, "start_stagger": "500ms"})
+    )
+    # Half of two seconds; threads that work 2, 1.5, 1 and 0.5 of them.
+    assert late / at_once == pytest.approx(0.5, abs=0.05)
+    assert staggered / at_once == pytest.approx(2.5, abs=0.25)
+
+
+def test_poisson_arrivals_keep_the_rate_and_make_requests_wait_for_each_other():
+    """An open loop: at 60 a second against 12 ms of service they meet in the queue only where gaps are random."""
+
+    def reads(arrivals: str) -> tuple[float, float]:
+        given = study({})
+        load = given.workload[0].model_copy(
+            update={"threads": [1], "rate_limit": 60 * 16384, "arrivals": arrivals, "beside": [], "runtime": 20.0}
+        )
+        given = given.model_copy(update={"workload": [load]})
+        backend = SimulatedBackend()
+        plan = plans.make(given, backend.describe(given))
+        with backend.session(plan, "r", lambda _: None) as session:
+            phase = next(iter(session.run(list(plan.trials), {}))).phases[0]
+        return phase.ios / 20, phase.latency_mean_ns
+
+    (even_rate, even_ns), (random_rate, random_ns) = reads("even"), reads("poisson")
+    assert even_rate == pytest.approx(60, rel=0.02)
+    assert random_rate == pytest.approx(60, rel=0.1)
+    assert random_ns > 1.2 * even_ns
+
+
+def test_paces_that_cannot_be_are_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="needs a `rate_limit`"):
+        study({"arrivals": "poisson"})
+    with pytest.raises(
+        ValueError, match=r"the last of 4 threads would start after 3\.5 s, and the phase ends after 2 s"
+    ):
+        study({"threads": 4, "start_stagger": "1s", "start_delay": "500ms"})
+    given = study({})
+    load = given.workload[0].model_copy(update={"start_stagger": 0.1, "beside": []})
+    with pytest.raises(UsageError, match=r"`start_stagger` is carried out by the simulated backend, not by `lab`"):
+        plans.make(given.model_copy(update={"backend": "lab", "workload": [load]}), SimulatedBackend().describe(given))
+
+
 def test_other_backends_refuse_in_a_sentence():
     given = study({})
     facts = SimulatedBackend().describe(given)

@@ -514,9 +514,12 @@ def _job(name: str, operation: str, load: Load) -> dict[str, object]:
         "read_percent": 100.0 if operation.endswith("read") else 0.0,
         "block_bytes": load.block_bytes,
         "think_ns": round(load.think_s * 1e9),
+        "start_ns": round(load.start_delay_s * 1e9),
+        "stagger_ns": round(load.start_stagger_s * 1e9),
     }
     if load.rate_limit_bytes is not None:
         job["rate_iops"] = load.rate_limit_bytes / load.block_bytes
+        job["poisson"] = load.arrivals == "poisson"
     if load.io_class is not None:
         job["class"] = load.io_class.replace("-", "_")
     if load.io_priority is not None:

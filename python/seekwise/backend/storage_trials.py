@@ -85,9 +85,11 @@ def wishes(
     load = cell.load
     if load.job is not None:
         raise UsageError(f"cell {cell.key} is a fio job file, which only the kernel backend runs")
-    if load.think_s > 0 or load.io_class is not None or load.io_priority is not None:
+    pace = load.think_s > 0 or load.start_stagger_s > 0 or load.rate_limit_bytes is not None
+    if pace or load.io_class is not None or load.io_priority is not None:
         raise UsageError(
-            f"cell {cell.key}: `think_time`, `io_class` and `io_priority` are not modelled behind the page cache",
+            f"cell {cell.key}: `think_time`, `rate_limit`, `start_stagger`, `io_class` and `io_priority` are not modelled behind the page "
+            "cache",
             hint="set `direct = true`, or measure with the kernel backend",
         )
     values = {**cell.fixed, **setting.values}

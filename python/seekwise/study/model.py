@@ -50,6 +50,18 @@ class System(Part):
 
 IoClass = Literal["realtime", "best-effort", "idle"]
 IoPriority = Annotated[int, Field(ge=0, le=7)]
+Arrivals = Literal["even", "poisson"]
+
+
+def _check_pace(part: Beside | Workload, threads: int, runtime: float | None, delay: float = 0.0) -> None:
+    """`runtime` is that of a phase, in seconds."""
+    if part.arrivals == "poisson" and part.rate_limit is None:
+        raise ValueError('`arrivals = "poisson"` needs a `rate_limit`, the mean that the arrivals keep')
+    last = delay + (threads - 1) * part.start_stagger
+    if runtime is not None and last >= runtime:
+        raise ValueError(
+            f"the last of {threads} threads would start after {last:g} s, and the phase ends after {runtime:g} s"
+        )
 
 
 class Beside(Part):
@@ -66,6 +78,10 @@ class Beside(Part):
     io_priority: IoPriority | None = None
     think_time: Seconds = 0.0
     rate_limit: Bytes | None = None
+    arrivals: Arrivals = "even"
+    start_delay: Seconds = 0.0
+    """From the start of a phase until its first thread starts."""
+    start_stagger: Seconds = 0.0
 
     @model_validator(mode="after")
     def block_fits(self) -> Beside:
@@ -100,6 +116,10 @@ class Workload(Part):
     memory_limit: Annotated[list[Bytes], BeforeValidator(as_list)] = []
     """Memory (page cache included) that a buffered load may use; each value is a cell."""
     rate_limit: Bytes | None = None
+    arrivals: Arrivals = "even"
+    """Gaps between the requests of a thread with `rate_limit`: equal, or random about their mean (exponential)."""
+    start_stagger: Seconds = 0.0
+    """From the start of a thread to that of the next one."""
     think_time: Seconds = 0.0
     """Pause of a thread after each of its requests."""
     io_class: IoClass | None = None
@@ -116,6 +136,13 @@ class Workload(Part):
         double = next((name for name in named if named.count(name) > 1), None)
         if self.beside and double is not None:
             raise ValueError(f"`{double}` is done twice; results tell who works beside whom by the operation")
+        return self
+
+    @model_validator(mode="after")
+    def pace_is_possible(self) -> Workload:
+        _check_pace(self, max(self.threads), self.runtime)
+        for each in self.beside:
+            _check_pace(each, each.threads, self.runtime, each.start_delay)
         return self
 
     @model_validator(mode="after")

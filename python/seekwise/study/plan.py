@@ -79,6 +79,10 @@ class Load:
     size_bytes: int = 64 * 2**20
     memory_limit_bytes: int | None = None
     rate_limit_bytes: int | None = None
+    arrivals: str = "even"
+    """Gaps of requests under a rate limit: `even` or `poisson`."""
+    start_delay_s: float = 0.0
+    start_stagger_s: float = 0.0
     think_s: float = 0.0
     io_class: str | None = None
     io_priority: int | None = None
@@ -238,6 +242,11 @@ def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = N
             f"study {study.name}: `workload.beside` is carried out by the simulated backend, not by `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs into one fio job file (`job`)",
         )
+    if study.backend != "simulated" and any(cell.load.start_stagger_s > 0 for cell in cells):
+        raise UsageError(
+            f"study {study.name}: `start_stagger` is carried out by the simulated backend, not by `{study.backend}`",
+            hint="add `--backend simulated`, or write the jobs with their `startdelay` into one fio job file (`job`)",
+        )
     double = next((cell.key for cell in cells if [each.key for each in cells].count(cell.key) > 1), None)
     if double is not None:
         raise UsageError(f"study {study.name}: two cells are the same: `{double}`", hint="give the workloads names")
@@ -333,6 +342,9 @@ def _beside(other: Beside, workload: Workload) -> Load:
         iodepth=other.iodepth,
         size_bytes=other.size,
         rate_limit_bytes=other.rate_limit,
+        arrivals=other.arrivals,
+        start_delay_s=other.start_delay,
+        start_stagger_s=other.start_stagger,
         think_s=other.think_time,
         io_class=other.io_class,
         io_priority=other.io_priority,
@@ -348,6 +360,8 @@ def _loads(workload: Workload) -> list[Load]:
         "end_fsync": workload.end_fsync,
         "size_bytes": workload.size,
         "rate_limit_bytes": workload.rate_limit,
+        "arrivals": workload.arrivals,
+        "start_stagger_s": workload.start_stagger,
         "think_s": workload.think_time,
         "io_class": workload.io_class,
         "io_priority": workload.io_priority,

@@ -108,6 +108,8 @@ def phase(load: Load, step: Phase, place: Place, seed: int) -> str:
         lines.append("invalidate=1")
     if load.rate_limit_bytes is not None:
         lines.append(f"rate={load.rate_limit_bytes}")
+    if load.arrivals == "poisson":
+        lines.append("rate_process=poisson")
     if load.think_s > 0:
         lines.append(f"thinktime={round(load.think_s * 1e6)}")
     if load.io_class is not None:
