@@ -403,18 +403,22 @@ impl State {
     /// whether the arm has work now.
     #[inline]
     fn serve_stream(&mut self, mechanics: &Mechanics) -> bool {
-        let Some(stream) = self.stream else {
+        // Read field by field: as a whole, just after its fields were written, it would have to wait for them to reach the cache.
+        let Some(Stream { limit, segment, .. }) = &self.stream else {
             return false;
         };
-        let held = self.segments.start_of(stream.segment);
-        if !self.queue.may_read(held, stream.limit) {
+        let held = self.segments.start_of(*segment);
+        if !self.queue.may_read(held, *limit) {
             return false;
         }
-        self.serve_reads_of(mechanics, stream, held)
+        self.serve_reads_of(mechanics, held)
     }
 
     #[cold]
-    fn serve_reads_of(&mut self, mechanics: &Mechanics, mut stream: Stream, held: Lba) -> bool {
+    fn serve_reads_of(&mut self, mechanics: &Mechanics, held: Lba) -> bool {
+        let Some(mut stream) = self.stream else {
+            return false;
+        };
         let overhead = mechanics.cached_overhead;
         while !self.queue.is_empty() {
             let from = self
@@ -470,7 +474,7 @@ impl State {
     /// Stays in a recognised stream for as much as the drive always reads on. Says whether the arm does.
     #[inline]
     fn keep_reading(&mut self, mechanics: &Mechanics) -> bool {
-        let Some(stream) = self.stream else {
+        let Some(stream) = &self.stream else {
             return false;
         };
         let kept = self.kept.min(stream.limit);

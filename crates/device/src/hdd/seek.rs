@@ -77,7 +77,12 @@ impl SeekCurve {
     /// Ticks to move over `distance` tracks; `distance` is at least one.
     #[inline(always)]
     pub fn ticks(&self, distance: u32) -> u32 {
-        let d = distance as i32 as f32;
+        self.ticks_over(distance as i32 as f32)
+    }
+
+    /// The same for a distance that is a whole number below 2^24, which a single holds exactly.
+    #[inline(always)]
+    pub fn ticks_over(&self, d: f32) -> u32 {
         let step = self.first + self.ramp * d;
         let near = self.a + self.b * d.sqrt();
         let near = if step < near { step } else { near };
