@@ -14,6 +14,7 @@ use seekwise_units::{Depth, Nanos, Sectors};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 /// The files of `models/`, by id.
 pub const SHIPPED: &[(&str, &str)] = &[
@@ -177,6 +178,16 @@ pub struct Model {
     /// Other capacities or editions: what differs, by name. `NAME/VARIANT` asks for one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, Parameter>>,
+}
+
+/// A shipped model, read once: an array asks for the same one for each of its drives.
+fn parsed(place: usize) -> Result<&'static Model, ModelError> {
+    static READ: [OnceLock<Model>; SHIPPED.len()] = [const { OnceLock::new() }; SHIPPED.len()];
+    if let Some(model) = READ[place].get() {
+        return Ok(model);
+    }
+    let model = Model::parse(SHIPPED[place].1)?;
+    Ok(READ[place].get_or_init(|| model))
 }
 
 fn sata() -> Attachment {
@@ -379,32 +390,26 @@ impl Model {
 
     fn named(name: &str) -> Result<Self, ModelError> {
         let plain = plain(name);
-        let parsed = |text: &str| Self::parse(text);
-        if let Some((_, text)) = SHIPPED.iter().find(|(id, _)| self::plain(id) == plain) {
-            return parsed(text);
+        let same = |other: &str| self::plain(other) == plain;
+        if let Some(place) = SHIPPED.iter().position(|(id, _)| same(id)) {
+            return parsed(place).cloned();
         }
-        let mut known: Vec<String> = vec![];
-        for (_, text) in SHIPPED {
-            let model = parsed(text)?;
-            if model
-                .aliases
-                .iter()
-                .any(|alias| self::plain(alias) == plain)
-            {
-                return Ok(model);
+        let mut known: Vec<&str> = vec![];
+        for place in 0..SHIPPED.len() {
+            let model = parsed(place)?;
+            if model.aliases.iter().any(|alias| same(alias)) {
+                return Ok(model.clone());
             }
-            known.push(model.id.clone());
-            known.extend(model.aliases);
+            known.push(&model.id);
+            known.extend(model.aliases.iter().map(String::as_str));
         }
-        Err(ModelError(
-            match nearest(name, known.iter().map(String::as_str)) {
-                Some(meant) => format!("no drive model is called `{name}`; did you mean `{meant}`"),
-                None => format!(
-                    "no drive model is called `{name}`; there are {}",
-                    Self::ids().collect::<Vec<_>>().join(", ")
-                ),
-            },
-        ))
+        Err(ModelError(match nearest(name, known.into_iter()) {
+            Some(meant) => format!("no drive model is called `{name}`; did you mean `{meant}`"),
+            None => format!(
+                "no drive model is called `{name}`; there are {}",
+                Self::ids().collect::<Vec<_>>().join(", ")
+            ),
+        }))
     }
 
     /// Reads a model file and checks it.
