@@ -39,6 +39,17 @@ impl Queue {
         self.in_driver
     }
 
+    /// A recording ends when nothing waits and the device has nothing.
+    pub fn is_empty_at_the_end(&self) -> Result<(), String> {
+        let (waiting, in_driver) = (self.waiting, self.in_driver);
+        if waiting + in_driver == 0 {
+            return Ok(());
+        }
+        Err(format!(
+            "the recording is unfinished: at its end {waiting} requests wait and {in_driver} are with the device"
+        ))
+    }
+
     pub fn get(&self, id: RequestId) -> &Request {
         &self.entry(id).request
     }

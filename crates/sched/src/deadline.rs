@@ -20,57 +20,68 @@ use crate::sorted::Sorted;
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// Longest expiry that makes sense in a study; the kernel takes any int.
-const EXPIRE_MAX_MS: u64 = 3_600_000;
+pub const EXPIRE_MAX_MS: u64 = 3_600_000;
 
-/// Defaults: Linux 2.6.23 to 4.19 block/deadline-iosched.c (HZ/2, 5*HZ, 2, 16, 1).
+// Tunables that mq-deadline has as well. Defaults: Linux 2.6.23 to 4.19 block/deadline-iosched.c, 5.10 to 6.12 block/mq-deadline.c
+// (HZ/2, 5*HZ, 2, 16, 1).
+
+pub const READ_EXPIRE: Parameter = Parameter {
+    name: "read_expire",
+    unit: Unit::Millis,
+    default: |setup| setup.kernel.millis_from_ticks(setup.kernel.hz as u64 / 2),
+    min: 0,
+    max: EXPIRE_MAX_MS,
+    kernels: ALWAYS,
+    meaning: "age at which the oldest read is taken before sector order, looked at between batches",
+};
+
+pub const WRITE_EXPIRE: Parameter = Parameter {
+    name: "write_expire",
+    unit: Unit::Millis,
+    default: |setup| setup.kernel.millis_from_ticks(5 * setup.kernel.hz as u64),
+    min: 0,
+    max: EXPIRE_MAX_MS,
+    kernels: ALWAYS,
+    meaning:
+        "age at which the oldest write is taken before sector order, looked at between batches",
+};
+
+pub const WRITES_STARVED: Parameter = Parameter {
+    name: "writes_starved",
+    unit: Unit::Count,
+    default: |_| 2,
+    min: 0,
+    max: 1_000_000,
+    kernels: ALWAYS,
+    meaning: "how often in a row reads may be preferred while writes wait",
+};
+
+pub const FIFO_BATCH: Parameter = Parameter {
+    name: "fifo_batch",
+    unit: Unit::Requests,
+    default: |_| 16,
+    min: 0,
+    max: 1_000_000,
+    kernels: ALWAYS,
+    meaning: "requests taken in sector order before direction and age are looked at again",
+};
+
+pub const FRONT_MERGES: Parameter = Parameter {
+    name: "front_merges",
+    unit: Unit::Switch,
+    default: |_| 1,
+    min: 0,
+    max: 1,
+    kernels: ALWAYS,
+    meaning: "look for a waiting request that begins where a new one ends",
+};
+
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "read_expire",
-        unit: Unit::Millis,
-        default: |setup| setup.kernel.millis_from_ticks(setup.kernel.hz as u64 / 2),
-        min: 0,
-        max: EXPIRE_MAX_MS,
-        kernels: ALWAYS,
-        meaning:
-            "age at which the oldest read is taken before sector order, looked at between batches",
-    },
-    Parameter {
-        name: "write_expire",
-        unit: Unit::Millis,
-        default: |setup| setup.kernel.millis_from_ticks(5 * setup.kernel.hz as u64),
-        min: 0,
-        max: EXPIRE_MAX_MS,
-        kernels: ALWAYS,
-        meaning:
-            "age at which the oldest write is taken before sector order, looked at between batches",
-    },
-    Parameter {
-        name: "writes_starved",
-        unit: Unit::Count,
-        default: |_| 2,
-        min: 0,
-        max: 1_000_000,
-        kernels: ALWAYS,
-        meaning: "how often in a row reads may be preferred while writes wait",
-    },
-    Parameter {
-        name: "fifo_batch",
-        unit: Unit::Requests,
-        default: |_| 16,
-        min: 0,
-        max: 1_000_000,
-        kernels: ALWAYS,
-        meaning: "requests taken in sector order before direction and age are looked at again",
-    },
-    Parameter {
-        name: "front_merges",
-        unit: Unit::Switch,
-        default: |_| 1,
-        min: 0,
-        max: 1,
-        kernels: ALWAYS,
-        meaning: "look for a waiting request that begins where a new one ends",
-    },
+    READ_EXPIRE,
+    WRITE_EXPIRE,
+    WRITES_STARVED,
+    FIFO_BATCH,
+    FRONT_MERGES,
 ];
 
 /// How the choice was made over the years.
@@ -96,10 +107,12 @@ impl Generation {
     }
 }
 
-const READ: usize = 0;
-const WRITE: usize = 1;
+pub const READ: usize = 0;
+pub const WRITE: usize = 1;
 
-fn index(direction: Direction) -> usize {
+/// Place of a direction in what is kept for both.
+#[inline]
+pub fn index(direction: Direction) -> usize {
     match direction {
         Direction::Read => READ,
         Direction::Write => WRITE,

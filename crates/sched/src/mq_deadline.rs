@@ -10,66 +10,25 @@
 //! Not modelled:  zoned drives, requests inserted at the head.
 //! Source:        behaviour of Linux 5.10, 6.1 and 6.12 block/mq-deadline.c.
 
+use crate::deadline::{
+    index, EXPIRE_MAX_MS, FIFO_BATCH, FRONT_MERGES, READ, READ_EXPIRE, WRITE, WRITES_STARVED,
+    WRITE_EXPIRE,
+};
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
-use crate::parameter::{since, Parameter, Setup, Unit, ALWAYS};
+use crate::parameter::{since, Parameter, Setup, Unit};
 use crate::request::{Direction, PriorityClass, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
 use seekwise_units::{Lba, Nanos, Sectors};
 
-/// Longest expiry that makes sense in a study; the kernel takes any int.
-const EXPIRE_MAX_MS: u64 = 3_600_000;
-
-/// Defaults: Linux 5.10 to 6.12 block/mq-deadline.c (HZ/2, 5*HZ, 2, 16, 1, 10*HZ).
+/// Those of the single-queue deadline and two more. Defaults: Linux 5.10 to 6.12 block/mq-deadline.c (nr_requests, 10*HZ).
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "read_expire",
-        unit: Unit::Millis,
-        default: |setup| setup.kernel.millis_from_ticks(setup.kernel.hz as u64 / 2),
-        min: 0,
-        max: EXPIRE_MAX_MS,
-        kernels: ALWAYS,
-        meaning:
-            "age at which the oldest read is taken before sector order, looked at between batches",
-    },
-    Parameter {
-        name: "write_expire",
-        unit: Unit::Millis,
-        default: |setup| setup.kernel.millis_from_ticks(5 * setup.kernel.hz as u64),
-        min: 0,
-        max: EXPIRE_MAX_MS,
-        kernels: ALWAYS,
-        meaning:
-            "age at which the oldest write is taken before sector order, looked at between batches",
-    },
-    Parameter {
-        name: "writes_starved",
-        unit: Unit::Count,
-        default: |_| 2,
-        min: 0,
-        max: 1_000_000,
-        kernels: ALWAYS,
-        meaning: "how often in a row reads may be preferred while writes wait",
-    },
-    Parameter {
-        name: "fifo_batch",
-        unit: Unit::Requests,
-        default: |_| 16,
-        min: 0,
-        max: 1_000_000,
-        kernels: ALWAYS,
-        meaning: "requests taken in sector order before direction and age are looked at again",
-    },
-    Parameter {
-        name: "front_merges",
-        unit: Unit::Switch,
-        default: |_| 1,
-        min: 0,
-        max: 1,
-        kernels: ALWAYS,
-        meaning: "look for a waiting request that begins where a new one ends",
-    },
+    READ_EXPIRE,
+    WRITE_EXPIRE,
+    WRITES_STARVED,
+    FIFO_BATCH,
+    FRONT_MERGES,
     Parameter {
         name: "async_depth",
         unit: Unit::Requests,
@@ -110,17 +69,6 @@ impl Generation {
         } else {
             Self::Forgets
         }
-    }
-}
-
-const READ: usize = 0;
-const WRITE: usize = 1;
-
-#[inline]
-fn index(direction: Direction) -> usize {
-    match direction {
-        Direction::Read => READ,
-        Direction::Write => WRITE,
     }
 }
 

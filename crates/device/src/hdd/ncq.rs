@@ -384,6 +384,21 @@ mod tests {
     use super::*;
     use crate::measure::Addresses;
 
+    fn curve(spindle: &Spindle) -> SeekCurve {
+        let times = SeekTimes {
+            setup_ms: 0.1,
+            track_to_track_ms: 0.8,
+            settle_tracks: 50.0,
+            a_ms: 2.0,
+            b_ms_per_sqrt_track: 0.04,
+            bend_tracks: 25_000.0,
+            c_ms: 5.2,
+            e_ms_per_track: 0.000137,
+            write_settle_ms: 1.0,
+        };
+        SeekCurve::new(&times, spindle)
+    }
+
     #[test]
     fn efficiency_one_always_takes_the_nearest_and_zero_never() {
         let ideal = Ordering::new(1.0, Nanos::NEVER);
@@ -398,18 +413,7 @@ mod tests {
     #[test]
     fn the_nearest_is_the_minimum_of_all_costs() {
         let spindle = Spindle::new(7200.0, 0);
-        let times = SeekTimes {
-            setup_ms: 0.1,
-            track_to_track_ms: 0.8,
-            settle_tracks: 50.0,
-            a_ms: 2.0,
-            b_ms_per_sqrt_track: 0.04,
-            bend_tracks: 25_000.0,
-            c_ms: 5.2,
-            e_ms_per_track: 0.000137,
-            write_settle_ms: 1.0,
-        };
-        let curve = SeekCurve::new(&times, &spindle);
+        let curve = curve(&spindle);
         let mut random = Addresses::new(7);
         let mut queue = Accesses::<SLOTS>::new();
         for round in 0..5_000u32 {
@@ -454,18 +458,7 @@ mod tests {
     #[test]
     fn a_cost_is_seek_and_wait() {
         let spindle = Spindle::new(7200.0, 0);
-        let times = SeekTimes {
-            setup_ms: 0.1,
-            track_to_track_ms: 0.8,
-            settle_tracks: 50.0,
-            a_ms: 2.0,
-            b_ms_per_sqrt_track: 0.04,
-            bend_tracks: 25_000.0,
-            c_ms: 5.2,
-            e_ms_per_track: 0.000137,
-            write_settle_ms: 1.0,
-        };
-        let curve = SeekCurve::new(&times, &spindle);
+        let curve = curve(&spindle);
         let mut random = Addresses::new(3);
         for _ in 0..20_000 {
             let place = |random: &mut Addresses| Place {
