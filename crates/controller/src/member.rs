@@ -148,9 +148,9 @@ impl<O: Copy> Member<O> {
         command
     }
 
-    /// Commands waiting or in the drive.
-    pub fn load(&self) -> usize {
-        self.waiting.len() + self.put_off.len() + self.depth as usize - self.free.len()
+    /// At work, or about to be: put-off work waits for that to end.
+    pub fn busy(&self) -> bool {
+        !self.waiting.is_empty() || self.depth as usize > self.free.len()
     }
 
     pub fn depth(&self) -> u32 {

@@ -1,7 +1,8 @@
 //! The way of a read: memory, drives, bus; reading ahead of streams; which mirror serves.
 //!
 //! Mirrors as the maker of the 3ware cards describes them (TwinStor information sheet, 1999 to 2002): sequential reads take turns between the
-//! drives in sections of whole tracks, so that what one drive skips costs it little; other reads go to the drive whose arm is nearer.
+//! drives in sections of whole tracks, so that what one drive skips costs it little; other reads go to the drive whose arm is nearer. That a drive
+//! with nothing to do is taken before one that is at work is this model's: any other choice would leave half of a mirror idle.
 
 use crate::cache::{Found, PAGE};
 use crate::controller::{Controller, Owner};
@@ -143,7 +144,7 @@ impl Controller {
         }
         let key = |&index: &usize| {
             let member = &self.members[index];
-            (member.head.distance(piece.at), member.load())
+            (member.busy(), member.head.distance(piece.at))
         };
         copies.min_by_key(key).expect("a piece has a copy")
     }

@@ -13,6 +13,8 @@ pub struct Spindle<D> {
     busy_since: Nanos,
     pub busy: Nanos,
     pub sectors: u64,
+    /// Commands given to the device since they were last counted.
+    pub given: u64,
     /// Processor time of the host for the device's own work.
     pub host_work: Nanos,
 }
@@ -28,6 +30,7 @@ impl<D: Device> Spindle<D> {
             busy_since: Nanos::ZERO,
             busy: Nanos::ZERO,
             sectors: 0,
+            given: 0,
             host_work: Nanos::ZERO,
         }
     }
@@ -67,6 +70,7 @@ impl<D: Device> Driver for Spindle<D> {
         }
         self.outstanding += 1;
         self.sectors += sectors.0;
+        self.given += 1;
         let kind = match direction {
             Direction::Read => CommandKind::Read,
             Direction::Write => CommandKind::Write {

@@ -126,9 +126,6 @@ def _start_bytes(setup: Setup) -> int:
 def _files(setup: Setup, operation: str, threads: int) -> dict:
     """tiotest's four phases over the same files, or the one of a fio job over files that lie there already."""
     order = TIOTEST_ORDER if setup.engine is None else (operation,)
-    if setup.level == "raid5" and setup.controller is None and operation.endswith("read"):
-        # What tiotest writes first is taken as written: only the pages that it would leave in memory are missing.
-        order = tuple(phase for phase in order if phase.endswith("read"))
     memory = setup.memory_bytes or MEMORY_BYTES
     return {
         "filesystem": setup.filesystem or ("ext4" if setup.on_volume else "raw"),

@@ -1,6 +1,7 @@
 //! The page cache as readers and writers meet it.
 
 pub mod bits;
+pub mod metadata;
 pub mod page_cache;
 pub mod read_ahead;
 pub mod write_back;

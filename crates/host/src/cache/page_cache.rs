@@ -48,6 +48,8 @@ pub struct PageCache {
     active_pages: u64,
     dirty: u64,
     writing: u64,
+    /// Pages added since the start.
+    added: u64,
     inactive: VecDeque<Run>,
     active: VecDeque<Run>,
 }
@@ -71,6 +73,7 @@ impl PageCache {
             active_pages: 0,
             dirty: 0,
             writing: 0,
+            added: 0,
             inactive: VecDeque::new(),
             active: VecDeque::new(),
         }
@@ -81,6 +84,13 @@ impl PageCache {
     }
     pub fn pages(&self) -> u64 {
         self.pages
+    }
+    pub fn active_pages(&self) -> u64 {
+        self.active_pages
+    }
+    /// Pages added since the start.
+    pub fn added(&self) -> u64 {
+        self.added
     }
     pub fn dirty(&self) -> u64 {
         self.dirty
@@ -150,6 +160,7 @@ impl PageCache {
         cached.used.clear(run.start, run.pages);
         cached.active.clear(run.start, run.pages);
         self.pages += added;
+        self.added += added;
         match self.inactive.back_mut() {
             Some(last) if last.file == run.file && last.start + last.pages == run.start => {
                 last.pages += run.pages;

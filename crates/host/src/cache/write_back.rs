@@ -111,6 +111,11 @@ impl Generation {
         self < Self::Linux2_6_32
     }
 
+    /// Reclaim goes slowly through active pages however few there are (up to 2.6.27; 2.6.28 to 2.6.31 count as old here).
+    pub fn sifts_active_pages(self) -> bool {
+        self < Self::Linux2_6_32
+    }
+
     /// Pages under fsync are sent as synchronous writes (2.6.30 on).
     pub fn synchronous_fsync(self) -> bool {
         self >= Self::Linux2_6_32

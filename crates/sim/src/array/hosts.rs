@@ -92,6 +92,7 @@ impl HostModel {
             page_add: of("page_add")?,
             bio: of("bio")?,
             md_bio: of("md_bio").unwrap_or(Nanos::ZERO),
+            port_command: of("port_command").unwrap_or(Nanos::ZERO),
             interrupt: of("interrupt")? + Nanos(own as u64),
             page_end: of("page_end")?,
             switch: of("switch")?,

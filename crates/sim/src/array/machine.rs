@@ -40,6 +40,8 @@ pub struct HostCosts {
     pub bio: Nanos,
     /// What md does besides for each bio. Zero: part of `bio`.
     pub md_bio: Nanos,
+    /// Giving a command to the port of a drive of the host's own. Zero: part of `bio`, or a card's one register.
+    pub port_command: Nanos,
     /// Interrupt and completion of a request.
     pub interrupt: Nanos,
     /// Each page that ends with it.
@@ -65,6 +67,7 @@ impl HostCosts {
             page_add: Nanos(100),
             bio: Nanos(1_200),
             md_bio: Nanos::ZERO,
+            port_command: Nanos::ZERO,
             interrupt: Nanos(1_500),
             page_end: Nanos(30),
             switch: Nanos(1_200),
@@ -84,6 +87,7 @@ impl Default for HostCosts {
             page_add: Nanos(400),
             bio: Nanos(1_000),
             md_bio: Nanos::ZERO,
+            port_command: Nanos::ZERO,
             interrupt: Nanos(4_000),
             page_end: Nanos(300),
             switch: Nanos(3_000),
@@ -547,6 +551,19 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         self.times.book(self.payer, begin, cost);
     }
 
+    /// Who made a queue give commands to drives pays for that.
+    pub(super) fn spend_commands(&mut self) {
+        if self.costs.port_command == Nanos::ZERO {
+            return;
+        }
+        let given: u64 = self
+            .members
+            .iter_mut()
+            .map(|member| core::mem::take(&mut member.spindle.given))
+            .sum();
+        self.spend(Nanos(self.costs.port_command.0 * given));
+    }
+
     /// The program's own work.
     pub(super) fn spend_user(&mut self, cost: Nanos) {
         let begin = self.processor_free.max(self.now);
@@ -570,6 +587,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             finished.push(done.token)
         });
         self.spend(self.costs.interrupt + work);
+        self.spend_commands();
         for &token in &finished {
             let UnderWay {
                 owner,

@@ -179,11 +179,15 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     };
     let plans: Vec<ReaderPlan> = (0..readers).map(plan).collect();
     let host = spec.host.as_deref().map(HostModel::shipped).transpose()?;
-    let costs = match &host {
+    let mut costs = match &host {
         Some(host) => host.costs(&spec.scheduler)?,
         None if spec.modern_host => HostCosts::modern(),
         None => HostCosts::default(),
     };
+    if spec.controller.is_some() {
+        // A card takes a command by one register.
+        costs.port_command = Nanos::ZERO;
+    }
     let span = Nanos(load.span_ns);
     // No bio is longer than a command of the device.
     let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));

@@ -27,6 +27,7 @@ use pass::Pass;
 use reader::Reading;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::metadata::MetadataCache;
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
 use seekwise_host::cache::read_ahead::{Page, ReadAhead};
 use seekwise_host::cache::write_back::{self, Generation, Limits, Load, Pace};
@@ -241,7 +242,7 @@ pub(super) struct Files {
     dirtied_total: u64,
     written_total: u64,
     /// Blocks of metadata that are cached, being read, or dirty without a transaction.
-    path_known: BTreeSet<Block>,
+    path_known: MetadataCache,
     path_coming: BTreeSet<Block>,
     place_dirty: BTreeSet<Block>,
     journal: Option<Journal>,
@@ -335,7 +336,7 @@ impl Files {
             pace: Pace::default(),
             dirtied_total: 0,
             written_total: 0,
-            path_known: BTreeSet::new(),
+            path_known: MetadataCache::new(generation.sifts_active_pages()),
             path_coming: BTreeSet::new(),
             place_dirty: BTreeSet::new(),
             journal,
@@ -512,7 +513,7 @@ impl Files {
             }
             IoKind::PathRead { block } => {
                 self.path_coming.remove(&block);
-                self.path_known.insert(block);
+                self.path_known.insert(block, &self.cache);
             }
             IoKind::PlaceWrite => self.written_total += 1,
             IoKind::Log => self.log_left -= 1,
@@ -624,6 +625,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             Role::Flusher(_) => self.step_flusher(&mut files, index),
             Role::Journal(_) => self.step_journal(&mut files, index),
         }
+        self.spend_commands();
         // A task that sleeps has been switched away from and will be switched to.
         let sleeps = !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.processor_free.max(self.now));
         if sleeps {

@@ -256,7 +256,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     ) -> Option<Page> {
         let (path, until) = files.system.path(file, page);
         for block in path.blocks.into_iter().flatten() {
-            if files.path_known.contains(&block) {
+            if files.path_known.take(block, &files.cache) {
                 continue;
             }
             if files.path_coming.insert(block) {

@@ -166,7 +166,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     if journal.running.metadata.insert(block) {
                         files.place_dirty.remove(&block);
                     }
-                    files.path_known.insert(block);
+                    files.path_known.insert(block, &files.cache);
                 }
             }
         }
