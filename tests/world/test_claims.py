@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,9 @@ class Level:
         if any(query.system == "B" for query in queries):
             raise NotModelled("B")
         return [10.0 for _ in queries]
+
+    def scatter(self, query: Query) -> float:
+        return 0.0
 
     def model(self, name, quantity, options):
         return 10.0
@@ -107,6 +111,20 @@ def test_what_is_not_modelled_is_missed_with_its_reason():
 )
 def test_values_within_three_percent_tie_and_otherwise_the_better_one_wins(first, second, more, winner):
     assert verdicts.decide(first, second, ("a", "b"), more) == winner
+
+
+def test_what_the_clock_cannot_tell_apart_ties():
+    assert verdicts.decide(100, 92, ("a", "b"), True, 9) == "tie"
+    assert verdicts.decide(100, 92, ("a", "b"), True, 7) == "a"
+
+
+def test_a_run_of_n_ticks_is_off_by_the_root_of_n():
+    world = SimulatedWorld()
+    query = Query("cpueff", "A", "rand_read", "deadline", 2)
+    world.measure = lambda queries: [1000.0] * len(queries)
+    # Two threads of 1000 calls of 4 KiB at 1000 MB/s are 7.8 ms or 1.95 ticks of 4 ms.
+    assert world.scatter(query) == pytest.approx(1000 / 1.953125**0.5)
+    assert world.scatter(replace(query, metric="rate")) == 0
 
 
 BLOCK = """

@@ -38,6 +38,9 @@ class Given:
             for q in queries
         ]
 
+    def scatter(self, query: Query) -> float:
+        return 0.0
+
     def model(self, name, quantity, options):
         return 4.0
 

@@ -82,6 +82,37 @@ fn files_that_lie_there_already_are_read_from_the_disk() {
 }
 
 #[test]
+fn old_kernels_forget_addresses_while_other_data_pass_and_read_them_again() {
+    let latency = |kernel: &str| {
+        let result = run(3, |value| {
+            value["kernel"] = json!(kernel);
+            value["load"]["file_bytes"] = json!(300_000_000);
+            value["load"]["files"]["memory_bytes"] = json!(64_000_000);
+        });
+        result["latency_mean_ns"].as_f64().unwrap()
+    };
+    // 75 blocks of addresses a file for 200 calls: about a third more disk accesses.
+    let (old, new) = (latency("2.6.24"), latency("2.6.32"));
+    assert!(old > 1.1 * new, "{old} {new}");
+}
+
+#[test]
+fn a_command_to_a_port_costs_the_program_that_sends_it() {
+    let system = |controller: Option<&str>| {
+        let result = run(3, |value| {
+            value["load"]["threads"] = json!(1);
+            value["load"]["file_bytes"] = json!(300_000_000);
+            value["load"]["files"]["memory_bytes"] = json!(64_000_000);
+            value["controller"] = json!(controller);
+        });
+        result["cpu"]["system_s"].as_f64().unwrap()
+    };
+    let (port, card) = (system(None), system(Some("9650-4LP")));
+    // 200 random reads, a tenth of them from memory, and up to 75 blocks of addresses, at 20 us each.
+    assert!((0.0034..0.0056).contains(&(port - card)), "{port} {card}");
+}
+
+#[test]
 fn more_memory_makes_random_reads_of_the_same_files_faster() {
     let rates: Vec<f64> = [64_000_000, 128_000_000, 512_000_000]
         .iter()

@@ -21,6 +21,9 @@ class Listener:
         self.asked.update(dict.fromkeys(queries))
         return [1.0] * len(queries)
 
+    def scatter(self, query: Query) -> float:
+        return 0.0
+
     def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
         return 1.0
 

@@ -81,6 +81,17 @@ class SimulatedWorld:
             values.append(outcome[query.metric])
         return sum(values) / len(values)
 
+    def scatter(self, query: Query) -> float:
+        """Of CPU efficiency: a run of n ticks of system time is off by the square root of n."""
+        if query.metric != "cpueff":
+            return 0.0
+        setup = setup_of(query.system, query.options)
+        random = query.operation.startswith("rand")
+        each = (setup.random_ios or 1000) * setup.block_bytes if random else setup.file_bytes
+        efficiency = self.measure([query])[0]
+        ticks = query.threads * each / cells.PRINTED_MB / efficiency * setup.hz
+        return efficiency / ticks**0.5
+
     def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
         if quantity in DRIVE_QUANTITIES:
             return DRIVE_QUANTITIES[quantity](name, dict(options))

@@ -73,5 +73,8 @@ class World(Protocol):
     def measure(self, queries: Sequence[Query]) -> list[float]:
         """A number for each query, in their order."""
 
+    def scatter(self, query: Query) -> float:
+        """Standard error that the clock of the study's host leaves in one run's number; 0 where none is known."""
+
     def model(self, name: str, quantity: str, options: tuple[Option, ...]) -> float:
         """A property of a drive or of a system as set up."""
