@@ -3,6 +3,7 @@
 //! The machine behind [`Running`] is monomorphic in queue, policy and drive; the one boxed call is per phase.
 
 use crate::array::cell as array;
+use crate::buffered::{BufferedMachine, CachePlan, CacheSpec, PAGE_BYTES};
 use crate::drive::{self, AnyDrive};
 use crate::host::HostCost;
 use crate::machine::{Machine, PhaseOutcome, ThreadPlan};
@@ -113,6 +114,10 @@ pub(crate) struct Frame {
     pub merge_rule: MergeRule,
     pub direct: bool,
     pub depth: u32,
+    /// What write-back throttling takes for the queue's depth.
+    pub tags: u32,
+    /// Who writes without waiting is the flusher.
+    pub flusher: bool,
 }
 
 pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(), String> {
@@ -202,6 +207,15 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         return Err("a cell needs at least one phase".to_owned());
     }
     plan::check_phases(spec, capacity)?;
+    let buffered = spec
+        .phases
+        .iter()
+        .any(|phase| phase.jobs.iter().any(|job| !job.direct));
+    if buffered != spec.cache.is_some() {
+        return Err(
+            "buffered jobs (direct is false) and a cache with its limit_bytes go together, one of them is missing".to_owned(),
+        );
+    }
     let settings = json!({
         "scheduler": entry.name,
         "nr_requests": numbers.nr_requests,
@@ -226,12 +240,29 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         merge_rule,
         direct: entry.name == "none",
         depth,
+        tags: costs.tags().unwrap_or(depth),
+        flusher: spec.cache.is_some(),
     };
     let described = array.as_ref().map(array::Planned::describe).transpose()?;
+    let cached = match &spec.cache {
+        Some(cache) => Some(cache_plan(spec, cache, &frame, array.as_ref())?),
+        None => None,
+    };
     let machine = match drive {
+        _ if array.is_none() && cached.is_some() => {
+            let cached = cached.expect("just looked at");
+            match drive {
+                AnyDrive::Model(device, ..) => with_cache(spec, &frame, device, policy, cached),
+                _ => {
+                    return Err(format!(
+                        "buffered jobs need a drive model, and {drive_name} is none"
+                    ))
+                }
+            }
+        }
         _ if array.is_some() => {
             let array = array.expect("just looked at");
-            array.machine(frame, rotational, || entry.build(&setup))?
+            array.machine(frame, rotational, cached, || entry.build(&setup))?
         }
         AnyDrive::Fixed(device) => with_any_policy(spec, frame, device, policy),
         AnyDrive::Linear(device) => with_any_policy(spec, frame, device, policy),
@@ -253,6 +284,83 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         settings,
         array: described,
     })
+}
+
+/// Read-ahead of a device by default. Linux include/linux/pagemap.h: VM_READAHEAD_PAGES, 128 KiB.
+const READ_AHEAD_KIB: u64 = 128;
+
+/// The page cache of a cell, checked.
+fn cache_plan(
+    spec: &CellSpec,
+    cache: &CacheSpec,
+    frame: &Frame,
+    array: Option<&array::Planned>,
+) -> Result<CachePlan, String> {
+    let kernel = frame.kernel;
+    if frame.numbers.legacy || !kernel.at_least(5, 0, 0) {
+        return Err(format!(
+            "buffered jobs of a cell need a kernel from 5.0 on, not {kernel}"
+        ));
+    }
+    check(
+        "cache limit_bytes",
+        cache.limit_bytes as f64,
+        "bytes",
+        (8u64 << 20) as f64,
+        (1u64 << 40) as f64,
+    )?;
+    let threads = spec
+        .phases
+        .iter()
+        .flat_map(|phase| phase.jobs.iter().filter(|job| !job.direct))
+        .map(|job| u64::from(job.threads))
+        .max()
+        .unwrap_or(1);
+    // Linux v6.1 block/blk-settings.c, disk_stack_limits: twice the optimal request, a row of chunks.
+    let row_kib = array.map_or(0, |array| array.row_kib());
+    let own = cache
+        .read_ahead_kib
+        .unwrap_or(READ_AHEAD_KIB.max(2 * row_kib));
+    check("cache read_ahead_kib", own as f64, "KiB", 0.0, 1e6)?;
+    Ok(CachePlan {
+        pages: CachePlan::file_pages(cache.limit_bytes, threads)?,
+        // fio's sequential jobs say so (POSIX_FADV_SEQUENTIAL), which doubles it.
+        read_ahead: 2 * own * 1024 / PAGE_BYTES,
+        request_pages: (frame.numbers.max_sectors.bytes().0 / PAGE_BYTES).max(1),
+        spread: array.map_or(1, |array| u64::from(array.geometry.members)),
+        // Linux block/blk-mq.c, include/linux/blkdev.h: BLK_MAX_REQUEST_COUNT, 16 up to 5.15, 32 later.
+        plug: if kernel.at_least(5, 16, 0) { 32 } else { 16 },
+        // Linux v6.1 mm/memcontrol.c: two batches of 64 changes on one processor.
+        lag: if kernel.at_least(5, 16, 0) { 130 } else { 0 },
+        kernel,
+        cost: frame.costs.cache(),
+    })
+}
+
+fn with_cache(
+    spec: &CellSpec,
+    frame: &Frame,
+    device: Drive,
+    policy: AnyScheduler,
+    plan: CachePlan,
+) -> Box<dyn Running> {
+    let capacity = device.capacity();
+    let machine = Machine::new(
+        Single {
+            queue: mq_queue(policy, frame, frame.depth),
+            drive: Spindle::new(device, frame.depth),
+        },
+        Unobserved,
+        frame.processors,
+        frame.numbers.max_sectors,
+    );
+    Box::new(BufferedMachine::new(
+        machine,
+        spec.clone(),
+        capacity,
+        frame.costs.clone(),
+        plan,
+    ))
 }
 
 /// Drives whose speed does not matter share one machine for all policies: each further one costs seconds of compilation.
@@ -374,7 +482,12 @@ pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> Mq
         policy,
         limits,
         depth,
-        numbers.wbt.map(|target| Throttle::new(target, depth)),
+        numbers.wbt.map(|target| {
+            let mut throttle =
+                Throttle::new(target, if frame.flusher { frame.tags } else { depth });
+            throttle.background = frame.flusher;
+            throttle
+        }),
     )
 }
 
@@ -404,6 +517,8 @@ pub fn legacy_members(
         merge_rule: MergeRule::Hash,
         direct: false,
         depth,
+        tags: depth,
+        flusher: false,
     };
     let queue = || Ok(legacy_queue(entry.build(&setup)?, &frame, depth));
     let queues = (0..members)

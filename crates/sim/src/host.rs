@@ -5,6 +5,7 @@
 //!
 //! Not modelled:  an array's members each cost their own request; it is the operation on the array that is paid for.
 
+use crate::buffered::CacheCost;
 use crate::spec::{HostSpec, JobSpec};
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Kernel;
@@ -47,8 +48,52 @@ pub struct Measured {
     series: String,
     /// The program's own work per operation.
     user: Number,
+    /// Requests of a queue when its disk was made.
+    tags: Number,
     read: Request,
     write: Request,
+    cache: Option<Cache>,
+}
+
+/// Nanoseconds of the page cache.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cache {
+    call: Number,
+    read_page: Number,
+    new_page: Number,
+    write_page: Number,
+    flush_page: Number,
+    clean_page: Number,
+    reclaim_page: Number,
+}
+
+impl Cache {
+    fn cost(&self) -> CacheCost {
+        let [call, read_page, new_page, write_page, flush_page, clean_page, reclaim_page] =
+            self.numbers().map(|number| number.value as u64);
+        CacheCost {
+            call,
+            read_page,
+            new_page,
+            write_page,
+            flush_page,
+            clean_page,
+            reclaim_page,
+        }
+    }
+
+    fn numbers(&self) -> [&Number; 7] {
+        [
+            &self.call,
+            &self.read_page,
+            &self.new_page,
+            &self.write_page,
+            &self.flush_page,
+            &self.clean_page,
+            &self.reclaim_page,
+        ]
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -121,6 +166,27 @@ impl HostCost {
         self.operation(reads, job.block_bytes as f64 / PAGE_BYTES)
     }
 
+    /// Of one request.
+    pub fn request(&self, read: bool, pages: f64) -> CpuCost {
+        self.operation(f64::from(u8::from(read)), pages)
+    }
+
+    /// Of the page cache.
+    pub fn cache(&self) -> CacheCost {
+        match self {
+            Self::Measured(host, _) => host.cache.map_or_else(CacheCost::default, |c| c.cost()),
+            Self::Same(_) => CacheCost::default(),
+        }
+    }
+
+    /// Requests of a queue when its disk was made, if the host's driver says so: what write-back throttling counts with.
+    pub fn tags(&self) -> Option<u32> {
+        match self {
+            Self::Measured(host, _) => Some(host.tags.value as u32),
+            Self::Same(_) => None,
+        }
+    }
+
     /// Of requests that are not known beforehand: a read of a page.
     pub fn usual(&self) -> CpuCost {
         self.operation(1.0, 1.0)
@@ -159,7 +225,8 @@ impl Measured {
                 .into_iter()
                 .chain(r.scheduler.values())
             })
-            .chain([&self.user])
+            .chain([&self.user, &self.tags])
+            .chain(self.cache.iter().flat_map(Cache::numbers))
     }
 }
 

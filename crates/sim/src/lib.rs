@@ -14,6 +14,7 @@
 pub mod agenda;
 pub mod array;
 pub mod bench;
+pub mod buffered;
 pub mod build;
 pub mod cell;
 pub mod controller;

@@ -177,6 +177,11 @@ impl<S: Stack, O: Observer> Machine<S, O> {
         self.processors.count()
     }
 
+    /// The longest bio.
+    pub fn max_sectors(&self) -> Sectors {
+        self.max_sectors
+    }
+
     /// Runs one phase to its end: every thread is through and everything that it asked for is done.
     pub fn run_phase(
         &mut self,

@@ -1,5 +1,6 @@
 //! From a phase's jobs to the threads that run it, each number checked.
 
+use crate::buffered::PAGE_BYTES;
 use crate::build::check;
 use crate::host::HostCost;
 use crate::machine::{Load, ThreadPlan};
@@ -97,7 +98,7 @@ fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), 
         check("rate_iops", rate, "operations/s", 1e-3, 1e9)?;
     }
     if !job.direct {
-        return Err("direct is false: buffered I/O is not simulated here".to_owned());
+        check_buffered(job)?;
     }
     if job.ios.is_none() && phase.runtime_ns.is_none() {
         return Err(
@@ -112,6 +113,24 @@ fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), 
         IOS_MAX as f64,
     )?;
     region(job, capacity).map(|_| ())
+}
+
+/// What the page cache takes: whole pages, one call at a time.
+fn check_buffered(job: &JobSpec) -> Result<(), String> {
+    let whole = |bytes: u64| bytes % PAGE_BYTES == 0;
+    if !whole(job.block_bytes) || !whole(job.region_start_bytes) {
+        return Err("a buffered job reads and writes whole pages of 4096 bytes".to_owned());
+    }
+    let wrong = [
+        (job.depth > 1, "depth above 1"),
+        (job.think_ns > 0, "think_ns"),
+        (job.rate_iops.is_some(), "rate_iops"),
+        (job.pattern == PatternSpec::Mixed, "the pattern \"mixed\""),
+    ];
+    match wrong.iter().find(|(is, _)| *is) {
+        Some((_, what)) => Err(format!("{what} is not simulated behind the page cache")),
+        None => Ok(()),
+    }
 }
 
 /// Start and length of the job's region.

@@ -9,7 +9,8 @@
 //!                 "jobs": [ { "threads": 8, "pattern": "random", "block_bytes": 4096 } ] } ] }
 //! ```
 //!
-//! `device` may have an `array` of such drives (`array/spec.rs`). Unknown keys are refused by name; so is a job with `"direct": false`.
+//! `device` may have an `array` of such drives (`array/spec.rs`). A job with `"direct": false` needs `"cache": {"limit_bytes": 67108864}` and a
+//! multi-queue kernel (`buffered`). Unknown keys are refused by name.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -32,6 +33,9 @@ pub struct CellSpec {
     #[serde(default)]
     pub host: HostSpec,
     pub phases: Vec<PhaseSpec>,
+    /// Memory of jobs with `"direct": false`, which need it.
+    #[serde(default)]
+    pub cache: Option<crate::buffered::CacheSpec>,
     /// Keep a trace of at most this many events.
     #[serde(default)]
     pub trace_events_max: usize,

@@ -237,6 +237,8 @@ class SimulatedSession:
         system = self.systems[cell.system]
         values = {**cell.fixed, **setting.values}
         spec = _spec(system, values, seed=seed, phases=_phases(cell, system), name=cell.key)
+        if not cell.load.direct:
+            spec["cache"] = _cache(cell, values)
         if self.trace and trial.block == 1 and trial.role != "sentinel":
             spec["trace_events_max"] = TRACE_EVENTS
         return spec
@@ -471,11 +473,25 @@ def _phases(cell: Cell, system: System) -> list[dict]:
     load = cell.load
     if load.job is not None:
         raise UsageError(f"cell {cell.key} is a fio job file, which only the kernel backend runs")
-    if not load.direct:
+    if not load.direct and load.memory_limit_bytes is None:
         raise UsageError(
-            f"cell {cell.key} is buffered, which this simulator does not model yet", hint="set `direct = true`"
+            f"cell {cell.key} is buffered and has no `memory_limit`: how much the page cache may hold decides what is measured",
+            hint='set `memory_limit = "64m"` and a `size` of several times that, or `direct = true`',
+        )
+    if not load.direct and (load.beside or load.iodepth > 1 or load.think_s > 0 or load.rate_limit_bytes is not None):
+        raise UsageError(
+            f"cell {cell.key}: `beside`, `iodepth`, `think_time` and `rate_limit` are not modelled behind the page cache",
+            hint="set `direct = true`, or measure with the kernel backend",
         )
     return [_phase_spec(cell, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases]
+
+
+def _cache(cell: Cell, values: dict[str, Value]) -> dict[str, object]:
+    """The page cache that a buffered load has."""
+    cache: dict[str, object] = {"limit_bytes": cell.load.memory_limit_bytes}
+    if "read_ahead_kb" in values:
+        cache["read_ahead_kib"] = values["read_ahead_kb"]
+    return cache
 
 
 def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | None, ios: int | None) -> dict:
@@ -516,6 +532,7 @@ def _job(name: str, operation: str, load: Load) -> dict[str, object]:
         "think_ns": round(load.think_s * 1e9),
         "start_ns": round(load.start_delay_s * 1e9),
         "stagger_ns": round(load.start_stagger_s * 1e9),
+        "direct": load.direct,
     }
     if load.rate_limit_bytes is not None:
         job["rate_iops"] = load.rate_limit_bytes / load.block_bytes

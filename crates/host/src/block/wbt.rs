@@ -1,8 +1,8 @@
 //! Write-back throttling: buffered writes wait so that reads stay quick (section 14, Linux v6.1 block/blk-wbt.c).
 //!
 //! Modelled:      depth from device depth and step; window of 100 ms shrinking with the step; scaling by the smallest read latency.
-//! Not modelled:  separate limits for kswapd and dirtiers in balance_dirty_pages (that page cache is not here yet): background limit
-//!                for plain write-back when other I/O ran within 100 ms, the normal one otherwise.
+//! Not modelled:  separate limits for kswapd and for a second after a writer slept (by the device's own group only; loads here have theirs).
+//!                A flusher of `background` has the background limit; other plain writes when other I/O ran within 100 ms, else the normal one.
 
 use super::Bio;
 use seekwise_sched::{Direction, Request};
@@ -21,6 +21,8 @@ const DEPTH_BASE: u32 = 16;
 pub struct Throttle {
     latency_target: Nanos,
     device_depth: u32,
+    /// Writes that nobody waits for are the flusher's, which says that they are background (REQ_BACKGROUND).
+    pub background: bool,
     step: i32,
     in_flight: u32,
     window_end: Nanos,
@@ -37,6 +39,7 @@ impl Throttle {
         Self {
             latency_target,
             device_depth,
+            background: false,
             step: 0,
             in_flight: 0,
             window_end: Nanos::NEVER,
@@ -74,7 +77,7 @@ impl Throttle {
         let recent_other = self
             .last_other
             .is_some_and(|at| now.saturating_sub(at) < Nanos::from_millis(100));
-        if recent_other {
+        if self.background || recent_other {
             max.div_ceil(4)
         } else {
             max.div_ceil(2)

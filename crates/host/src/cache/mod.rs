@@ -2,6 +2,7 @@
 
 pub mod bits;
 pub mod metadata;
+pub mod pacing;
 pub mod page_cache;
 pub mod read_ahead;
 pub mod write_back;

@@ -1,6 +1,8 @@
 //! A cell over an array: its members, each with a queue of its own, under md.
 
+use super::md::Md;
 use super::spec::{describe, ArraySpec};
+use crate::buffered::{BufferedMachine, CachePlan};
 use crate::build::{legacy_queue, mq_queue, Frame, Prepared, Running, Shows};
 use crate::drive::{self, AnyDrive};
 use crate::machine::Machine;
@@ -11,7 +13,7 @@ use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
 use seekwise_device::{CommandKind, Device, Drive};
 use seekwise_host::block::either::EitherQueue;
-use seekwise_host::block::Unobserved;
+use seekwise_host::block::{Observer, Unobserved};
 use seekwise_raid::Geometry;
 use seekwise_sched::AnyScheduler;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -119,11 +121,20 @@ impl<'a> Planned<'a> {
         &self,
         frame: Frame,
         rotational: bool,
+        cache: Option<CachePlan>,
         policy: impl Fn() -> Result<AnyScheduler, String>,
     ) -> Result<Box<dyn Running>, String> {
         let drives = (0..self.geometry.members)
             .map(|member| self.drive(member))
             .collect::<Result<Vec<_>, _>>()?;
+        if let Some(plan) = cache {
+            let (costs, capacity) = (frame.costs.clone(), self.geometry.capacity());
+            let machine = self.assembled(frame, rotational, policy, drives, Unobserved)?;
+            let cell = self.cell.clone();
+            return Ok(Box::new(BufferedMachine::new(
+                machine, cell, capacity, costs, plan,
+            )));
+        }
         if self.cell.trace_events_max > 0 {
             let observer = Recorder::new(self.cell.trace_events_max);
             return self.over(frame, rotational, policy, drives, observer);
@@ -150,6 +161,22 @@ impl<'a> Planned<'a> {
         drives: Vec<D>,
         observer: O,
     ) -> Result<Box<dyn Running>, String> {
+        Ok(Box::new(Prepared {
+            costs: frame.costs.clone(),
+            machine: self.assembled(frame, rotational, policy, drives, observer)?,
+            spec: self.cell.clone(),
+            capacity: self.geometry.capacity(),
+        }))
+    }
+
+    fn assembled<D: Device + Send + 'static, O: Observer>(
+        &self,
+        frame: Frame,
+        rotational: bool,
+        policy: impl Fn() -> Result<AnyScheduler, String>,
+        drives: Vec<D>,
+        observer: O,
+    ) -> Result<Machine<Md<EitherQueue<AnyScheduler>, D>, O>, String> {
         let mut members = Vec::with_capacity(drives.len());
         for drive in drives {
             let queue = if frame.numbers.legacy {
@@ -172,11 +199,16 @@ impl<'a> Planned<'a> {
         } else {
             frame.numbers.max_sectors.min(OLD_MD_SECTORS_MAX)
         };
-        Ok(Box::new(Prepared {
-            machine: Machine::new(md, observer, frame.processors, bio_max),
-            costs: frame.costs,
-            spec: self.cell.clone(),
-            capacity: self.geometry.capacity(),
-        }))
+        Ok(Machine::new(md, observer, frame.processors, bio_max))
+    }
+
+    /// A row of chunks, without parity and copies: what md names as the optimal request. Zero for mirrors alone.
+    pub fn row_kib(&self) -> u64 {
+        let geometry = &self.geometry;
+        let data = geometry.capacity().0.div_ceil(geometry.member.0.max(1));
+        match self.spec.level.as_str() {
+            "raid1" => 0,
+            _ => geometry.chunk.bytes().0 / 1024 * data,
+        }
     }
 }

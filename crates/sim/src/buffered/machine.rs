@@ -1,0 +1,797 @@
+//! One phase of buffered threads. Phases with direct I/O go to the machine inside, which has the storage.
+
+use super::flusher::{self, Flusher, FLUSHER};
+use super::thread::{State, Thread};
+use super::{CachePlan, PAGE_SECTORS};
+use crate::agenda::Agenda;
+use crate::build::Running;
+use crate::host::HostCost;
+use crate::machine::{Load, Machine, PhaseOutcome, Stalled, ThreadPlan};
+use crate::plan;
+use crate::probe::TraceEvent;
+use crate::result::{JobStats, ThreadEnd, Windows};
+use crate::spec::{CellSpec, PatternSpec};
+use crate::stack::Stack;
+use seekwise_host::block::{Bio, Done, Observer, Submission, Unobserved};
+use seekwise_host::cache::pacing::{Domain, Pacing, Seen, Verdict};
+use seekwise_host::cache::page_cache::{Found, Run};
+use seekwise_host::cache::read_ahead::{Generation, ReadAhead, Window};
+use seekwise_host::cache::PageCache;
+use seekwise_host::cpu::Processors;
+use seekwise_sched::{Direction, Priority, ProcessId, Request};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Entries of the agenda: who, and what of him.
+const STEP: u32 = 0;
+const PAGES_READ: u32 = 1;
+const FLUSH: u32 = 2;
+/// Pages of history that a reader's context is looked for in.
+const HISTORY: u64 = 64;
+/// The flusher's turn on the processor, about as long as a program's call: both get their half of it in the long run.
+const FLUSHER_TURN: Nanos = Nanos::from_micros(100);
+/// Changes of the group's counters by a page that becomes dirty, that goes to the drive, that is clean again.
+const CHANGES_DIRTY: u64 = 8;
+const CHANGES_WRITING: u64 = 2;
+const CHANGES_CLEAN: u64 = 1;
+
+/// Requests that drives began and ended since it was looked at last: they cost the processor.
+#[derive(Debug, Default)]
+struct Watch {
+    writes_begun: u64,
+    pages_begun: u64,
+    writes_ended: u64,
+}
+
+impl Observer for Watch {
+    fn started(&mut self, _now: Nanos, request: &Request) {
+        if request.direction == Direction::Write {
+            self.writes_begun += 1;
+            self.pages_begun += request.sectors.0 / PAGE_SECTORS;
+        }
+    }
+    fn completed(&mut self, _now: Nanos, request: &Request) {
+        if request.direction == Direction::Write {
+            self.writes_ended += 1;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    run: Run,
+    write: bool,
+}
+
+/// Builds on the machine for direct I/O, whose storage and clock it uses.
+pub struct BufferedMachine<S> {
+    inner: Machine<S, Unobserved>,
+    spec: CellSpec,
+    capacity: Sectors,
+    costs: HostCost,
+    plan: CachePlan,
+    watch: Watch,
+}
+
+impl<S: Stack> BufferedMachine<S> {
+    pub fn new(
+        inner: Machine<S, Unobserved>,
+        spec: CellSpec,
+        capacity: Sectors,
+        costs: HostCost,
+        plan: CachePlan,
+    ) -> Self {
+        Self {
+            inner,
+            spec,
+            capacity,
+            costs,
+            plan,
+            watch: Watch::default(),
+        }
+    }
+}
+
+impl<S: Stack + Send> Running for BufferedMachine<S> {
+    fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String> {
+        let started = self.inner.now;
+        let (plans, jobs) = plan::threads(
+            &self.spec,
+            index,
+            self.capacity,
+            self.inner.processors(),
+            &self.costs,
+        )?;
+        let phase = &self.spec.phases[index];
+        let stalled = |stalled: Stalled| {
+            format!(
+                "phase {index} stalled at {} ns with {} requests that nobody serves",
+                stalled.time.0, stalled.waiting
+            )
+        };
+        if phase.jobs.iter().all(|job| job.direct) {
+            let outcome = self.inner.run_phase(plans, jobs).map_err(stalled)?;
+            return Ok((started, outcome));
+        }
+        // fio announces how it will read (posix_fadvise): in order doubles the read-ahead, at random there is none.
+        let in_order: Vec<bool> = phase
+            .jobs
+            .iter()
+            .map(|job| job.pattern == PatternSpec::Sequential)
+            .collect();
+        let costs = self.costs.clone();
+        let mut phase = Phase::new(self, plans, jobs, &in_order, costs);
+        phase.run().map_err(stalled)?;
+        let outcome = phase.outcome(started);
+        Ok((started, outcome))
+    }
+
+    fn trace(&self) -> Option<(&[TraceEvent], u64)> {
+        None
+    }
+}
+
+struct Phase<'a, S> {
+    storage: &'a mut S,
+    watch: &'a mut Watch,
+    now: &'a mut Nanos,
+    plan: CachePlan,
+    costs: HostCost,
+    max_sectors: Sectors,
+    cache: PageCache,
+    pacing: Pacing,
+    processors: Processors,
+    agenda: Agenda,
+    threads: Vec<Thread>,
+    flusher: Flusher,
+    under_way: Vec<UnderWay>,
+    free: Vec<u32>,
+    finished: Vec<u32>,
+    /// Dirty and written in all; what the group's counters say, and changes since.
+    dirtied: u64,
+    written: u64,
+    group_seen: u64,
+    changes: u64,
+    jobs: Vec<JobStats>,
+    windows: Windows,
+    running: usize,
+    last_return: Nanos,
+    events: u64,
+    before: (crate::stack::Totals, Vec<crate::stack::MemberTotals>),
+}
+
+impl<'a, S: Stack> Phase<'a, S> {
+    fn new(
+        machine: &'a mut BufferedMachine<S>,
+        plans: Vec<ThreadPlan>,
+        jobs: usize,
+        in_order: &[bool],
+        costs: HostCost,
+    ) -> Self {
+        let plan = machine.plan;
+        let start = machine.inner.now;
+        let count = machine.inner.processors() as u32;
+        let max_sectors = machine.inner.max_sectors();
+        let before = (
+            machine.inner.storage.totals(),
+            machine.inner.storage.members(),
+        );
+        let version = plan.kernel.version;
+        let version = (version.0.into(), version.1.into(), version.2.into());
+        let mut agenda = Agenda::new(4096);
+        let mut threads = Vec::with_capacity(plans.len());
+        for (index, mut given) in plans.into_iter().enumerate() {
+            given.deadline = Nanos(given.deadline.0.saturating_add(start.0));
+            let Load::Generated { stream, .. } = &given.load else {
+                unreachable!("a list is direct")
+            };
+            let pages = if in_order[given.job as usize] {
+                plan.read_ahead
+            } else {
+                0
+            };
+            agenda.push(start + given.starts, (index as u32) << 2 | STEP);
+            threads.push(Thread {
+                stream: stream.clone(),
+                read_ahead: ReadAhead::new(Generation::of(version), pages),
+                writer: Default::default(),
+                state: State::Ready,
+                left: given.operations_max,
+                direction: Direction::Read,
+                page: 0,
+                end: 0,
+                sectors: Sectors(0),
+                began: start,
+                in_call: false,
+                window: None,
+                rest: None,
+                looks_again: false,
+                owed: Nanos::ZERO,
+                ended: None,
+                plan: given,
+            });
+        }
+        Self {
+            storage: &mut machine.inner.storage,
+            watch: &mut machine.watch,
+            now: &mut machine.inner.now,
+            plan,
+            costs,
+            max_sectors,
+            cache: PageCache::new(1, plan.pages),
+            pacing: Pacing::new(
+                plan.kernel.hz,
+                Domain::new(plan.pages),
+                Domain::new(super::MACHINE_PAGES),
+            ),
+            processors: Processors::new(count),
+            agenda,
+            running: threads.len(),
+            threads,
+            flusher: Flusher::default(),
+            under_way: Vec::new(),
+            free: Vec::new(),
+            finished: Vec::new(),
+            dirtied: 0,
+            written: 0,
+            group_seen: 0,
+            changes: 0,
+            jobs: (0..jobs).map(|_| JobStats::default()).collect(),
+            windows: Windows::new(start),
+            last_return: start,
+            events: 0,
+            before,
+        }
+    }
+
+    fn outcome(self, started: Nanos) -> PhaseOutcome {
+        let totals = self.storage.totals();
+        PhaseOutcome {
+            elapsed: self.last_return - started,
+            threads: self
+                .threads
+                .iter()
+                .map(|thread| ThreadEnd {
+                    job: thread.plan.job,
+                    process: thread.plan.process.0,
+                    ended: thread.ended.unwrap_or(*self.now) - started,
+                })
+                .collect(),
+            storage: totals.since(&self.before.0),
+            members: self
+                .storage
+                .members()
+                .iter()
+                .zip(&self.before.1)
+                .map(|(now, before)| now.since(before))
+                .collect(),
+            windows: self.windows,
+            jobs: self.jobs,
+            cpu_busy: self.processors.busy,
+            events: self.events,
+        }
+    }
+
+    /// Until every thread is through; what is dirty then stays so, as after a program that does not wait for it.
+    fn run(&mut self) -> Result<(), Stalled> {
+        while self.running > 0 {
+            let drive = self.storage.next_at();
+            let thread = self.agenda.next_at();
+            let timer = self.storage.timer();
+            self.events += 1;
+            if drive <= thread && drive <= timer {
+                if drive == Nanos::NEVER {
+                    return Err(Stalled {
+                        time: *self.now,
+                        waiting: self.storage.allocated(),
+                    });
+                }
+                *self.now = drive;
+                self.completion();
+            } else if timer <= thread {
+                *self.now = timer.max(*self.now);
+                self.storage.fire(*self.now, self.watch);
+                self.pay();
+                self.wake_sleepers();
+            } else {
+                *self.now = thread;
+                let entry = self.agenda.pop().expect("just looked at");
+                match entry & 3 {
+                    STEP => self.step((entry >> 2) as usize),
+                    PAGES_READ => self.pages_read(entry >> 2),
+                    _ => self.flush(),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Books what the drives' requests cost since the last look.
+    fn pay(&mut self) {
+        let work = self.price();
+        self.processors.book(0, *self.now, work);
+    }
+
+    /// What the drives' requests cost since the last look.
+    fn price(&mut self) -> Nanos {
+        let watch = std::mem::take(self.watch);
+        if watch.writes_begun + watch.writes_ended == 0 {
+            return Nanos::ZERO;
+        }
+        let bare = self.costs.request(false, 0.0);
+        let page = self.costs.request(false, 1.0);
+        let begun = (bare.submit + bare.scheduler).0 * watch.writes_begun
+            + (page.submit - bare.submit).0 * watch.pages_begun;
+        Nanos(begun + bare.interrupt.0 * watch.writes_ended)
+    }
+
+    fn completion(&mut self) {
+        let finished = &mut self.finished;
+        self.storage
+            .advance(*self.now, self.watch, |Done { token, .. }| {
+                finished.push(token);
+            });
+        self.pay();
+        let mut finished = std::mem::take(&mut self.finished);
+        for &token in &finished {
+            let UnderWay { run, write } = self.under_way[token as usize];
+            if write {
+                self.cache.write_done(run);
+                self.written += run.pages;
+                self.changed(CHANGES_CLEAN * run.pages);
+                let work = Nanos(self.plan.cost.clean_page * run.pages);
+                self.processors.book(0, *self.now, work);
+                self.free.push(token);
+            } else {
+                let cost = self.costs.request(true, run.pages as f64);
+                let at = self.processors.book(0, *self.now, cost.interrupt);
+                self.agenda.push(at, token << 2 | PAGES_READ);
+            }
+        }
+        finished.clear();
+        self.finished = finished;
+        if self.storage.has_woken() {
+            self.wake_sleepers();
+        }
+    }
+
+    fn wake_sleepers(&mut self) {
+        while let Some(process) = self.storage.take_woken() {
+            if process == FLUSHER {
+                if self.flusher.state == flusher::State::WaitsForRequest {
+                    self.flusher.state = flusher::State::Working;
+                    let at = self.processors.book(0, *self.now, Nanos::ZERO);
+                    self.agenda.push(at, FLUSH);
+                }
+            } else {
+                let index = process.0 as usize - 1;
+                if self.threads[index].state == State::WaitsForRequest {
+                    self.resume(index, Nanos::ZERO);
+                }
+            }
+        }
+    }
+
+    /// The thread goes on when the processor has done `work` for it.
+    fn resume(&mut self, index: usize, work: Nanos) {
+        let thread = &mut self.threads[index];
+        thread.state = State::Ready;
+        let at = self
+            .processors
+            .book(thread.plan.processor, *self.now, work + thread.owed);
+        thread.owed = Nanos::ZERO;
+        self.agenda.push(at, (index as u32) << 2 | STEP);
+    }
+
+    fn pages_read(&mut self, token: u32) {
+        let run = self.under_way[token as usize].run;
+        self.free.push(token);
+        self.cache.read_done(run);
+        for index in 0..self.threads.len() {
+            if let State::WaitsForPage(page) = self.threads[index].state {
+                if (run.start..run.start + run.pages).contains(&page) {
+                    self.resume(index, self.threads[index].plan.cost.wake);
+                }
+            }
+        }
+    }
+
+    fn token(&mut self, entry: UnderWay) -> u32 {
+        match self.free.pop() {
+            Some(token) => {
+                self.under_way[token as usize] = entry;
+                token
+            }
+            None => {
+                self.under_way.push(entry);
+                self.under_way.len() as u32 - 1
+            }
+        }
+    }
+
+    fn bio(run: Run, token: u32, write: bool, process: ProcessId, priority: Priority) -> Bio {
+        Bio {
+            token,
+            start: Lba(run.start * PAGE_SECTORS),
+            sectors: Sectors(run.pages * PAGE_SECTORS),
+            direction: if write {
+                Direction::Write
+            } else {
+                Direction::Read
+            },
+            sync: !write,
+            no_idle: false,
+            metadata: false,
+            process,
+            priority,
+            unplug: false,
+        }
+    }
+
+    /// The thread has the processor, and what it owed of it is done.
+    fn step(&mut self, index: usize) {
+        if self.threads[index].state == State::Ended {
+            return;
+        }
+        if let Some(rest) = self.threads[index].rest.take() {
+            if !self.submit_pages(index, rest) {
+                return;
+            }
+        }
+        if let Some(window) = self.threads[index].window.take() {
+            if !self.submit_pages(index, (window.start, window.pages)) {
+                return;
+            }
+        }
+        let thread = &self.threads[index];
+        if thread.in_call && thread.page == thread.end && !thread.looks_again {
+            self.end_call(index);
+        }
+        if !self.threads[index].in_call && !self.begin_call(index) {
+            return;
+        }
+        match self.threads[index].direction {
+            Direction::Read => self.read(index),
+            Direction::Write => self.write(index),
+        }
+    }
+
+    fn begin_call(&mut self, index: usize) -> bool {
+        let now = *self.now;
+        let thread = &mut self.threads[index];
+        if thread.left == 0 || now >= thread.plan.deadline {
+            thread.state = State::Ended;
+            thread.ended = Some(now);
+            self.running -= 1;
+            self.last_return = self.last_return.max(now);
+            let process = thread.plan.process;
+            self.storage.process_exits(now, process, self.watch);
+            return false;
+        }
+        thread.left -= 1;
+        let operation = thread.stream.draw();
+        thread.direction = operation.direction;
+        thread.page = operation.start.0 / PAGE_SECTORS;
+        thread.end = thread.page + operation.sectors.0 / PAGE_SECTORS;
+        thread.sectors = operation.sectors;
+        thread.began = now + thread.plan.cost.user;
+        thread.in_call = true;
+        thread.owed = thread.owed + thread.plan.cost.user + Nanos(self.plan.cost.call);
+        true
+    }
+
+    fn end_call(&mut self, index: usize) {
+        let now = *self.now;
+        let thread = &mut self.threads[index];
+        thread.in_call = false;
+        let latency = now.saturating_sub(thread.began);
+        let sectors = thread.sectors;
+        let (job, direction) = (thread.plan.job as usize, thread.direction);
+        self.jobs[job].record(direction, sectors, latency);
+        self.windows.record(now, sectors.0, latency);
+        self.last_return = self.last_return.max(now);
+    }
+
+    fn read(&mut self, index: usize) {
+        loop {
+            let thread = &mut self.threads[index];
+            let (page, end) = (thread.page, thread.end);
+            if page == end {
+                self.resume(index, Nanos::ZERO);
+                return;
+            }
+            let plain = self.cache.plain_run(0, page, end - page);
+            if plain > 0 {
+                thread.page += plain;
+                thread.read_ahead.took(page + plain - 1);
+                thread.owed = thread.owed + Nanos(self.plan.cost.read_page * plain);
+                self.cache.touch(Run {
+                    file: 0,
+                    start: page,
+                    pages: plain,
+                });
+                continue;
+            }
+            // Something other than copying comes: at the time at which it comes.
+            if thread.owed > Nanos::ZERO {
+                self.resume(index, Nanos::ZERO);
+                return;
+            }
+            let wanted = end - page;
+            if self.cache.find(0, page) == Found::Absent {
+                let before = self.cache.cached_before(0, page, HISTORY);
+                let window = thread.read_ahead.on_miss(page, wanted, before);
+                self.make_window(index, window);
+                return;
+            }
+            if self.cache.take_mark(0, page) {
+                let most = page + 1 + self.plan.read_ahead;
+                let uncached = self.cache.next_absent(0, page + 1, most);
+                let uncached = (uncached < most).then_some(uncached);
+                if let Some(window) = thread.read_ahead.on_mark(page, wanted, uncached) {
+                    self.make_window(index, window);
+                    return;
+                }
+                continue;
+            }
+            thread.state = State::WaitsForPage(page);
+            let now = *self.now;
+            self.storage.process_waits(now, self.watch);
+            return;
+        }
+    }
+
+    /// The pages of a window are made first, then handed down.
+    fn make_window(&mut self, index: usize, window: Window) {
+        let mut window = window;
+        let have = self
+            .cache
+            .next_absent(0, window.start, window.start + window.pages);
+        window.pages -= have - window.start;
+        window.start = have;
+        if window.pages == 0 {
+            self.resume(index, Nanos::ZERO);
+            return;
+        }
+        let run = Run {
+            file: 0,
+            start: window.start,
+            pages: window.pages,
+        };
+        let reclaimed = self.cache.add(run, true);
+        if let Some(mark) = window.mark.filter(|mark| *mark >= window.start) {
+            self.cache.mark(0, mark);
+        }
+        let cost = self.plan.cost;
+        let request = self.costs.request(true, 0.0);
+        let work = Nanos(cost.new_page * window.pages + cost.reclaim_page * reclaimed)
+            + request.submit
+            + request.scheduler;
+        self.threads[index].window = Some(window);
+        self.resume(index, work);
+    }
+
+    /// False when the thread sleeps for a request.
+    fn submit_pages(&mut self, index: usize, (first, pages): (u64, u64)) -> bool {
+        let now = *self.now;
+        let per_bio = (self.max_sectors.0 / PAGE_SECTORS).max(1);
+        let (process, priority) = {
+            let plan = &self.threads[index].plan;
+            (plan.process, plan.priority)
+        };
+        self.storage.begin_plug();
+        let (mut at, end) = (first, first + pages);
+        while at < end {
+            let run = Run {
+                file: 0,
+                start: at,
+                pages: per_bio.min(end - at),
+            };
+            let token = self.token(UnderWay { run, write: false });
+            let bio = Self::bio(run, token, false, process, priority);
+            if self.storage.submit(now, &bio, self.watch) == Submission::Blocked {
+                self.free.push(token);
+                self.threads[index].rest = Some((at, end - at));
+                self.threads[index].state = State::WaitsForRequest;
+                break;
+            }
+            at += run.pages;
+        }
+        self.storage.end_plug(now, self.watch);
+        let behind = self.costs.request(true, (at - first) as f64).behind;
+        self.processors
+            .book(self.threads[index].plan.processor, now, behind);
+        self.pay();
+        at == end
+    }
+
+    fn seen(&self) -> Seen {
+        let dirty = self.cache.dirty() + self.cache.writing();
+        Seen {
+            group: if self.plan.lag == 0 {
+                dirty
+            } else {
+                self.group_seen
+            },
+            machine: dirty,
+            device: dirty,
+            dirtied_ever: self.dirtied,
+            written_ever: self.written,
+        }
+    }
+
+    fn changed(&mut self, count: u64) {
+        self.changes += count;
+        if self.changes >= self.plan.lag {
+            self.changes = 0;
+            self.group_seen = self.cache.dirty() + self.cache.writing();
+        }
+    }
+
+    fn write(&mut self, index: usize) {
+        loop {
+            let thread = &mut self.threads[index];
+            let due = self.pacing.pages_to_look(&thread.writer);
+            if thread.looks_again || due == 0 && thread.writer.dirtied > 0 {
+                if thread.owed > Nanos::ZERO {
+                    self.resume(index, Nanos::ZERO);
+                    return;
+                }
+                thread.looks_again = false;
+                if self.look(index) {
+                    return;
+                }
+                continue;
+            }
+            let (page, end) = (thread.page, thread.end);
+            if page == end {
+                self.resume(index, Nanos::ZERO);
+                return;
+            }
+            if self.cache.find(0, page) == Found::Coming {
+                if thread.owed > Nanos::ZERO {
+                    self.resume(index, Nanos::ZERO);
+                    return;
+                }
+                thread.state = State::WaitsForPage(page);
+                let now = *self.now;
+                self.storage.process_waits(now, self.watch);
+                return;
+            }
+            let pages = (end - page).min(due.max(1));
+            let run = Run {
+                file: 0,
+                start: page,
+                pages,
+            };
+            thread.page += pages;
+            let mut reclaimed = 0;
+            let mut at = page;
+            while at < page + pages {
+                let absent = self.cache.next_absent(0, at, page + pages);
+                let stop = self.cache.next_present(0, absent, page + pages);
+                if stop > absent {
+                    reclaimed += self.cache.add(
+                        Run {
+                            file: 0,
+                            start: absent,
+                            pages: stop - absent,
+                        },
+                        false,
+                    );
+                }
+                at = stop.max(at + 1);
+            }
+            let new = self.cache.make_dirty(run);
+            let cost = self.plan.cost;
+            let thread = &mut self.threads[index];
+            thread.owed =
+                thread.owed + Nanos(cost.write_page * pages + cost.reclaim_page * reclaimed);
+            thread.writer.dirtied += new;
+            self.dirtied += new;
+            self.changed(CHANGES_DIRTY * new);
+        }
+    }
+
+    /// A writer looks at the limits; true when it sleeps.
+    fn look(&mut self, index: usize) -> bool {
+        let seen = self.seen();
+        let kernel = self.plan.kernel;
+        let tick = kernel.jiffies(*self.now);
+        let verdict = self
+            .pacing
+            .writer_looks(tick, &mut self.threads[index].writer, &seen);
+        if verdict != Verdict::Free && self.flusher.state == flusher::State::Idle {
+            self.flusher.state = flusher::State::Working;
+            self.agenda.push(*self.now, FLUSH);
+        }
+        match verdict {
+            Verdict::Free | Verdict::GoOn => false,
+            Verdict::Sleep { ticks, again } => {
+                // Linux kernel/time/timer.c: a timer never fires early, so one tick later than asked for at most.
+                let at = kernel.tick_start(tick + ticks + 1);
+                self.threads[index].looks_again = again;
+                self.agenda.push(at, (index as u32) << 2 | STEP);
+                true
+            }
+        }
+    }
+
+    /// The flusher's step: what it has gathered goes to the queue, then it gathers on.
+    fn flush(&mut self) {
+        let now = *self.now;
+        if self.flusher.owed > Nanos::ZERO {
+            // It shares the processor with the programs.
+            let turn = self.flusher.owed.min(FLUSHER_TURN);
+            self.flusher.owed = self.flusher.owed.saturating_sub(turn);
+            let at = self.processors.book(0, now, turn);
+            self.agenda.push(at, FLUSH);
+            return;
+        }
+        if !self.flusher.batch.is_empty() {
+            if self.submit_batch() {
+                self.agenda.push(now, FLUSH);
+            }
+            return;
+        }
+        if self.flusher.left == 0 {
+            let seen = self.seen();
+            if self.group_dirty() <= self.pacing.group.background {
+                self.flusher.state = flusher::State::Idle;
+                return;
+            }
+            self.pacing
+                .flusher_looks(self.plan.kernel.jiffies(now), &seen);
+            self.flusher.left = self.pacing.turn();
+        }
+        let pages = self.flusher.gather(&mut self.cache, &self.plan);
+        self.changed(CHANGES_WRITING * pages);
+        self.flusher.owed = Nanos(self.plan.cost.flush_page * pages.max(1));
+        self.agenda.push(now, FLUSH);
+    }
+
+    fn group_dirty(&self) -> u64 {
+        self.cache.dirty()
+    }
+
+    /// False when the flusher sleeps for a request.
+    fn submit_batch(&mut self) -> bool {
+        let now = *self.now;
+        self.storage.begin_plug();
+        let mut all = true;
+        let per_bio = (self.max_sectors.0 / PAGE_SECTORS).max(1);
+        'batch: while let Some(run) = self.flusher.batch.pop_front() {
+            let (mut at, end) = (run.start, run.start + run.pages);
+            while at < end {
+                let part = Run {
+                    file: 0,
+                    start: at,
+                    pages: per_bio.min(end - at),
+                };
+                let token = self.token(UnderWay {
+                    run: part,
+                    write: true,
+                });
+                let bio = Self::bio(part, token, true, FLUSHER, Priority::default());
+                if self.storage.submit(now, &bio, self.watch) == Submission::Blocked {
+                    self.free.push(token);
+                    self.flusher.batch.push_front(Run {
+                        file: 0,
+                        start: at,
+                        pages: end - at,
+                    });
+                    self.flusher.state = flusher::State::WaitsForRequest;
+                    all = false;
+                    break 'batch;
+                }
+                at += part.pages;
+            }
+        }
+        self.storage.end_plug(now, self.watch);
+        self.flusher.owed = self.price();
+        // A request may have come free while the plug was emptied.
+        if self.storage.has_woken() {
+            self.wake_sleepers();
+        }
+        all
+    }
+}
