@@ -29,6 +29,8 @@ pub struct Flusher {
     pub left: u64,
     /// What is on its way to the queue.
     pub batch: VecDeque<Run>,
+    /// Token of the bio at the head of it that found no request.
+    pub refused: Option<u32>,
     /// Processor time that it has yet to get.
     pub owed: Nanos,
 }
@@ -40,6 +42,7 @@ impl Default for Flusher {
             cursor: 0,
             left: 0,
             batch: VecDeque::new(),
+            refused: None,
             owed: Nanos::ZERO,
         }
     }

@@ -204,6 +204,7 @@ impl<'a, S: Stack> Phase<'a, S> {
                 in_call: false,
                 window: None,
                 rest: None,
+                refused: None,
                 looks_again: false,
                 owed: Nanos::ZERO,
                 ended: None,
@@ -586,10 +587,14 @@ impl<'a, S: Stack> Phase<'a, S> {
                 start: at,
                 pages: per_bio.min(end - at),
             };
-            let token = self.token(UnderWay { run, write: false });
+            // What was refused is handed in again as it was.
+            let token = match self.threads[index].refused.take() {
+                Some(token) => token,
+                None => self.token(UnderWay { run, write: false }),
+            };
             let bio = Self::bio(run, token, false, process, priority);
             if self.storage.submit(now, &bio, self.watch) == Submission::Blocked {
-                self.free.push(token);
+                self.threads[index].refused = Some(token);
                 self.threads[index].rest = Some((at, end - at));
                 self.threads[index].state = State::WaitsForRequest;
                 break;
@@ -767,13 +772,16 @@ impl<'a, S: Stack> Phase<'a, S> {
                     start: at,
                     pages: per_bio.min(end - at),
                 };
-                let token = self.token(UnderWay {
-                    run: part,
-                    write: true,
-                });
+                let token = match self.flusher.refused.take() {
+                    Some(token) => token,
+                    None => self.token(UnderWay {
+                        run: part,
+                        write: true,
+                    }),
+                };
                 let bio = Self::bio(part, token, true, FLUSHER, Priority::default());
                 if self.storage.submit(now, &bio, self.watch) == Submission::Blocked {
-                    self.free.push(token);
+                    self.flusher.refused = Some(token);
                     self.flusher.batch.push_front(Run {
                         file: 0,
                         start: at,

@@ -35,6 +35,8 @@ pub struct Thread {
     pub window: Option<Window>,
     /// The rest of a window that found no request, as (first page, pages).
     pub rest: Option<(u64, u64)>,
+    /// Token of the bio at the head of it.
+    pub refused: Option<u32>,
     /// It slept for room and looks again.
     pub looks_again: bool,
     /// Processor time that is not booked yet.
