@@ -24,9 +24,22 @@ def test_the_simulator_predicts_one_ssd_on_a_processor_that_is_used_up():
     assert report.is_met, ladder.text(report)
 
 
+def test_the_simulator_predicts_reads_through_the_page_cache_under_three_kernels():
+    report = ladder.verify([LADDER / "buffered-reads.csv"], {})
+    assert (report.passed, report.total) == (36, 36)
+    assert report.is_met, ladder.text(report)
+
+
+def test_the_simulator_predicts_the_rate_of_writers_that_the_kernel_holds_back():
+    report = ladder.verify([LADDER / "buffered-writes.csv"], {})
+    assert (report.passed, report.total) == (18, 18)
+    rate = next(row for row in report.extra["agreement"] if row["metric"] == "rate")
+    assert rate["median_error"] <= 0.03
+
+
 def test_the_simulator_predicts_everything_that_was_recorded_within_the_limits():
     report = ladder.verify([LADDER], {})
-    assert report.total == 365
+    assert report.total == 488
     assert report.is_met, ladder.text(report)
 
 
