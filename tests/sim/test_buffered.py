@@ -13,6 +13,7 @@ from seekwise.study.model import Study
 
 def phases(workload: dict, settings: dict | None = None, **system: object) -> list[Phase]:
     load = {"direct": False, "memory_limit": "64m", "size": "2g", "runtime": "2s", "end_fsync": False, **workload}
+    load = {name: value for name, value in load.items() if value is not None}
     given = Study.model_validate({
         "name": "buffered",
         "backend": "simulated",
