@@ -410,6 +410,11 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
     for key in arrays.OPTIONS:
         options.pop(key, None)
     # What is left are parameters of the drive model, by its own names.
+    unknown = next((key for key, value in options.items() if isinstance(value, str)), None)
+    if unknown is not None:
+        raise UsageError(
+            f"system {system.name} has the unknown option `{unknown}`", hint="parameters of a drive model are numbers"
+        )
     device["parameters"] = options
     return {
         "name": name,
