@@ -504,7 +504,7 @@ impl<'a, S: Stack> Phase<'a, S> {
             if plain > 0 {
                 thread.page += plain;
                 thread.read_ahead.took(page + plain - 1);
-                thread.owed = thread.owed + Nanos(self.plan.cost.read_page * plain);
+                thread.owed += Nanos(self.plan.cost.read_page * plain);
                 self.cache.touch(Run {
                     file: 0,
                     start: page,
@@ -689,8 +689,7 @@ impl<'a, S: Stack> Phase<'a, S> {
             let new = self.cache.make_dirty(run);
             let cost = self.plan.cost;
             let thread = &mut self.threads[index];
-            thread.owed =
-                thread.owed + Nanos(cost.write_page * pages + cost.reclaim_page * reclaimed);
+            thread.owed += Nanos(cost.write_page * pages + cost.reclaim_page * reclaimed);
             thread.writer.dirtied += new;
             self.dirtied += new;
             self.changed(CHANGES_DIRTY * new);
