@@ -6,10 +6,6 @@
 //! was decided right after the issue before it, long before a tag comes free for it. When the model is asked and what
 //! counts as a point follows the protocol beside the recordings.
 //!
-//! The model is policy and queue together. At a completion of this driver the queue is run only for a reason ([`crate::runs`]); where
-//! it is not, nothing is handed out and the policy is not asked. Such points are counted (`not_run`), and so are requests that
-//! the kernel handed out although no reason for a run was seen (`run_unforeseen`): the rule can be wrong both ways.
-//!
 //! Kernels before 5.12 pull more than one while the hardware queue was not busy lately ([`seekwise_sched::busyness`]).
 //!
 //! The processes of these recordings stay alive to the end: bfq waits its full time for each after its last request.
@@ -18,7 +14,6 @@ use crate::journal::Journal;
 use crate::outcome::{Look, Miss, Tally};
 use crate::queue::{words, Priorities, Queue};
 use crate::rows::{Event, Row};
-use crate::runs::Runs;
 use seekwise_sched::busyness::{takes_many, Busyness};
 use seekwise_sched::{Kernel, RequestId, Scheduler, Setup};
 use seekwise_units::Nanos;
@@ -121,7 +116,6 @@ struct Replay<'a, S> {
     tally: Tally,
     busyness: Busyness,
     pulls_many: bool,
-    runs: Runs,
 }
 
 /// Replays `rows` on `policy`. On an error the tally holds the points up to there.
@@ -142,11 +136,10 @@ pub fn replay<S: Scheduler>(
         tally: Tally::default(),
         busyness: Busyness::default(),
         pulls_many: takes_many(&settings.setup.kernel),
-        runs: Runs::new(settings.setup.kernel),
     };
     let mut look = None;
     for (at, row) in rows.iter().enumerate() {
-        replay.fire_timers(at);
+        replay.fire_timers(row.time);
         if explain.is_some_and(|line| look.is_none() && row.line >= line) {
             look = Some(replay.look(row));
         }
@@ -164,20 +157,10 @@ impl<S: Scheduler> Replay<'_, S> {
         self.issues - self.completes
     }
 
-    /// What is due before row `at`.
-    fn fire_timers(&mut self, at: usize) {
-        let now = self.rows[at].time;
+    fn fire_timers(&mut self, now: Nanos) {
         while let Some(due) = self.policy.timer().filter(|due| *due <= now) {
-            if self.policy.fire(due) {
-                self.runs.run(due, self.policy.chosen().is_some());
-            }
+            self.policy.fire(due);
             self.ask_if_full(due);
-        }
-        while let Some(due) = self.runs.take_due(now) {
-            self.runs.run(due, self.policy.chosen().is_some());
-            if !self.is_full() && self.queue.waiting() > 0 && !self.issue_within(at, due) {
-                self.runs.found_nothing(due);
-            }
         }
     }
 
@@ -185,7 +168,6 @@ impl<S: Scheduler> Replay<'_, S> {
     fn ask_if_full(&mut self, now: Nanos) {
         if self.is_full() {
             self.ask(now);
-            self.runs.run(now, self.policy.chosen().is_some());
         }
     }
 
@@ -211,11 +193,6 @@ impl<S: Scheduler> Replay<'_, S> {
             Event::Insert => {
                 let held = self.policy.chosen().is_some();
                 self.queue.insert(&mut self.policy, row, &self.priorities);
-                self.policy.take_run_wish();
-                self.runs.run(row.time, held);
-                if !held && !self.is_full() && !self.issue_follows(at) {
-                    self.runs.found_nothing(row.time);
-                }
                 if held && self.is_full() {
                     // The queue was run, and what is held found no tag again.
                     self.busyness.update(true);
@@ -245,8 +222,6 @@ impl<S: Scheduler> Replay<'_, S> {
                         .update(self.policy.chosen().is_some() && self.is_full());
                 }
                 self.ask(row.time);
-                self.runs
-                    .run(row.time, self.policy.chosen().is_some() && self.is_full());
                 self.nothing_point(at);
             }
             Event::Complete => {
@@ -254,15 +229,7 @@ impl<S: Scheduler> Replay<'_, S> {
                     .complete(&mut self.policy, row)
                     .ok_or_else(|| lost(row, "with the device"))?;
                 self.completes += 1;
-                let wished = self.policy.take_run_wish();
-                if self
-                    .runs
-                    .completion(row.time, wished, self.policy.chosen().is_some())
-                {
-                    self.nothing_point(at);
-                } else if self.is_nothing_point(at) {
-                    self.tally.not_run();
-                }
+                self.nothing_point(at);
             }
         }
         Ok(())
@@ -275,12 +242,8 @@ impl<S: Scheduler> Replay<'_, S> {
             let soon = row.time + TIMER_TOLERANCE;
             if self.policy.timer().is_some_and(|due| due <= soon) {
                 self.policy.fire(row.time);
-                self.runs.run(row.time, false);
                 self.ask(row.time);
             }
-        }
-        if row.time.saturating_sub(self.runs.last) > RUN_TAKES_AT_MOST {
-            self.tally.run_unforeseen += 1;
         }
         let chosen = self.policy.chosen();
         let right = chosen.is_some_and(|id| self.queue.matches(id, row));
@@ -302,33 +265,25 @@ impl<S: Scheduler> Replay<'_, S> {
 
     /// After row `at`, which ran the queue.
     fn nothing_point(&mut self, at: usize) {
-        if !self.is_nothing_point(at) {
+        let row = &self.rows[at];
+        let free = self.in_flight() < u64::from(self.settings.depth_device);
+        if !free || self.queue.waiting() == 0 || self.issue_follows(at) {
             return;
         }
-        let row = &self.rows[at];
         self.ask(row.time);
         let right = self.policy.chosen().is_none();
         self.tally.nothing_point(right);
         if !right {
             self.miss(row, "nothing", "nothing".to_owned());
             self.policy.put_back();
-        } else {
-            self.runs.found_nothing(row.time);
         }
     }
 
-    fn is_nothing_point(&self, at: usize) -> bool {
-        !self.is_full() && self.queue.waiting() > 0 && !self.issue_follows(at)
-    }
-
     fn issue_follows(&self, at: usize) -> bool {
-        self.issue_within(at + 1, self.rows[at].time)
-    }
-
-    /// From row `from` on: does a run at `ran` show its issue?
-    fn issue_within(&self, from: usize, ran: Nanos) -> bool {
-        let until = ran + RUN_TAKES_AT_MOST;
-        let soon = self.rows[from..].iter().take_while(|row| row.time <= until);
+        let until = self.rows[at].time + RUN_TAKES_AT_MOST;
+        let soon = self.rows[at + 1..]
+            .iter()
+            .take_while(|row| row.time <= until);
         soon.into_iter().any(|row| row.event == Event::Issue)
     }
 
@@ -473,25 +428,6 @@ mod tests {
             "mq-deadline never idles"
         );
         assert_eq!((tally.contested.passed, tally.contested.total), (0, 1));
-    }
-
-    /// Two tags, one request with the device, another waits: nothing held it up, so its end alone runs nothing.
-    #[test]
-    fn a_completion_without_a_reason_does_not_run_the_queue() {
-        let settings = Settings::parse(CONF, "6.1").unwrap();
-        let entry = seekwise_sched::registry::find(&settings.scheduler).unwrap();
-        let text = "time_ns,event,op,sector,sectors,proc\n0,insert,R,100,8,p0\n5,issue,R,100,8,p0\n200000,insert,R,900,8,p0\n\
-            1000000,complete,R,100,8,p0\n8000000,issue,R,900,8,p0\n9000000,complete,R,900,8,p0\n";
-        let rows = crate::rows::parse(text).unwrap();
-        let policy = entry.build(&settings.setup).unwrap();
-        let (tally, _, finished) = replay(policy, &rows, &settings, None);
-        assert_eq!(finished, Ok(()));
-        assert_eq!((tally.score.passed, tally.score.total), (3, 3));
-        assert_eq!(
-            (tally.not_run, tally.run_unforeseen),
-            (1, 0),
-            "asked again at the tick"
-        );
     }
 
     #[test]

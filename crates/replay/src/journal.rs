@@ -222,10 +222,6 @@ impl<S: Scheduler> Scheduler for Journal<S> {
         self.policy.tag_limit(sync, direction, tags)
     }
 
-    fn take_run_wish(&mut self) -> bool {
-        self.policy.take_run_wish()
-    }
-
     fn describe(&self, now: Nanos, out: &mut String) {
         self.policy.describe(now, out);
     }

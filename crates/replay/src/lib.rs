@@ -11,7 +11,6 @@ pub mod outcome;
 pub mod processes;
 pub mod queue;
 pub mod rows;
-pub mod runs;
 pub mod vectors;
 
 pub use outcome::{FileOutcome, Look, Miss, Score};

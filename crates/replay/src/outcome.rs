@@ -65,10 +65,6 @@ pub struct FileOutcome {
     pub passed: u64,
     pub total: u64,
     pub contested: Score,
-    /// Points among all at which the model's queue was not run, so that it handed out nothing.
-    pub not_run: u64,
-    /// Requests handed out although the model saw no reason to run the queue.
-    pub run_unforeseen: u64,
     pub misses: Vec<Miss>,
     /// Why the file could not be read or replayed to the end; all its points are missed then.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,8 +80,6 @@ pub struct Tally {
     pub contested: Score,
     /// Issue points among all.
     pub issues: u64,
-    pub not_run: u64,
-    pub run_unforeseen: u64,
     pub misses: Vec<Miss>,
 }
 
@@ -98,12 +92,6 @@ impl Tally {
     /// The queue was run and nothing came of it.
     pub fn nothing_point(&mut self, right: bool) {
         self.point(right, true);
-    }
-
-    /// The queue was not run, and nothing came.
-    pub fn not_run(&mut self) {
-        self.not_run += 1;
-        self.nothing_point(true);
     }
 
     fn point(&mut self, right: bool, contested: bool) {

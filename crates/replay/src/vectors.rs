@@ -160,7 +160,6 @@ fn verify_file(path: &Path, options: &Options) -> FileOutcome {
     .unwrap_or_else(|_| Err("the model broke down on it".to_owned()));
     outcome.contested = tally.contested;
     (outcome.passed, outcome.total) = (tally.score.passed, tally.score.total);
-    (outcome.not_run, outcome.run_unforeseen) = (tally.not_run, tally.run_unforeseen);
     outcome.misses = tally.misses;
     if let Err(error) = result {
         // All its points are missed: those met so far, and every `issue` row that was not met.
