@@ -109,7 +109,7 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
 }
 
 /// Folders beside recordings that hold none: what was submitted, other kinds of recordings, rates, summaries.
-const NOT_RECORDINGS: [&str; 5] = ["requests", "lists", "machine", "md", "ladder"];
+const NOT_RECORDINGS: [&str; 6] = ["requests", "lists", "machine", "md", "ladder", "ladder-open"];
 
 /// Recordings below `path`, sorted; a file that was named is one whatever it holds.
 fn find(path: &Path, files: &mut Vec<PathBuf>) {
