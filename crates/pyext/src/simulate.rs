@@ -77,6 +77,8 @@ pub fn bench_cases() -> Vec<&'static str> {
     seekwise_sim::bench::CASES.to_vec()
 }
 
+type BenchRow = (u64, f64, f64, Option<(u64, f64)>);
+
 /// Runs one speed case: (operations simulated, CPU seconds of this thread, of which building the cell; of an array, commands of its drives
 /// and their cost in that of a drive alone).
 #[pyfunction]
@@ -85,7 +87,7 @@ pub fn bench(
     case: &str,
     ios: u64,
     seed: u64,
-) -> PyResult<(u64, f64, f64, Option<(u64, f64)>)> {
+) -> PyResult<BenchRow> {
     py.allow_threads(|| seekwise_sim::bench::run(case, ios, seed))
         .map(|row| {
             let members = row
