@@ -82,12 +82,7 @@ type BenchRow = (u64, f64, f64, Option<(u64, f64)>);
 /// Runs one speed case: (operations simulated, CPU seconds of this thread, of which building the cell; of an array, commands of its drives
 /// and their cost in that of a drive alone).
 #[pyfunction]
-pub fn bench(
-    py: Python<'_>,
-    case: &str,
-    ios: u64,
-    seed: u64,
-) -> PyResult<BenchRow> {
+pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<BenchRow> {
     py.allow_threads(|| seekwise_sim::bench::run(case, ios, seed))
         .map(|row| {
             let members = row

@@ -109,7 +109,14 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
 }
 
 /// Folders beside recordings that hold none: what was submitted, other kinds of recordings, rates, summaries.
-const NOT_RECORDINGS: [&str; 6] = ["requests", "lists", "machine", "md", "ladder", "ladder-open"];
+const NOT_RECORDINGS: [&str; 6] = [
+    "requests",
+    "lists",
+    "machine",
+    "md",
+    "ladder",
+    "ladder-open",
+];
 
 /// Recordings below `path`, sorted; a file that was named is one whatever it holds.
 fn find(path: &Path, files: &mut Vec<PathBuf>) {
