@@ -37,6 +37,20 @@ def test_every_operation_runs_under_every_kernel(kernel, operation):
     assert found.operation == operation and found.ios > 100 and found.rate_bytes_per_s > 1e5
 
 
+@pytest.mark.parametrize("array", [{}, {"drives": 3, "raid_level": "raid5", "chunk_kib": 64}])
+@pytest.mark.parametrize("scheduler", ["none", "bfq"])
+def test_each_phase_finds_an_empty_cache_and_idle_drives(scheduler, array):
+    operations = ["seq_read", "rand_write", "seq_write", "rand_read"]
+    load = {"block_bytes": "4k", "threads": 4, "size": "256m"}
+    together = phases({"operations": operations, **load}, {"scheduler": [scheduler]}, **array)
+    assert [each.operation for each in together] == operations
+    # What was still under way when the programs ended is not the next phase's: reads come to no more than a window ahead.
+    last = together[-1]
+    assert last.device_bytes == pytest.approx(last.bytes, rel=0.05)
+    written = together[1]
+    assert written.device_bytes >= 0.9 * written.bytes
+
+
 def test_a_reader_in_order_streams_and_reads_ahead_of_itself():
     (found,) = phases({"operations": ["seq_read"], "block_bytes": "4k"})
     # The outer zone of the drive: 61 MB/s. Most calls find their page, some wait for a window of 256 KiB.

@@ -1,6 +1,6 @@
 //! How well the server keeps the model's time, and how many requests it answers, measured by clients on its sockets.
 //!
-//! `cargo run --release -p seekwise-drive --example measure [latency|rate]`
+//! `cargo run --release -p seekwise-drive --example measure [latency|rate] [AWAKE_US]`
 //!
 //! Latency: random reads of 4 KiB on drives of wd2500ys; the error of a request is what the client waited less what the model says
 //! (`due - arrived` of the server's log). Rate: 8 null drives, 64 reads of 4 KiB outstanding on each, for 5 s. Server and
@@ -91,6 +91,9 @@ fn latency(drives: usize, depth: usize) {
     let log = std::env::temp_dir().join(format!("seekwise-measure-{}.csv", std::process::id()));
     let mut options = Options::new("wd2500ys", drives);
     options.log = Some(log.clone());
+    if let Some(us) = std::env::args().nth(2).and_then(|word| word.parse().ok()) {
+        options.awake_us = us;
+    }
     println!("wd2500ys, {drives} drives, {depth} outstanding on each, random reads of 4 KiB:");
     let waited: Vec<Vec<(u64, u64, u64)>> = with_server(options, |sockets| {
         let threads: Vec<_> = sockets

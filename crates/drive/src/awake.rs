@@ -122,13 +122,16 @@ fn keep(shared: &Shared, processor: usize) {
     while !shared.ended.load(Ordering::Relaxed) {
         if shared.working.load(Ordering::Relaxed) > 0 {
             idle_since = None;
-        } else if monotonic() - *idle_since.get_or_insert_with(monotonic) > LINGER_NS {
-            if let Ok(gate) = shared.gate.lock() {
-                shared.asleep.fetch_add(1, Ordering::SeqCst);
-                drop(shared.begun.wait_while(gate, |()| shared.idle()));
-                shared.asleep.fetch_sub(1, Ordering::SeqCst);
+        } else {
+            let since = *idle_since.get_or_insert_with(monotonic);
+            if monotonic() - since > LINGER_NS {
+                if let Ok(gate) = shared.gate.lock() {
+                    shared.asleep.fetch_add(1, Ordering::SeqCst);
+                    drop(shared.begun.wait_while(gate, |()| shared.idle()));
+                    shared.asleep.fetch_sub(1, Ordering::SeqCst);
+                }
+                idle_since = None;
             }
-            idle_since = None;
         }
         for _ in 0..TURNS {
             std::hint::spin_loop();

@@ -40,7 +40,7 @@ pub struct Options {
     pub overrun_us: f64,
     /// Before an answer is due the drive's thread no longer sleeps. A timer wakes it tens of microseconds late on real machines, a hundred on virtual ones; in a
     /// virtual machine whose clock counts instructions it does not, and 0 leaves the processor to the load.
-    #[serde(default = "hundred_and_fifty")]
+    #[serde(default = "sixty")]
     pub awake_us: f64,
     #[serde(default)]
     pub seed: u64,
@@ -54,8 +54,8 @@ fn hundred() -> f64 {
     100.0
 }
 
-fn hundred_and_fifty() -> f64 {
-    150.0
+fn sixty() -> f64 {
+    60.0
 }
 
 impl Options {
@@ -71,7 +71,7 @@ impl Options {
             faults: vec![],
             log: None,
             overrun_us: hundred(),
-            awake_us: hundred_and_fifty(),
+            awake_us: sixty(),
             seed: 0,
         }
     }

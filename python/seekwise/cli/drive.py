@@ -69,7 +69,7 @@ class Assignment(click.ParamType):
 @click.option(
     "--awake-us",
     type=click.FloatRange(0, 1e6),
-    default=150.0,
+    default=60.0,
     show_default=True,
     help="Watch the clock for so long before an answer, and let no processor sleep meanwhile; 0: neither.",
 )

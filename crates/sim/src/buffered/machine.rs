@@ -120,7 +120,8 @@ impl<S: Stack + Send> Running for BufferedMachine<S> {
             .collect();
         let costs = self.costs.clone();
         let mut phase = Phase::new(self, plans, jobs, &in_order, costs);
-        phase.run().map_err(stalled)?;
+        phase.run().map_err(&stalled)?;
+        phase.close().map_err(&stalled)?;
         let outcome = phase.outcome(started);
         Ok((started, outcome))
     }
@@ -143,6 +144,8 @@ struct Phase<'a, S> {
     agenda: Agenda,
     threads: Vec<Thread>,
     flusher: Flusher,
+    /// The programs are through, and everything dirty is to be written.
+    closing: bool,
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
     finished: Vec<u32>,
@@ -229,6 +232,7 @@ impl<'a, S: Stack> Phase<'a, S> {
             running: threads.len(),
             threads,
             flusher: Flusher::default(),
+            closing: false,
             under_way: Vec::new(),
             free: Vec::new(),
             finished: Vec::new(),
@@ -272,35 +276,54 @@ impl<'a, S: Stack> Phase<'a, S> {
         }
     }
 
-    /// Until every thread is through; what is dirty then stays so, as after a program that does not wait for it.
+    /// Until every thread is through.
     fn run(&mut self) -> Result<(), Stalled> {
         while self.running > 0 {
-            let drive = self.storage.next_at();
-            let thread = self.agenda.next_at();
-            let timer = self.storage.timer();
-            self.events += 1;
-            if drive <= thread && drive <= timer {
-                if drive == Nanos::NEVER {
-                    return Err(Stalled {
-                        time: *self.now,
-                        waiting: self.storage.allocated(),
-                    });
-                }
-                *self.now = drive;
-                self.completion();
-            } else if timer <= thread {
-                *self.now = timer.max(*self.now);
-                self.storage.fire(*self.now, self.watch);
-                self.pay();
-                self.wake_sleepers();
-            } else {
-                *self.now = thread;
-                let entry = self.agenda.pop().expect("just looked at");
-                match entry & 3 {
-                    STEP => self.step((entry >> 2) as usize),
-                    PAGES_READ => self.pages_read(entry >> 2),
-                    _ => self.flush(),
-                }
+            self.event()?;
+        }
+        Ok(())
+    }
+
+    /// The last one closes the device: what is under way ends, what is dirty is written, nothing stays in memory (Linux 5.10 to 6.12
+    /// block/bdev.c: the last `blkdev_put` syncs and drops the device's pages). No program waits for that within its time.
+    fn close(&mut self) -> Result<(), Stalled> {
+        self.closing = true;
+        if self.cache.dirty() > 0 && self.flusher.state == flusher::State::Idle {
+            self.flusher.state = flusher::State::Working;
+            self.agenda.push(*self.now, FLUSH);
+        }
+        while self.flusher.state != flusher::State::Idle || self.under_way.len() > self.free.len() {
+            self.event()?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self) -> Result<(), Stalled> {
+        let drive = self.storage.next_at();
+        let thread = self.agenda.next_at();
+        let timer = self.storage.timer();
+        self.events += 1;
+        if drive <= thread && drive <= timer {
+            if drive == Nanos::NEVER {
+                return Err(Stalled {
+                    time: *self.now,
+                    waiting: self.storage.allocated(),
+                });
+            }
+            *self.now = drive;
+            self.completion();
+        } else if timer <= thread {
+            *self.now = timer.max(*self.now);
+            self.storage.fire(*self.now, self.watch);
+            self.pay();
+            self.wake_sleepers();
+        } else {
+            *self.now = thread;
+            let entry = self.agenda.pop().expect("just looked at");
+            match entry & 3 {
+                STEP => self.step((entry >> 2) as usize),
+                PAGES_READ => self.pages_read(entry >> 2),
+                _ => self.flush(),
             }
         }
         Ok(())
@@ -739,7 +762,12 @@ impl<'a, S: Stack> Phase<'a, S> {
         }
         if self.flusher.left == 0 {
             let seen = self.seen();
-            if self.group_dirty() <= self.pacing.group.background {
+            let stays = if self.closing {
+                0
+            } else {
+                self.pacing.group.background
+            };
+            if self.cache.dirty() <= stays {
                 self.flusher.state = flusher::State::Idle;
                 return;
             }
@@ -751,10 +779,6 @@ impl<'a, S: Stack> Phase<'a, S> {
         self.changed(CHANGES_WRITING * pages);
         self.flusher.owed = Nanos(self.plan.cost.flush_page * pages.max(1));
         self.agenda.push(now, FLUSH);
-    }
-
-    fn group_dirty(&self) -> u64 {
-        self.cache.dirty()
     }
 
     /// False when the flusher sleeps for a request.
