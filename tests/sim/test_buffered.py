@@ -114,3 +114,10 @@ def test_what_is_not_modelled_behind_the_page_cache_is_one_sentence(workload, wo
     with pytest.raises(Exception, match=word) as refused:
         phases({"operations": ["seq_read"], **workload})
     assert isinstance(refused.value, UsageError) or "cannot be simulated" in str(refused.value)
+
+
+def test_large_random_reads_in_little_memory_go_on():
+    (found,) = phases({
+        "operations": ["rand_read"], "block_bytes": "1m", "threads": 7, "size": "8m", "memory_limit": "16m", "runtime": "200ms",
+    }, {"scheduler": ["none"]}, drive="intel_p5800x")  # fmt: skip
+    assert found.elapsed_s < 0.5 and found.ios > 50

@@ -411,9 +411,18 @@ impl<'a, S: Stack> Phase<'a, S> {
         self.free.push(token);
         self.cache.read_done(run);
         for index in 0..self.threads.len() {
-            if let State::WaitsForPage(page) = self.threads[index].state {
+            let thread = &mut self.threads[index];
+            if let State::WaitsForPage(page) = thread.state {
                 if (run.start..run.start + run.pages).contains(&page) {
-                    self.resume(index, self.threads[index].plan.cost.wake);
+                    if thread.direction == Direction::Read {
+                        // Who waits for a page holds it: it is copied even if reclaim takes it before the thread runs. Otherwise
+                        // several large reads in little memory could take each other's pages for ever.
+                        thread.page = page + 1;
+                        thread.read_ahead.took(page);
+                        thread.owed += Nanos(self.plan.cost.read_page);
+                    }
+                    let wake = thread.plan.cost.wake;
+                    self.resume(index, wake);
                 }
             }
         }
