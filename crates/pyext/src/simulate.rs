@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use seekwise_sim::array::storage::{self, StorageSpec};
 use seekwise_sim::spec::CellSpec;
 
 /// Runs cells on `threads` workers with the interpreter lock released; `progress(done, of)` is called as they finish.
@@ -16,12 +17,16 @@ pub fn simulate_cells(
     threads: usize,
     progress: Option<PyObject>,
 ) -> PyResult<String> {
-    let specs: Vec<CellSpec> = serde_json::from_str(specs_json).map_err(|error| {
-        PyValueError::new_err(format!("the list of cells cannot be read: {error}"))
-    })?;
+    let specs: Vec<CellSpec> = read(specs_json, "the list of cells")?;
     told(py, progress, |tell| {
         seekwise_sim::parallel::run(&specs, threads, tell)
     })
+}
+
+/// What a text says; the error names it as `what`.
+fn read<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> PyResult<T> {
+    serde_json::from_str(text)
+        .map_err(|error| PyValueError::new_err(format!("{what} cannot be read: {error}")))
 }
 
 /// Runs `work` with the interpreter lock released; it tells `progress(done, of)`, whose exception, or a signal's, stops it and passes through.
@@ -64,8 +69,7 @@ pub fn model_version() -> u32 {
 /// What a cell would be, without running it: settings in force after defaults, schedulers of its kernel, capacity.
 #[pyfunction]
 pub fn describe_cell(spec_json: &str) -> PyResult<String> {
-    let spec: CellSpec = serde_json::from_str(spec_json)
-        .map_err(|error| PyValueError::new_err(format!("the cell cannot be read: {error}")))?;
+    let spec: CellSpec = read(spec_json, "the cell")?;
     seekwise_sim::cell::describe(&spec)
         .map(|value| value.to_string())
         .map_err(PyValueError::new_err)
@@ -113,11 +117,6 @@ pub fn simulate_storage(
     threads: usize,
     progress: Option<PyObject>,
 ) -> PyResult<String> {
-    let specs: Vec<seekwise_sim::array::storage::StorageSpec> = serde_json::from_str(specs_json)
-        .map_err(|error| {
-            PyValueError::new_err(format!("the list of storages cannot be read: {error}"))
-        })?;
-    told(py, progress, |tell| {
-        seekwise_sim::array::storage::run_all(&specs, threads, tell)
-    })
+    let specs: Vec<StorageSpec> = read(specs_json, "the list of storages")?;
+    told(py, progress, |tell| storage::run_all(&specs, threads, tell))
 }

@@ -16,6 +16,17 @@ pub enum Direction {
     Write,
 }
 
+impl Direction {
+    #[inline]
+    pub fn of(write: bool) -> Self {
+        if write {
+            Self::Write
+        } else {
+            Self::Read
+        }
+    }
+}
+
 /// I/O priority class (ioprio). `None` is a process that never called `ioprio_set`; most policies treat it as best effort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PriorityClass {

@@ -245,7 +245,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     };
     let described = array.as_ref().map(array::Planned::describe).transpose()?;
     let cached = match &spec.cache {
-        Some(cache) => Some(cache_plan(spec, cache, &frame, array.as_ref())?),
+        Some(cache) => Some(cache_plan(cache, &frame, array.as_ref())?),
         None => None,
     };
     let machine = match drive {
@@ -262,7 +262,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         }
         _ if array.is_some() => {
             let array = array.expect("just looked at");
-            array.machine(frame, rotational, cached, || entry.build(&setup))?
+            array.machine(&frame, rotational, cached, || entry.build(&setup))?
         }
         AnyDrive::Fixed(device) => with_any_policy(spec, frame, device, policy),
         AnyDrive::Linear(device) => with_any_policy(spec, frame, device, policy),
@@ -291,7 +291,6 @@ const READ_AHEAD_KIB: u64 = 128;
 
 /// The page cache of a cell, checked.
 fn cache_plan(
-    spec: &CellSpec,
     cache: &CacheSpec,
     frame: &Frame,
     array: Option<&array::Planned>,
@@ -309,13 +308,6 @@ fn cache_plan(
         (8u64 << 20) as f64,
         (1u64 << 40) as f64,
     )?;
-    let threads = spec
-        .phases
-        .iter()
-        .flat_map(|phase| phase.jobs.iter().filter(|job| !job.direct))
-        .map(|job| u64::from(job.threads))
-        .max()
-        .unwrap_or(1);
     // Linux v6.1 block/blk-settings.c, disk_stack_limits: twice the optimal request, a row of chunks.
     let row_kib = array.map_or(0, |array| array.row_kib());
     let own = cache
@@ -323,7 +315,7 @@ fn cache_plan(
         .unwrap_or(READ_AHEAD_KIB.max(2 * row_kib));
     check("cache read_ahead_kib", own as f64, "KiB", 0.0, 1e6)?;
     Ok(CachePlan {
-        pages: CachePlan::file_pages(cache.limit_bytes, threads)?,
+        pages: CachePlan::file_pages(cache.limit_bytes)?,
         // fio's sequential jobs say so (POSIX_FADV_SEQUENTIAL), which doubles it.
         read_ahead: 2 * own * 1024 / PAGE_BYTES,
         request_pages: (frame.numbers.max_sectors.bytes().0 / PAGE_BYTES).max(1),

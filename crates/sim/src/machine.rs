@@ -19,6 +19,7 @@ use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::job::{Operation, Pace, Script, Start, Stream, Wait};
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
 
 /// What a thread does.
 #[derive(Clone, Debug)]
@@ -127,8 +128,7 @@ pub struct Machine<S, O> {
     agenda: Agenda,
     threads: Vec<Thread>,
     thread_of_process: Vec<u32>,
-    in_flight: Vec<InFlight>,
-    free: Vec<u32>,
+    in_flight: Slab<InFlight>,
     finished: Vec<u32>,
     jobs: Vec<JobStats>,
     windows: Windows,
@@ -157,8 +157,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             agenda: Agenda::default(),
             threads: Vec::new(),
             thread_of_process: Vec::new(),
-            in_flight: Vec::new(),
-            free: Vec::new(),
+            in_flight: Slab::new(),
             finished: Vec::with_capacity(64),
             jobs: Vec::new(),
             windows: Windows::new(Nanos::ZERO),
@@ -315,30 +314,38 @@ impl<S: Stack, O: Observer> Machine<S, O> {
     fn completion(&mut self) {
         let now = self.now;
         let in_flight = &mut self.in_flight;
-        let finished = &mut self.finished;
+        // Merged requests end several operations at once; nearly always it is one.
+        let mut first = None;
+        let further = &mut self.finished;
         self.storage
             .advance(now, &mut self.observer, |Done { token, .. }| {
                 let operation = &mut in_flight[token as usize];
                 operation.bios -= 1;
                 if operation.bios == 0 && operation.unsubmitted == 0 {
-                    finished.push(token);
+                    match first {
+                        None => first = Some(token),
+                        Some(_) => further.push(token),
+                    }
                 }
             });
         if self.storage.has_woken() {
             self.wake_sleepers();
         }
-        if self.finished.len() == 1 {
-            let token = self.finished[0];
-            self.finished.clear();
+        if let Some(token) = first {
             self.finish(token);
-        } else {
-            let mut finished = std::mem::take(&mut self.finished);
-            for &token in &finished {
-                self.finish(token);
-            }
-            finished.clear();
-            self.finished = finished;
         }
+        if !self.finished.is_empty() {
+            self.finish_further();
+        }
+    }
+
+    fn finish_further(&mut self) {
+        let mut finished = std::mem::take(&mut self.finished);
+        for &token in &finished {
+            self.finish(token);
+        }
+        finished.clear();
+        self.finished = finished;
     }
 
     #[cold]
@@ -363,8 +370,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             sectors,
             started,
             ..
-        } = self.in_flight[token as usize];
-        self.free.push(token);
+        } = self.in_flight.remove(token as usize);
         let thread = &mut self.threads[index as usize];
         thread.in_flight -= 1;
         let processor = thread.plan.processor;
@@ -426,11 +432,15 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             }
         }
         let latency = returned - started;
-        let job = self.threads[index as usize].plan.job;
-        self.jobs[job as usize].record(direction, Sectors(sectors), latency);
+        let thread = &self.threads[index as usize];
+        let scripted = matches!(thread.plan.load, Load::Scripted(_));
+        let may_end = scripted || thread.left == 0 || returned >= thread.plan.deadline;
+        self.jobs[thread.plan.job as usize].record(direction, Sectors(sectors), latency);
         self.windows.record(now, sectors, latency);
         self.last_return = self.last_return.max(returned);
-        self.end_if_through(returned, index);
+        if may_end {
+            self.end_if_through(returned, index);
+        }
     }
 
     /// Ends a thread that has nothing more to issue and nothing outstanding.
@@ -587,16 +597,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             sectors: operation.sectors.0,
             started,
         };
-        let token = match self.free.pop() {
-            Some(token) => {
-                self.in_flight[token as usize] = record;
-                token
-            }
-            None => {
-                self.in_flight.push(record);
-                self.in_flight.len() as u32 - 1
-            }
-        };
+        let token = self.in_flight.insert(record) as u32;
         self.submit(index, token, operation.start, operation.sectors);
         if behind > Nanos::ZERO {
             self.processors.book(processor, now, behind);
@@ -608,16 +609,11 @@ impl<S: Stack, O: Observer> Machine<S, O> {
         let plan = &self.threads[index as usize].plan;
         let operation = &self.in_flight[token as usize];
         Bio {
-            token,
-            start,
-            sectors,
-            direction: operation.direction,
             sync: operation.sync,
             no_idle: operation.no_idle,
-            metadata: false,
-            process: plan.process,
             priority: plan.priority,
             unplug: operation.sync,
+            ..Bio::new(token, operation.direction, start, sectors, plan.process)
         }
     }
 

@@ -1,9 +1,9 @@
 //! A drive model behind the queue's [`Driver`] border, with its busy time.
 
 use seekwise_device::{Command, CommandKind, Device, Tag};
-use seekwise_host::block::Driver;
+use seekwise_host::block::{Access, Driver};
 use seekwise_sched::Direction;
-use seekwise_units::{Lba, Nanos, Sectors};
+use seekwise_units::Nanos;
 
 #[derive(Clone, Debug)]
 pub struct Spindle<D> {
@@ -64,7 +64,12 @@ impl<D: Device> Driver for Spindle<D> {
     }
 
     #[inline]
-    fn start(&mut self, now: Nanos, tag: u32, direction: Direction, start: Lba, sectors: Sectors) {
+    fn start(&mut self, now: Nanos, tag: u32, access: Access) {
+        let Access {
+            direction,
+            start,
+            sectors,
+        } = access;
         if self.outstanding == 0 {
             self.busy_since = now;
         }

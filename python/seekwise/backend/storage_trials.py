@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,8 +25,6 @@ from seekwise.world.value import NotModelled
 
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
-# From this kernel on buffered loads of raw devices are cells (`crates/sim/src/buffered`): only multi-queue schedulers are left.
-CACHED_SINCE = (5, 0)
 KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors")
 SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth", "read_ahead_kb")
 
@@ -43,8 +40,8 @@ def is_storage(system: System, study: Study | None) -> bool:
 
 def cached_by_cells(system: System) -> bool:
     """Whether buffered loads are modelled by the cells themselves: multi-queue kernels, a raw drive or md."""
-    version = tuple(int(part) for part in re.findall(r"\d+", system.kernel or "")[:2])
-    return system.controller is None and (not version or version >= CACHED_SINCE)
+    multi_queue = system.kernel is None or cells.version(system.kernel) >= cells.SINGLE_QUEUE_UNTIL
+    return system.controller is None and multi_queue
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,23 @@ impl Filter {
     /// Whether anything may start from `first` up to and with `last`.
     #[inline]
     pub fn may_hold(&self, first: Lba, last: Lba) -> bool {
-        (first.0 >> SHIFT..=last.0 >> SHIFT)
+        let (first, last) = (first.0 >> SHIFT, last.0 >> SHIFT);
+        // Most ranges lie in one region or in two.
+        self.held(first)
+            || self.held(last)
+            || last > first + 1 && self.may_hold_between(first, last)
+    }
+
+    #[inline]
+    fn held(&self, region: u64) -> bool {
+        self.0[region as usize % SLOTS] != 0
+    }
+
+    #[cold]
+    fn may_hold_between(&self, first: u64, last: u64) -> bool {
+        (first + 1..last)
             .take(SLOTS)
-            .any(|region| self.0[region as usize % SLOTS] != 0)
+            .any(|region| self.held(region))
     }
 }
 

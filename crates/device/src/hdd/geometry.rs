@@ -204,8 +204,8 @@ impl Geometry {
         }
     }
 
-    /// Maps an extent inside the capacity.
-    #[inline]
+    /// Maps an extent inside the capacity. Always inlined: its fields stay in registers until they are stored where they belong.
+    #[inline(always)]
     pub fn extent(&self, lba: Lba, sectors: Sectors) -> Extent {
         let (zone, track, sector) = self.split(lba.0);
         let cylinder = self.cylinder_of(track);

@@ -209,17 +209,24 @@ impl Hdd {
         &self.mechanics.geometry
     }
 
+    #[inline(always)]
     fn update_next(&mut self) {
-        let link = self.state.link.next();
         self.next = match self.state.work {
-            Work::Command { completion, .. } => completion.min(link),
+            Work::Command { completion, .. } => completion.min(self.state.link.next()),
+            _ => self.next_without_command(),
+        };
+    }
+
+    fn next_without_command(&self) -> Nanos {
+        let link = self.state.link.next();
+        match self.state.work {
             Work::Destage { end } | Work::ReadAhead { end }
                 if end < link && self.state.has_waiting() =>
             {
                 self.foresee()
             }
             _ => link,
-        };
+        }
     }
 
     /// When a command that waits behind what the arm does of its own accord will be done, if nothing more arrives.
@@ -291,9 +298,15 @@ impl State {
         !self.queue.is_empty() || self.blocked_count > 0 || self.dirty.flush_pending()
     }
 
-    /// Lets the arm do what it does of its own accord up to `now`.
-    #[inline]
+    /// Lets the arm do what it does of its own accord up to `now`; at work for a command it does nothing else.
+    #[inline(always)]
     fn advance(&mut self, mechanics: &Mechanics, now: Nanos) {
+        if !matches!(self.work, Work::Command { .. }) {
+            self.advance_alone(mechanics, now);
+        }
+    }
+
+    fn advance_alone(&mut self, mechanics: &Mechanics, now: Nanos) {
         loop {
             match self.work {
                 Work::Destage { end } if end <= now => {
@@ -568,6 +581,20 @@ impl State {
         }
         self.blocked.copy_within(admitted..self.blocked_count, 0);
         self.blocked_count -= admitted;
+    }
+
+    /// Whether the arm, free now, is sure to leave at once for a command that a stream from `end` would not serve. Then there is no
+    /// need to begin one.
+    #[inline(always)]
+    fn turns_away(&self, mechanics: &Mechanics, end: Lba, segment: Option<usize>) -> bool {
+        let held = segment.map_or(end, |segment| self.segments.start_of(segment));
+        !self.queue.is_empty()
+            && self.follower.is_none()
+            && self.kept <= end
+            && self
+                .queue
+                .all_decoded(self.free_at, mechanics.command_overhead)
+            && !self.queue.may_read(held, end + mechanics.read_ahead)
     }
 
     fn begin_stream(
@@ -865,7 +892,9 @@ impl Device for Hdd {
                 state.free_at = media_end;
                 if read {
                     let segment = state.segments.store(start, end, segment);
-                    state.begin_stream(mechanics, end, segment, media_end);
+                    if !state.turns_away(mechanics, end, segment) {
+                        state.begin_stream(mechanics, end, segment, media_end);
+                    }
                 }
                 state.decide(mechanics);
                 tag

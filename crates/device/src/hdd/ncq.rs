@@ -308,10 +308,16 @@ impl Queue {
         &self.commands[slot]
     }
 
+    /// Whether every waiting command has been decoded by `time`.
+    #[inline(always)]
+    pub fn all_decoded(&self, time: Nanos, overhead: Nanos) -> bool {
+        self.last_arrival + overhead <= time
+    }
+
     /// The first moment from `free_at` on at which one of the waiting commands has been decoded.
     #[inline]
     pub fn first_ready(&self, free_at: Nanos, overhead: Nanos) -> Nanos {
-        if self.last_arrival + overhead <= free_at {
+        if self.all_decoded(free_at, overhead) {
             return free_at;
         }
         let waiting = &self.commands[..self.accesses.len()];

@@ -13,7 +13,7 @@
 
 use super::merge::{MergeRule, Merger};
 use super::table::{State, Table, NONE};
-use super::{unplug_due, Bio, BlockQueue, Done, Driver, Observer, Submission};
+use super::{unplug_due, Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
 use seekwise_sched::{Direction, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -152,7 +152,8 @@ impl<S: Scheduler> LegacyQueue<S> {
                 return;
             }
             let slot = std::mem::replace(&mut self.at_hand, NONE);
-            self.start(now, slot, driver, observer);
+            let access = Access::from(&self.table.get(slot).request);
+            self.start(now, slot, access, driver, observer);
         }
     }
 
@@ -162,6 +163,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         &mut self,
         now: Nanos,
         slot: u32,
+        access: Access,
         driver: &mut D,
         observer: &mut O,
     ) {
@@ -171,13 +173,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         let entry = self.table.get_mut(slot);
         entry.state = State::InDrive;
         observer.started(now, &entry.request);
-        driver.start(
-            now,
-            tag,
-            entry.request.direction,
-            entry.request.start,
-            entry.request.sectors,
-        );
+        driver.start(now, tag, access);
     }
 
     /// The policy wants the queue run now; a run that has to wait is noted.
@@ -401,7 +397,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
                 self.unplug();
                 observer.inserted(now, &request);
                 observer.issued(now, &request);
-                self.start(now, slot, driver, observer);
+                self.start(now, slot, Access::from(bio), driver, observer);
                 return Submission::Accepted;
             }
         }

@@ -15,7 +15,7 @@ pub mod mq;
 pub mod table;
 pub mod wbt;
 
-use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_sched::{Direction, Priority, ProcessId, Request};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// What a thread hands down at once; no longer than the queue's `max_sectors`.
@@ -35,6 +35,31 @@ pub struct Bio {
     pub unplug: bool,
 }
 
+impl Bio {
+    /// A plain one: reads are waited for, writes are not, and nothing else is marked. What differs is set by the caller.
+    #[inline(always)]
+    pub fn new(
+        token: u32,
+        direction: Direction,
+        start: Lba,
+        sectors: Sectors,
+        process: ProcessId,
+    ) -> Self {
+        Self {
+            token,
+            start,
+            sectors,
+            direction,
+            sync: direction == Direction::Read,
+            no_idle: false,
+            metadata: false,
+            process,
+            priority: Priority::default(),
+            unplug: false,
+        }
+    }
+}
+
 /// What happened to a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submission {
@@ -43,11 +68,42 @@ pub enum Submission {
     Blocked,
 }
 
+/// What a drive is asked for. Handed down by value: read back from a table into which it has just been written, it would have to wait
+/// for the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub direction: Direction,
+    pub start: Lba,
+    pub sectors: Sectors,
+}
+
+impl From<&Bio> for Access {
+    #[inline(always)]
+    fn from(bio: &Bio) -> Self {
+        Self {
+            direction: bio.direction,
+            start: bio.start,
+            sectors: bio.sectors,
+        }
+    }
+}
+
+impl From<&Request> for Access {
+    #[inline(always)]
+    fn from(request: &Request) -> Self {
+        Self {
+            direction: request.direction,
+            start: request.start,
+            sectors: request.sectors,
+        }
+    }
+}
+
 /// The border towards a drive.
 pub trait Driver {
     /// Commands that the drive holds at once.
     fn depth(&self) -> u32;
-    fn start(&mut self, now: Nanos, tag: u32, direction: Direction, start: Lba, sectors: Sectors);
+    fn start(&mut self, now: Nanos, tag: u32, access: Access);
 }
 
 /// What an observer may note. Every method does nothing unless a trace is kept.

@@ -17,7 +17,7 @@
 use super::merge::{MergeRule, Merger};
 use super::table::{State, Table, NONE};
 use super::wbt::Throttle;
-use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
+use super::{Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
 use seekwise_sched::busyness::{takes_many, Busyness};
 use seekwise_sched::{Direction, Kernel, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
@@ -101,11 +101,25 @@ impl<S: Scheduler> MqQueue<S> {
         }
     }
 
+    /// Starts what the policy handed out.
+    #[inline]
+    fn start_taken<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        let access = Access::from(&self.table.get(slot).request);
+        self.start(now, slot, access, driver, observer);
+    }
+
     #[inline]
     fn start<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
         slot: u32,
+        access: Access,
         driver: &mut D,
         observer: &mut O,
     ) {
@@ -116,7 +130,7 @@ impl<S: Scheduler> MqQueue<S> {
         let request = &entry.request;
         observer.issued(now, request);
         observer.started(now, request);
-        driver.start(now, tag, request.direction, request.start, request.sectors);
+        driver.start(now, tag, access);
         if let Some(throttle) = &mut self.throttle {
             if throttle.armed() {
                 throttle.issued(now, request);
@@ -143,7 +157,7 @@ impl<S: Scheduler> MqQueue<S> {
                     return;
                 }
                 let slot = std::mem::replace(&mut self.held, NONE);
-                self.start(now, slot, driver, observer);
+                self.start_taken(now, slot, driver, observer);
                 if self.takes_many && !self.start_held(now, driver, observer) {
                     return;
                 }
@@ -175,7 +189,7 @@ impl<S: Scheduler> MqQueue<S> {
                     self.held = slot;
                     return;
                 }
-                Some(slot) => self.start(now, slot, driver, observer),
+                Some(slot) => self.start_taken(now, slot, driver, observer),
             }
         }
     }
@@ -203,7 +217,7 @@ impl<S: Scheduler> MqQueue<S> {
             let Some(slot) = self.held_behind.pop_front() else {
                 break;
             };
-            self.start(now, slot, driver, observer);
+            self.start_taken(now, slot, driver, observer);
         }
         self.held = self.held_behind.pop_front().unwrap_or(NONE);
         let all = self.held == NONE;
@@ -315,7 +329,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         {
             let slot = self.table.allocate(now, bio);
             observer.inserted(now, &self.table.get(slot).request);
-            self.start(now, slot, driver, observer);
+            self.start(now, slot, Access::from(bio), driver, observer);
             return Submission::Accepted;
         }
         if self.policy.waiting() != 0 {

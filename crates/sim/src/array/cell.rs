@@ -5,6 +5,7 @@ use super::spec::{describe, ArraySpec};
 use crate::buffered::{BufferedMachine, CachePlan};
 use crate::build::{legacy_queue, mq_queue, Frame, Prepared, Running, Shows};
 use crate::drive::{self, AnyDrive};
+use crate::host::HostCost;
 use crate::machine::Machine;
 use crate::probe::Recorder;
 use crate::spec::CellSpec;
@@ -119,7 +120,7 @@ impl<'a> Planned<'a> {
 
     pub(crate) fn machine(
         &self,
-        frame: Frame,
+        frame: &Frame,
         rotational: bool,
         cache: Option<CachePlan>,
         policy: impl Fn() -> Result<AnyScheduler, String>,
@@ -128,16 +129,20 @@ impl<'a> Planned<'a> {
             .map(|member| self.drive(member))
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(plan) = cache {
-            let (costs, capacity) = (frame.costs.clone(), self.geometry.capacity());
             let machine = self.assembled(frame, rotational, policy, drives, Unobserved)?;
-            let cell = self.cell.clone();
+            let (cell, capacity) = (self.cell.clone(), self.geometry.capacity());
             return Ok(Box::new(BufferedMachine::new(
-                machine, cell, capacity, costs, plan,
+                machine,
+                cell,
+                capacity,
+                frame.costs.clone(),
+                plan,
             )));
         }
         if self.cell.trace_events_max > 0 {
             let observer = Recorder::new(self.cell.trace_events_max);
-            return self.over(frame, rotational, policy, drives, observer);
+            let machine = self.assembled(frame, rotational, policy, drives, observer)?;
+            return Ok(self.prepared(&frame.costs, machine));
         }
         // Hard disks get a machine of their own: no choice of the kind of drive at each step.
         let disks: Option<Vec<Hdd>> = drives
@@ -147,31 +152,35 @@ impl<'a> Planned<'a> {
                 _ => None,
             })
             .collect();
-        match disks {
-            Some(disks) => self.over(frame, rotational, policy, disks, Unobserved),
-            None => self.over(frame, rotational, policy, drives, Unobserved),
-        }
+        Ok(match disks {
+            Some(disks) => {
+                let machine = self.assembled(frame, rotational, policy, disks, Unobserved)?;
+                self.prepared(&frame.costs, machine)
+            }
+            None => {
+                let machine = self.assembled(frame, rotational, policy, drives, Unobserved)?;
+                self.prepared(&frame.costs, machine)
+            }
+        })
     }
 
-    fn over<D: Device + Send + 'static, O: Shows + 'static>(
+    /// A machine with what a run of it needs beside.
+    fn prepared<D: Device + Send + 'static, O: Shows + 'static>(
         &self,
-        frame: Frame,
-        rotational: bool,
-        policy: impl Fn() -> Result<AnyScheduler, String>,
-        drives: Vec<D>,
-        observer: O,
-    ) -> Result<Box<dyn Running>, String> {
-        Ok(Box::new(Prepared {
-            costs: frame.costs.clone(),
-            machine: self.assembled(frame, rotational, policy, drives, observer)?,
+        costs: &HostCost,
+        machine: Machine<Md<EitherQueue<AnyScheduler>, D>, O>,
+    ) -> Box<dyn Running> {
+        Box::new(Prepared {
+            machine,
+            costs: costs.clone(),
             spec: self.cell.clone(),
             capacity: self.geometry.capacity(),
-        }))
+        })
     }
 
     fn assembled<D: Device + Send + 'static, O: Observer>(
         &self,
-        frame: Frame,
+        frame: &Frame,
         rotational: bool,
         policy: impl Fn() -> Result<AnyScheduler, String>,
         drives: Vec<D>,
@@ -180,9 +189,9 @@ impl<'a> Planned<'a> {
         let mut members = Vec::with_capacity(drives.len());
         for drive in drives {
             let queue = if frame.numbers.legacy {
-                EitherQueue::Legacy(legacy_queue(policy()?, &frame, frame.depth))
+                EitherQueue::Legacy(legacy_queue(policy()?, frame, frame.depth))
             } else {
-                EitherQueue::Mq(mq_queue(policy()?, &frame, frame.depth))
+                EitherQueue::Mq(mq_queue(policy()?, frame, frame.depth))
             };
             members.push((queue, Spindle::new(drive, frame.depth)));
         }

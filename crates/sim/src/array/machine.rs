@@ -13,8 +13,9 @@ use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
 use seekwise_host::cache::read_ahead::{Page, ReadAhead, Window};
 use seekwise_host::cpu::{Payer, Times};
 use seekwise_host::random::Random;
-use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
 use std::collections::VecDeque;
 
 const PAGE_SECTORS: u64 = 8;
@@ -199,21 +200,11 @@ struct UnderWay {
 
 impl Sender {
     fn bio(&self, token: u32, piece: &Piece) -> Bio {
+        let direction = Direction::of(self.write);
         Bio {
-            token,
-            start: piece.start,
-            sectors: piece.sectors,
-            direction: if self.write {
-                Direction::Write
-            } else {
-                Direction::Read
-            },
             sync: self.sync,
             no_idle: self.no_idle,
-            metadata: false,
-            process: self.process,
-            priority: Priority::default(),
-            unplug: false,
+            ..Bio::new(token, direction, piece.start, piece.sectors, self.process)
         }
     }
 }
@@ -255,8 +246,7 @@ pub struct ArrayMachine<Q, D> {
     /// Writes to a volume with parity.
     pub(super) stripes: Option<Stripes>,
     readers: Vec<Reader>,
-    under_way: Vec<UnderWay>,
-    free: Vec<u32>,
+    under_way: Slab<UnderWay>,
     pub(super) costs: HostCosts,
     /// When the processor of the running step is free, and when the others are.
     pub(super) processor_free: Nanos,
@@ -308,8 +298,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             volume,
             stripes: None,
             readers: Self::readers(plans, read_ahead, seed),
-            under_way: Vec::new(),
-            free: Vec::new(),
+            under_way: Slab::new(),
             costs,
             processor_free: Nanos::ZERO,
             running: None,
@@ -594,7 +583,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 piece,
                 write,
             } = self.under_way[token as usize];
-            self.free.push(token);
             if !write {
                 self.volume.read_done(&piece);
             }
@@ -616,7 +604,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         let wake = self.now.max(self.processor_free) + self.costs.switch;
         for &token in &finished {
-            match self.under_way[token as usize].owner {
+            match self.under_way.remove(token as usize).owner {
                 Owner::Reader(reader) => self.readers[reader as usize].wake(wake),
                 Owner::File(_) | Owner::Stripe => {}
             }
@@ -721,24 +709,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             piece: order.piece,
             write: order.write,
         };
-        let token = self.new_token(entry);
+        let token = self.under_way.insert(entry) as u32;
         let bio = order.bio(token);
         let Member { queue, spindle } = &mut self.members[order.piece.member as usize];
         let sent = queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Accepted;
         if !sent {
-            self.free.push(token);
+            self.under_way.remove(token as usize);
         }
         sent
-    }
-
-    fn new_token(&mut self, entry: UnderWay) -> u32 {
-        let token = self.free.pop().unwrap_or(self.under_way.len() as u32);
-        if (token as usize) < self.under_way.len() {
-            self.under_way[token as usize] = entry;
-        } else {
-            self.under_way.push(entry);
-        }
-        token
     }
 
     /// Hands a range of the volume down. Gives the number of pieces sent, and what was left when no request was free.
@@ -779,13 +757,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 piece,
                 write,
             };
-            let token = self.new_token(entry);
+            let token = self.under_way.insert(entry) as u32;
             let bio = sender.bio(token, &piece);
             self.spend(sender.bio);
             let Member { queue, spindle } = &mut self.members[piece.member as usize];
             if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
                 // Taken back whole; what of it was sent already is not sent again.
-                self.free.push(token);
+                self.under_way.remove(token as usize);
                 let sent = if write {
                     let copies = pieces[..place]
                         .iter()

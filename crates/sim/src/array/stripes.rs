@@ -4,7 +4,6 @@
 //! a kernel thread's.
 
 use super::machine::{ArrayMachine, Owner};
-use super::md::slab::Slab;
 use super::md::thread::Thread;
 use super::md::{MdCosts, Order, MD_THREAD};
 use super::spec::STRIPE_CACHE_DEFAULT;
@@ -19,6 +18,7 @@ use seekwise_raid::md::Generation;
 use seekwise_sched::kernel::Kernel;
 use seekwise_sched::{Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
 
 /// A write in the stripe cache: who hears of its end, and what it covers.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Stripes {
             sectors,
             volume_end: start + sectors,
         };
-        let job = self.jobs.insert(Job { owner, piece });
+        let job = self.jobs.insert(Job { owner, piece }) as u32;
         self.sync = sync && self.generation >= Generation::Linux4_4;
         self.raid5
             .submit(job, start, sectors, true, sync, &mut self.effects);
@@ -196,7 +196,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let finishing = core::mem::take(&mut stripes.thread.finishing_now);
         let wake = now.max(self.processor_free) + self.costs.switch;
         for job in &finishing {
-            let Job { owner, piece } = stripes.jobs.remove(*job);
+            let Job { owner, piece } = stripes.jobs.remove(*job as usize);
             self.tell(owner, &piece, wake);
         }
         stripes.thread.recycle(finishing);

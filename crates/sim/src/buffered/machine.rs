@@ -20,16 +20,17 @@ use seekwise_host::cache::PageCache;
 use seekwise_host::cpu::Processors;
 use seekwise_sched::{Direction, Priority, ProcessId, Request};
 use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
 
 /// Entries of the agenda: who, and what of him.
 const STEP: u32 = 0;
 const PAGES_READ: u32 = 1;
 const FLUSH: u32 = 2;
-/// Pages of history that a reader's context is looked for in.
-const HISTORY: u64 = 64;
 /// The flusher's turn on the processor, about as long as a program's call: both get their half of it in the long run.
 const FLUSHER_TURN: Nanos = Nanos::from_micros(100);
-/// Changes of the group's counters by a page that becomes dirty, that goes to the drive, that is clean again.
+/// Changes of the group's counters by a page that becomes dirty, that goes to the drive, that is clean again. Dirtying charges the page,
+/// puts it on a list and counts it as dirty and as dirtied; which of that one batch takes together was not traced. Estimate from when writers
+/// were stopped in the laboratory, confidence low.
 const CHANGES_DIRTY: u64 = 8;
 const CHANGES_WRITING: u64 = 2;
 const CHANGES_CLEAN: u64 = 1;
@@ -146,8 +147,7 @@ struct Phase<'a, S> {
     flusher: Flusher,
     /// The programs are through, and everything dirty is to be written.
     closing: bool,
-    under_way: Vec<UnderWay>,
-    free: Vec<u32>,
+    under_way: Slab<UnderWay>,
     finished: Vec<u32>,
     /// Dirty and written in all; what the group's counters say, and changes since.
     dirtied: u64,
@@ -233,8 +233,7 @@ impl<'a, S: Stack> Phase<'a, S> {
             threads,
             flusher: Flusher::default(),
             closing: false,
-            under_way: Vec::new(),
-            free: Vec::new(),
+            under_way: Slab::new(),
             finished: Vec::new(),
             dirtied: 0,
             written: 0,
@@ -292,7 +291,7 @@ impl<'a, S: Stack> Phase<'a, S> {
             self.flusher.state = flusher::State::Working;
             self.agenda.push(*self.now, FLUSH);
         }
-        while self.flusher.state != flusher::State::Idle || self.under_way.len() > self.free.len() {
+        while self.flusher.state != flusher::State::Idle || !self.under_way.is_empty() {
             self.event()?;
         }
         Ok(())
@@ -364,7 +363,7 @@ impl<'a, S: Stack> Phase<'a, S> {
                 self.changed(CHANGES_CLEAN * run.pages);
                 let work = Nanos(self.plan.cost.clean_page * run.pages);
                 self.processors.book(0, *self.now, work);
-                self.free.push(token);
+                self.under_way.remove(token as usize);
             } else {
                 let cost = self.costs.request(true, run.pages as f64);
                 let at = self.processors.book(0, *self.now, cost.interrupt);
@@ -407,8 +406,7 @@ impl<'a, S: Stack> Phase<'a, S> {
     }
 
     fn pages_read(&mut self, token: u32) {
-        let run = self.under_way[token as usize].run;
-        self.free.push(token);
+        let UnderWay { run, .. } = self.under_way.remove(token as usize);
         self.cache.read_done(run);
         for index in 0..self.threads.len() {
             let thread = &mut self.threads[index];
@@ -428,35 +426,14 @@ impl<'a, S: Stack> Phase<'a, S> {
         }
     }
 
-    fn token(&mut self, entry: UnderWay) -> u32 {
-        match self.free.pop() {
-            Some(token) => {
-                self.under_way[token as usize] = entry;
-                token
-            }
-            None => {
-                self.under_way.push(entry);
-                self.under_way.len() as u32 - 1
-            }
-        }
-    }
-
     fn bio(run: Run, token: u32, write: bool, process: ProcessId, priority: Priority) -> Bio {
+        let (start, sectors) = (
+            Lba(run.start * PAGE_SECTORS),
+            Sectors(run.pages * PAGE_SECTORS),
+        );
         Bio {
-            token,
-            start: Lba(run.start * PAGE_SECTORS),
-            sectors: Sectors(run.pages * PAGE_SECTORS),
-            direction: if write {
-                Direction::Write
-            } else {
-                Direction::Read
-            },
-            sync: !write,
-            no_idle: false,
-            metadata: false,
-            process,
             priority,
-            unplug: false,
+            ..Bio::new(token, Direction::of(write), start, sectors, process)
         }
     }
 
@@ -551,7 +528,9 @@ impl<'a, S: Stack> Phase<'a, S> {
             }
             let wanted = end - page;
             if self.cache.find(0, page) == Found::Absent {
-                let before = self.cache.cached_before(0, page, HISTORY);
+                // As far back as the read-ahead goes (Linux v6.1 mm/readahead.c, try_context_readahead).
+                let history = self.plan.read_ahead;
+                let before = self.cache.cached_before(0, page, history);
                 let window = thread.read_ahead.on_miss(page, wanted, before);
                 self.make_window(index, window);
                 return;
@@ -622,7 +601,7 @@ impl<'a, S: Stack> Phase<'a, S> {
             // What was refused is handed in again as it was.
             let token = match self.threads[index].refused.take() {
                 Some(token) => token,
-                None => self.token(UnderWay { run, write: false }),
+                None => self.under_way.insert(UnderWay { run, write: false }) as u32,
             };
             let bio = Self::bio(run, token, false, process, priority);
             if self.storage.submit(now, &bio, self.watch) == Submission::Blocked {
@@ -806,10 +785,10 @@ impl<'a, S: Stack> Phase<'a, S> {
                 };
                 let token = match self.flusher.refused.take() {
                     Some(token) => token,
-                    None => self.token(UnderWay {
+                    None => self.under_way.insert(UnderWay {
                         run: part,
                         write: true,
-                    }),
+                    }) as u32,
                 };
                 let bio = Self::bio(part, token, true, FLUSHER, Priority::default());
                 if self.storage.submit(now, &bio, self.watch) == Submission::Blocked {

@@ -56,18 +56,16 @@ pub struct CachePlan {
 /// Bytes of a page, and sectors.
 pub const PAGE_BYTES: u64 = 4096;
 pub const PAGE_SECTORS: u64 = 8;
-/// Memory of the group that is not file data: fio with one thread, and what each further one adds. From the limits that the kernel printed in
+/// Memory of the group that is not file data: fio, whose further threads add nothing that shows. From the limits that the kernel printed in
 /// the laboratory (thresholds of 2981 pages in a group of 16384).
 const PROGRAM_PAGES: u64 = 1_474;
-const THREAD_PAGES: u64 = 0;
 /// Free and file memory of the machine beside the group: that of the laboratory's guest, as its limit of 28820 pages tells.
 const MACHINE_PAGES: u64 = 144_000;
 
 impl CachePlan {
-    pub fn file_pages(limit_bytes: u64, threads: u64) -> Result<u64, String> {
-        let program = PROGRAM_PAGES + THREAD_PAGES * threads.saturating_sub(1);
+    pub fn file_pages(limit_bytes: u64) -> Result<u64, String> {
         (limit_bytes / PAGE_BYTES)
-            .checked_sub(program)
+            .checked_sub(PROGRAM_PAGES)
             .filter(|pages| *pages >= 1024)
             .ok_or_else(|| {
                 format!(

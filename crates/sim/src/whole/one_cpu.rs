@@ -19,7 +19,7 @@ use super::cost::Costs;
 use crate::probe::{Recorder, TraceEvent};
 use borders::{Started, Watch};
 use seekwise_device::{Command, CommandKind, Device, Tag};
-use seekwise_host::block::{BlockQueue, Done};
+use seekwise_host::block::{Access, BlockQueue, Done};
 use seekwise_host::job::{Script, Start};
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -283,7 +283,15 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     /// Hands what the queue has started to the drive: the first at `at`, each further one later. Gives their number.
     fn hand_over(&mut self, mut at: Nanos) -> u64 {
         let commands = std::mem::take(&mut self.started.commands);
-        for &(tag, direction, start, sectors) in &commands {
+        for &(
+            tag,
+            Access {
+                direction,
+                start,
+                sectors,
+            },
+        ) in &commands
+        {
             at += Nanos(self.costs.start_each.0 * self.in_drive);
             self.in_drive += 1;
             self.sectors_of_tag[tag as usize] = sectors.0;

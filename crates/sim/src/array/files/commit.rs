@@ -255,7 +255,7 @@ impl Files {
     fn writes_under_way(&self) -> u64 {
         self.ios
             .iter()
-            .filter(|io| matches!(io.kind, IoKind::Write { .. }))
+            .filter(|(_, io)| matches!(io.kind, IoKind::Write { .. }))
             .count() as u64
     }
 }

@@ -38,6 +38,7 @@ use seekwise_host::file::{Block, FileSystem};
 use seekwise_host::random::Random;
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos};
+use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
 
 pub(super) const PAGE_SECTORS: u64 = 8;
@@ -116,7 +117,6 @@ struct Io {
 
 #[derive(Clone, Copy, Debug)]
 enum IoKind {
-    Free,
     Read {
         run: Run,
         start: Lba,
@@ -252,8 +252,7 @@ pub(super) struct Files {
     data_before: u64,
     log_left: u32,
     sequence: u64,
-    ios: Vec<Io>,
-    free: Vec<u32>,
+    ios: Slab<Io>,
     was_congested: bool,
     /// A step has to end here at the latest: a task wakes up, or the slice is over.
     horizon: Nanos,
@@ -345,8 +344,7 @@ impl Files {
             data_before: 0,
             log_left: 0,
             sequence: 0,
-            ios: Vec::new(),
-            free: Vec::new(),
+            ios: Slab::new(),
             was_congested: false,
             horizon: Nanos::NEVER,
             phases: plan.phases,
@@ -413,16 +411,7 @@ impl Files {
     fn new_io(&mut self, kind: IoKind) -> u32 {
         // One is held until all of it is sent.
         let io = Io { kind, left: 1 };
-        match self.free.pop() {
-            Some(place) => {
-                self.ios[place as usize] = io;
-                place
-            }
-            None => {
-                self.ios.push(io);
-                self.ios.len() as u32 - 1
-            }
-        }
+        self.ios.insert(io) as u32
     }
 
     /// The earliest event of a task, and which.
@@ -499,10 +488,7 @@ impl Files {
         if entry.left > 0 {
             return;
         }
-        let kind = core::mem::replace(&mut entry.kind, IoKind::Free);
-        self.free.push(io);
-        match kind {
-            IoKind::Free => unreachable!("an operation ends once"),
+        match self.ios.remove(io as usize).kind {
             IoKind::Read { .. } => {}
             IoKind::Write { run, sequence } => {
                 self.cache.write_done(run);

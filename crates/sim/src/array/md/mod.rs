@@ -13,7 +13,6 @@
 pub mod costs;
 mod intent;
 pub mod resync;
-pub(super) mod slab;
 mod soonest;
 mod steps;
 pub(super) mod thread;
@@ -97,21 +96,18 @@ pub(super) struct Order {
 impl Order {
     /// What its member is given, under a number of the sender's.
     pub(super) fn bio(&self, token: u32) -> Bio {
+        let Piece { start, sectors, .. } = self.piece;
         Bio {
-            token,
-            start: self.piece.start,
-            sectors: self.piece.sectors,
-            direction: if self.write {
-                Direction::Write
-            } else {
-                Direction::Read
-            },
             sync: self.sync,
             no_idle: self.no_idle,
-            metadata: false,
-            process: self.process,
             priority: self.priority,
-            unplug: false,
+            ..Bio::new(
+                token,
+                Direction::of(self.write),
+                start,
+                sectors,
+                self.process,
+            )
         }
     }
 }
@@ -316,7 +312,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// Hands one request to its member; false when the member has no request free.
     fn send<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
-        let token = self.under_way.insert(*order);
+        let token = self.under_way.insert(*order) as u32;
         let index = order.piece.member as usize;
         let bio = order.bio(token);
         let member = &mut self.members[index];
@@ -341,7 +337,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 member.resynced.0 += bio.sectors.0;
             }
         } else {
-            self.under_way.remove(token);
+            self.under_way.remove(token as usize);
         }
         self.refresh(now, index);
         sent
@@ -373,7 +369,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             token: bio.token,
             sectors: bio.sectors,
             left: 0,
-        });
+        }) as u32;
         if write {
             self.write_intended(now, call, bio);
         }
@@ -401,7 +397,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.thread.wake(now);
                 continue;
             }
-            self.calls.get_mut(call).left += 1;
+            self.calls[call as usize].left += 1;
             orders.push(Order {
                 owner: Owner::Call(call),
                 piece,
@@ -450,8 +446,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// `write`: whether it is a synchronous one; None for a read of a missing member.
     fn stripe_job(&mut self, call: u32, start: Lba, sectors: Sectors, write: Option<bool>) {
-        self.calls.get_mut(call).left += 1;
-        let job = self.jobs.insert(call);
+        self.calls[call as usize].left += 1;
+        let job = self.jobs.insert(call) as u32;
         let parity = self.parity.as_mut().expect("a volume with parity");
         parity.submit(
             job,
@@ -465,10 +461,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     fn part_done(&mut self, call: u32) {
-        let state = self.calls.get_mut(call);
+        let state = &mut self.calls[call as usize];
         state.left -= 1;
         if state.left == 0 {
-            let Call { token, sectors, .. } = self.calls.remove(call);
+            let Call { token, sectors, .. } = self.calls.remove(call as usize);
             if let Some(intent) = &mut self.intent {
                 intent.write_done(call);
             }
@@ -493,7 +489,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             |done| finished.push(done.token),
         );
         for &token in &finished {
-            let order = self.under_way.remove(token);
+            let order = self.under_way.remove(token as usize);
             match order.owner {
                 Owner::Bio(token) => {
                     self.volume.read_done(&order.piece);
@@ -562,7 +558,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
         let finishing = core::mem::take(&mut self.thread.finishing_now);
         for &job in &finishing {
-            let call = self.jobs.remove(job);
+            let call = self.jobs.remove(job as usize);
             self.part_done(call);
         }
         self.thread.recycle(finishing);
@@ -756,7 +752,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     }
 
     fn allocated(&self) -> usize {
-        self.calls.used() + self.whole_bios
+        self.calls.len() + self.whole_bios
     }
 
     fn totals(&self) -> Totals {

@@ -1,7 +1,6 @@
 //! The steps of a resync on the members: what is read, what is written after it.
 
 use super::resync::{Resync, Speed};
-use super::slab::Slab;
 use super::{Md, Order, Owner, RESYNC_THREAD};
 use crate::array::volume::{Piece, Volume};
 use seekwise_device::Device;
@@ -9,6 +8,7 @@ use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_raid::md::raid5::Work;
 use seekwise_sched::Priority;
 use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
 use std::collections::VecDeque;
 
 /// Mirrors are copied in blocks of 64 KiB, 32 of them at once (RESYNC_BLOCK_SIZE and RESYNC_WINDOW, drivers/md/raid1.c).
@@ -160,9 +160,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     length,
                     left: reads.len() as u32,
                     writes: false,
-                });
+                }) as u32;
                 if reads.is_empty() {
-                    background.steps.remove(step);
+                    background.steps.remove(step as usize);
                     background.resync.end_step(now);
                 }
                 self.queue(&mut background, step, &reads, length, false);
@@ -221,7 +221,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         observer: &mut O,
     ) {
         let mut background = self.resync.take().expect("a resync is under way");
-        let state = background.steps.get_mut(step);
+        let state = &mut background.steps[step as usize];
         state.left -= 1;
         let Step {
             from,
@@ -239,10 +239,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.step_pieces(from)
             };
             if written.is_empty() {
-                background.steps.remove(step);
+                background.steps.remove(step as usize);
                 background.resync.end_step(now);
             } else {
-                let state = background.steps.get_mut(step);
+                let state = &mut background.steps[step as usize];
                 state.left = written.len() as u32;
                 state.writes = true;
                 self.queue(&mut background, step, &written, length, true);

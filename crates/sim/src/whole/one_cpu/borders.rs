@@ -1,22 +1,21 @@
 //! The queue's borders: towards the drive, and towards who watches.
 
 use crate::probe::Recorder;
-use seekwise_host::block::{Bio, Driver, Observer};
-use seekwise_sched::Direction;
-use seekwise_units::{Lba, Nanos, Sectors};
+use seekwise_host::block::{Access, Bio, Driver, Observer};
+use seekwise_units::Nanos;
 
 /// What the queue starts during one call: the processor decides when that reaches the drive.
 pub(super) struct Started {
     pub depth: u32,
-    pub commands: Vec<(u32, Direction, Lba, Sectors)>,
+    pub commands: Vec<(u32, Access)>,
 }
 
 impl Driver for Started {
     fn depth(&self) -> u32 {
         self.depth
     }
-    fn start(&mut self, _now: Nanos, tag: u32, direction: Direction, start: Lba, sectors: Sectors) {
-        self.commands.push((tag, direction, start, sectors));
+    fn start(&mut self, _now: Nanos, tag: u32, access: Access) {
+        self.commands.push((tag, access));
     }
 }
 

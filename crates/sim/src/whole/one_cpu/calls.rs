@@ -71,16 +71,11 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         let process = &self.threads[thread].process;
         let line = &process.script.operations[process.script.next];
         Bio {
-            token: operation,
-            start,
-            sectors,
-            direction: line.direction,
             sync: line.sync,
             no_idle: line.no_idle,
-            metadata: false,
-            process: process.id,
             priority: process.priority,
             unplug: line.sync,
+            ..Bio::new(operation, line.direction, start, sectors, process.id)
         }
     }
 
