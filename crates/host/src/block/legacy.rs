@@ -225,9 +225,9 @@ impl<S: Scheduler> LegacyQueue<S> {
     fn insert<O: Observer>(&mut self, now: Nanos, slot: u32, observer: &mut O) {
         let entry = self.table.get_mut(slot);
         entry.state = State::Waiting;
-        let request = entry.request;
-        observer.inserted(now, &request);
-        self.policy.insert(now, &request);
+        let request = &entry.request;
+        observer.inserted(now, request);
+        self.policy.insert(now, request);
         self.merger.inserted(&mut self.table, slot);
     }
 

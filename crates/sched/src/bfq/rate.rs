@@ -141,8 +141,7 @@ impl PeakRate {
             Some(at) => now.saturating_sub(at).0 / 1_000,
             None => u64::from(u32::MAX),
         };
-        let slow = gap_us > THINK_TIME_NONE.0 / 1_000
-            && (self.largest << FRACTION_BITS) / gap_us < 1 << (FRACTION_BITS - 10);
+        let slow = gap_us > THINK_TIME_NONE.0 / 1_000 && self.largest << 10 < gap_us;
         let mut changed = false;
         if slow {
             changed = self.close();

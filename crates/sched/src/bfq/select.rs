@@ -299,7 +299,8 @@ impl Bfq {
         self.slots_served = (self.slots_served * 7 + 256) / 8;
         self.prolong_soft(index);
         let entity = self.service.get(index);
-        let coefficient = if self.is_soft(index) {
+        // Equal weights, the usual case, need no division.
+        let coefficient = if entity.weight == entity.weight_base || self.is_soft(index) {
             1
         } else {
             i64::from(entity.weight / entity.weight_base.max(1))

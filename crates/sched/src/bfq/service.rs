@@ -53,6 +53,7 @@ pub struct Entity {
     counted: bool,
     /// Weight under which it is counted among the queues with pending requests.
     tally: Option<u32>,
+    budget_span: LastSpan,
 }
 
 impl Entity {
@@ -82,6 +83,7 @@ struct Tree {
     /// By finish: finish and queue.
     idle: Vec<(u64, u32)>,
     time: u64,
+    served_span: LastSpan,
     weights: u64,
 }
 
@@ -98,6 +100,28 @@ fn span(service: i64, weight: u64) -> u64 {
         return 0;
     }
     ((service as u64) << FRACTION_BITS) / weight.max(1)
+}
+
+/// The last [`span`] of its kind: budgets, requests and weights are mostly those of the time before, and a division takes its time.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastSpan {
+    service: i64,
+    weight: u64,
+    span: u64,
+}
+
+impl LastSpan {
+    #[inline]
+    fn of(&mut self, service: i64, weight: u64) -> u64 {
+        if (self.service, self.weight) != (service, weight) {
+            *self = Self {
+                service,
+                weight,
+                span: span(service, weight),
+            };
+        }
+        self.span
+    }
 }
 
 impl Tree {
@@ -341,13 +365,18 @@ impl Service {
     fn enqueue(&mut self, queue: u32, shifted_back: bool) {
         self.update_weight(queue, true);
         let entity = &mut self.entities[queue as usize];
-        entity.finish = entity
-            .start
-            .wrapping_add(span(entity.budget, u64::from(entity.weight)));
+        entity.finish = entity.start.wrapping_add(
+            entity
+                .budget_span
+                .of(entity.budget, u64::from(entity.weight)),
+        );
         let time = self.trees[entity.class as usize].time;
         if shifted_back && later(time, entity.finish) {
             // Not farther back than now; raised queues keep nearly all of their lead.
-            let push = time.wrapping_sub(entity.finish) / u64::from(entity.coefficient.max(1));
+            let mut push = time.wrapping_sub(entity.finish);
+            if entity.coefficient > 1 {
+                push /= u64::from(entity.coefficient);
+            }
             entity.start = entity.start.wrapping_add(push);
             entity.finish = entity.finish.wrapping_add(push);
         }
@@ -510,7 +539,9 @@ impl Service {
         entity.service += sectors;
         let class = entity.class as usize;
         let tree = &mut self.trees[class];
-        tree.time = tree.time.wrapping_add(span(sectors, tree.weights));
+        tree.time = tree
+            .time
+            .wrapping_add(tree.served_span.of(sectors, tree.weights));
         self.forget_idle(class);
     }
 
