@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p seekwise-drive --example measure [latency|rate] [AWAKE_US]`
 //!
-//! Latency: random reads of 4 KiB on drives of wd2500ys; the error of a request is what the client waited less what the model says
-//! (`due - arrived` of the server's log). Rate: 8 null drives, 64 reads of 4 KiB outstanding on each, for 5 s. Server and
+//! Latency: random reads of 4 KiB on drives of wd2500ys; the error of a request is how far what the client waited is from what the
+//! model says (`due - arrived` of the server's log). Rate: 8 null drives, 64 reads of 4 KiB outstanding on each, for 5 s. Server and
 //! clients share the machine.
 
 use rustix::time::{clock_gettime, ClockId};
@@ -124,11 +124,12 @@ fn latency(drives: usize, depth: usize) {
     for (drive, waited) in waited.iter().enumerate() {
         for (cookie, sent, there) in waited {
             let (arrived, due, answered) = model[&(drive, *cookie)];
-            let us = |ns: u64| ns as f64 / 1e3;
-            errors.push(us(there - sent) - us(due - arrived));
-            seen.push(us(arrived - sent));
-            late.push(us(answered - due));
-            back.push(us(there.saturating_sub(answered)));
+            // Arrivals and answers that the server moves by what they need on their way may lie before their cause.
+            let us = |from: u64, to: u64| to.wrapping_sub(from) as i64 as f64 / 1e3;
+            errors.push((us(*sent, *there) - us(arrived, due)).abs());
+            seen.push(us(*sent, arrived));
+            late.push(us(due, answered));
+            back.push(us(answered, *there));
         }
     }
     for (name, parts) in [

@@ -3,6 +3,7 @@
 //! The model's time is the machine's monotonic clock. A request arrives when its last byte has been read; its commands go to
 //! the device then, or when an earlier command makes room. The thread sleeps until shortly before the next command is done and
 //! looks at the sockets without sleeping from then on, so that neither an answer nor an arrival is late by a timer's slack.
+//! What a request and its answer need between client and drive is taken off on both sides (`transport.rs`).
 
 use crate::awake::Watch;
 use crate::clock::{monotonic, Clock};
@@ -15,6 +16,7 @@ use crate::real_time;
 use crate::requests::{Requests, Taken};
 use crate::server::Notice;
 use crate::statistics::{Statistics, Summary};
+use crate::transport::Transport;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use seekwise_device::{Command, CommandKind, Device, Drive, Model, ModelError, Tag};
@@ -60,6 +62,8 @@ pub struct Setting {
     pub overrun_ns: u64,
     /// Before the next answer is due the thread no longer sleeps for so long.
     pub awake_ns: u64,
+    /// Requests came earlier than they are seen by this, and answers leave earlier than they are due.
+    pub transport: Transport,
     /// Keeps processors awake while this drive has something to do.
     pub watch: Option<Watch>,
     /// A disk: mostly asleep, and so allowed ahead of everybody.
@@ -78,6 +82,8 @@ pub struct Engine {
     setting: Setting,
     drive: Drive,
     clock: Clock,
+    /// The model's time up to which the drive has been told what happens.
+    reached: Nanos,
     requests: Requests,
     /// Request of each outstanding command.
     tags: Vec<usize>,
@@ -101,6 +107,7 @@ impl Engine {
         let depth = drive.depth().0;
         Ok(Self {
             clock: Clock::new(monotonic()),
+            reached: Nanos::ZERO,
             requests: Requests::default(),
             tags: vec![0; depth as usize],
             free_tags: (0..depth).rev().collect(),
@@ -174,6 +181,7 @@ impl Engine {
                 .clock
                 .real(due)
                 .saturating_sub(monotonic())
+                .saturating_sub(self.setting.transport.answer_ns)
                 .saturating_sub(self.setting.awake_ns);
             Timespec {
                 tv_sec: (left / 1_000_000_000) as i64,
@@ -233,9 +241,9 @@ impl Engine {
         let (id, connection) = &mut self.connections[at];
         let id = *id;
         let result = connection.receive(|request, data| came.push((request, data)));
-        let arrived = monotonic();
+        let came_at = monotonic().saturating_sub(self.setting.transport.request_ns);
         // Everything that was done before these arrived comes first in the model's time.
-        let now = self.clock.model(arrived);
+        let now = self.clock.model(came_at);
         while self.drive.next_completion().is_some_and(|due| due < now) {
             self.complete_next();
             if self
@@ -246,6 +254,9 @@ impl Engine {
                 return;
             }
         }
+        // An answer that was due later may be on its way already: then that was before.
+        let now = now.max(self.reached);
+        let arrived = self.clock.real(now);
         for (request, data) in came {
             let connection = &mut self.connections[at].1;
             connection.outstanding += 1;
@@ -310,6 +321,7 @@ impl Engine {
                 return;
             };
             let tag = self.free_tags.pop().expect("looked at just before");
+            self.reached = now;
             self.tags[tag as usize] = part.slot;
             self.drive.submit(
                 now,
@@ -337,7 +349,9 @@ impl Engine {
     /// Completes what is due; leaves the rest for the next round so that answers leave in between.
     fn advance(&mut self) {
         for _ in 0..ROUND {
-            let now = self.clock.model(monotonic());
+            let now = self
+                .clock
+                .model(monotonic() + self.setting.transport.answer_ns);
             match self.drive.next_completion() {
                 Some(due) if due <= now => self.complete_next(),
                 _ => return,
@@ -350,6 +364,7 @@ impl Engine {
             return;
         };
         let Tag(tag) = self.drive.complete_next(due);
+        self.reached = due;
         let slot = self.tags[tag as usize];
         self.free_tags.push(tag);
         let taken = self.requests.get(slot);
@@ -440,7 +455,10 @@ impl Engine {
         }
         let now = monotonic();
         for answered in &self.answered {
-            self.statistics.answered(now.saturating_sub(answered.due));
+            let leaves = answered
+                .due
+                .saturating_sub(self.setting.transport.answer_ns);
+            self.statistics.answered(now.saturating_sub(leaves));
         }
         if let Some(log) = &self.setting.log {
             let mut log = log.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -532,6 +550,7 @@ impl Engine {
         let slow = self.clock;
         self.clock = Clock::new(monotonic());
         self.clock.slow(monotonic(), slow.factor());
+        self.reached = Nanos::ZERO;
         self.free_tags = (0..self.tags.len() as u32).rev().collect();
     }
 

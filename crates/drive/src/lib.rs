@@ -29,6 +29,7 @@ pub mod server;
 mod sockets;
 pub mod statistics;
 pub mod store;
+mod transport;
 
 pub use options::{Options, ServeError};
 pub use server::{serve, Notice};

@@ -42,6 +42,9 @@ pub struct Options {
     /// virtual machine whose clock counts instructions it does not, and 0 leaves the processor to the load.
     #[serde(default = "sixty")]
     pub awake_us: f64,
+    /// What a request and its answer need between client and drive together, in microseconds, and is taken off; measured at the start when not given.
+    #[serde(default)]
+    pub transport_us: Option<f64>,
     #[serde(default)]
     pub seed: u64,
 }
@@ -72,6 +75,7 @@ impl Options {
             log: None,
             overrun_us: hundred(),
             awake_us: sixty(),
+            transport_us: None,
             seed: 0,
         }
     }
@@ -109,6 +113,11 @@ impl Options {
         if !(0.0..=1e6).contains(&self.awake_us) {
             return Err(ServeError::usage(
                 "the time awake before an answer is not between 0 and 1e6 us".into(),
+            ));
+        }
+        if !(0.0..=1e3).contains(&self.transport_us.unwrap_or_default()) {
+            return Err(ServeError::usage(
+                "the time between client and drive is not between 0 and 1000 us".into(),
             ));
         }
         let faults = self

@@ -11,6 +11,7 @@ use crate::protocol::*;
 use crate::sockets::Leftovers;
 use crate::statistics::Summary;
 use crate::store::{Backing, Store};
+use crate::transport::Transport;
 use seekwise_device::model::Kind;
 use seekwise_device::{Device, Drive, Model};
 use serde::Serialize;
@@ -33,6 +34,8 @@ pub enum Notice {
         sockets: Vec<PathBuf>,
         control: Option<PathBuf>,
         store: Option<PathBuf>,
+        /// What is taken off each answer.
+        transport: Transport,
     },
     /// Something that the user should know, one sentence.
     Event { drive: usize, sentence: String },
@@ -127,6 +130,7 @@ pub fn serve(
     let (notices_to, notices) = channel();
     // A guest's clock is exact, and its processor is the load's: nobody is kept awake there.
     let awake = (options.awake_us > 0.0).then(Awake::new);
+    let transport = transport(options, &model, awake.as_ref());
     let mut handles = vec![];
     // On an error, what has been started ends here: the drives stop when their orders are closed.
     for (index, path) in paths.iter().enumerate() {
@@ -162,6 +166,7 @@ pub fn serve(
             log: log.clone(),
             overrun_ns: (options.overrun_us * 1e3) as u64,
             awake_ns: (options.awake_us * 1e3) as u64,
+            transport,
             watch: awake.as_ref().map(Awake::watch),
             rotational: model.kind == Kind::Hdd,
         })
@@ -185,6 +190,7 @@ pub fn serve(
         sockets: paths,
         control: Some(control_path),
         store: options.store.clone(),
+        transport,
     });
     let mut pending: Vec<(Instant, Fault)> = faults
         .into_iter()
@@ -200,6 +206,17 @@ pub fn serve(
         on &= notify(&Notice::Tick);
     }
     Ok(end(handles, &notices, &mut notify, &model, started, log))
+}
+
+/// Given, measured, or none where the clock counts instructions and nothing else takes time.
+fn transport(options: &Options, model: &Model, awake: Option<&Awake>) -> Transport {
+    match options.transport_us {
+        Some(us) => Transport::halves((us * 1e3) as u64),
+        None if options.awake_us > 0.0 => {
+            Transport::measured(awake.map(Awake::watch), model.kind == Kind::Hdd)
+        }
+        None => Transport::default(),
+    }
 }
 
 fn end(

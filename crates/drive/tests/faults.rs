@@ -350,9 +350,21 @@ fn a_full_store_answers_enospc_and_keeps_every_acknowledged_write() {
 
 #[test]
 fn the_log_tells_when_each_request_came_and_was_due() {
+    log_of_two(0);
+}
+
+#[test]
+fn what_the_way_to_the_client_takes_is_taken_off_and_nothing_else() {
+    log_of_two(200);
+}
+
+fn log_of_two(transport_us: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log.csv");
-    let server = Server::start("wd2500ys", 1, |options| options.log = Some(path.clone()));
+    let server = Server::start("wd2500ys", 1, |options| {
+        options.log = Some(path.clone());
+        options.transport_us = Some(transport_us as f64);
+    });
     let mut client = server.client(0);
     client.write_through(0, &[1; 512]).unwrap();
     read(&mut client, 1 << 30, 4096);
@@ -371,6 +383,7 @@ fn the_log_tells_when_each_request_came_and_was_due() {
     assert_eq!(rows[0][..6], [0, 1, u64::from(CMD_WRITE), 1, 0, 512]);
     for row in rows {
         let (arrived, due, answered) = (row[6], row[7], row[8]);
-        assert!(arrived < due && due <= answered, "{row:?}");
+        let leaves = due - transport_us * 1_000 / 2;
+        assert!(arrived < due && leaves <= answered, "{row:?}");
     }
 }

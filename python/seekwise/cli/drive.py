@@ -74,6 +74,13 @@ class Assignment(click.ParamType):
     help="Watch the clock for so long before an answer, and let no processor sleep meanwhile; 0: neither.",
 )
 @click.option(
+    "--transport-us",
+    type=click.FloatRange(0, 1e3),
+    default=None,
+    show_default="measured at the start",
+    help="What a request and its answer need between client and drive; each answer leaves by so much earlier.",
+)
+@click.option(
     "--seed",
     type=click.IntRange(0, 2**63 - 1),
     default=0,
@@ -92,6 +99,7 @@ def command(
     log: Path | None,
     overrun_us: float,
     awake_us: float,
+    transport_us: float | None,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -109,6 +117,7 @@ def command(
         "log": log and str(log),
         "overrun_us": overrun_us,
         "awake_us": awake_us,
+        "transport_us": transport_us,
         "seed": seed,
     }
     session = _Session(attach, as_json)
@@ -166,7 +175,9 @@ class _Session:
             for number, path in enumerate(paths):
                 device = f"  {devices[number]}" if devices else ""
                 click.echo(f"drive {number}  {notice['model']}  {notice['bytes'] / 1e9:.1f} GB  {path}{device}")
+            both_us = sum(notice["transport"].values()) / 1e3
             click.echo(f"control  {notice['control']}", err=True)
+            click.echo(f"between client and drive {both_us:.0f} us, taken off each answer", err=True)
         click.get_text_stream("stdout").flush()
 
 

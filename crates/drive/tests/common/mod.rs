@@ -29,6 +29,8 @@ impl Server {
             .map(|index| folder.path().join(format!("{index}.sock")))
             .collect();
         options.control = Some(folder.path().join("control"));
+        // Answers leave when the model says, unless a test asks for more.
+        options.transport_us = Some(0.0);
         change(&mut options);
         let ended = Arc::new(AtomicBool::new(false));
         let events = Arc::new(Mutex::new(vec![]));
