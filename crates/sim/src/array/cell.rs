@@ -13,7 +13,7 @@ use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
 use seekwise_device::{CommandKind, Device, Drive};
 use seekwise_host::block::either::EitherQueue;
-use seekwise_host::block::{Observer, Unobserved};
+use seekwise_host::block::{BlockQueue, Observer, Unobserved};
 use seekwise_raid::Geometry;
 use seekwise_sched::AnyScheduler;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -26,6 +26,17 @@ const OLD_MD_SECTORS_MAX: Sectors = Sectors(248);
 const SPEED_LIMIT_MAX_BYTES_PER_S: f64 = 200_000.0 * 1024.0;
 /// Places at which the speed of a member is taken, ends included.
 const PLACES: u64 = 5;
+
+/// A queue of either kind under any policy.
+fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
+    move |frame| {
+        if frame.numbers.legacy {
+            EitherQueue::Legacy(legacy_queue(policy.clone(), frame, frame.depth))
+        } else {
+            EitherQueue::Mq(mq_queue(policy.clone(), frame, frame.depth))
+        }
+    }
+}
 
 /// An array that can be, before its members are built.
 pub struct Planned<'a> {
@@ -122,14 +133,15 @@ impl<'a> Planned<'a> {
         frame: Frame,
         rotational: bool,
         cache: Option<CachePlan>,
-        policy: impl Fn() -> Result<AnyScheduler, String>,
+        policy: AnyScheduler,
     ) -> Result<Box<dyn Running>, String> {
         let drives = (0..self.geometry.members)
             .map(|member| self.drive(member))
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(plan) = cache {
             let (costs, capacity) = (frame.costs.clone(), self.geometry.capacity());
-            let machine = self.assembled(frame, rotational, policy, drives, Unobserved)?;
+            let queue = either(policy);
+            let machine = self.assembled(&frame, rotational, queue, drives, Unobserved)?;
             let cell = self.cell.clone();
             return Ok(Box::new(BufferedMachine::new(
                 machine, cell, capacity, costs, plan,
@@ -137,9 +149,9 @@ impl<'a> Planned<'a> {
         }
         if self.cell.trace_events_max > 0 {
             let observer = Recorder::new(self.cell.trace_events_max);
-            return self.over(frame, rotational, policy, drives, observer);
+            return self.over(&frame, rotational, either(policy), drives, observer);
         }
-        // Hard disks get a machine of their own: no choice of the kind of drive at each step.
+        // Hard disks get machines of their own: no choice of the kind of drive at each step, and none of the policy where it is a usual one.
         let disks: Option<Vec<Hdd>> = drives
             .iter()
             .map(|drive| match drive {
@@ -147,45 +159,55 @@ impl<'a> Planned<'a> {
                 _ => None,
             })
             .collect();
-        match disks {
-            Some(disks) => self.over(frame, rotational, policy, disks, Unobserved),
-            None => self.over(frame, rotational, policy, drives, Unobserved),
+        let Some(disks) = disks else {
+            return self.over(&frame, rotational, either(policy), drives, Unobserved);
+        };
+        macro_rules! own_machine {
+            (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
+                match policy {
+                    $(AnyScheduler::$single(policy) => {
+                        let queue = |frame: &Frame| legacy_queue(policy.clone(), frame, frame.depth);
+                        self.over(&frame, rotational, queue, disks, Unobserved)
+                    })*
+                    $(AnyScheduler::$multi(policy) => {
+                        let queue = |frame: &Frame| mq_queue(policy.clone(), frame, frame.depth);
+                        self.over(&frame, rotational, queue, disks, Unobserved)
+                    })*
+                    other => self.over(&frame, rotational, either(other), disks, Unobserved),
+                }
+            };
         }
+        own_machine!(legacy: Noop, Deadline, Cfq; mq: None, MqDeadline)
     }
 
-    fn over<D: Device + Send + 'static, O: Shows + 'static>(
+    fn over<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
         &self,
-        frame: Frame,
+        frame: &Frame,
         rotational: bool,
-        policy: impl Fn() -> Result<AnyScheduler, String>,
+        queue: impl Fn(&Frame) -> Q,
         drives: Vec<D>,
         observer: O,
     ) -> Result<Box<dyn Running>, String> {
         Ok(Box::new(Prepared {
             costs: frame.costs.clone(),
-            machine: self.assembled(frame, rotational, policy, drives, observer)?,
+            machine: self.assembled(frame, rotational, queue, drives, observer)?,
             spec: self.cell.clone(),
             capacity: self.geometry.capacity(),
         }))
     }
 
-    fn assembled<D: Device + Send + 'static, O: Observer>(
+    fn assembled<Q: BlockQueue, D: Device, O: Observer>(
         &self,
-        frame: Frame,
+        frame: &Frame,
         rotational: bool,
-        policy: impl Fn() -> Result<AnyScheduler, String>,
+        queue: impl Fn(&Frame) -> Q,
         drives: Vec<D>,
         observer: O,
-    ) -> Result<Machine<Md<EitherQueue<AnyScheduler>, D>, O>, String> {
-        let mut members = Vec::with_capacity(drives.len());
-        for drive in drives {
-            let queue = if frame.numbers.legacy {
-                EitherQueue::Legacy(legacy_queue(policy()?, &frame, frame.depth))
-            } else {
-                EitherQueue::Mq(mq_queue(policy()?, &frame, frame.depth))
-            };
-            members.push((queue, Spindle::new(drive, frame.depth)));
-        }
+    ) -> Result<Machine<Md<Q, D>, O>, String> {
+        let members = drives
+            .into_iter()
+            .map(|drive| (queue(frame), Spindle::new(drive, frame.depth)))
+            .collect();
         let md = self.spec.build(
             &self.geometry,
             &self.cell.queue.kernel,
