@@ -79,7 +79,7 @@ impl Raid5 {
             return None;
         }
         let (stripe, _) = self.free[list].pop_front()?;
-        let roles = self.map().roles(row / self.map().chunk.0);
+        let roles = self.map().roles_at(row);
         let head = &mut self.stripes[stripe as usize];
         let old = head.row;
         head.row = row;

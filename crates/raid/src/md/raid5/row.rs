@@ -50,7 +50,7 @@ impl Raid5 {
         {
             // As many present pages as there is data are enough; P before Q, as md prefers.
             let row = self.stripes[stripe as usize].row;
-            let q = self.map().roles(row / self.map().chunk.0).q;
+            let q = self.map().roles_at(row).q;
             let mut sources: Vec<u32> = (0..members)
                 .filter(|&member| !self.missing[member as usize] && Some(member) != q)
                 .collect();

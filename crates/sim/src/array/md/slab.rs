@@ -35,6 +35,11 @@ impl<T: Copy> Slab<T> {
     }
 
     #[inline]
+    pub fn get(&self, place: u32) -> &T {
+        &self.items[place as usize]
+    }
+
+    #[inline]
     pub fn get_mut(&mut self, place: u32) -> &mut T {
         &mut self.items[place as usize]
     }
