@@ -70,4 +70,14 @@ impl Device for Drive {
     fn complete_next(&mut self, now: Nanos) -> Tag {
         each!(self, device => device.complete_next(now))
     }
+
+    #[inline]
+    fn next_event(&self) -> Option<Nanos> {
+        each!(self, device => device.next_event())
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Nanos) -> Option<Tag> {
+        each!(self, device => device.advance(now))
+    }
 }

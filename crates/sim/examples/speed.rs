@@ -15,4 +15,12 @@ fn main() {
         row.ios as f64 / row.cpu_seconds / 1e6,
         row.cpu_seconds * 1e9 / row.ios as f64
     );
+    if let Some(members) = row.members {
+        println!(
+            "{name}: {} commands of drives, {:.2} times what each costs a drive alone, {:.1} ns",
+            members.commands,
+            members.ratio(row.cpu_seconds),
+            members.alone_cpu_seconds * 1e9 / members.alone_ios as f64
+        );
+    }
 }

@@ -1,7 +1,8 @@
 //! Which thread acts next: (time, thread) pairs in order of time, equal times in order of insertion.
 //!
-//! A few threads (the usual case) stand in one sorted ring, into which a new entry is sorted from the far end: nearly always where it
-//! belongs. More than [`RING`] spill into a binary heap with an insertion counter: logarithmic in the number of threads.
+//! Few threads are due at once (the usual case, however many wait for their operations): they stand in one sorted ring, into which a new
+//! entry is sorted from the far end: nearly always where it belongs. More than [`RING`] spill into a binary heap with an insertion counter,
+//! logarithmic in their number, until they are few again.
 
 use seekwise_units::Nanos;
 use std::cmp::Reverse;
@@ -22,6 +23,7 @@ pub struct Agenda {
     tail: u32,
     heap: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     inserted: u64,
+    /// All entries stand in the heap, and none in the ring.
     heaped: bool,
 }
 
@@ -39,26 +41,23 @@ fn place(counter: u32) -> usize {
 impl Agenda {
     /// `entries`: the most that stand in the agenda at once.
     pub fn new(entries: usize) -> Self {
-        let heaped = entries > RING;
         Self {
             times: Box::new([Nanos::NEVER; PLACES]),
             threads: Box::new([0; PLACES]),
             head: 0,
             tail: 0,
-            heap: BinaryHeap::with_capacity(if heaped { entries } else { 0 }),
+            heap: BinaryHeap::with_capacity(if entries > RING { entries } else { 0 }),
             inserted: 0,
-            heaped,
+            heaped: false,
         }
     }
 
     #[inline]
     pub fn push(&mut self, at: Nanos, thread: u32) {
-        if self.heaped {
-            self.heap.push(Reverse((at, self.inserted, thread)));
-            self.inserted += 1;
+        if self.heaped || self.tail.wrapping_sub(self.head) as usize >= RING {
+            self.push_heap(at, thread);
             return;
         }
-        debug_assert!((self.tail.wrapping_sub(self.head) as usize) < PLACES);
         let mut hole = self.tail;
         while hole != self.head && self.times[place(hole.wrapping_sub(1))] > at {
             let before = hole.wrapping_sub(1);
@@ -69,6 +68,24 @@ impl Agenda {
         self.times[place(hole)] = at;
         self.threads[place(hole)] = thread;
         self.tail = self.tail.wrapping_add(1);
+    }
+
+    #[cold]
+    fn push_heap(&mut self, at: Nanos, thread: u32) {
+        if !self.heaped {
+            // In order, so that equal times keep theirs.
+            while self.head != self.tail {
+                let from = place(self.head);
+                let entry = (self.times[from], self.inserted, self.threads[from]);
+                self.times[from] = Nanos::NEVER;
+                self.head = self.head.wrapping_add(1);
+                self.inserted += 1;
+                self.heap.push(Reverse(entry));
+            }
+            self.heaped = true;
+        }
+        self.heap.push(Reverse((at, self.inserted, thread)));
+        self.inserted += 1;
     }
 
     /// `Nanos::NEVER` when empty.
@@ -87,7 +104,7 @@ impl Agenda {
     #[inline]
     pub fn pop(&mut self) -> Option<u32> {
         if self.heaped {
-            return self.heap.pop().map(|Reverse((_, _, thread))| thread);
+            return self.pop_heap();
         }
         if self.head == self.tail {
             return None;
@@ -97,11 +114,43 @@ impl Agenda {
         self.head = self.head.wrapping_add(1);
         Some(self.threads[at])
     }
+
+    #[cold]
+    fn pop_heap(&mut self) -> Option<u32> {
+        let popped = self.heap.pop().map(|Reverse((_, _, thread))| thread);
+        if self.heap.len() <= RING / 4 {
+            self.heaped = false;
+            while let Some(Reverse((at, _, thread))) = self.heap.pop() {
+                self.push(at, thread);
+            }
+        }
+        popped
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn many_and_few_leave_in_order_of_time_and_insertion(steps in prop::collection::vec((0u64..50, 0u32..3), 1..600)) {
+            let mut agenda = Agenda::new(0);
+            let mut plain: Vec<(Nanos, u32)> = Vec::new();
+            for (thread, (at, pops)) in steps.into_iter().enumerate() {
+                let (at, thread) = (Nanos(at), thread as u32);
+                agenda.push(at, thread);
+                plain.insert(plain.partition_point(|(other, _)| *other <= at), (at, thread));
+                // Pushes prevail first, and then it empties.
+                for _ in 0..if thread < 200 { pops / 2 } else { pops } {
+                    prop_assert_eq!(agenda.next_at(), plain.first().map_or(Nanos::NEVER, |first| first.0));
+                    let expected = if plain.is_empty() { None } else { Some(plain.remove(0).1) };
+                    prop_assert_eq!(agenda.pop(), expected);
+                }
+            }
+        }
+    }
 
     #[test]
     fn equal_times_leave_in_insertion_order_in_ring_and_heap() {

@@ -262,7 +262,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         }
         _ if array.is_some() => {
             let array = array.expect("just looked at");
-            array.machine(&frame, rotational, cached, || entry.build(&setup))?
+            array.machine(&frame, rotational, cached, policy)?
         }
         AnyDrive::Fixed(device) => with_any_policy(spec, frame, device, policy),
         AnyDrive::Linear(device) => with_any_policy(spec, frame, device, policy),

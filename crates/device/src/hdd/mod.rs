@@ -223,9 +223,20 @@ impl Hdd {
             Work::Destage { end } | Work::ReadAhead { end }
                 if end < link && self.state.has_waiting() =>
             {
-                self.foresee()
+                end
             }
             _ => link,
+        }
+    }
+
+    /// What comes next is the end of something that the arm does of its own accord, after which it turns to those who wait.
+    #[inline]
+    fn turns_first(&self) -> bool {
+        match self.state.work {
+            Work::Destage { end } | Work::ReadAhead { end } => {
+                end == self.next && end < self.state.link.next() && self.state.has_waiting()
+            }
+            _ => false,
         }
     }
 
@@ -382,11 +393,11 @@ impl State {
             &mechanics.ordering,
         );
         if urgent && !self.dirty.is_empty() {
-            let (_, dirty) =
-                self.dirty
-                    .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
-            if dirty < cost {
-                return self.destage(mechanics, from);
+            let nearest = self
+                .dirty
+                .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
+            if nearest.1 < cost {
+                return self.destage_that(mechanics, from, nearest);
             }
         }
         let waiting = self.queue.take(slot);
@@ -545,9 +556,14 @@ impl State {
     /// Puts the nearest dirty extent on the platters.
     fn destage(&mut self, mechanics: &Mechanics, from: Nanos) {
         self.stop_stream(mechanics, from);
-        let (slot, ticks) =
-            self.dirty
-                .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
+        let nearest = self
+            .dirty
+            .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
+        self.destage_that(mechanics, from, nearest);
+    }
+
+    /// Writes the extent in a slot, so many ticks away.
+    fn destage_that(&mut self, mechanics: &Mechanics, from: Nanos, (slot, ticks): (usize, u32)) {
         let extent = self.dirty.begin(slot);
         let end = from
             + mechanics.spindle.time_of(ticks)
@@ -868,9 +884,28 @@ impl Device for Hdd {
         self.update_next();
     }
 
-    #[inline]
     fn next_completion(&self) -> Option<Nanos> {
+        let next = if self.turns_first() {
+            self.foresee()
+        } else {
+            self.next
+        };
+        (next != Nanos::NEVER).then_some(next)
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Nanos> {
         (self.next != Nanos::NEVER).then_some(self.next)
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Nanos) -> Option<Tag> {
+        if self.turns_first() {
+            self.state.advance(&self.mechanics, now);
+            self.update_next();
+            return None;
+        }
+        Some(self.complete_next(now))
     }
 
     fn complete_next(&mut self, now: Nanos) -> Tag {

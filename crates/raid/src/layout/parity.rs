@@ -70,9 +70,32 @@ impl Parity {
         (0..self.data_members()).find(|&index| self.data_member(stripe, index) == member)
     }
 
+    /// Number of the chunk that a sector lies in, and its place there. md has chunks of powers of two here: no division.
+    #[inline]
+    fn split(&self, sector: u64) -> (u64, u64) {
+        let length = self.chunk.0;
+        if length.is_power_of_two() {
+            (sector >> length.trailing_zeros(), sector & (length - 1))
+        } else {
+            (sector / length, sector % length)
+        }
+    }
+
+    /// Whether the sectors lie in one chunk.
+    #[inline]
+    pub fn in_one_chunk(&self, start: Lba, sectors: Sectors) -> bool {
+        self.split(start.0).1 + sectors.0 <= self.chunk.0
+    }
+
+    /// Which members hold parity beside the row that begins at a member's sector.
+    #[inline]
+    pub fn roles_at(&self, row: u64) -> Roles {
+        self.roles(self.split(row).0)
+    }
+
     /// Member and member sector of an array sector.
     pub fn locate(&self, sector: Lba) -> (u32, Lba) {
-        let (chunk, offset) = (sector.0 / self.chunk.0, sector.0 % self.chunk.0);
+        let (chunk, offset) = self.split(sector.0);
         let data = u64::from(self.data_members());
         let (stripe, index) = (chunk / data, (chunk % data) as u32);
         (

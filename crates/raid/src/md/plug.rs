@@ -107,12 +107,13 @@ impl Plug {
             }
         };
         while let Some(MemberRequest { member, .. }) = next(&self.requests, self.newest_first) {
-            out.extend(
-                self.requests
-                    .iter()
-                    .filter(|request| request.member == member),
-            );
-            self.requests.retain(|request| request.member != member);
+            self.requests.retain(|request| {
+                let leaves = request.member == member;
+                if leaves {
+                    out.push(*request);
+                }
+                !leaves
+            });
         }
     }
 }

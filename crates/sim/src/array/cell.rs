@@ -5,7 +5,6 @@ use super::spec::{describe, ArraySpec};
 use crate::buffered::{BufferedMachine, CachePlan};
 use crate::build::{legacy_queue, mq_queue, Frame, Prepared, Running, Shows};
 use crate::drive::{self, AnyDrive};
-use crate::host::HostCost;
 use crate::machine::Machine;
 use crate::probe::Recorder;
 use crate::spec::CellSpec;
@@ -14,7 +13,7 @@ use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
 use seekwise_device::{CommandKind, Device, Drive};
 use seekwise_host::block::either::EitherQueue;
-use seekwise_host::block::{Observer, Unobserved};
+use seekwise_host::block::{BlockQueue, Observer, Unobserved};
 use seekwise_raid::Geometry;
 use seekwise_sched::AnyScheduler;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -27,6 +26,17 @@ const OLD_MD_SECTORS_MAX: Sectors = Sectors(248);
 const SPEED_LIMIT_MAX_BYTES_PER_S: f64 = 200_000.0 * 1024.0;
 /// Places at which the speed of a member is taken, ends included.
 const PLACES: u64 = 5;
+
+/// A queue of either kind under any policy.
+fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
+    move |frame| {
+        if frame.numbers.legacy {
+            EitherQueue::Legacy(legacy_queue(policy.clone(), frame, frame.depth))
+        } else {
+            EitherQueue::Mq(mq_queue(policy.clone(), frame, frame.depth))
+        }
+    }
+}
 
 /// An array that can be, before its members are built.
 pub struct Planned<'a> {
@@ -123,13 +133,14 @@ impl<'a> Planned<'a> {
         frame: &Frame,
         rotational: bool,
         cache: Option<CachePlan>,
-        policy: impl Fn() -> Result<AnyScheduler, String>,
+        policy: AnyScheduler,
     ) -> Result<Box<dyn Running>, String> {
         let drives = (0..self.geometry.members)
             .map(|member| self.drive(member))
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(plan) = cache {
-            let machine = self.assembled(frame, rotational, policy, drives, Unobserved)?;
+            let queue = either(policy);
+            let machine = self.assembled(frame, rotational, queue, drives, Unobserved)?;
             let (cell, capacity) = (self.cell.clone(), self.geometry.capacity());
             return Ok(Box::new(BufferedMachine::new(
                 machine,
@@ -141,10 +152,10 @@ impl<'a> Planned<'a> {
         }
         if self.cell.trace_events_max > 0 {
             let observer = Recorder::new(self.cell.trace_events_max);
-            let machine = self.assembled(frame, rotational, policy, drives, observer)?;
-            return Ok(self.prepared(&frame.costs, machine));
+            let machine = self.assembled(frame, rotational, either(policy), drives, observer)?;
+            return Ok(self.prepared(frame, machine));
         }
-        // Hard disks get a machine of their own: no choice of the kind of drive at each step.
+        // Hard disks get machines of their own: no choice of the kind of drive at each step, and none of the policy where it is a usual one.
         let disks: Option<Vec<Hdd>> = drives
             .iter()
             .map(|drive| match drive {
@@ -152,49 +163,57 @@ impl<'a> Planned<'a> {
                 _ => None,
             })
             .collect();
-        Ok(match disks {
-            Some(disks) => {
-                let machine = self.assembled(frame, rotational, policy, disks, Unobserved)?;
-                self.prepared(&frame.costs, machine)
-            }
-            None => {
-                let machine = self.assembled(frame, rotational, policy, drives, Unobserved)?;
-                self.prepared(&frame.costs, machine)
-            }
-        })
+        let Some(disks) = disks else {
+            let machine = self.assembled(frame, rotational, either(policy), drives, Unobserved)?;
+            return Ok(self.prepared(frame, machine));
+        };
+        macro_rules! own_machine {
+            (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
+                match policy {
+                    $(AnyScheduler::$single(policy) => {
+                        let queue = |frame: &Frame| legacy_queue(policy.clone(), frame, frame.depth);
+                        self.prepared(frame, self.assembled(frame, rotational, queue, disks, Unobserved)?)
+                    })*
+                    $(AnyScheduler::$multi(policy) => {
+                        let queue = |frame: &Frame| mq_queue(policy.clone(), frame, frame.depth);
+                        self.prepared(frame, self.assembled(frame, rotational, queue, disks, Unobserved)?)
+                    })*
+                    other => {
+                        let queue = either(other);
+                        self.prepared(frame, self.assembled(frame, rotational, queue, disks, Unobserved)?)
+                    }
+                }
+            };
+        }
+        Ok(own_machine!(legacy: Noop, Deadline, Cfq; mq: None, MqDeadline))
     }
 
     /// A machine with what a run of it needs beside.
-    fn prepared<D: Device + Send + 'static, O: Shows + 'static>(
+    fn prepared<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
         &self,
-        costs: &HostCost,
-        machine: Machine<Md<EitherQueue<AnyScheduler>, D>, O>,
+        frame: &Frame,
+        machine: Machine<Md<Q, D>, O>,
     ) -> Box<dyn Running> {
         Box::new(Prepared {
             machine,
-            costs: costs.clone(),
+            costs: frame.costs.clone(),
             spec: self.cell.clone(),
             capacity: self.geometry.capacity(),
         })
     }
 
-    fn assembled<D: Device + Send + 'static, O: Observer>(
+    fn assembled<Q: BlockQueue, D: Device, O: Observer>(
         &self,
         frame: &Frame,
         rotational: bool,
-        policy: impl Fn() -> Result<AnyScheduler, String>,
+        queue: impl Fn(&Frame) -> Q,
         drives: Vec<D>,
         observer: O,
-    ) -> Result<Machine<Md<EitherQueue<AnyScheduler>, D>, O>, String> {
-        let mut members = Vec::with_capacity(drives.len());
-        for drive in drives {
-            let queue = if frame.numbers.legacy {
-                EitherQueue::Legacy(legacy_queue(policy()?, frame, frame.depth))
-            } else {
-                EitherQueue::Mq(mq_queue(policy()?, frame, frame.depth))
-            };
-            members.push((queue, Spindle::new(drive, frame.depth)));
-        }
+    ) -> Result<Machine<Md<Q, D>, O>, String> {
+        let members = drives
+            .into_iter()
+            .map(|drive| (queue(frame), Spindle::new(drive, frame.depth)))
+            .collect();
         let md = self.spec.build(
             &self.geometry,
             &self.cell.queue.kernel,

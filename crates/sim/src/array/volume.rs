@@ -157,15 +157,13 @@ impl Volume {
 
     /// The piece that a read is when it lies within a chunk of a striped level without copies: most small reads do.
     pub fn read_whole(&self, start: Lba, sectors: Sectors) -> Option<Piece> {
-        let (chunk, locate): (Sectors, &dyn Fn() -> (u32, Lba)) = match self {
-            Self::Raid0 { map, chunk } => (*chunk, &|| map.locate(start)),
-            Self::Parity { map, .. } => (map.chunk, &|| map.locate(start)),
+        let (member, at) = match self {
+            Self::Raid0 { map, chunk } if start.0 % chunk.0 + sectors.0 <= chunk.0 => {
+                map.locate(start)
+            }
+            Self::Parity { map, .. } if map.in_one_chunk(start, sectors) => map.locate(start),
             _ => return None,
         };
-        if start.0 % chunk.0 + sectors.0 > chunk.0 {
-            return None;
-        }
-        let (member, at) = locate();
         Some(Piece {
             member,
             start: at,

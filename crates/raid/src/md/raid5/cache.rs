@@ -2,6 +2,33 @@
 
 use super::{Page, Place, Raid5, PAGE};
 use crate::md::Generation;
+use core::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashMap;
+
+/// Something by row. Rows are looked up several times for each page that moves, and nobody else chooses them.
+pub(super) type Rows = HashMap<u64, u32, BuildHasherDefault<RowHash>>;
+
+/// One multiplication by 2^64 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4); the table takes both ends of the product.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowHash(u64);
+
+impl Hasher for RowHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(self.0 ^ u64::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, row: u64) {
+        let product = row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ (product >> 32);
+    }
+}
 
 impl Raid5 {
     fn full(&self, stripe: u32) -> bool {
@@ -47,15 +74,12 @@ impl Raid5 {
             self.stripes[stripe as usize].in_use = true;
             return Some(stripe);
         }
-        let list = (row / PAGE % self.free.len() as u64) as usize;
-        let stripe = loop {
-            let (stripe, freed) = self.free[list].pop_front()?;
-            let head = &self.stripes[stripe as usize];
-            if !head.in_use && head.freed == freed {
-                break stripe;
-            }
-        };
-        let roles = self.map().roles(row / self.map().chunk.0);
+        let list = self.list_of(row);
+        if !self.has_free(list) {
+            return None;
+        }
+        let (stripe, _) = self.free[list].pop_front()?;
+        let roles = self.map().roles_at(row);
         let head = &mut self.stripes[stripe as usize];
         let old = head.row;
         head.row = row;
@@ -64,7 +88,26 @@ impl Raid5 {
         head.pages.fill(Page::default());
         self.rows.remove(&old);
         self.rows.insert(row, stripe);
+        self.row_changed(old);
+        self.row_changed(row);
         Some(stripe)
+    }
+
+    /// The list of free stripes that a row is served from.
+    pub(super) fn list_of(&self, row: u64) -> usize {
+        (row / PAGE % self.free.len() as u64) as usize
+    }
+
+    /// Whether the list has a stripe; stale entries before it leave.
+    pub(super) fn has_free(&mut self, list: usize) -> bool {
+        while let Some(&(stripe, freed)) = self.free[list].front() {
+            let head = &self.stripes[stripe as usize];
+            if !head.in_use && head.freed == freed {
+                return true;
+            }
+            self.free[list].pop_front();
+        }
+        false
     }
 
     /// Nobody needs the stripe now; its pages stay until another row takes it.

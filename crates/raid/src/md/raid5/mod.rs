@@ -3,19 +3,23 @@
 //! A *stripe head* covers one 4 KiB row: a page of each member. A write is cut into rows; the RAID thread decides per row
 //! between read-modify-write and reconstruct-write, reads, computes parity and writes. Reads of present members pass by.
 //!
-//! `cache`: stripe heads between rows. `row`: what the thread does with one. Here: requests in, effects out, and the thread's turns.
+//! `cache`: stripe heads between rows. `row`: what the thread does with one. `waiting`: requests that find no stripe. Here: requests in, effects
+//! out, and the thread's turns.
 //!
 //! Source: linux-block-layer reference 9.4 (drivers/md/raid5.c 2.6.23 to 6.12); vectors recorded from 6.1 and 6.12.
 //! Not modelled: journal, reshape, bad blocks, worker groups, a cache that grows by itself.
 
 mod cache;
 mod row;
+mod waiting;
 
 use super::plug::{MemberRequest, Plug};
 use super::Generation;
 use crate::layout::parity::Parity;
+use cache::Rows;
 use seekwise_units::{Lba, Sectors};
 use std::collections::VecDeque;
+use waiting::{Rest, Visits, Waiting};
 
 /// Sectors in a page, the unit of the stripe cache.
 pub const PAGE: u64 = 8;
@@ -118,10 +122,6 @@ pub enum Effect {
     Done(BioId),
 }
 
-struct Bio {
-    left: u32,
-}
-
 /// What the thread did since it was asked last: passes over stripes, pages copied and read for parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
@@ -136,7 +136,7 @@ pub struct Work {
 pub struct Raid5 {
     config: Raid5Config,
     stripes: Vec<Stripe>,
-    rows: std::collections::HashMap<u64, u32>,
+    rows: Rows,
     /// Free stripes, least recently freed first, with the stamp of their freeing.
     free: Vec<VecDeque<(u32, u64)>>,
     handle: VecDeque<u32>,
@@ -144,7 +144,9 @@ pub struct Raid5 {
     hold: VecDeque<u32>,
     plugged: VecDeque<u32>,
     preread_active: u32,
-    bios: std::collections::HashMap<BioId, Bio>,
+    /// Pieces that are left of each array request, by its id, and how many have any.
+    bios: Vec<u32>,
+    open: usize,
     missing: Vec<bool>,
     /// Missing to readers, but written already.
     rebuilt: Vec<bool>,
@@ -152,27 +154,21 @@ pub struct Raid5 {
     plug_out: Vec<MemberRequest>,
     clock: u64,
     work: Work,
-    /// Requests that found no free stripe.
-    waiting: VecDeque<Waiting>,
-}
-
-/// What is left of a request that found no free stripe.
-enum Waiting {
-    Write(BioId, VecDeque<Visit>, bool),
-    /// Rows of a missing member.
-    Read(BioId, u32, VecDeque<u64>),
-}
-
-/// A write meets a row: which data pages it covers there, and which of them wholly.
-#[derive(Clone, Debug)]
-struct Visit {
-    row: u64,
-    pages: Vec<(u32, bool)>,
+    waiting: Waiting,
+    /// Lists of visits, used again.
+    spare: Vec<Visits>,
+    /// Which visit each row of a write is, while they are listed.
+    visit_of_row: Rows,
 }
 
 impl Stripe {
     fn is_parity(&self, member: u32) -> bool {
         self.p == member || self.q == Some(member)
+    }
+
+    /// Parity is computed and the pages are not all on the members yet: md makes whoever comes wait for that.
+    fn is_going_out(&self) -> bool {
+        self.computed || !self.writing.is_empty()
     }
 }
 
@@ -209,21 +205,24 @@ impl Raid5 {
         }
         Self {
             stripes: (0..config.stripe_cache_size as usize).map(stripe).collect(),
-            rows: std::collections::HashMap::new(),
+            rows: Rows::default(),
             free,
             handle: VecDeque::new(),
             delayed: VecDeque::new(),
             hold: VecDeque::new(),
             plugged: VecDeque::new(),
             preread_active: 0,
-            bios: std::collections::HashMap::new(),
+            bios: Vec::new(),
+            open: 0,
             missing: vec![false; members],
             rebuilt: vec![false; members],
             plug: Plug::new(config.generation, config.member_sectors_max),
             plug_out: Vec::new(),
             clock: 0,
             work: Work::default(),
-            waiting: VecDeque::new(),
+            waiting: Waiting::new(lists),
+            spare: Vec::new(),
+            visit_of_row: Rows::default(),
             config,
         }
     }
@@ -242,11 +241,6 @@ impl Raid5 {
         &self.config.parity
     }
 
-    fn is_parity(&self, row: u64, member: u32) -> bool {
-        let roles = self.map().roles(row / self.map().chunk.0);
-        roles.p == member || roles.q == Some(member)
-    }
-
     /// A request arrives. Reads of present members are issued at once, split at chunks; writes attach to their rows and wait
     /// for [`Raid5::unplug`] and [`Raid5::run_thread`].
     pub fn submit(
@@ -259,23 +253,24 @@ impl Raid5 {
         effects: &mut Vec<Effect>,
     ) {
         if write {
-            let visits = self.visits(start, sectors);
-            let left = visits.len() as u32;
-            self.bios.insert(id, Bio { left });
-            self.attach(id, visits, sync);
+            let mut visits = self.spare.pop().unwrap_or_default();
+            self.list_visits(start, sectors, &mut visits);
+            self.opened(id, visits.rows.len() as u32);
+            self.attach_or_wait(Rest::Write { id, visits, sync });
             return;
         }
         let mut left = 0;
-        let pieces: Vec<_> =
-            crate::layout::split_at_chunks(start, sectors, self.map().chunk).collect();
-        for (piece, length) in pieces {
+        for (piece, length) in crate::layout::split_at_chunks(start, sectors, self.map().chunk) {
             let (member, at) = self.map().locate(piece);
             if self.missing[member as usize] {
-                let rows: VecDeque<u64> = (at.0 / PAGE..(at.0 + length.0).div_ceil(PAGE))
-                    .map(|page| page * PAGE)
-                    .collect();
-                left += rows.len() as u32;
-                self.attach_reader(id, member, rows);
+                let (row, end) = (at.0 / PAGE * PAGE, (at.0 + length.0).next_multiple_of(PAGE));
+                left += ((end - row) / PAGE) as u32;
+                self.attach_or_wait(Rest::Read {
+                    id,
+                    member,
+                    row,
+                    end,
+                });
             } else {
                 left += 1;
                 effects.push(Effect::Issue {
@@ -289,115 +284,162 @@ impl Raid5 {
                 });
             }
         }
-        self.bios.insert(id, Bio { left });
+        self.opened(id, left);
     }
 
-    /// A read of a missing member attaches to its rows, as far as there are free stripes.
-    fn attach_reader(&mut self, id: BioId, member: u32, mut rows: VecDeque<u64>) {
-        while let Some(row) = rows.pop_front() {
-            let Some(stripe) = self.take_stripe(row) else {
-                rows.push_front(row);
-                self.unplug();
-                self.waiting.push_back(Waiting::Read(id, member, rows));
-                return;
-            };
-            self.stripes[stripe as usize].readers.push((id, member));
-            self.stripes[stripe as usize].pages[member as usize].wanted = true;
-            self.queue_for_thread(stripe);
+    fn opened(&mut self, id: BioId, pieces: u32) {
+        let place = id as usize;
+        if place >= self.bios.len() {
+            self.bios.resize(place + 1, 0);
         }
+        self.open += usize::from(self.bios[place] == 0);
+        self.bios[place] = pieces;
     }
 
     /// The rows that a write meets, in the order in which md visits them.
-    fn visits(&self, start: Lba, sectors: Sectors) -> VecDeque<Visit> {
+    fn list_visits(&mut self, start: Lba, sectors: Sectors, visits: &mut Visits) {
+        visits.clear();
+        let map = self.config.parity;
         let (begin, end) = (start.0, start.0 + sectors.0);
         let first_page = begin / PAGE * PAGE;
-        let pages = (first_page..end).step_by(PAGE as usize);
-        let mut visits: VecDeque<Visit> = VecDeque::new();
+        let count = (end - first_page).div_ceil(PAGE);
         let place = |page: u64| {
-            let (member, at) = self.map().locate(Lba(page));
+            let (member, at) = map.locate(Lba(page));
             (at.0, member, begin <= page && page + PAGE <= end)
         };
-        if self.config.generation < Generation::Linux6_1 {
+        if self.config.generation < Generation::Linux6_1 || count == 1 {
             // Page by page in array order; a row met again is the same stripe head, found in the cache.
-            for page in pages {
-                let (row, member, whole) = place(page);
-                visits.push_back(Visit {
-                    row,
-                    pages: vec![(member, whole)],
-                });
+            for page in 0..count {
+                let (row, member, whole) = place(first_page + page * PAGE);
+                visits.pages.push((member, whole));
+                visits.rows.push((row, visits.pages.len() as u32));
             }
-            return visits;
+            return;
         }
         // Each row once with all its pages. A write that starts inside a chunk and goes on to a member further up starts
         // with the next chunk, whose rows lie lower.
-        let pages: Vec<u64> = pages.collect();
-        let chunk = self.map().chunk.0;
-        let (first_member, _) = self.map().locate(Lba(first_page));
+        let chunk = map.chunk.0;
+        let (first_member, _) = map.locate(Lba(first_page));
         let offset = first_page % chunk;
         let mut turn = 0;
         if chunk - offset < sectors.0 {
-            let stripe = first_page / chunk / u64::from(self.map().data_members());
+            let stripe = first_page / chunk / u64::from(map.data_members());
+            let roles = map.roles(stripe);
             let mut next = first_member + 1;
-            while next < self.map().members && self.is_parity(stripe * chunk, next) {
+            while next < map.members && (roles.p == next || roles.q == Some(next)) {
                 next += 1;
             }
-            if next < self.map().members {
-                turn = ((chunk - offset) / PAGE) as usize % pages.len();
+            if next < map.members {
+                turn = (chunk - offset) / PAGE % count;
             }
         }
-        let mut index_of_row = std::collections::HashMap::new();
-        for &page in pages[turn..].iter().chain(&pages[..turn]) {
-            let (row, member, whole) = place(page);
-            let index = *index_of_row.entry(row).or_insert_with(|| {
-                visits.push_back(Visit {
-                    row,
-                    pages: Vec::new(),
-                });
-                visits.len() - 1
+        let pages = || {
+            (turn..count)
+                .chain(0..turn)
+                .map(|page| place(first_page + page * PAGE))
+        };
+        // Rows in the order in which they are met, with as many pages as each has; then the pages at their rows' places.
+        self.visit_of_row.clear();
+        for (row, ..) in pages() {
+            let visit = *self.visit_of_row.entry(row).or_insert_with(|| {
+                visits.rows.push((row, 0));
+                visits.rows.len() as u32 - 1
             });
-            visits[index].pages.push((member, whole));
+            visits.rows[visit as usize].1 += 1;
         }
-        visits
+        let mut at = 0;
+        for (_, pages) in &mut visits.rows {
+            let places = core::mem::replace(pages, at);
+            at += places;
+        }
+        visits.pages.resize(count as usize, (0, false));
+        for (row, member, whole) in pages() {
+            let end = &mut visits.rows[self.visit_of_row[&row] as usize].1;
+            visits.pages[*end as usize] = (member, whole);
+            *end += 1;
+        }
     }
 
-    fn attach(&mut self, id: BioId, mut visits: VecDeque<Visit>, sync: bool) {
-        while let Some(visit) = visits.pop_front() {
-            let Some(stripe) = self.take_stripe(visit.row) else {
-                visits.push_front(visit);
-                // The submitter waits for a free stripe; what it attached so far has to go out.
-                self.unplug();
-                self.waiting.push_back(Waiting::Write(id, visits, sync));
-                return;
-            };
-            let busy = self.stripes[stripe as usize].computed
-                || !self.stripes[stripe as usize].writing.is_empty();
-            if busy {
-                // The row is on its way out; md waits here too for the overlap to clear.
-                visits.push_front(visit);
-                self.unplug();
-                self.waiting.push_back(Waiting::Write(id, visits, sync));
-                return;
+    fn attach_or_wait(&mut self, rest: Rest) {
+        if let Some(rest) = self.attach(rest) {
+            let number = self.waiting.number();
+            self.wait(number, rest);
+        }
+    }
+
+    /// A request attaches to its rows, as far as it finds stripes that take it. What is left has unplugged and waits.
+    fn attach(&mut self, rest: Rest) -> Option<Rest> {
+        match rest {
+            Rest::Write {
+                id,
+                mut visits,
+                sync,
+            } => {
+                while let Some((row, pages)) = visits.next() {
+                    if !self.attach_write(id, row, &visits.pages[pages], sync) {
+                        // The submitter waits; what it attached so far has to go out.
+                        self.unplug();
+                        return Some(Rest::Write { id, visits, sync });
+                    }
+                    visits.done += 1;
+                }
+                self.spare.push(visits);
             }
-            let head = &mut self.stripes[stripe as usize];
-            for &(member, whole) in &visit.pages {
-                let page = &mut head.pages[member as usize];
-                page.to_write = true;
-                page.overwritten |= whole;
-            }
-            head.writers.push(id);
-            if sync && !head.preread_active {
-                head.preread_active = true;
-                self.preread_active += 1;
-            }
-            if self.joins_batch(stripe) {
-                continue;
-            }
-            let head = &mut self.stripes[stripe as usize];
-            if !head.plugged {
-                head.plugged = true;
-                self.plugged.push_back(stripe);
+            Rest::Read {
+                id,
+                member,
+                mut row,
+                end,
+            } => {
+                while row < end {
+                    let Some(stripe) = self.take_stripe(row) else {
+                        self.unplug();
+                        return Some(Rest::Read {
+                            id,
+                            member,
+                            row,
+                            end,
+                        });
+                    };
+                    let head = &mut self.stripes[stripe as usize];
+                    head.readers.push((id, member));
+                    head.pages[member as usize].wanted = true;
+                    self.queue_for_thread(stripe);
+                    row += PAGE;
+                }
             }
         }
+        None
+    }
+
+    /// One visit of a write; false where no stripe is free, or the row is on its way out.
+    fn attach_write(&mut self, id: BioId, row: u64, pages: &[(u32, bool)], sync: bool) -> bool {
+        let Some(stripe) = self.take_stripe(row) else {
+            return false;
+        };
+        let head = &mut self.stripes[stripe as usize];
+        if head.is_going_out() {
+            return false;
+        }
+        for &(member, whole) in pages {
+            let page = &mut head.pages[member as usize];
+            page.to_write = true;
+            page.overwritten |= whole;
+        }
+        head.writers.push(id);
+        if sync && !head.preread_active {
+            head.preread_active = true;
+            self.preread_active += 1;
+        }
+        if self.joins_batch(stripe) {
+            return true;
+        }
+        let head = &mut self.stripes[stripe as usize];
+        if !head.plugged {
+            head.plugged = true;
+            self.plugged.push_back(stripe);
+        }
+        true
     }
 
     /// The submitter's plug ends: its rows go to the RAID thread.
@@ -437,20 +479,22 @@ impl Raid5 {
             } else {
                 1
             };
-            let mut taken = Vec::with_capacity(batch);
-            while taken.len() < batch {
+            let mut taken = [0; THREAD_BATCH];
+            let mut count = 0;
+            while count < batch {
                 let Some(stripe) = self.handle.pop_front().or_else(|| self.hold.pop_front()) else {
                     break;
                 };
-                taken.push(stripe);
+                taken[count] = stripe;
+                count += 1;
             }
-            if taken.is_empty() {
+            if count == 0 {
                 break;
             }
-            for &stripe in &taken {
+            for &stripe in &taken[..count] {
                 self.handle_stripe(stripe, effects);
             }
-            for &stripe in &taken {
+            for &stripe in &taken[..count] {
                 self.release(stripe);
             }
             self.retry_waiting();
@@ -464,28 +508,16 @@ impl Raid5 {
         self.plug_out = out;
     }
 
-    fn retry_waiting(&mut self) {
-        for _ in 0..self.waiting.len() {
-            match self.waiting.pop_front().expect("counted") {
-                Waiting::Write(id, visits, sync) => self.attach(id, visits, sync),
-                Waiting::Read(id, member, rows) => self.attach_reader(id, member, rows),
-            }
-        }
-        if !self.waiting.is_empty() || !self.plugged.is_empty() {
-            self.unplug();
-        }
-    }
-
     /// What the thread has done since the last time; the count begins anew.
     pub fn take_work(&mut self) -> Work {
         core::mem::take(&mut self.work)
     }
 
     fn piece_done(&mut self, id: BioId, effects: &mut Vec<Effect>) {
-        let bio = self.bios.get_mut(&id).expect("an open request");
-        bio.left -= 1;
-        if bio.left == 0 {
-            self.bios.remove(&id);
+        let left = &mut self.bios[id as usize];
+        *left -= 1;
+        if *left == 0 {
+            self.open -= 1;
             effects.push(Effect::Done(id));
         }
     }
@@ -516,7 +548,7 @@ impl Raid5 {
                 self.queue_for_thread(stripe);
                 continue;
             }
-            let writing = core::mem::take(&mut head.writing);
+            let mut writing = core::mem::take(&mut head.writing);
             head.place = Place::Free;
             if head.writers.is_empty() && head.readers.is_empty() && !head.plugged {
                 self.set_free(stripe);
@@ -524,9 +556,11 @@ impl Raid5 {
             if !self.stripes[stripe as usize].writers.is_empty() {
                 self.queue_for_thread(stripe);
             }
-            writing
-                .into_iter()
-                .for_each(|id| self.piece_done(id, effects));
+            self.row_changed(row);
+            for id in writing.drain(..) {
+                self.piece_done(id, effects);
+            }
+            self.stripes[stripe as usize].writing = writing;
         }
         self.retry_waiting();
     }
@@ -538,6 +572,6 @@ impl Raid5 {
 
     /// Array requests not yet done.
     pub fn open(&self) -> usize {
-        self.bios.len()
+        self.open
     }
 }

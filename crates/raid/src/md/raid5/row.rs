@@ -1,6 +1,6 @@
 //! What the RAID thread does with one row: read what is missing, compute parity, write; or rebuild a page that a reader wants.
 
-use super::{Effect, Place, Raid5, RmwLevel, PAGE};
+use super::{Effect, Place, Raid5, RmwLevel, Stripe, PAGE};
 use crate::md::plug::MemberRequest;
 use crate::md::Generation;
 use seekwise_units::{Lba, Sectors};
@@ -50,7 +50,7 @@ impl Raid5 {
         {
             // As many present pages as there is data are enough; P before Q, as md prefers.
             let row = self.stripes[stripe as usize].row;
-            let q = self.map().roles(row / self.map().chunk.0).q;
+            let q = self.map().roles_at(row).q;
             let mut sources: Vec<u32> = (0..members)
                 .filter(|&member| !self.missing[member as usize] && Some(member) != q)
                 .collect();
@@ -76,10 +76,11 @@ impl Raid5 {
         for &member in &wanted {
             self.stripes[stripe as usize].pages[member as usize].wanted = false;
         }
-        let readers = core::mem::take(&mut self.stripes[stripe as usize].readers);
-        readers
-            .into_iter()
-            .for_each(|(id, _)| self.piece_done(id, effects));
+        let mut readers = core::mem::take(&mut self.stripes[stripe as usize].readers);
+        for (id, _) in readers.drain(..) {
+            self.piece_done(id, effects);
+        }
+        self.stripes[stripe as usize].readers = readers;
         true
     }
 
@@ -113,39 +114,35 @@ impl Raid5 {
             (rcw, rmw) = (rcw.min(1), 2 * members + 2);
         }
         let prefer_rmw = rmw < rcw || (rmw == rcw && self.config.rmw_level == RmwLevel::Preferred);
-        let pages: Vec<u32> = if rmw == 0 || rcw == 0 {
-            Vec::new()
-        } else if prefer_rmw {
-            (0..members)
-                .rev()
-                .filter(|&member| {
-                    modify(member) && unread(member) && !self.missing[member as usize]
-                })
-                .collect()
-        } else {
-            (0..members)
-                .rev()
-                .filter(|&member| {
-                    reconstruct(member) && unread(member) && !self.missing[member as usize]
-                })
-                .collect()
+        // What is to be read, highest member first.
+        let read = |head: &Stripe, missing: &[bool], member: u32| {
+            let page = &head.pages[member as usize];
+            let parity = head.is_parity(member);
+            let wanted = if prefer_rmw {
+                page.to_write || parity
+            } else {
+                !parity && !page.overwritten
+            };
+            wanted && !page.uptodate && !missing[member as usize]
         };
-        if pages.is_empty() {
+        let any =
+            rmw > 0 && rcw > 0 && (0..members).any(|member| read(head, &self.missing, member));
+        if !any {
             self.compute(stripe);
         } else if head.preread_active {
-            pages
-                .into_iter()
-                .for_each(|member| self.send(stripe, member, false));
+            for member in (0..members).rev() {
+                if read(&self.stripes[stripe as usize], &self.missing, member) {
+                    self.send(stripe, member, false);
+                }
+            }
         }
         // Else the row stays without I/O and `release` holds it back.
     }
 
     /// Parity is computed; the pages go out when the thread comes round again.
     fn compute(&mut self, stripe: u32) {
-        let group: Vec<u32> = core::iter::once(stripe)
-            .chain(self.stripes[stripe as usize].batch.iter().copied())
-            .collect();
-        for stripe in group {
+        for place in 0..self.group_len(stripe) {
+            let stripe = self.of_group(stripe, place);
             let data = u64::from(self.map().data_members());
             let head = &mut self.stripes[stripe as usize];
             let written = head.pages.iter().filter(|page| page.to_write).count() as u64;
@@ -173,27 +170,42 @@ impl Raid5 {
                 page.to_write = false;
                 page.overwritten = false;
             }
-            head.writing = core::mem::take(&mut head.writers);
+            core::mem::swap(&mut head.writing, &mut head.writers);
             head.computed = true;
+            let row = head.row;
+            self.row_changed(row);
+        }
+    }
+
+    /// Stripes that go out together with this one, itself the first.
+    fn group_len(&self, stripe: u32) -> usize {
+        1 + self.stripes[stripe as usize].batch.len()
+    }
+
+    fn of_group(&self, stripe: u32, place: usize) -> u32 {
+        match place {
+            0 => stripe,
+            _ => self.stripes[stripe as usize].batch[place - 1],
         }
     }
 
     fn write_out(&mut self, stripe: u32, effects: &mut Vec<Effect>) {
-        let group: Vec<u32> = core::iter::once(stripe)
-            .chain(self.stripes[stripe as usize].batch.iter().copied())
-            .collect();
         let mut sent = false;
+        let group = self.group_len(stripe);
         for member in (0..self.map().members).rev() {
-            for &each in &group {
-                if self.stripes[each as usize].pages[member as usize].written
-                    && (!self.missing[member as usize] || self.rebuilt[member as usize])
-                {
+            if self.missing[member as usize] && !self.rebuilt[member as usize] {
+                continue;
+            }
+            for place in 0..group {
+                let each = self.of_group(stripe, place);
+                if self.stripes[each as usize].pages[member as usize].written {
                     self.send(each, member, true);
                     sent = true;
                 }
             }
         }
-        for &each in &group {
+        for place in 0..group {
+            let each = self.of_group(stripe, place);
             let head = &mut self.stripes[each as usize];
             head.computed = false;
             head.pages.iter_mut().for_each(|page| page.written = false);
@@ -201,20 +213,21 @@ impl Raid5 {
                 head.preread_active = false;
                 self.preread_active -= 1;
             }
-        }
-        if group.len() > 1 {
-            self.stripes[stripe as usize].batch.clear();
-            for &each in &group[1..] {
-                self.stripes[each as usize].batch_head = None;
-                self.stripes[each as usize].place = Place::Io;
+            if place > 0 {
+                head.batch_head = None;
+                head.place = Place::Io;
             }
         }
+        self.stripes[stripe as usize].batch.clear();
         if !sent {
             // Every page of the row lies on missing members.
-            let writing = core::mem::take(&mut self.stripes[stripe as usize].writing);
-            writing
-                .into_iter()
-                .for_each(|id| self.piece_done(id, effects));
+            let mut writing = core::mem::take(&mut self.stripes[stripe as usize].writing);
+            let row = self.stripes[stripe as usize].row;
+            self.row_changed(row);
+            for id in writing.drain(..) {
+                self.piece_done(id, effects);
+            }
+            self.stripes[stripe as usize].writing = writing;
         }
     }
 }

@@ -59,7 +59,10 @@ impl MdCosts {
     }
 
     pub fn time(&self, work: &Work, requests: u64) -> Nanos {
-        let bytes = |pages: u64, rate: f64| (pages * PAGE_BYTES) as f64 / rate * 1e9;
+        let bytes = |pages: u64, rate: f64| match pages {
+            0 => 0.0,
+            _ => (pages * PAGE_BYTES) as f64 / rate * 1e9,
+        };
         let streamed = bytes(work.xor_pages, self.xor_bytes_per_s)
             + bytes(work.syndrome_pages, self.syndrome_bytes_per_s)
             + bytes(work.copied_pages, self.copy_bytes_per_s);

@@ -130,10 +130,11 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// Pages that have to be written before the thread goes on; true when it sleeps for them.
     pub(super) fn flush_bitmap<O: Observer>(&mut self, now: Nanos, observer: &mut O) -> bool {
-        let members = self.written_members();
-        let Some(intent) = &mut self.intent else {
+        if self.intent.is_none() {
             return false;
-        };
+        }
+        let members = self.written_members();
+        let intent = self.intent.as_mut().expect("just looked at");
         // Parity has no list of what is covered: it waits for all pages that are dirty by now.
         let fresh = !self.thread.is_covered() || self.parity.is_some();
         if fresh && intent.left == 0 && intent.bitmap.holds_up() {

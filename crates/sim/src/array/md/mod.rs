@@ -260,10 +260,20 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// Events of a member may have moved, and somebody who waits for a request of it may go on.
+    #[inline]
     fn refresh(&mut self, now: Nanos, index: usize) {
-        let member = &mut self.members[index];
+        let member = &self.members[index];
         self.due.set(index, member.spindle.next_at());
         self.timers.set(index, member.queue.timer());
+        if member.queue.has_woken() || !self.stalled.is_empty() || self.thread.sleeps_for_request()
+        {
+            self.wake_waiting_for(now, index);
+        }
+    }
+
+    #[cold]
+    fn wake_waiting_for(&mut self, now: Nanos, index: usize) {
+        let member = &mut self.members[index];
         if member.queue.has_woken() {
             while let Some(process) = member.queue.take_woken() {
                 if process == MD_THREAD {
@@ -346,7 +356,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// Removes the plugs of the members that were given something: of others there are none.
     fn unplug_members<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         let mut given = core::mem::take(&mut self.given);
-        given.sort_unstable();
+        if given.len() > 1 {
+            given.sort_unstable();
+        }
         for index in given.drain(..).map(|index| index as usize) {
             let member = &mut self.members[index];
             member.given = false;
@@ -481,12 +493,26 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         member.commands += 1;
         let mut finished = core::mem::take(&mut self.finished);
         finished.clear();
+        let (under_way, volume) = (&mut self.under_way, &mut self.volume);
+        let (ended, whole_bios) = (&mut self.ended, &mut self.whole_bios);
         member.queue.complete(
             now,
             tag,
             &mut member.spindle,
             &mut first_only(index, observer),
-            |done| finished.push(done.token),
+            |done| match under_way[done.token as usize].owner {
+                // Told in order, so at once only while nobody is put off.
+                Owner::Bio(token) if finished.is_empty() => {
+                    let order = under_way.remove(done.token as usize);
+                    volume.read_done(&order.piece);
+                    ended.push(Done {
+                        token,
+                        sectors: order.piece.sectors,
+                    });
+                    *whole_bios -= 1;
+                }
+                _ => finished.push(done.token),
+            },
         );
         for &token in &finished {
             let order = self.under_way.remove(token as usize);
@@ -573,6 +599,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         self.thread.rest(now);
     }
 
+    #[inline]
     fn send_all<O: Observer>(
         &mut self,
         now: Nanos,
@@ -605,32 +632,35 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
                 .iter()
                 .position(|stalled| stalled.process == bio.process && stalled.token == bio.token)
         };
-        let mut orders = core::mem::take(&mut self.orders);
-        orders.clear();
         let whole = match waited {
             None if bio.direction == Direction::Read && !self.degraded => {
                 self.volume.read_whole(bio.start, bio.sectors)
             }
             _ => None,
         };
-        match waited {
-            _ if whole.is_some() => {
-                self.whole_bios += 1;
-                orders.extend(whole.map(|piece| Order {
-                    owner: Owner::Bio(bio.token),
-                    piece,
-                    write: false,
-                    sync: bio.sync,
-                    no_idle: bio.no_idle,
-                    process: bio.process,
-                    priority: bio.priority,
-                }));
+        let submission = if let Some(piece) = whole {
+            self.whole_bios += 1;
+            let order = Order {
+                owner: Owner::Bio(bio.token),
+                piece,
+                write: false,
+                sync: bio.sync,
+                no_idle: bio.no_idle,
+                process: bio.process,
+                priority: bio.priority,
+            };
+            self.send_all(now, bio.process, bio.token, &[order], observer)
+        } else {
+            let mut orders = core::mem::take(&mut self.orders);
+            orders.clear();
+            match waited {
+                Some(place) => orders = self.stalled.swap_remove(place).orders,
+                None => self.split(now, bio, &mut orders),
             }
-            Some(place) => orders = self.stalled.swap_remove(place).orders,
-            None => self.split(now, bio, &mut orders),
-        }
-        let submission = self.send_all(now, bio.process, bio.token, &orders, observer);
-        self.orders = orders;
+            let submission = self.send_all(now, bio.process, bio.token, &orders, observer);
+            self.orders = orders;
+            submission
+        };
         if bio.unplug && !self.plugging {
             self.unplug_members(now, observer);
         }
@@ -720,7 +750,10 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         } else {
             self.resync_runs(now, observer);
         }
-        self.ended.drain(..).for_each(&mut done);
+        for place in 0..self.ended.len() {
+            done(self.ended[place]);
+        }
+        self.ended.clear();
     }
 
     #[inline]

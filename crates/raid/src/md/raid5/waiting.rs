@@ -1,0 +1,219 @@
+//! Requests that found no free stripe, or whose row is on its way out.
+//!
+//! Whenever something may have come free, all of them would be tried once, oldest first. With thousands of them (a flusher that goes on while
+//! its rows wait) most tries would be in vain, so each stands where the thing it waits for finds it; the order of tries and what follows from a
+//! vain one are as if all had been tried.
+
+use super::{BioId, Raid5};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows that a write meets, in the order of the visits, and the pages which it covers there. Used again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Visits {
+    /// Row, and where its pages end in `pages`.
+    pub rows: Vec<(u64, u32)>,
+    /// Member, and whether the page is covered wholly.
+    pub pages: Vec<(u32, bool)>,
+    /// Visits made.
+    pub done: usize,
+}
+
+impl Visits {
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.pages.clear();
+        self.done = 0;
+    }
+
+    /// Row of the next visit and its range of `pages`.
+    pub fn next(&self) -> Option<(u64, core::ops::Range<usize>)> {
+        let &(row, end) = self.rows.get(self.done)?;
+        let from = match self.done {
+            0 => 0,
+            done => self.rows[done - 1].1,
+        };
+        Some((row, from as usize..end as usize))
+    }
+}
+
+/// What is left of a request.
+#[derive(Debug)]
+pub(super) enum Rest {
+    Write {
+        id: BioId,
+        visits: Visits,
+        sync: bool,
+    },
+    /// Rows of a missing member, from one to before the other.
+    Read {
+        id: BioId,
+        member: u32,
+        row: u64,
+        end: u64,
+    },
+}
+
+impl Rest {
+    /// The row that cannot be had now.
+    fn row(&self) -> u64 {
+        match self {
+            Self::Write { visits, .. } => visits.next().expect("something is left").0,
+            Self::Read { row, .. } => *row,
+        }
+    }
+}
+
+/// What has to happen before a try can succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// Nothing: its row is in the cache and takes it.
+    Tried,
+    /// A stripe of the list is free, or its row comes into the cache on another's behalf.
+    ListHasOne(usize),
+    /// Its row is written.
+    RowIsOut,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// By the order of their coming.
+    requests: BTreeMap<u64, (Rest, Until)>,
+    came: u64,
+    /// (row, request): who waits at which row.
+    rows: BTreeSet<(u64, u64)>,
+    ready: BTreeSet<u64>,
+    lists: Vec<BTreeSet<u64>>,
+    scratch: Vec<u64>,
+}
+
+impl Waiting {
+    pub fn new(lists: usize) -> Self {
+        Self {
+            lists: vec![BTreeSet::new(); lists],
+            ..Self::default()
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// The number of a request that waits for the first time.
+    pub fn number(&mut self) -> u64 {
+        self.came += 1;
+        self.came
+    }
+
+    fn stand(&mut self, request: u64, until: Until) {
+        match until {
+            Until::Tried => self.ready.insert(request),
+            Until::ListHasOne(list) => self.lists[list].insert(request),
+            Until::RowIsOut => true,
+        };
+    }
+
+    fn leave(&mut self, request: u64, until: Until) {
+        match until {
+            Until::Tried => self.ready.remove(&request),
+            Until::ListHasOne(list) => self.lists[list].remove(&request),
+            Until::RowIsOut => true,
+        };
+    }
+
+    pub fn insert(&mut self, request: u64, rest: Rest, until: Until) {
+        self.rows.insert((rest.row(), request));
+        self.requests.insert(request, (rest, until));
+        self.stand(request, until);
+    }
+
+    pub fn take(&mut self, request: u64) -> Rest {
+        let (rest, until) = self.requests.remove(&request).expect("it waits");
+        self.rows.remove(&(rest.row(), request));
+        self.leave(request, until);
+        rest
+    }
+
+    /// What those at a row wait for has changed.
+    pub fn change(&mut self, row: u64, until: Until) {
+        let mut here = core::mem::take(&mut self.scratch);
+        let all = (row, 0)..=(row, u64::MAX);
+        here.extend(self.rows.range(all).map(|(_, request)| *request));
+        for request in here.drain(..) {
+            let state = &mut self.requests.get_mut(&request).expect("it waits").1;
+            let before = core::mem::replace(state, until);
+            self.leave(request, before);
+            self.stand(request, until);
+        }
+        self.scratch = here;
+    }
+
+    /// The oldest from `from` on whose try may succeed, given that a list has a stripe or none.
+    fn next_ready(&self, from: u64) -> Option<u64> {
+        self.ready.range(from..).next().copied()
+    }
+
+    fn next_of_list(&self, from: u64, list: usize) -> Option<u64> {
+        self.lists[list].range(from..).next().copied()
+    }
+
+    /// Somebody stands between the two.
+    fn any_between(&self, from: u64, to: u64) -> bool {
+        self.requests.range(from..to).next().is_some()
+    }
+}
+
+impl Raid5 {
+    fn until(&self, row: u64) -> Until {
+        match self.rows.get(&row) {
+            None => Until::ListHasOne(self.list_of(row)),
+            Some(&stripe) if self.stripes[stripe as usize].is_going_out() => Until::RowIsOut,
+            Some(_) => Until::Tried,
+        }
+    }
+
+    /// Something happened to a row that those who wait at it may care for.
+    #[inline]
+    pub(super) fn row_changed(&mut self, row: u64) {
+        if !self.waiting.is_empty() {
+            let until = self.until(row);
+            self.waiting.change(row, until);
+        }
+    }
+
+    /// A request that could not go on waits; `number` is its place among those that do.
+    pub(super) fn wait(&mut self, number: u64, rest: Rest) {
+        let until = self.until(rest.row());
+        self.waiting.insert(number, rest, until);
+    }
+
+    fn next_to_try(&mut self, from: u64) -> Option<u64> {
+        let mut next = self.waiting.next_ready(from);
+        for list in 0..self.free.len() {
+            if let Some(request) = self.waiting.next_of_list(from, list) {
+                if next.is_none_or(|next| request < next) && self.has_free(list) {
+                    next = Some(request);
+                }
+            }
+        }
+        next
+    }
+
+    /// Everybody who waits tries once, in the order of their coming. Whoever tries in vain unplugs.
+    pub(super) fn retry_waiting(&mut self) {
+        let mut from = 0;
+        while !self.waiting.is_empty() {
+            let Some(request) = self.next_to_try(from) else {
+                break;
+            };
+            if self.waiting.any_between(from, request) {
+                self.unplug();
+            }
+            let rest = self.waiting.take(request);
+            if let Some(rest) = self.attach(rest) {
+                self.wait(request, rest);
+            }
+            from = request + 1;
+        }
+        self.unplug();
+    }
+}
