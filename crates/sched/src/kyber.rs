@@ -14,7 +14,7 @@ use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
 use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
 use crate::request::{Direction, ProcessId, Request, RequestId};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// A minute: no device is that slow on purpose.
@@ -410,12 +410,22 @@ impl Scheduler for Kyber {
         self.waiting -= 1;
     }
 
-    fn tag_limit(&self, sync: bool, _direction: Direction, tags: u32) -> u32 {
+    fn tag_depth(
+        &self,
+        _process: ProcessId,
+        sync: bool,
+        _direction: Direction,
+        words: TagWords,
+    ) -> Option<u32> {
         if sync {
-            tags
+            None
         } else {
-            ((tags as u64 * ASYNC_PERCENT / 100) as u32).max(1)
+            self.tag_depth_min(words)
         }
+    }
+
+    fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
+        Some(((u64::from(words.word) * ASYNC_PERCENT / 100) as u32).max(1))
     }
 
     fn describe(&self, _now: Nanos, out: &mut String) {
@@ -578,7 +588,12 @@ mod tests {
     #[test]
     fn asynchronous_requests_hold_three_quarters_of_the_tags() {
         let kyber = Kyber::new(&setup("6.1"));
-        assert_eq!(kyber.tag_limit(false, Direction::Write, 256), 192);
-        assert_eq!(kyber.tag_limit(true, Direction::Write, 256), 256);
+        let words = TagWords {
+            tags: 256,
+            word: 64,
+        };
+        let depth = |sync| kyber.tag_depth(ProcessId(1), sync, Direction::Write, words);
+        assert_eq!(depth(false), Some(48));
+        assert_eq!(depth(true), None);
     }
 }

@@ -3,6 +3,14 @@
 use crate::request::{Direction, ProcessId, Request, RequestId};
 use seekwise_units::{Lba, Nanos, Sectors};
 
+/// How the scheduler tags of a blk-mq queue lie in the words of a bitmap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagWords {
+    pub tags: u32,
+    /// Bits of a word.
+    pub word: u32,
+}
+
 /// A scheduling policy. Calls come in the order of simulated time; equal times in the order in which things happened.
 ///
 /// A request is *waiting* from `insert` until `dispatch` hands it out, and *in the driver* from then until `complete`.
@@ -70,9 +78,20 @@ pub trait Scheduler: Clone {
     /// Two waiting requests became one: `gone` is now part of `kept`, which was already told to have grown.
     fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId);
 
-    /// How many of a queue's `tags` requests like this may occupy together (blk-mq: shallow depth). Sync reads are never asked.
-    fn tag_limit(&self, _sync: bool, _direction: Direction, tags: u32) -> u32 {
-        tags
+    /// Bits of each word of the scheduler tags that a request like this may occupy (blk-mq: shallow depth). `None`: all.
+    fn tag_depth(
+        &self,
+        _process: ProcessId,
+        _sync: bool,
+        _direction: Direction,
+        _words: TagWords,
+    ) -> Option<u32> {
+        None
+    }
+
+    /// The least that [`Scheduler::tag_depth`] may say. `None`: this policy limits nobody.
+    fn tag_depth_min(&self, _words: TagWords) -> Option<u32> {
+        None
     }
 
     /// True once after a call in which the policy wanted the queue run at once, plugged or not (the awaited request came,

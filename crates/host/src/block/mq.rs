@@ -10,16 +10,18 @@
 //! found a request that waited for a driver tag. A policy that hands out nothing although something waits is asked again 3 ms later
 //! (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks, which recordings of bfq show).
 //!
-//! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags; task plug of 6.1 (flush at 32 requests or a
+//! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags ([`super::tags`]; a policy without limits wakes one
+//!                sleeper per completion); task plug of 6.1 (flush at 32 requests or a
 //!                request of 128 KiB); SCSI budget (nothing is taken ahead) or none (one request is); write-back throttling.
 //! Not modelled:  several hardware queues, queue runs moved to a worker thread, requeues by the driver, flush machinery.
 
 use super::merge::{MergeRule, Merger};
 use super::table::{State, Table, NONE};
+use super::tags::Tags;
 use super::wbt::Throttle;
 use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
 use seekwise_sched::busyness::{takes_many, Busyness};
-use seekwise_sched::{Direction, Kernel, ProcessId, Scheduler};
+use seekwise_sched::{Kernel, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
 
@@ -65,6 +67,8 @@ pub struct MqQueue<S> {
     ask_again: Nanos,
     plug: Vec<u32>,
     plugging: bool,
+    /// Where the scheduler tags lie, when the policy limits how many of them some requests may hold.
+    tags: Option<Tags>,
     sleepers: VecDeque<ProcessId>,
     woken: VecDeque<ProcessId>,
     pub throttle: Option<Throttle>,
@@ -74,6 +78,7 @@ impl<S: Scheduler> MqQueue<S> {
     pub fn new(policy: S, limits: MqLimits, depth: u32, throttle: Option<Throttle>) -> Self {
         let requests = limits.nr_requests as usize;
         let kernel = limits.kernel;
+        let tags = Tags::new(&policy, &kernel, limits.nr_requests);
         Self {
             policy,
             limits,
@@ -95,6 +100,7 @@ impl<S: Scheduler> MqQueue<S> {
             ask_again: Nanos::NEVER,
             plug: Vec::with_capacity(PLUG_REQUESTS),
             plugging: false,
+            tags,
             sleepers: VecDeque::new(),
             woken: VecDeque::new(),
             throttle,
@@ -271,19 +277,33 @@ impl<S: Scheduler> MqQueue<S> {
         true
     }
 
-    /// May a request like `bio` be allocated now?
+    /// A scheduler tag for a request like `bio`, which the next [`Self::allocate`] takes.
     #[inline]
-    fn has_tag(&self, bio: &Bio) -> bool {
-        let used = self.table.used() as u32;
-        if used >= self.limits.nr_requests {
+    fn take_tag(&mut self, bio: &Bio) -> bool {
+        if self.table.used() as u32 >= self.limits.nr_requests {
             return false;
         }
-        let plain_read = bio.sync && bio.direction == Direction::Read;
-        plain_read
-            || used
-                < self
-                    .policy
-                    .tag_limit(bio.sync, bio.direction, self.limits.nr_requests)
+        match &mut self.tags {
+            None => true,
+            Some(tags) => tags.take(&self.policy, bio),
+        }
+    }
+
+    #[inline]
+    fn allocate(&mut self, now: Nanos, bio: &Bio) -> u32 {
+        let slot = self.table.allocate(now, bio);
+        if let Some(tags) = &mut self.tags {
+            tags.taken_by(slot);
+        }
+        slot
+    }
+
+    /// The tag of a request that is over: done, or part of another one.
+    #[inline]
+    fn free_tag(&mut self, slot: u32) {
+        if let Some(tags) = &mut self.tags {
+            tags.free(slot, self.table.used() == 0, &mut self.woken);
+        }
     }
 }
 
@@ -301,7 +321,12 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) -> Submission {
-        if self.plugging && self.merge_into_plug(bio) {
+        // Who slept for a tag goes on behind the merges.
+        let again = match &self.tags {
+            None => false,
+            Some(tags) => tags.tries_again(bio.process),
+        };
+        if self.plugging && !again && self.merge_into_plug(bio) {
             observer.merged(now, bio, false);
             return Submission::Accepted;
         }
@@ -311,18 +336,21 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             && self.policy.waiting() == 0
             && !self.free_tags.is_empty()
             && (bio.sync || self.throttle.is_none())
-            && self.has_tag(bio)
+            && self.take_tag(bio)
         {
-            let slot = self.table.allocate(now, bio);
+            let slot = self.allocate(now, bio);
             observer.inserted(now, &self.table.get(slot).request);
             self.start(now, slot, driver, observer);
             return Submission::Accepted;
         }
-        if self.policy.waiting() != 0 {
+        if self.policy.waiting() != 0 && !again {
             if let Some(merged) = self
                 .merger
                 .try_merge(now, &mut self.table, &mut self.policy, bio)
             {
+                if let Some(gone) = self.merger.gone.take() {
+                    self.free_tag(gone.slot);
+                }
                 observer.merged(now, bio, merged.front);
                 if self.held == NONE {
                     self.run(now, driver, observer);
@@ -334,19 +362,22 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             Some(throttle) => !throttle.admits(now, bio),
             None => false,
         };
-        if throttled || !self.has_tag(bio) {
+        if throttled || !self.take_tag(bio) {
             // A sleeping task flushes its plug first.
             if !self.plug.is_empty() {
                 self.flush_plug(now, observer);
                 self.run(now, driver, observer);
             }
-            self.sleepers.push_back(bio.process);
+            match &mut self.tags {
+                Some(tags) if !throttled => tags.sleep(&self.policy, bio),
+                _ => self.sleepers.push_back(bio.process),
+            }
             return Submission::Blocked;
         }
         if let Some(throttle) = &mut self.throttle {
             throttle.allocated(now, bio);
         }
-        let slot = self.table.allocate(now, bio);
+        let slot = self.allocate(now, bio);
         if self.plugging {
             self.plug.push(slot);
             if self.plug.len() >= PLUG_REQUESTS || bio.sectors >= PLUG_SECTORS {
@@ -406,6 +437,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         }
         self.table
             .finish(slot, |token, sectors| done(Done { token, sectors }));
+        self.free_tag(slot);
         if let Some(process) = self.sleepers.pop_front() {
             self.woken.push_back(process);
         }
