@@ -676,7 +676,7 @@ mod tests {
                 PARAMETERS,
                 &setup.kernel.clone(),
                 "async_depth",
-                48,
+                12,
             )
             .unwrap();
         let policy = MqDeadline::new(&setup);
