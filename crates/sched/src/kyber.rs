@@ -122,7 +122,13 @@ pub struct Kyber {
     batching: u32,
     /// Tick at which the timer fires.
     timer: Option<u64>,
+    /// Scheduler tags from which the limit on asynchronous requests is reckoned, where they may be others than the queue has.
+    limit_of: Option<u32>,
 }
+
+/// Requests of a queue that nobody has set: twice the drive's tags. Linux 5.10 to 6.12: blk_mq_init_sched, BLKDEV_DEFAULT_RQ.
+const TAGS_PER_DRIVE_TAG: u32 = 2;
+const DRIVE_TAGS_COUNTED: u32 = 128;
 
 #[inline]
 fn index(direction: Direction) -> usize {
@@ -151,8 +157,11 @@ impl Kyber {
             timeout: None,
             remembered: None,
         };
+        // Before 5.12 kyber never hears that nr_requests was set after it was chosen.
+        let chosen_with = TAGS_PER_DRIVE_TAG * setup.depth_device.min(DRIVE_TAGS_COUNTED);
         Self {
             kernel: setup.kernel,
+            limit_of: (!setup.kernel.at_least(5, 12, 0)).then_some(chosen_with),
             domains: [domain(0, "read_lat_nsec"), domain(1, "write_lat_nsec")],
             links: Links::default(),
             slots: Vec::new(),
@@ -417,15 +426,21 @@ impl Scheduler for Kyber {
         _direction: Direction,
         words: TagWords,
     ) -> Option<u32> {
-        if sync {
-            None
-        } else {
-            self.tag_depth_min(words)
-        }
+        let counted = match self.limit_of {
+            Some(tags) => TagWords::of(&self.kernel, tags),
+            None => words,
+        };
+        let depth = (u64::from(counted.all()) * ASYNC_PERCENT / 100) as u32;
+        (!sync).then_some(depth.max(1))
     }
 
     fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
-        Some(((u64::from(words.word) * ASYNC_PERCENT / 100) as u32).max(1))
+        let depth = (u64::from(words.all()) * ASYNC_PERCENT / 100) as u32;
+        // A map made after kyber was chosen wakes as though nobody were limited.
+        match self.limit_of {
+            Some(tags) if tags != words.tags => Some(words.all()),
+            _ => Some(depth.max(1)),
+        }
     }
 
     fn describe(&self, _now: Nanos, out: &mut String) {
@@ -591,6 +606,7 @@ mod tests {
         let words = TagWords {
             tags: 256,
             word: 64,
+            whole: false,
         };
         let depth = |sync| kyber.tag_depth(ProcessId(1), sync, Direction::Write, words);
         assert_eq!(depth(false), Some(48));

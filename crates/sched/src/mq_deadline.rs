@@ -444,13 +444,13 @@ impl Scheduler for MqDeadline {
         if !self.classes_matter || self.async_depth >= tags {
             return None;
         }
-        let depth = if self.kernel.at_least(6, 10, 0) {
+        let depth = if !words.whole && self.kernel.at_least(6, 10, 0) {
             (self.async_depth * u64::from(words.word)).div_ceil(tags)
         } else {
-            // 5.14 to 6.9 take the number for one of bits in a word, which limits less than it says.
+            // Of the whole map; 5.14 to 6.9 take the number for one of bits in a word, which limits less than it says.
             self.async_depth
         };
-        (depth < u64::from(words.word)).then_some(depth.max(1) as u32)
+        (depth < u64::from(words.all())).then_some(depth.max(1) as u32)
     }
 
     fn describe(&self, now: Nanos, out: &mut String) {
@@ -685,7 +685,11 @@ mod tests {
                 crate::ProcessId(1),
                 sync,
                 direction,
-                TagWords { tags: 64, word: 16 },
+                TagWords {
+                    tags: 64,
+                    word: 16,
+                    whole: false,
+                },
             )
         };
         assert_eq!(depth(false, Direction::Write), Some(12));

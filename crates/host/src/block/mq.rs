@@ -8,7 +8,7 @@
 //! When the queue is run: with each request that arrives; on timers of the policy; when the policy asks for it (bfq and kyber do so at
 //! completions). A completion of a driver with budget (SCSI) always runs it; without one only if a run since the last completion
 //! found a request that waited for a driver tag. A policy that hands out nothing although something waits is asked again 3 ms later
-//! (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks, which recordings of bfq show).
+//! (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks and one more, which recordings of bfq show).
 //!
 //! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags ([`super::tags`]; a policy without limits wakes one
 //!                sleeper per completion); task plug of 6.1 (flush at 32 requests or a
@@ -61,6 +61,9 @@ pub struct MqQueue<S> {
     held_behind: VecDeque<u32>,
     busyness: Busyness,
     takes_many: bool,
+    /// A completion leaves the run to a kernel thread, and one is due.
+    run_by_thread: bool,
+    run_due: bool,
     /// A request waited for a driver tag when the queue was run: the next completion runs it again.
     restart: bool,
     /// When the policy is asked again that handed out nothing.
@@ -96,6 +99,8 @@ impl<S: Scheduler> MqQueue<S> {
             held_behind: VecDeque::new(),
             busyness: Busyness::default(),
             takes_many: !limits.budget && takes_many(&kernel),
+            run_by_thread: false,
+            run_due: false,
             restart: false,
             ask_again: Nanos::NEVER,
             plug: Vec::with_capacity(PLUG_REQUESTS),
@@ -105,6 +110,12 @@ impl<S: Scheduler> MqQueue<S> {
             woken: VecDeque::new(),
             throttle,
         }
+    }
+
+    /// Runs after completions are a kernel thread's work (kblockd), done when it has the processor: several completions of one interrupt
+    /// come before one run. Without this the completion runs the queue itself.
+    pub fn leave_runs_to_thread(&mut self) {
+        self.run_by_thread = true;
     }
 
     #[inline]
@@ -228,7 +239,8 @@ impl<S: Scheduler> MqQueue<S> {
         if kernel.at_least(5, 19, 0) && self.ask_again != Nanos::NEVER {
             return;
         }
-        let ticks = kernel.ticks_from_millis(ASK_AGAIN_MILLIS);
+        // The timer wheel rounds up by a tick so as never to be early. Linux 4.8 on kernel/time/timer.c: calc_index.
+        let ticks = kernel.ticks_from_millis(ASK_AGAIN_MILLIS) + 1;
         self.ask_again = kernel.tick_start(kernel.jiffies(now) + ticks);
     }
 
@@ -362,7 +374,16 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             Some(throttle) => !throttle.admits(now, bio),
             None => false,
         };
-        if throttled || !self.take_tag(bio) {
+        if again {
+            // Whoever was woken runs the queue before it looks for a tag.
+            self.run(now, driver, observer);
+        }
+        let mut has_tag = !throttled && self.take_tag(bio);
+        if !has_tag && !throttled && !again && self.tags.is_some() {
+            self.run(now, driver, observer);
+            has_tag = self.take_tag(bio);
+        }
+        if !has_tag {
             // A sleeping task flushes its plug first.
             if !self.plug.is_empty() {
                 self.flush_plug(now, observer);
@@ -443,7 +464,11 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         }
         let wished = self.policy.take_run_wish();
         if std::mem::take(&mut self.restart) || self.limits.budget || wished {
-            self.run(now, driver, observer);
+            if self.run_by_thread {
+                self.run_due = true;
+            } else {
+                self.run(now, driver, observer);
+            }
         }
     }
 
@@ -458,6 +483,9 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
     }
 
     fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        if std::mem::take(&mut self.run_due) {
+            self.run(now, driver, observer);
+        }
         if self.policy.timer().is_some_and(|at| at <= now) && self.policy.fire(now) {
             self.run(now, driver, observer);
         }
@@ -471,6 +499,11 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 self.woken.extend(self.sleepers.drain(..));
             }
         }
+    }
+
+    #[inline]
+    fn work_due(&self) -> bool {
+        self.run_due
     }
 
     #[inline(always)]

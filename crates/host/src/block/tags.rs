@@ -23,19 +23,8 @@ use std::collections::VecDeque;
 /// Linux 5.10 to 6.12 include/linux/sbitmap.h: SBQ_WAIT_QUEUES, SBQ_WAKE_BATCH.
 const WAIT_QUEUES: usize = 8;
 const WAKE_BATCH_MAX: u32 = 8;
-/// Bits of a machine word, and how many words a map has at least.
+/// Bits of a machine word.
 const WORD_BITS: u32 = 64;
-const WORDS_MIN: u32 = 4;
-
-/// Words of a map of `tags` bits. Linux 5.10 to 6.12: sbitmap_calculate_shift.
-pub fn words_of(tags: u32) -> TagWords {
-    let word = if tags >= WORDS_MIN {
-        1 << (tags / WORDS_MIN).ilog2().min(WORD_BITS.ilog2())
-    } else {
-        WORD_BITS
-    };
-    TagWords { tags, word }
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Word {
@@ -99,6 +88,24 @@ impl TagMap {
         }
     }
 
+    /// Bits of a word that a request limited to `depth` may occupy.
+    fn open(&self, index: usize, depth: Option<u32>) -> u32 {
+        let bits = self.words[index].bits;
+        match depth {
+            None => bits,
+            Some(depth) if !self.layout.whole => depth.min(bits),
+            Some(depth) if depth >= self.layout.tags => bits,
+            Some(depth) => {
+                // What does not divide goes to the first words.
+                let (part, rest) = (
+                    bits * depth / self.layout.tags,
+                    bits * depth % self.layout.tags,
+                );
+                part + u32::from(rest >= (index as u32 + 1) * bits)
+            }
+        }
+    }
+
     /// A tag; with a `depth` one of the first bits of a word.
     pub fn get(&mut self, depth: Option<u32>) -> Option<u32> {
         let (word, count) = (self.layout.word, self.words.len());
@@ -106,8 +113,8 @@ impl TagMap {
         // An unlimited search begins with the word's first bit, a limited one at the hint.
         let mut from = if depth.is_some() { self.hint % word } else { 0 };
         for _ in 0..count {
+            let bits = self.open(index, depth);
             let place = &mut self.words[index];
-            let bits = depth.map_or(place.bits, |depth| depth.min(place.bits));
             if let Some(bit) = place.find(bits, from) {
                 let tag = index as u32 * word + bit;
                 if tag == self.hint {
@@ -159,12 +166,16 @@ impl Waiters {
     /// `depth_min`: the least depth that a request may be limited to.
     pub fn new(kernel: &Kernel, layout: TagWords, depth_min: u32) -> Self {
         let batch_of = |open: u32| {
+            if layout.whole {
+                let usable = open.min(layout.tags);
+                return (usable / WAIT_QUEUES as u32).clamp(1, WAKE_BATCH_MAX);
+            }
             let usable = layout.tags / layout.word * open + (layout.tags % layout.word).min(open);
             (usable / WAIT_QUEUES as u32).clamp(1, WAKE_BATCH_MAX)
         };
-        let batch = batch_of(depth_min.min(layout.word));
+        let batch = batch_of(depth_min.min(layout.all()));
         // A policy whose limit makes the batch another than the map's own sets the countdowns to one.
-        let first = if batch == batch_of(layout.word) {
+        let first = if batch == batch_of(layout.all()) {
             batch
         } else {
             1
@@ -262,7 +273,7 @@ pub struct Tags {
 impl Tags {
     /// `None` for a policy that limits nobody: there only their number counts.
     pub fn new<S: Scheduler>(policy: &S, kernel: &Kernel, tags: u32) -> Option<Self> {
-        let layout = words_of(tags);
+        let layout = TagWords::of(kernel, tags);
         let depth_min = policy.tag_depth_min(layout)?;
         Some(Self {
             map: TagMap::new(layout),

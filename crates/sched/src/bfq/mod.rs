@@ -671,7 +671,7 @@ impl Scheduler for Bfq {
     }
 
     fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
-        Some(self.depth_min(words.word))
+        Some(self.depth_min(words.all()))
     }
 
     fn take_run_wish(&mut self) -> bool {

@@ -10,15 +10,15 @@ use crate::scheduler::TagWords;
 const LEVELS: u64 = 8;
 
 impl Bfq {
-    /// Bits of a word for asynchronous writes and sync writes. Linux 5.10 to 6.12: bfq_update_depths.
-    fn depth_of_writes(&self, sync: bool, word: u32) -> u32 {
+    /// Share of `all` tags for asynchronous writes and sync writes. Linux 5.10 to 6.12: bfq_update_depths.
+    fn depth_of_writes(&self, sync: bool, all: u32) -> u32 {
         let (numerator, shift) = match (self.raised_busy > 0, sync) {
             (false, false) => (1, 1),
             (false, true) => (3, 2),
             (true, false) => (3, 4),
             (true, true) => (6, 4),
         };
-        ((word * numerator) >> shift).max(1)
+        ((all * numerator) >> shift).max(1)
     }
 
     pub(super) fn depth(
@@ -29,11 +29,11 @@ impl Bfq {
         words: TagWords,
     ) -> Option<u32> {
         let depth = (!sync || direction == Direction::Write)
-            .then(|| self.depth_of_writes(sync, words.word));
+            .then(|| self.depth_of_writes(sync, words.all()));
         if self.generation.since_5_17 {
             let limit = match depth {
                 None => u64::from(words.tags),
-                Some(depth) => u64::from(words.tags) * u64::from(depth) / u64::from(words.word),
+                Some(depth) => u64::from(words.tags) * u64::from(depth) / u64::from(words.all()),
             };
             if self.is_over_share(process, sync, limit) {
                 return Some(1);
@@ -42,12 +42,12 @@ impl Bfq {
         depth
     }
 
-    pub(super) fn depth_min(&self, word: u32) -> u32 {
+    pub(super) fn depth_min(&self, all: u32) -> u32 {
         if self.generation.since_5_17 {
             1
         } else {
             // Asynchronous writes beside a raised queue.
-            (word * 3 / 16).max(1)
+            (all * 3 / 16).max(1)
         }
     }
 

@@ -289,8 +289,18 @@ fn a_queue_that_comes_back_in_time_goes_on_where_it_stopped() {
 fn tags_for_writes_shrink_while_a_raised_queue_is_busy() {
     let mut bfq = bfq("6.1", &[]);
     let limits = |bfq: &Bfq, tags, word| {
-        let depth =
-            |sync, direction| bfq.tag_depth(ProcessId(9), sync, direction, TagWords { tags, word });
+        let depth = |sync, direction| {
+            bfq.tag_depth(
+                ProcessId(9),
+                sync,
+                direction,
+                TagWords {
+                    tags,
+                    word,
+                    whole: false,
+                },
+            )
+        };
         [
             depth(false, Direction::Write),
             depth(true, Direction::Write),
