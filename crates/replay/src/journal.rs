@@ -3,6 +3,7 @@
 //! blk-mq takes one request ahead of its issue. When it turns out that the kernel had taken another one, the model goes
 //! back to the moment of its choice, takes the recorded request instead and lives through the calls since then again.
 
+use seekwise_sched::scheduler::TagWords;
 use seekwise_sched::{Direction, ProcessId, Request, RequestId, Scheduler};
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -218,8 +219,18 @@ impl<S: Scheduler> Scheduler for Journal<S> {
         }
     }
 
-    fn tag_limit(&self, sync: bool, direction: Direction, tags: u32) -> u32 {
-        self.policy.tag_limit(sync, direction, tags)
+    fn tag_depth(
+        &self,
+        process: ProcessId,
+        sync: bool,
+        direction: Direction,
+        words: TagWords,
+    ) -> Option<u32> {
+        self.policy.tag_depth(process, sync, direction, words)
+    }
+
+    fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
+        self.policy.tag_depth_min(words)
     }
 
     fn describe(&self, now: Nanos, out: &mut String) {

@@ -14,7 +14,7 @@ use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
 use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
 use crate::request::{Direction, ProcessId, Request, RequestId};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// A minute: no device is that slow on purpose.
@@ -122,7 +122,13 @@ pub struct Kyber {
     batching: u32,
     /// Tick at which the timer fires.
     timer: Option<u64>,
+    /// Scheduler tags from which the limit on asynchronous requests is reckoned, where they may be others than the queue has.
+    limit_of: Option<u32>,
 }
+
+/// Requests of a queue that nobody has set: twice the drive's tags. Linux 5.10 to 6.12: blk_mq_init_sched, BLKDEV_DEFAULT_RQ.
+const TAGS_PER_DRIVE_TAG: u32 = 2;
+const DRIVE_TAGS_COUNTED: u32 = 128;
 
 #[inline]
 fn index(direction: Direction) -> usize {
@@ -151,8 +157,11 @@ impl Kyber {
             timeout: None,
             remembered: None,
         };
+        // Before 5.12 kyber never hears that nr_requests was set after it was chosen.
+        let chosen_with = TAGS_PER_DRIVE_TAG * setup.depth_device.min(DRIVE_TAGS_COUNTED);
         Self {
             kernel: setup.kernel,
+            limit_of: (!setup.kernel.at_least(5, 12, 0)).then_some(chosen_with),
             domains: [domain(0, "read_lat_nsec"), domain(1, "write_lat_nsec")],
             links: Links::default(),
             slots: Vec::new(),
@@ -410,11 +419,27 @@ impl Scheduler for Kyber {
         self.waiting -= 1;
     }
 
-    fn tag_limit(&self, sync: bool, _direction: Direction, tags: u32) -> u32 {
-        if sync {
-            tags
-        } else {
-            ((tags as u64 * ASYNC_PERCENT / 100) as u32).max(1)
+    fn tag_depth(
+        &self,
+        _process: ProcessId,
+        sync: bool,
+        _direction: Direction,
+        words: TagWords,
+    ) -> Option<u32> {
+        let counted = match self.limit_of {
+            Some(tags) => TagWords::of(&self.kernel, tags),
+            None => words,
+        };
+        let depth = (u64::from(counted.all()) * ASYNC_PERCENT / 100) as u32;
+        (!sync).then_some(depth.max(1))
+    }
+
+    fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
+        let depth = (u64::from(words.all()) * ASYNC_PERCENT / 100) as u32;
+        // A map made after kyber was chosen wakes as though nobody were limited.
+        match self.limit_of {
+            Some(tags) if tags != words.tags => Some(words.all()),
+            _ => Some(depth.max(1)),
         }
     }
 
@@ -578,7 +603,13 @@ mod tests {
     #[test]
     fn asynchronous_requests_hold_three_quarters_of_the_tags() {
         let kyber = Kyber::new(&setup("6.1"));
-        assert_eq!(kyber.tag_limit(false, Direction::Write, 256), 192);
-        assert_eq!(kyber.tag_limit(true, Direction::Write, 256), 256);
+        let words = TagWords {
+            tags: 256,
+            word: 64,
+            whole: false,
+        };
+        let depth = |sync| kyber.tag_depth(ProcessId(1), sync, Direction::Write, words);
+        assert_eq!(depth(false), Some(48));
+        assert_eq!(depth(true), None);
     }
 }

@@ -17,8 +17,8 @@ use crate::deadline::{
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
 use crate::parameter::{since, Parameter, Setup, Unit};
-use crate::request::{Direction, PriorityClass, Request, RequestId};
-use crate::scheduler::Scheduler;
+use crate::request::{Direction, PriorityClass, ProcessId, Request, RequestId};
+use crate::scheduler::{Scheduler, TagWords};
 use crate::sorted::Sorted;
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -426,11 +426,31 @@ impl Scheduler for MqDeadline {
         self.waiting -= 1;
     }
 
-    fn tag_limit(&self, sync: bool, direction: Direction, tags: u32) -> u32 {
-        if !self.classes_matter || (sync && direction == Direction::Read) {
-            return tags;
+    fn tag_depth(
+        &self,
+        _process: ProcessId,
+        sync: bool,
+        direction: Direction,
+        words: TagWords,
+    ) -> Option<u32> {
+        if sync && direction == Direction::Read {
+            return None;
         }
-        self.async_depth.clamp(1, tags.max(1) as u64) as u32
+        self.tag_depth_min(words)
+    }
+
+    fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
+        let tags = u64::from(words.tags.max(1));
+        if !self.classes_matter || self.async_depth >= tags {
+            return None;
+        }
+        let depth = if !words.whole && self.kernel.at_least(6, 10, 0) {
+            (self.async_depth * u64::from(words.word)).div_ceil(tags)
+        } else {
+            // Of the whole map; 5.14 to 6.9 take the number for one of bits in a word, which limits less than it says.
+            self.async_depth
+        };
+        (depth < u64::from(words.all())).then_some(depth.max(1) as u32)
     }
 
     fn describe(&self, now: Nanos, out: &mut String) {
@@ -656,12 +676,24 @@ mod tests {
                 PARAMETERS,
                 &setup.kernel.clone(),
                 "async_depth",
-                48,
+                12,
             )
             .unwrap();
         let policy = MqDeadline::new(&setup);
-        assert_eq!(policy.tag_limit(false, Direction::Write, 64), 48);
-        assert_eq!(policy.tag_limit(true, Direction::Write, 64), 48);
-        assert_eq!(policy.tag_limit(true, Direction::Read, 64), 64);
+        let depth = |sync, direction| {
+            policy.tag_depth(
+                crate::ProcessId(1),
+                sync,
+                direction,
+                TagWords {
+                    tags: 64,
+                    word: 16,
+                    whole: false,
+                },
+            )
+        };
+        assert_eq!(depth(false, Direction::Write), Some(12));
+        assert_eq!(depth(true, Direction::Write), Some(12));
+        assert_eq!(depth(true, Direction::Read), None);
     }
 }

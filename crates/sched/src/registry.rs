@@ -6,7 +6,7 @@
 use crate::kernel::Version;
 use crate::parameter::{between, since, Kernels, Parameter, Setup};
 use crate::request::{Direction, ProcessId, Request, RequestId};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// A policy as the registry shows it.
@@ -145,8 +145,17 @@ impl Scheduler for AnyScheduler {
     fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId) {
         forward!(self, policy => policy.joined(now, kept, gone))
     }
-    fn tag_limit(&self, sync: bool, direction: Direction, tags: u32) -> u32 {
-        forward!(self, policy => policy.tag_limit(sync, direction, tags))
+    fn tag_depth(
+        &self,
+        process: ProcessId,
+        sync: bool,
+        direction: Direction,
+        words: TagWords,
+    ) -> Option<u32> {
+        forward!(self, policy => policy.tag_depth(process, sync, direction, words))
+    }
+    fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
+        forward!(self, policy => policy.tag_depth_min(words))
     }
     #[inline]
     fn run_wish_waits(&self) -> bool {

@@ -1,7 +1,49 @@
 //! The one trait behind which every policy stands.
 
+use crate::kernel::Kernel;
 use crate::request::{Direction, ProcessId, Request, RequestId};
 use seekwise_units::{Lba, Nanos, Sectors};
+
+/// How the scheduler tags of a blk-mq queue lie in the words of a bitmap, and what a limit on them counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagWords {
+    pub tags: u32,
+    /// Bits of a word.
+    pub word: u32,
+    /// A limit counts bits of the whole map, of which each word gets its part; otherwise bits of each word.
+    pub whole: bool,
+}
+
+/// Bits of a machine word, and how many words a map has at least.
+const WORD_BITS: u32 = 64;
+const WORDS_MIN: u32 = 4;
+
+impl TagWords {
+    /// Of a map of `tags` bits. Linux 5.10 to 6.12 lib/sbitmap.c: sbitmap_calculate_shift. A limit counts bits of the whole map from 6.18
+    /// on, and in the recordings of 6.12.107: there a queue of bfq over its share gets one tag of the map, in those of 6.1 one of each
+    /// word.
+    pub fn of(kernel: &Kernel, tags: u32) -> Self {
+        let word = if tags >= WORDS_MIN {
+            1 << (tags / WORDS_MIN).ilog2().min(WORD_BITS.ilog2())
+        } else {
+            WORD_BITS
+        };
+        Self {
+            tags,
+            word,
+            whole: kernel.at_least(6, 12, 0),
+        }
+    }
+
+    /// The largest limit: none.
+    pub fn all(&self) -> u32 {
+        if self.whole {
+            self.tags
+        } else {
+            self.word
+        }
+    }
+}
 
 /// A scheduling policy. Calls come in the order of simulated time; equal times in the order in which things happened.
 ///
@@ -70,9 +112,21 @@ pub trait Scheduler: Clone {
     /// Two waiting requests became one: `gone` is now part of `kept`, which was already told to have grown.
     fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId);
 
-    /// How many of a queue's `tags` requests like this may occupy together (blk-mq: shallow depth). Sync reads are never asked.
-    fn tag_limit(&self, _sync: bool, _direction: Direction, tags: u32) -> u32 {
-        tags
+    /// Bits of each word of the scheduler tags (or of all, see [`TagWords`]) that a request like this may occupy (blk-mq: shallow depth).
+    /// `None`: all.
+    fn tag_depth(
+        &self,
+        _process: ProcessId,
+        _sync: bool,
+        _direction: Direction,
+        _words: TagWords,
+    ) -> Option<u32> {
+        None
+    }
+
+    /// The least that [`Scheduler::tag_depth`] may say. `None`: this policy limits nobody.
+    fn tag_depth_min(&self, _words: TagWords) -> Option<u32> {
+        None
     }
 
     /// True once after a call in which the policy wanted the queue run at once, plugged or not (the awaited request came,

@@ -11,7 +11,7 @@
 //! Modelled:      queue plug (before 2.6.39) with its unplug rules, or per-task plug (later); batching, congestion marks; ticks.
 //! Not modelled:  barriers, special commands, several moves per call (policies hand out one; cfq of 2.6.23 keeps its round itself).
 
-use super::merge::{MergeRule, Merger};
+use super::merge::{Gone, MergeRule, Merger};
 use super::table::{State, Table, NONE};
 use super::{unplug_due, Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
 use seekwise_sched::{Direction, ProcessId, Scheduler};
@@ -362,7 +362,10 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
                 .try_merge(now, &mut self.table, &mut self.policy, bio)
             {
                 observer.merged(now, bio, merged.front);
-                if let Some((direction, sync)) = self.merger.gone.take() {
+                if let Some(Gone {
+                    direction, sync, ..
+                }) = self.merger.gone.take()
+                {
                     // Two waiting requests became one. A bio that somebody waits for may have joined two of the other kind.
                     let pool = self.pool_of(direction, sync);
                     self.release(now, pool);

@@ -33,7 +33,7 @@ pub struct Merger {
     mask: u64,
     last: u32,
     /// Kind of the request that the last merge made superfluous: its place in a pool is free again.
-    pub gone: Option<(Direction, bool)>,
+    pub gone: Option<Gone>,
     /// Newest waiting request that is not in the index yet.
     fresh: u32,
     newest: u32,
@@ -43,6 +43,14 @@ pub struct Merger {
 enum Kind {
     Back,
     Front,
+}
+
+/// A request that became part of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    pub slot: u32,
+    pub direction: Direction,
+    pub sync: bool,
 }
 
 /// A merge that happened.
@@ -345,7 +353,11 @@ impl Merger {
         );
         policy.joined(now, RequestId(kept), RequestId(gone));
         table.join(kept, gone);
-        self.gone = Some((g.direction, g.sync));
+        self.gone = Some(Gone {
+            slot: gone,
+            direction: g.direction,
+            sync: g.sync,
+        });
         self.last = kept;
         kept
     }

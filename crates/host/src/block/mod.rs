@@ -13,6 +13,7 @@ pub mod legacy;
 pub mod merge;
 pub mod mq;
 pub mod table;
+pub mod tags;
 pub mod wbt;
 
 use seekwise_sched::{Direction, Priority, ProcessId, Request};

@@ -8,18 +8,20 @@
 //! When the queue is run: with each request that arrives; on timers of the policy; when the policy asks for it (bfq and kyber do so at
 //! completions). A completion of a driver with budget (SCSI) always runs it; without one only if a run since the last completion
 //! found a request that waited for a driver tag. A policy that hands out nothing although something waits is asked again 3 ms later
-//! (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks, which recordings of bfq show).
+//! (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks and one more, which recordings of bfq show).
 //!
-//! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags; task plug of 6.1 (flush at 32 requests or a
+//! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags ([`super::tags`]; a policy without limits wakes one
+//!                sleeper per completion); task plug of 6.1 (flush at 32 requests or a
 //!                request of 128 KiB); SCSI budget (nothing is taken ahead) or none (one request is); write-back throttling.
 //! Not modelled:  several hardware queues, queue runs moved to a worker thread, requeues by the driver, flush machinery.
 
 use super::merge::{MergeRule, Merger};
 use super::table::{State, Table, NONE};
+use super::tags::Tags;
 use super::wbt::Throttle;
 use super::{Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
 use seekwise_sched::busyness::{takes_many, Busyness};
-use seekwise_sched::{Direction, Kernel, ProcessId, Scheduler};
+use seekwise_sched::{Kernel, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
 
@@ -59,12 +61,17 @@ pub struct MqQueue<S> {
     held_behind: VecDeque<u32>,
     busyness: Busyness,
     takes_many: bool,
+    /// A completion leaves the run to a kernel thread, and one is due.
+    run_by_thread: bool,
+    run_due: bool,
     /// A request waited for a driver tag when the queue was run: the next completion runs it again.
     restart: bool,
     /// When the policy is asked again that handed out nothing.
     ask_again: Nanos,
     plug: Vec<u32>,
     plugging: bool,
+    /// Where the scheduler tags lie, when the policy limits how many of them some requests may hold.
+    tags: Option<Tags>,
     sleepers: VecDeque<ProcessId>,
     woken: VecDeque<ProcessId>,
     pub throttle: Option<Throttle>,
@@ -74,6 +81,7 @@ impl<S: Scheduler> MqQueue<S> {
     pub fn new(policy: S, limits: MqLimits, depth: u32, throttle: Option<Throttle>) -> Self {
         let requests = limits.nr_requests as usize;
         let kernel = limits.kernel;
+        let tags = Tags::new(&policy, &kernel, limits.nr_requests);
         Self {
             policy,
             limits,
@@ -91,10 +99,13 @@ impl<S: Scheduler> MqQueue<S> {
             held_behind: VecDeque::new(),
             busyness: Busyness::default(),
             takes_many: !limits.budget && takes_many(&kernel),
+            run_by_thread: false,
+            run_due: false,
             restart: false,
             ask_again: Nanos::NEVER,
             plug: Vec::with_capacity(PLUG_REQUESTS),
             plugging: false,
+            tags,
             sleepers: VecDeque::new(),
             woken: VecDeque::new(),
             throttle,
@@ -112,6 +123,12 @@ impl<S: Scheduler> MqQueue<S> {
     ) {
         let access = Access::from(&self.table.get(slot).request);
         self.start(now, slot, access, driver, observer);
+    }
+
+    /// Runs after completions are a kernel thread's work (kblockd), done when it has the processor: several completions of one interrupt
+    /// come before one run. Without this the completion runs the queue itself.
+    pub fn leave_runs_to_thread(&mut self) {
+        self.run_by_thread = true;
     }
 
     #[inline]
@@ -236,7 +253,8 @@ impl<S: Scheduler> MqQueue<S> {
         if kernel.at_least(5, 19, 0) && self.ask_again != Nanos::NEVER {
             return;
         }
-        let ticks = kernel.ticks_from_millis(ASK_AGAIN_MILLIS);
+        // The timer wheel rounds up by a tick so as never to be early. Linux 4.8 on kernel/time/timer.c: calc_index.
+        let ticks = kernel.ticks_from_millis(ASK_AGAIN_MILLIS) + 1;
         self.ask_again = kernel.tick_start(kernel.jiffies(now) + ticks);
     }
 
@@ -285,19 +303,33 @@ impl<S: Scheduler> MqQueue<S> {
         true
     }
 
-    /// May a request like `bio` be allocated now?
+    /// A scheduler tag for a request like `bio`, which the next [`Self::allocate`] takes.
     #[inline]
-    fn has_tag(&self, bio: &Bio) -> bool {
-        let used = self.table.used() as u32;
-        if used >= self.limits.nr_requests {
+    fn take_tag(&mut self, bio: &Bio) -> bool {
+        if self.table.used() as u32 >= self.limits.nr_requests {
             return false;
         }
-        let plain_read = bio.sync && bio.direction == Direction::Read;
-        plain_read
-            || used
-                < self
-                    .policy
-                    .tag_limit(bio.sync, bio.direction, self.limits.nr_requests)
+        match &mut self.tags {
+            None => true,
+            Some(tags) => tags.take(&self.policy, bio),
+        }
+    }
+
+    #[inline]
+    fn allocate(&mut self, now: Nanos, bio: &Bio) -> u32 {
+        let slot = self.table.allocate(now, bio);
+        if let Some(tags) = &mut self.tags {
+            tags.taken_by(slot);
+        }
+        slot
+    }
+
+    /// The tag of a request that is over: done, or part of another one.
+    #[inline]
+    fn free_tag(&mut self, slot: u32) {
+        if let Some(tags) = &mut self.tags {
+            tags.free(slot, self.table.used() == 0, &mut self.woken);
+        }
     }
 }
 
@@ -315,7 +347,12 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) -> Submission {
-        if self.plugging && self.merge_into_plug(bio) {
+        // Who slept for a tag goes on behind the merges.
+        let again = match &self.tags {
+            None => false,
+            Some(tags) => tags.tries_again(bio.process),
+        };
+        if self.plugging && !again && self.merge_into_plug(bio) {
             observer.merged(now, bio, false);
             return Submission::Accepted;
         }
@@ -325,18 +362,21 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             && self.policy.waiting() == 0
             && !self.free_tags.is_empty()
             && (bio.sync || self.throttle.is_none())
-            && self.has_tag(bio)
+            && self.take_tag(bio)
         {
-            let slot = self.table.allocate(now, bio);
+            let slot = self.allocate(now, bio);
             observer.inserted(now, &self.table.get(slot).request);
             self.start(now, slot, Access::from(bio), driver, observer);
             return Submission::Accepted;
         }
-        if self.policy.waiting() != 0 {
+        if self.policy.waiting() != 0 && !again {
             if let Some(merged) = self
                 .merger
                 .try_merge(now, &mut self.table, &mut self.policy, bio)
             {
+                if let Some(gone) = self.merger.gone.take() {
+                    self.free_tag(gone.slot);
+                }
                 observer.merged(now, bio, merged.front);
                 if self.held == NONE {
                     self.run(now, driver, observer);
@@ -348,19 +388,31 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             Some(throttle) => !throttle.admits(now, bio),
             None => false,
         };
-        if throttled || !self.has_tag(bio) {
+        if again {
+            // Whoever was woken runs the queue before it looks for a tag.
+            self.run(now, driver, observer);
+        }
+        let mut has_tag = !throttled && self.take_tag(bio);
+        if !has_tag && !throttled && !again && self.tags.is_some() {
+            self.run(now, driver, observer);
+            has_tag = self.take_tag(bio);
+        }
+        if !has_tag {
             // A sleeping task flushes its plug first.
             if !self.plug.is_empty() {
                 self.flush_plug(now, observer);
                 self.run(now, driver, observer);
             }
-            self.sleepers.push_back(bio.process);
+            match &mut self.tags {
+                Some(tags) if !throttled => tags.sleep(&self.policy, bio),
+                _ => self.sleepers.push_back(bio.process),
+            }
             return Submission::Blocked;
         }
         if let Some(throttle) = &mut self.throttle {
             throttle.allocated(now, bio);
         }
-        let slot = self.table.allocate(now, bio);
+        let slot = self.allocate(now, bio);
         if self.plugging {
             self.plug.push(slot);
             if self.plug.len() >= PLUG_REQUESTS || bio.sectors >= PLUG_SECTORS {
@@ -420,12 +472,17 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         }
         self.table
             .finish(slot, |token, sectors| done(Done { token, sectors }));
+        self.free_tag(slot);
         if let Some(process) = self.sleepers.pop_front() {
             self.woken.push_back(process);
         }
         let wished = self.policy.take_run_wish();
         if std::mem::take(&mut self.restart) || self.limits.budget || wished {
-            self.run(now, driver, observer);
+            if self.run_by_thread {
+                self.run_due = true;
+            } else {
+                self.run(now, driver, observer);
+            }
         }
     }
 
@@ -440,6 +497,9 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
     }
 
     fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        if std::mem::take(&mut self.run_due) {
+            self.run(now, driver, observer);
+        }
         if self.policy.timer().is_some_and(|at| at <= now) && self.policy.fire(now) {
             self.run(now, driver, observer);
         }
@@ -453,6 +513,11 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 self.woken.extend(self.sleepers.drain(..));
             }
         }
+    }
+
+    #[inline]
+    fn work_due(&self) -> bool {
+        self.run_due
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@
 //! Modelled:      weights from I/O priorities, classes, budgets and their feedback, time charging, peak rate ([`rate`]), idling,
 //!                injection and wakers, weight raising, bursts, close and stable merges, splits, tag limits by kind of request;
 //!                kernels 5.10, 6.1 and 6.12 where they differ ([`parameters::Generation`]).
-//! Not modelled:  groups (cgroups) and the tag limit of a queue over its share, several actuators, requests inserted at the
+//! Not modelled:  groups (cgroups), several actuators, requests inserted at the
 //!                head; the queue merge that a bio causes before it becomes a request is found at insertion.
 //! Source:        behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c and block/bfq-wf2q.c.
 
@@ -23,6 +23,7 @@ mod raising;
 mod rate;
 mod select;
 mod service;
+mod tags;
 mod waiting;
 
 #[cfg(test)]
@@ -33,7 +34,7 @@ use crate::kernel::Kernel;
 use crate::parameter::Setup;
 use crate::processes::Processes;
 use crate::request::{Direction, ProcessId, Request, RequestId};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, TagWords};
 use burst::Burst;
 pub use parameters::PARAMETERS;
 use parameters::{Generation, Settings, BUDGET_MAX_DEFAULT};
@@ -659,20 +660,18 @@ impl Scheduler for Bfq {
         self.release(gone);
     }
 
-    fn tag_limit(&self, sync: bool, direction: Direction, tags: u32) -> u32 {
-        if sync && direction == Direction::Read {
-            return tags;
-        }
-        // A word of the tag bitmap is halved until there are four of them (sbitmap), then shares of it are taken.
-        let word = (tags / 4).clamp(1, 64).next_power_of_two();
-        let word = if word > tags / 4 {
-            (word / 2).max(1)
-        } else {
-            word
-        };
-        let (numerator, shift) = self.tag_parts(sync);
-        let share = ((word * numerator) >> shift).max(1);
-        ((u64::from(tags) * u64::from(share) / u64::from(word)) as u32).clamp(1, tags.max(1))
+    fn tag_depth(
+        &self,
+        process: ProcessId,
+        sync: bool,
+        direction: Direction,
+        words: TagWords,
+    ) -> Option<u32> {
+        self.depth(process, sync, direction, words)
+    }
+
+    fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
+        Some(self.depth_min(words.all()))
     }
 
     fn take_run_wish(&mut self) -> bool {

@@ -69,6 +69,8 @@ pub struct Generation {
     pub since_5_12: bool,
     /// 5.13: queues of one burst are merged for good; merged ones no longer count as wakers.
     pub since_5_13: bool,
+    /// 5.17: a queue that holds more tags than its weight's share gets one bit of each word only.
+    pub since_5_17: bool,
     /// 5.19: the first request of a process counts, not of a queue, when wakers and service times are watched.
     pub since_5_19: bool,
     /// 6.9: time stands still from the allocation of a request to its dispatch, so that a queue is created and gets its first
@@ -81,6 +83,7 @@ impl Generation {
         Self {
             since_5_12: kernel.at_least(5, 12, 0),
             since_5_13: kernel.at_least(5, 13, 0),
+            since_5_17: kernel.at_least(5, 17, 0),
             since_5_19: kernel.at_least(5, 19, 0),
             since_6_9: kernel.at_least(6, 9, 0),
         }

@@ -221,14 +221,4 @@ impl Bfq {
             queue.raise.since = tick;
         }
     }
-
-    /// Parts of 2^4 of the tags for asynchronous writes and sync writes. Linux 5.10 to 6.12: bfq_update_depths.
-    pub(super) fn tag_parts(&self, sync: bool) -> (u32, u32) {
-        match (self.raised_busy > 0, sync) {
-            (false, false) => (1, 1),
-            (false, true) => (3, 2),
-            (true, false) => (3, 4),
-            (true, true) => (6, 4),
-        }
-    }
 }

@@ -225,6 +225,11 @@ impl Service {
         };
     }
 
+    /// Sum of weights of a class: its queues with work, in service or not yet forgotten.
+    pub fn weights_of(&self, class: u8) -> u64 {
+        self.trees[class as usize].weights
+    }
+
     /// May another queue be next once the one in service stops?
     pub fn someone_is_next(&self) -> bool {
         self.next != self.in_service

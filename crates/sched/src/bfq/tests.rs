@@ -288,17 +288,29 @@ fn a_queue_that_comes_back_in_time_goes_on_where_it_stopped() {
 #[test]
 fn tags_for_writes_shrink_while_a_raised_queue_is_busy() {
     let mut bfq = bfq("6.1", &[]);
-    let limits = |bfq: &Bfq, tags| {
+    let limits = |bfq: &Bfq, tags, word| {
+        let depth = |sync, direction| {
+            bfq.tag_depth(
+                ProcessId(9),
+                sync,
+                direction,
+                TagWords {
+                    tags,
+                    word,
+                    whole: false,
+                },
+            )
+        };
         [
-            bfq.tag_limit(false, Direction::Write, tags),
-            bfq.tag_limit(true, Direction::Write, tags),
-            bfq.tag_limit(true, Direction::Read, tags),
+            depth(false, Direction::Write),
+            depth(true, Direction::Write),
+            depth(true, Direction::Read),
         ]
     };
-    assert_eq!(limits(&bfq, 256), [128, 192, 256]);
+    assert_eq!(limits(&bfq, 256, 64), [Some(32), Some(48), None]);
     bfq.insert(Nanos(0), &of(1, 0, 8));
-    assert_eq!(limits(&bfq, 256), [48, 96, 256]);
-    assert_eq!(limits(&bfq, 64), [12, 24, 64]);
+    assert_eq!(limits(&bfq, 256, 64), [Some(12), Some(24), None]);
+    assert_eq!(limits(&bfq, 64, 16), [Some(3), Some(6), None]);
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub struct Costs {
     pub entry_empty_step: Nanos,
     /// Length of a tick: of 1/HZ.
     pub tick: Nanos,
+    /// A sleep shorter than this leaves the tick running: nothing is to be caught up with.
+    pub ticks_on_below: Nanos,
     /// From there to the end of the interrupt, with and without somebody to wake, and of a timer's that wakes a sleeper.
     pub rest: Nanos,
     pub rest_unwoken: Nanos,
@@ -64,6 +66,8 @@ pub struct Costs {
     pub copy_per_sector: Nanos,
     /// Pages of a completed request, released in the interrupt, per sector beyond eight.
     pub release_picos_per_sector: u64,
+    /// The same for buffered writes, whose pages are ended one by one.
+    pub release_buffered_picos_per_sector: u64,
     /// From the choice of the kernel's thread that runs the queue until it does (anticipatory leaves that to it when the awaited
     /// request comes).
     pub queue_work: Nanos,
@@ -72,6 +76,17 @@ pub struct Costs {
     /// A completion leaves the queue to a kernel thread (null_blk on the single queue restarts a stopped queue that way), which takes
     /// this long to get there; `None`: the interrupt runs it.
     pub worker: Option<Nanos>,
+    /// The queue hears at once of a process that has ended. Not so on blk-mq: there bfq waits 20 ms for a raised queue whose process is
+    /// through, in every recording in which one is in service then (an exit frees its I/O contexts, which takes an RCU grace period,
+    /// before its queue).
+    pub exits_at_once: bool,
+    /// The kernel's thread that runs the queue takes the processor from a program at once, from a call at its end.
+    pub thread_preempts: bool,
+    /// By how much less somebody must have used who was woken to take the processor from a call's end. Linux kernel/sched/fair.c:
+    /// sysctl_sched_wakeup_granularity, 1 ms on one processor. `None` where no program works that long.
+    pub wake_granularity: Option<Nanos>,
+    /// From a call that leaves the queue to a kernel's thread until that is there.
+    pub to_thread: Nanos,
     /// How the fair scheduler places forked processes.
     pub fork: Fork,
 }
@@ -125,7 +140,7 @@ impl Costs {
 
     pub fn of(input: &Input) -> Self {
         if !input.legacy {
-            return Self::blk_mq(&input.kernel);
+            return Self::blk_mq(&input.kernel, &input.scheduler);
         }
         let kernel = &input.kernel;
         let policy = input.scheduler.as_str();
@@ -158,6 +173,7 @@ impl Costs {
             entry_step: Nanos(430),
             entry_empty_step: Nanos(260),
             tick: Nanos::from_millis(1),
+            ticks_on_below: Nanos::ZERO,
             rest: Nanos(2_450 + more),
             rest_unwoken: Nanos(1_740 + more),
             timer_rest: Nanos(600),
@@ -185,9 +201,14 @@ impl Costs {
             prepare_picos_per_sector: 8_000,
             copy_per_sector: Nanos::ZERO,
             release_picos_per_sector: 0,
+            release_buffered_picos_per_sector: 0,
             queue_work: Nanos(900),
             timer_lag: Nanos(5_000),
             worker: None,
+            exits_at_once: true,
+            thread_preempts: false,
+            wake_granularity: None,
+            to_thread: Nanos::ZERO,
             fork: Fork::ParentFirst {
                 latency: Nanos::from_millis(6),
             },
@@ -210,6 +231,7 @@ impl Costs {
             entry_step: Nanos::ZERO,
             entry_empty_step: Nanos::ZERO,
             tick: Nanos(1_000_000_000 / u64::from(hz)),
+            ticks_on_below: Nanos::ZERO,
             rest: Nanos(2_100 + more),
             rest_unwoken: Nanos(1_620 + more),
             timer_rest: Nanos(900),
@@ -237,9 +259,14 @@ impl Costs {
             prepare_picos_per_sector: 17_900,
             copy_per_sector: Nanos::ZERO,
             release_picos_per_sector: 0,
+            release_buffered_picos_per_sector: 0,
             queue_work: Nanos(900),
             timer_lag: Nanos(5_000),
             worker: None,
+            exits_at_once: true,
+            thread_preempts: false,
+            wake_granularity: None,
+            to_thread: Nanos::ZERO,
             fork: Fork::ParentFirst {
                 latency: Nanos::from_millis(5),
             },
@@ -262,6 +289,7 @@ impl Costs {
             entry_step: Nanos::ZERO,
             entry_empty_step: Nanos::ZERO,
             tick: Nanos::from_millis(4),
+            ticks_on_below: Nanos::ZERO,
             rest: Nanos(1_240 + more),
             rest_unwoken: Nanos(950 + more),
             timer_rest: Nanos(650),
@@ -289,41 +317,74 @@ impl Costs {
             prepare_picos_per_sector: 15_800,
             copy_per_sector: Nanos::ZERO,
             release_picos_per_sector: 0,
+            release_buffered_picos_per_sector: 0,
             queue_work: Nanos(450),
             timer_lag: Nanos(5_000),
             worker: None,
+            exits_at_once: true,
+            thread_preempts: false,
+            wake_granularity: None,
+            to_thread: Nanos::ZERO,
             fork: Fork::ChildFirst,
         }
     }
 
-    /// mq-deadline and kyber on 6.1 (5.10 and 6.12 within 1 µs, but for the release of pages): a timed request is inserted 9 µs late, a
-    /// closed loop's 30 µs after its predecessor's end; complete to issue 6.5 µs, for requests of 64 KiB 3 to 5 µs more; issue to
-    /// complete 1.5 µs beyond the service time; 9 µs a page of a buffered write. A completion leaves the queue to a kernel thread.
-    fn blk_mq(kernel: &seekwise_sched::Kernel) -> Self {
-        // Release of pages in ps a sector; insertion to issue in ns, 6.1 leaves it to the kernel thread.
-        let (release_picos_per_sector, issue) = if kernel.at_least(6, 12, 0) {
-            (38_000, 1_950)
-        } else if kernel.at_least(6, 0, 0) {
-            (24_000, 6_000)
-        } else {
-            (20_000, 1_750)
+    /// blk-mq on null_blk, kernels of 250 Hz. A completion leaves the queue to a kernel thread; a buffered write's pages cost 9 us each on
+    /// their way down and 1.2 us at their end. Means per kernel and policy over all recorded lists: from one completion with work
+    /// waiting to the next beyond the service time (`turn`), from the time at which a request is due to its insertion (`late`).
+    fn blk_mq(kernel: &seekwise_sched::Kernel, policy: &str) -> Self {
+        let rank = match policy {
+            "kyber" => 1,
+            "bfq" => 2,
+            _ => 0,
         };
+        // Release of pages in ps a sector; from insertion to issue, where 6.1 leaves the queue to the kernel's thread; catching up with
+        // ticks.
+        let (turn, late, release_picos_per_sector, to_thread, entry_stopped) =
+            if kernel.at_least(6, 12, 0) {
+                (
+                    [9_030, 9_170, 9_800],
+                    [9_480, 9_780, 10_600],
+                    33_000,
+                    350,
+                    2_100,
+                )
+            } else if kernel.at_least(6, 0, 0) {
+                (
+                    [8_410, 8_520, 8_830],
+                    [8_950, 9_230, 10_050],
+                    25_000,
+                    4_400,
+                    1_900,
+                )
+            } else {
+                (
+                    [8_450, 8_570, 8_770],
+                    [9_700, 10_090, 10_320],
+                    20_000,
+                    150,
+                    1_750,
+                )
+            };
+        let (turn, late): (u64, u64) = (turn[rank], late[rank]);
+        let (entry, rest, issue, to_submit) = (1_500, 1_000, 1_600, 3_500);
         Self {
-            entry: Nanos(1_500),
-            entry_idle: Nanos(1_500),
-            entry_stopped: Nanos::ZERO,
+            entry: Nanos(entry),
+            entry_idle: Nanos(entry),
+            entry_stopped: Nanos(entry_stopped),
             entry_per_tick: Nanos::ZERO,
             entry_per_late_tick: Nanos::ZERO,
             entry_step: Nanos::ZERO,
             entry_empty_step: Nanos::ZERO,
             tick: Nanos::from_millis(4),
-            rest: Nanos(2_000),
-            rest_unwoken: Nanos(2_000),
+            ticks_on_below: Nanos::from_millis(4),
+            rest: Nanos(rest),
+            rest_unwoken: Nanos(rest),
             timer_rest: Nanos::ZERO,
             started_in_interrupt: Nanos::ZERO,
             issued_in_interrupt: Nanos::ZERO,
-            hand: Nanos(2_000),
-            to_submit: Nanos(3_500),
+            hand: Nanos::ZERO,
+            to_submit: Nanos(to_submit),
             idle_exit: Nanos::ZERO,
             idle_again: Nanos::ZERO,
             deaf_from: Nanos::ZERO,
@@ -332,7 +393,7 @@ impl Costs {
             passes_max: u32::MAX,
             to_sleep: Nanos(13_000),
             switch_in: Nanos(3_500),
-            enter: Nanos(4_000),
+            enter: Nanos(late - entry - to_submit),
             issue: Nanos(issue),
             start: Nanos::ZERO,
             start_each: Nanos::ZERO,
@@ -344,9 +405,14 @@ impl Costs {
             prepare_picos_per_sector: 0,
             copy_per_sector: Nanos(1_125),
             release_picos_per_sector,
-            queue_work: Nanos(900),
+            release_buffered_picos_per_sector: 150_000,
+            queue_work: Nanos(turn - entry - rest - issue),
             timer_lag: Nanos(2_000),
-            worker: Some(Nanos(2_500)),
+            worker: None,
+            exits_at_once: false,
+            thread_preempts: true,
+            wake_granularity: Some(Nanos::from_millis(1)),
+            to_thread: Nanos(to_thread),
             fork: Fork::ParentFirst {
                 latency: Nanos::from_millis(6),
             },

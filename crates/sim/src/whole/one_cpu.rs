@@ -128,7 +128,8 @@ pub struct OneCpu<Q, D> {
     quiet_until: Nanos,
     /// Commands that the drive is done with and the kernel's thread not yet.
     to_work: Vec<u32>,
-    sectors_of_tag: Vec<u64>,
+    /// Sectors of each command, and whether they are a buffered write's.
+    pages_of_tag: Vec<(u64, bool)>,
 }
 
 /// From the start of the run as a process sees it until the timer of a first sleep fires, beyond the sleep: 0.5 to 1.8 µs in the
@@ -218,6 +219,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             watch: Watch {
                 recorder: Recorder::new(events_max),
                 issued: 0,
+                started_sync: Vec::with_capacity(depth.min(4096) as usize),
             },
             costs,
             max_sectors,
@@ -232,7 +234,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             falls_asleep: false,
             quiet_until: Nanos::ZERO,
             to_work: Vec::new(),
-            sectors_of_tag: vec![0; depth as usize],
+            pages_of_tag: vec![(0, false); depth as usize],
         }
     }
 
@@ -283,18 +285,21 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     /// Hands what the queue has started to the drive: the first at `at`, each further one later. Gives their number.
     fn hand_over(&mut self, mut at: Nanos) -> u64 {
         let commands = std::mem::take(&mut self.started.commands);
-        for &(
-            tag,
-            Access {
-                direction,
-                start,
-                sectors,
-            },
-        ) in &commands
+        for (
+            &(
+                tag,
+                Access {
+                    direction,
+                    start,
+                    sectors,
+                },
+            ),
+            &sync,
+        ) in commands.iter().zip(&self.watch.started_sync)
         {
             at += Nanos(self.costs.start_each.0 * self.in_drive);
             self.in_drive += 1;
-            self.sectors_of_tag[tag as usize] = sectors.0;
+            self.pages_of_tag[tag as usize] = (sectors.0, !sync);
             let kind = match direction {
                 Direction::Read => CommandKind::Read,
                 Direction::Write => CommandKind::Write {
@@ -313,6 +318,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             at += self.costs.issue + self.costs.start;
         }
         let count = commands.len() as u64;
+        self.watch.started_sync.clear();
         self.started.commands = commands;
         self.started.commands.clear();
         count
@@ -360,7 +366,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         let in_user_mode = |stretch: &Stretch| {
             matches!(self.threads[stretch.thread].next, Next::Line | Next::Submit)
         };
-        let preempts = handler.preempts;
+        let preempts = handler.preempts || (self.costs.thread_preempts && self.queue.work_due());
         if let Some(stretch) = self
             .running
             .take_if(|stretch| preempts && in_user_mode(stretch))
@@ -406,7 +412,12 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         };
         // A processor that slept over ticks has to catch up with them.
         let tick = self.costs.tick.0;
-        let ticks = base.0 / tick - self.choice.0 / tick;
+        let slept = base.saturating_sub(self.choice);
+        let ticks = if slept < self.costs.ticks_on_below {
+            0
+        } else {
+            base.0 / tick - self.choice.0 / tick
+        };
         (base, self.costs.entry_idle_after(ticks), true)
     }
 
@@ -426,9 +437,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                         self.ready.push(worker);
                     }
                     handler.preempts = true;
-                    let sectors = self.sectors_of_tag[tag as usize].saturating_sub(8);
-                    let released = Nanos(sectors * self.costs.release_picos_per_sector / 1000);
-                    (self.costs.rest_unwoken + released, 0)
+                    (self.costs.rest_unwoken, 0)
                 } else {
                     self.completion(tag)
                 }
@@ -487,12 +496,19 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             }
             self.end_if_through(thread);
         }
+        let (sectors, buffered) = self.pages_of_tag[tag as usize];
+        let each = if buffered {
+            self.costs.release_buffered_picos_per_sector
+        } else {
+            self.costs.release_picos_per_sector
+        };
+        let released = Nanos(sectors.saturating_sub(8) * each / 1000);
         let rest = if woken {
             self.costs.rest
         } else {
             self.costs.rest_unwoken
         };
-        (rest, handed)
+        (rest + released, handed)
     }
 
     fn wake_blocked(&mut self) {

@@ -122,13 +122,9 @@ fn on<D: Device>(
             kernel,
         };
         // Nothing throttled write-back there: sixty asynchronous writes stand in flight at once, each inserted at its time.
-        drive(
-            input,
-            recorded,
-            MqQueue::new(policy, limits, depth, None),
-            device,
-            max_sectors,
-        )
+        let mut queue = MqQueue::new(policy, limits, depth, None);
+        queue.leave_runs_to_thread();
+        drive(input, recorded, queue, device, max_sectors)
     }
 }
 

@@ -23,6 +23,8 @@ impl Driver for Started {
 pub(super) struct Watch {
     pub recorder: Recorder,
     pub issued: u64,
+    /// Does somebody wait for it? Of each command started since they were handed over.
+    pub started_sync: Vec<bool>,
 }
 
 impl Observer for Watch {
@@ -37,6 +39,7 @@ impl Observer for Watch {
         self.recorder.issued(now, request);
     }
     fn started(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        self.started_sync.push(request.sync);
         self.recorder.started(now, request);
     }
     fn completed(&mut self, now: Nanos, request: &seekwise_sched::Request) {

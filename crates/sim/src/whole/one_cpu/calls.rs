@@ -124,7 +124,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         if several {
             self.queue.end_plug(now, &mut self.started, &mut self.watch);
         }
-        let started = self.hand_over(now + self.costs.issue + self.costs.start);
+        let started =
+            self.hand_over(now + self.costs.to_thread + self.costs.issue + self.costs.start);
         self.wake_blocked();
         if left.0 > 0 {
             self.sleeps(thread, started);
@@ -141,7 +142,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 self.sleeps(thread, started);
             }
             // The kernel's thread has waited so long for the processor that it takes it from a call's end.
-            Wait::No | Wait::All if !self.to_work.is_empty() || self.queue.work_due() => {
+            Wait::No | Wait::All
+                if !self.to_work.is_empty() || self.queue.work_due() || self.is_behind(thread) =>
+            {
                 self.ready.push(thread);
                 self.sleeps(thread, started);
             }
@@ -155,6 +158,17 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 self.run_for(thread, length);
             }
         }
+    }
+
+    /// Somebody who was woken has used so much less that he takes the processor at the end of a call.
+    fn is_behind(&self, thread: usize) -> bool {
+        let Some(granularity) = self.costs.wake_granularity else {
+            return false;
+        };
+        let used = self.threads[thread].used;
+        self.ready
+            .iter()
+            .any(|&other| self.threads[other].used + granularity < used)
     }
 
     pub(super) fn dispatched(&self, started: u64) -> Nanos {
@@ -177,6 +191,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             return;
         }
         t.ended = true;
+        if !self.costs.exits_at_once {
+            return;
+        }
         let process = t.process.id;
         let now = self.now;
         self.queue

@@ -1,0 +1,346 @@
+//! Scheduler tags as blk-mq keeps them: a bitmap of words, in which some requests may occupy the low bits of each word only, and
+//! eight queues of tasks that wait for a bit.
+//!
+//! ```text
+//!   word 0   ▓▓▓▓▓░░░ … ░      ▓ taken  ▒ freed, not yet known to be free  ░ free
+//!   word 1   ▓▒▒░░░░░ … ░      a limited request looks at the first `depth` bits of every word, a sync read at all of them
+//! ```
+//!
+//! So a limit is no number of requests: sync reads, which fill a word from its first bit on, push limited requests out of it. A word's freed
+//! bits are found only when a search of that word fails. A task that finds nothing sleeps with the limit that it began with; completions
+//! wake in batches, which are the larger the more of the map is open to everybody.
+//!
+//! Modelled:      place of each tag, deferred clearing, the processor's hint of where to begin, wait queues and wake-up batches up to
+//!                6.1 and from 6.2 on.
+//! Not modelled:  more than one processor; the random first hint (a word of four, in a map that looks the same from each: it begins at zero).
+//! Source:        behaviour of Linux 5.10 to 6.12 lib/sbitmap.c and block/blk-mq-tag.c.
+
+use super::Bio;
+use seekwise_sched::scheduler::TagWords;
+use seekwise_sched::{Kernel, ProcessId, Scheduler};
+use std::collections::VecDeque;
+
+/// Linux 5.10 to 6.12 include/linux/sbitmap.h: SBQ_WAIT_QUEUES, SBQ_WAKE_BATCH.
+const WAIT_QUEUES: usize = 8;
+const WAKE_BATCH_MAX: u32 = 8;
+/// Bits of a machine word.
+const WORD_BITS: u32 = 64;
+
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    bits: u32,
+    taken: u64,
+    /// Freed since the word was last searched in vain.
+    freed: u64,
+}
+
+impl Word {
+    /// A free bit below `depth`, searched from `from` on and then from the beginning.
+    fn find(&mut self, depth: u32, from: u32) -> Option<u32> {
+        let open = if depth >= WORD_BITS {
+            u64::MAX
+        } else {
+            (1 << depth) - 1
+        };
+        loop {
+            let free = !self.taken & open;
+            let ahead = if from < WORD_BITS {
+                free & (u64::MAX << from)
+            } else {
+                0
+            };
+            let place = if ahead != 0 { ahead } else { free };
+            if place != 0 {
+                let bit = place.trailing_zeros();
+                self.taken |= 1 << bit;
+                return Some(bit);
+            }
+            if self.freed == 0 {
+                return None;
+            }
+            self.taken &= !std::mem::take(&mut self.freed);
+        }
+    }
+}
+
+/// The bitmap.
+#[derive(Clone, Debug)]
+pub struct TagMap {
+    layout: TagWords,
+    words: Vec<Word>,
+    /// Where the next search begins.
+    hint: u32,
+}
+
+impl TagMap {
+    pub fn new(layout: TagWords) -> Self {
+        let words = (0..layout.tags.div_ceil(layout.word))
+            .map(|index| Word {
+                bits: layout.word.min(layout.tags - index * layout.word),
+                taken: 0,
+                freed: 0,
+            })
+            .collect();
+        Self {
+            layout,
+            words,
+            hint: 0,
+        }
+    }
+
+    /// Bits of a word that a request limited to `depth` may occupy.
+    fn open(&self, index: usize, depth: Option<u32>) -> u32 {
+        let bits = self.words[index].bits;
+        match depth {
+            None => bits,
+            Some(depth) if !self.layout.whole => depth.min(bits),
+            Some(depth) if depth >= self.layout.tags => bits,
+            Some(depth) => {
+                // What does not divide goes to the first words.
+                let (part, rest) = (
+                    bits * depth / self.layout.tags,
+                    bits * depth % self.layout.tags,
+                );
+                part + u32::from(rest >= (index as u32 + 1) * bits)
+            }
+        }
+    }
+
+    /// A tag; with a `depth` one of the first bits of a word.
+    pub fn get(&mut self, depth: Option<u32>) -> Option<u32> {
+        let (word, count) = (self.layout.word, self.words.len());
+        let mut index = (self.hint / word) as usize;
+        // An unlimited search begins with the word's first bit, a limited one at the hint.
+        let mut from = if depth.is_some() { self.hint % word } else { 0 };
+        for _ in 0..count {
+            let bits = self.open(index, depth);
+            let place = &mut self.words[index];
+            if let Some(bit) = place.find(bits, from) {
+                let tag = index as u32 * word + bit;
+                if tag == self.hint {
+                    self.hint = if tag + 2 >= self.layout.tags {
+                        0
+                    } else {
+                        tag + 1
+                    };
+                }
+                return Some(tag);
+            }
+            from = 0;
+            index = if index + 1 == count { 0 } else { index + 1 };
+        }
+        self.hint = 0;
+        None
+    }
+
+    pub fn put(&mut self, tag: u32) {
+        self.words[(tag / self.layout.word) as usize].freed |= 1 << (tag % self.layout.word);
+        self.hint = tag;
+    }
+}
+
+/// A task that sleeps for a tag.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiter {
+    pub process: ProcessId,
+    /// The limit that it began with.
+    pub depth: Option<u32>,
+}
+
+/// Who waits, and who is woken when.
+#[derive(Clone, Debug)]
+pub struct Waiters {
+    queues: [VecDeque<Waiter>; WAIT_QUEUES],
+    /// Up to 6.1: completions until the queue wakes somebody.
+    countdown: [u32; WAIT_QUEUES],
+    /// 6.2 on: completions since the last batch while anybody waited.
+    completed: u32,
+    batch: u32,
+    all_queues: bool,
+    next_wait: usize,
+    next_wake: usize,
+    count: usize,
+}
+
+impl Waiters {
+    /// `depth_min`: the least depth that a request may be limited to.
+    pub fn new(kernel: &Kernel, layout: TagWords, depth_min: u32) -> Self {
+        let batch_of = |open: u32| {
+            if layout.whole {
+                let usable = open.min(layout.tags);
+                return (usable / WAIT_QUEUES as u32).clamp(1, WAKE_BATCH_MAX);
+            }
+            let usable = layout.tags / layout.word * open + (layout.tags % layout.word).min(open);
+            (usable / WAIT_QUEUES as u32).clamp(1, WAKE_BATCH_MAX)
+        };
+        let batch = batch_of(depth_min.min(layout.all()));
+        // A policy whose limit makes the batch another than the map's own sets the countdowns to one.
+        let first = if batch == batch_of(layout.all()) {
+            batch
+        } else {
+            1
+        };
+        Self {
+            queues: Default::default(),
+            countdown: [first; WAIT_QUEUES],
+            completed: 0,
+            batch,
+            all_queues: kernel.at_least(6, 2, 0),
+            next_wait: 0,
+            next_wake: 0,
+            count: 0,
+        }
+    }
+
+    pub fn sleep(&mut self, waiter: Waiter) {
+        self.queues[self.next_wait].push_back(waiter);
+        self.next_wait = (self.next_wait + 1) % WAIT_QUEUES;
+        self.count += 1;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// A tag was freed: hands those who may try again to `woken`.
+    pub fn freed(&mut self, mut woken: impl FnMut(Waiter)) {
+        if self.count == 0 {
+            return;
+        }
+        if self.all_queues {
+            self.completed += 1;
+            if self.completed < self.batch {
+                return;
+            }
+            self.completed -= self.batch;
+            let mut left = self.batch;
+            for _ in 0..WAIT_QUEUES {
+                let queue = &mut self.queues[self.next_wake];
+                self.next_wake = (self.next_wake + 1) % WAIT_QUEUES;
+                while left > 0 {
+                    let Some(waiter) = queue.pop_front() else {
+                        break;
+                    };
+                    (left, self.count) = (left - 1, self.count - 1);
+                    woken(waiter);
+                }
+                if left == 0 {
+                    break;
+                }
+            }
+            return;
+        }
+        while self.queues[self.next_wake].is_empty() {
+            self.next_wake = (self.next_wake + 1) % WAIT_QUEUES;
+        }
+        let at = self.next_wake;
+        self.countdown[at] -= 1;
+        if self.countdown[at] > 0 {
+            return;
+        }
+        self.countdown[at] = self.batch;
+        self.next_wake = (at + 1) % WAIT_QUEUES;
+        for _ in 0..self.batch {
+            let Some(waiter) = self.queues[at].pop_front() else {
+                break;
+            };
+            self.count -= 1;
+            woken(waiter);
+        }
+    }
+
+    /// Nothing is left whose end could wake them.
+    pub fn all(&mut self, mut woken: impl FnMut(Waiter)) {
+        for queue in &mut self.queues {
+            queue.drain(..).for_each(&mut woken);
+        }
+        self.count = 0;
+    }
+}
+
+/// Tags, who holds which, who waits for one.
+#[derive(Clone, Debug)]
+pub struct Tags {
+    map: TagMap,
+    waiters: Waiters,
+    /// Taken for the request that is allocated next.
+    taken: u32,
+    of_slot: Vec<u32>,
+    /// Woken and not yet back.
+    again: Vec<Waiter>,
+}
+
+impl Tags {
+    /// `None` for a policy that limits nobody: there only their number counts.
+    pub fn new<S: Scheduler>(policy: &S, kernel: &Kernel, tags: u32) -> Option<Self> {
+        let layout = TagWords::of(kernel, tags);
+        let depth_min = policy.tag_depth_min(layout)?;
+        Some(Self {
+            map: TagMap::new(layout),
+            waiters: Waiters::new(kernel, layout, depth_min),
+            taken: 0,
+            of_slot: vec![0; tags as usize],
+            again: Vec::new(),
+        })
+    }
+
+    /// Does `process` come back from its sleep?
+    #[inline]
+    pub fn tries_again(&self, process: ProcessId) -> bool {
+        !self.again.is_empty() && self.again.iter().any(|waiter| waiter.process == process)
+    }
+
+    /// How deep in each word a request like `bio` may go: as when it first tried.
+    fn depth<S: Scheduler>(&self, policy: &S, bio: &Bio) -> Option<u32> {
+        match self.again.iter().find(|w| w.process == bio.process) {
+            Some(waiter) => waiter.depth,
+            None => policy.tag_depth(bio.process, bio.sync, bio.direction, self.map.layout),
+        }
+    }
+
+    #[inline]
+    pub fn take<S: Scheduler>(&mut self, policy: &S, bio: &Bio) -> bool {
+        let depth = self.depth(policy, bio);
+        let Some(tag) = self.map.get(depth) else {
+            return false;
+        };
+        self.taken = tag;
+        if !self.again.is_empty() {
+            self.again.retain(|waiter| waiter.process != bio.process);
+        }
+        true
+    }
+
+    #[inline]
+    pub fn taken_by(&mut self, slot: u32) {
+        self.of_slot[slot as usize] = self.taken;
+    }
+
+    pub fn sleep<S: Scheduler>(&mut self, policy: &S, bio: &Bio) {
+        let depth = self.depth(policy, bio);
+        self.again.retain(|waiter| waiter.process != bio.process);
+        self.waiters.sleep(Waiter {
+            process: bio.process,
+            depth,
+        });
+    }
+
+    /// The tag of `slot` is free. `last`: nobody holds one any more.
+    #[inline]
+    pub fn free(&mut self, slot: u32, last: bool, woken: &mut VecDeque<ProcessId>) {
+        self.map.put(self.of_slot[slot as usize]);
+        if self.waiters.is_empty() {
+            return;
+        }
+        let again = &mut self.again;
+        let wake = |waiter: Waiter| {
+            again.push(waiter);
+            woken.push_back(waiter.process);
+        };
+        if last {
+            self.waiters.all(wake);
+        } else {
+            self.waiters.freed(wake);
+        }
+    }
+}
