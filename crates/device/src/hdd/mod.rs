@@ -23,6 +23,7 @@ pub mod write_cache;
 
 use crate::device::{Command, CommandKind, Device, Tag};
 use cache::{Held, LinkQueue, Segments, Stream, NO_SEGMENT};
+use core::cell::{Cell, RefCell};
 use geometry::{Geometry, Layout};
 use ncq::{Head, Ordering, Queue, Waiting};
 use rotation::Spindle;
@@ -142,8 +143,20 @@ struct State {
 #[derive(Clone, Debug)]
 pub struct Hdd {
     mechanics: Mechanics,
-    state: State,
-    next: Nanos,
+    state: Box<State>,
+    next: Cell<Next>,
+    /// What [`Hdd::run_ahead`] came to: the state itself once the foreseen moment is there, if nothing arrives before.
+    ahead: RefCell<Option<Box<State>>>,
+}
+
+/// When a command will be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    At(Nanos),
+    /// Has to be foreseen; most often something arrives before anybody asks.
+    Unasked,
+    /// Was foreseen by letting a copy run ahead, which is kept.
+    Ahead(Nanos),
 }
 
 impl Hdd {
@@ -166,7 +179,7 @@ impl Hdd {
                 physical_sectors: parameters.physical_sectors,
                 depth: parameters.depth,
             },
-            state: State {
+            state: Box::new(State {
                 queue: Queue::new(),
                 head: Head::default(),
                 free_at: Nanos::ZERO,
@@ -181,8 +194,9 @@ impl Hdd {
                 blocked_count: 0,
                 busy: Nanos::ZERO,
                 sent_at: Nanos::ZERO,
-            },
-            next: Nanos::NEVER,
+            }),
+            next: Cell::new(Next::At(Nanos::NEVER)),
+            ahead: RefCell::new(None),
         }
     }
 
@@ -211,20 +225,23 @@ impl Hdd {
 
     fn update_next(&mut self) {
         let link = self.state.link.next();
-        self.next = match self.state.work {
-            Work::Command { completion, .. } => completion.min(link),
+        self.next.set(match self.state.work {
+            Work::Command { completion, .. } => Next::At(completion.min(link)),
             Work::Destage { end } | Work::ReadAhead { end }
                 if end < link && self.state.has_waiting() =>
             {
-                self.foresee()
+                Next::Unasked
             }
-            _ => link,
-        };
+            _ => Next::At(link),
+        });
     }
 
     /// When a command that waits behind what the arm does of its own accord will be done, if nothing more arrives.
-    fn foresee(&self) -> Nanos {
-        self.foresee_write().unwrap_or_else(|| self.run_ahead())
+    fn foresee(&self) -> Next {
+        match self.foresee_write() {
+            Some(time) => Next::At(time),
+            None => Next::Ahead(self.run_ahead()),
+        }
     }
 
     /// The same where only writes wait for room in the cache and the extent on its way to the platter leaves enough for the first:
@@ -250,7 +267,14 @@ impl Hdd {
 
     /// Lets a copy run ahead.
     fn run_ahead(&self) -> Nanos {
-        let mut copy = self.state.clone();
+        let mut kept = self.ahead.borrow_mut();
+        let copy = match &mut *kept {
+            Some(copy) => {
+                copy.copy_from(&self.state);
+                copy
+            }
+            none => none.insert(self.state.clone()),
+        };
         while let Work::Destage { end } | Work::ReadAhead { end } = copy.work {
             if copy.link.next() <= end || !copy.has_waiting() {
                 break;
@@ -287,6 +311,27 @@ impl Mechanics {
 }
 
 impl State {
+    /// Becomes what `other` is, without what nobody looks at.
+    fn copy_from(&mut self, other: &Self) {
+        let Self {
+            queue,
+            segments,
+            link,
+            dirty,
+            blocked,
+            ..
+        } = self;
+        queue.clone_from(&other.queue);
+        segments.clone_from(&other.segments);
+        link.clone_from(&other.link);
+        dirty.copy_from(&other.dirty);
+        let count = other.blocked_count;
+        blocked[..count].copy_from_slice(&other.blocked[..count]);
+        (self.head, self.free_at, self.work) = (other.head, other.free_at, other.work);
+        (self.follower, self.stream, self.kept) = (other.follower, other.stream, other.kept);
+        (self.blocked_count, self.busy, self.sent_at) = (count, other.busy, other.sent_at);
+    }
+
     fn has_waiting(&self) -> bool {
         !self.queue.is_empty() || self.blocked_count > 0 || self.dirty.flush_pending()
     }
@@ -738,7 +783,7 @@ impl Device for Hdd {
     }
 
     fn submit(&mut self, now: Nanos, command: Command) {
-        let (mechanics, state) = (&self.mechanics, &mut self.state);
+        let (mechanics, state) = (&self.mechanics, &mut *self.state);
         state.advance(mechanics, now);
         let Command {
             tag,
@@ -843,11 +888,25 @@ impl Device for Hdd {
 
     #[inline]
     fn next_completion(&self) -> Option<Nanos> {
-        (self.next != Nanos::NEVER).then_some(self.next)
+        let next = match self.next.get() {
+            Next::Unasked => {
+                let foreseen = self.foresee();
+                self.next.set(foreseen);
+                foreseen
+            }
+            known => known,
+        };
+        match next {
+            Next::At(Nanos::NEVER) | Next::Unasked => None,
+            Next::At(time) | Next::Ahead(time) => Some(time),
+        }
     }
 
     fn complete_next(&mut self, now: Nanos) -> Tag {
-        let (mechanics, state) = (&self.mechanics, &mut self.state);
+        if let (Next::Ahead(_), Some(ahead)) = (self.next.get(), self.ahead.get_mut()) {
+            core::mem::swap(&mut self.state, ahead);
+        }
+        let (mechanics, state) = (&self.mechanics, &mut *self.state);
         state.advance(mechanics, now);
         let link = state.link.next();
         let tag = match state.work {
@@ -912,7 +971,7 @@ mod tests {
                 let tag = Tag(free.pop().unwrap());
                 disk.submit(now, Command { tag, kind, start: Lba(start * 8), sectors: Sectors(sectors) });
                 if disk.foresee_write().is_some() && disk.state.has_waiting() {
-                    prop_assert_eq!(disk.foresee(), disk.run_ahead());
+                    prop_assert_eq!(disk.foresee(), Next::At(disk.run_ahead()));
                 }
             }
         }

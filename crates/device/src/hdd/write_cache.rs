@@ -73,6 +73,21 @@ impl WriteCache {
         }
     }
 
+    /// Becomes what `other` is; what stands behind its last extent stays behind.
+    pub fn copy_from(&mut self, other: &Self) {
+        let count = other.accesses.len();
+        self.accesses.clone_from(&other.accesses);
+        self.extents[..count].copy_from_slice(&other.extents[..count]);
+        self.firsts[..count].copy_from_slice(&other.firsts[..count]);
+        self.lengths[..count].copy_from_slice(&other.lengths[..count]);
+        self.extents_max = other.extents_max;
+        (self.sectors, self.sectors_max) = (other.sectors, other.sectors_max);
+        (self.serial, self.in_flight) = (other.serial, other.in_flight);
+        let count = other.flush_count;
+        self.flushes[..count].copy_from_slice(&other.flushes[..count]);
+        self.flush_count = count;
+    }
+
     pub fn enabled(&self) -> bool {
         self.extents_max > 0
     }

@@ -14,6 +14,7 @@ mod row;
 use super::plug::{MemberRequest, Plug};
 use super::Generation;
 use crate::layout::parity::Parity;
+use seekwise_units::hash::ByNumber;
 use seekwise_units::{Lba, Sectors};
 use std::collections::VecDeque;
 
@@ -136,7 +137,7 @@ pub struct Work {
 pub struct Raid5 {
     config: Raid5Config,
     stripes: Vec<Stripe>,
-    rows: std::collections::HashMap<u64, u32>,
+    rows: ByNumber<u64, u32>,
     /// Free stripes, least recently freed first, with the stamp of their freeing.
     free: Vec<VecDeque<(u32, u64)>>,
     handle: VecDeque<u32>,
@@ -144,7 +145,7 @@ pub struct Raid5 {
     hold: VecDeque<u32>,
     plugged: VecDeque<u32>,
     preread_active: u32,
-    bios: std::collections::HashMap<BioId, Bio>,
+    bios: ByNumber<BioId, Bio>,
     missing: Vec<bool>,
     /// Missing to readers, but written already.
     rebuilt: Vec<bool>,
@@ -152,6 +153,8 @@ pub struct Raid5 {
     plug_out: Vec<MemberRequest>,
     clock: u64,
     work: Work,
+    /// Stripes of the thread's present round; empty between rounds, kept for its room.
+    taken: Vec<u32>,
     /// Requests that found no free stripe.
     waiting: VecDeque<Waiting>,
 }
@@ -167,7 +170,9 @@ enum Waiting {
 #[derive(Clone, Debug)]
 struct Visit {
     row: u64,
-    pages: Vec<(u32, bool)>,
+    page: (u32, bool),
+    /// Besides the first.
+    more: Vec<(u32, bool)>,
 }
 
 impl Stripe {
@@ -209,20 +214,21 @@ impl Raid5 {
         }
         Self {
             stripes: (0..config.stripe_cache_size as usize).map(stripe).collect(),
-            rows: std::collections::HashMap::new(),
+            rows: ByNumber::default(),
             free,
             handle: VecDeque::new(),
             delayed: VecDeque::new(),
             hold: VecDeque::new(),
             plugged: VecDeque::new(),
             preread_active: 0,
-            bios: std::collections::HashMap::new(),
+            bios: ByNumber::default(),
             missing: vec![false; members],
             rebuilt: vec![false; members],
             plug: Plug::new(config.generation, config.member_sectors_max),
             plug_out: Vec::new(),
             clock: 0,
             work: Work::default(),
+            taken: Vec::new(),
             waiting: VecDeque::new(),
             config,
         }
@@ -323,7 +329,8 @@ impl Raid5 {
                 let (row, member, whole) = place(page);
                 visits.push_back(Visit {
                     row,
-                    pages: vec![(member, whole)],
+                    page: (member, whole),
+                    more: Vec::new(),
                 });
             }
             return visits;
@@ -345,17 +352,23 @@ impl Raid5 {
                 turn = ((chunk - offset) / PAGE) as usize % pages.len();
             }
         }
-        let mut index_of_row = std::collections::HashMap::new();
+        let mut index_of_row = ByNumber::default();
         for &page in pages[turn..].iter().chain(&pages[..turn]) {
             let (row, member, whole) = place(page);
-            let index = *index_of_row.entry(row).or_insert_with(|| {
-                visits.push_back(Visit {
-                    row,
-                    pages: Vec::new(),
-                });
-                visits.len() - 1
-            });
-            visits[index].pages.push((member, whole));
+            match index_of_row.get(&row) {
+                Some(&index) => {
+                    let visit: &mut Visit = &mut visits[index];
+                    visit.more.push((member, whole));
+                }
+                None => {
+                    index_of_row.insert(row, visits.len());
+                    visits.push_back(Visit {
+                        row,
+                        page: (member, whole),
+                        more: Vec::new(),
+                    });
+                }
+            }
         }
         visits
     }
@@ -379,7 +392,7 @@ impl Raid5 {
                 return;
             }
             let head = &mut self.stripes[stripe as usize];
-            for &(member, whole) in &visit.pages {
+            for &(member, whole) in core::iter::once(&visit.page).chain(&visit.more) {
                 let page = &mut head.pages[member as usize];
                 page.to_write = true;
                 page.overwritten |= whole;
@@ -437,21 +450,24 @@ impl Raid5 {
             } else {
                 1
             };
-            let mut taken = Vec::with_capacity(batch);
+            let mut taken = core::mem::take(&mut self.taken);
+            taken.clear();
             while taken.len() < batch {
                 let Some(stripe) = self.handle.pop_front().or_else(|| self.hold.pop_front()) else {
                     break;
                 };
                 taken.push(stripe);
             }
-            if taken.is_empty() {
-                break;
-            }
             for &stripe in &taken {
                 self.handle_stripe(stripe, effects);
             }
             for &stripe in &taken {
                 self.release(stripe);
+            }
+            let idle = taken.is_empty();
+            self.taken = taken;
+            if idle {
+                break;
             }
             self.retry_waiting();
         }
@@ -516,7 +532,7 @@ impl Raid5 {
                 self.queue_for_thread(stripe);
                 continue;
             }
-            let writing = core::mem::take(&mut head.writing);
+            let mut writing = core::mem::take(&mut head.writing);
             head.place = Place::Free;
             if head.writers.is_empty() && head.readers.is_empty() && !head.plugged {
                 self.set_free(stripe);
@@ -524,9 +540,14 @@ impl Raid5 {
             if !self.stripes[stripe as usize].writers.is_empty() {
                 self.queue_for_thread(stripe);
             }
-            writing
-                .into_iter()
-                .for_each(|id| self.piece_done(id, effects));
+            for id in writing.drain(..) {
+                self.piece_done(id, effects);
+            }
+            // Its room serves the writes to come.
+            let head = &mut self.stripes[stripe as usize];
+            if head.writing.is_empty() {
+                head.writing = writing;
+            }
         }
         self.retry_waiting();
     }

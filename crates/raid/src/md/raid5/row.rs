@@ -173,7 +173,8 @@ impl Raid5 {
                 page.to_write = false;
                 page.overwritten = false;
             }
-            head.writing = core::mem::take(&mut head.writers);
+            debug_assert!(head.writing.is_empty());
+            core::mem::swap(&mut head.writing, &mut head.writers);
             head.computed = true;
         }
     }
