@@ -6,6 +6,8 @@ use seekwise_units::Lba;
 const STREAMS: usize = 32;
 /// A stream that was not heard of for so many reads is over.
 const SILENT: u64 = 1024;
+/// Streams compared side by side.
+const LANES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
@@ -35,10 +37,21 @@ pub enum Seen {
 }
 
 impl Streams {
+    /// The first stream whose next read starts at `start`.
+    fn expecting(&self, start: u64) -> Option<usize> {
+        // Whole blocks without a way out in the middle are compared side by side.
+        let holds = |block: &[u64]| block.iter().fold(false, |any, &next| any | (next == start));
+        let block = self.nexts.chunks(LANES).position(holds)?;
+        let within = self.nexts[block * LANES..]
+            .iter()
+            .position(|&next| next == start)?;
+        Some(block * LANES + within)
+    }
+
     /// A read of the host. The second read in a row makes a stream. `ahead` in sectors.
     pub fn read(&mut self, start: Lba, end: Lba, ahead: u64) -> Seen {
         self.clock += 1;
-        if let Some(place) = self.nexts.iter().position(|&next| next == start.0) {
+        if let Some(place) = self.expecting(start.0) {
             self.nexts[place] = end.0;
             let stream = &mut self.streams[place];
             stream.used = self.clock;

@@ -321,7 +321,7 @@ impl State {
             blocked,
             ..
         } = self;
-        queue.clone_from(&other.queue);
+        queue.copy_from(&other.queue);
         segments.clone_from(&other.segments);
         link.clone_from(&other.link);
         dirty.copy_from(&other.dirty);

@@ -55,6 +55,17 @@ impl<const N: usize> Accesses<N> {
         }
     }
 
+    /// Becomes what `other` is. Empty slots are alike, so that only those in use in one of the two are looked at.
+    pub fn copy_from(&mut self, other: &Self) {
+        let used = self.len.max(other.len);
+        self.cylinder[..used].copy_from_slice(&other.cylinder[..used]);
+        self.track[..used].copy_from_slice(&other.track[..used]);
+        self.angle[..used].copy_from_slice(&other.angle[..used]);
+        self.settle[..used].copy_from_slice(&other.settle[..used]);
+        self.serial[..used].copy_from_slice(&other.serial[..used]);
+        self.len = other.len;
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }
@@ -243,6 +254,17 @@ impl Queue {
             last_arrival: Nanos::ZERO,
             credit: 0,
         }
+    }
+
+    /// Becomes what `other` is; what stands behind its last command stays behind.
+    pub fn copy_from(&mut self, other: &Self) {
+        let count = other.len();
+        self.accesses.copy_from(&other.accesses);
+        self.commands[..count].copy_from_slice(&other.commands[..count]);
+        self.reads.clone_from(&other.reads);
+        (self.serial, self.credit) = (other.serial, other.credit);
+        self.oldest_arrival = other.oldest_arrival;
+        self.last_arrival = other.last_arrival;
     }
 
     #[inline]

@@ -76,7 +76,7 @@ impl WriteCache {
     /// Becomes what `other` is; what stands behind its last extent stays behind.
     pub fn copy_from(&mut self, other: &Self) {
         let count = other.accesses.len();
-        self.accesses.clone_from(&other.accesses);
+        self.accesses.copy_from(&other.accesses);
         self.extents[..count].copy_from_slice(&other.extents[..count]);
         self.firsts[..count].copy_from_slice(&other.firsts[..count]);
         self.lengths[..count].copy_from_slice(&other.lengths[..count]);

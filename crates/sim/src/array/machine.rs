@@ -42,6 +42,9 @@ pub struct HostCosts {
     pub md_bio: Nanos,
     /// Giving a command to the port of a drive of the host's own. Zero: part of `bio`, or a card's one register.
     pub port_command: Nanos,
+    /// The scheduler's own functions for a request: inserting it and handing it out, which whoever makes the queue give commands pays for
+    /// (a reader that waits, for its own), and its end, which the interrupt pays for; each a third.
+    pub scheduler: Nanos,
     /// Interrupt and completion of a request.
     pub interrupt: Nanos,
     /// Each page that ends with it.
@@ -68,6 +71,7 @@ impl HostCosts {
             bio: Nanos(1_200),
             md_bio: Nanos::ZERO,
             port_command: Nanos::ZERO,
+            scheduler: Nanos::ZERO,
             interrupt: Nanos(1_500),
             page_end: Nanos(30),
             switch: Nanos(1_200),
@@ -88,6 +92,7 @@ impl Default for HostCosts {
             bio: Nanos(1_000),
             md_bio: Nanos::ZERO,
             port_command: Nanos::ZERO,
+            scheduler: Nanos::ZERO,
             interrupt: Nanos(4_000),
             page_end: Nanos(300),
             switch: Nanos(3_000),
@@ -586,7 +591,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// Who made a queue give commands to drives pays for that.
     pub(super) fn spend_commands(&mut self) {
-        if self.costs.port_command == Nanos::ZERO {
+        let each = self.costs.port_command.0 + 2 * self.costs.scheduler.0 / 3;
+        if each == 0 {
             return;
         }
         let given: u64 = self
@@ -594,7 +600,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             .iter_mut()
             .map(|member| core::mem::take(&mut member.spindle.given))
             .sum();
-        self.spend(Nanos(self.costs.port_command.0 * given));
+        self.spend(Nanos(each * given));
     }
 
     /// The program's own work.
@@ -620,7 +626,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
             finished.push(done.token)
         });
-        self.spend(self.costs.interrupt + work);
+        self.spend(self.costs.interrupt + Nanos(self.costs.scheduler.0 / 3) + work);
         self.spend_commands();
         for &token in &finished {
             let UnderWay {
