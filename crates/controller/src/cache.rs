@@ -40,10 +40,19 @@ pub struct Cache {
     promised: usize,
 }
 
+/// Pages in a row that became clean one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    page: u64,
+    /// Of the first page; the next one's is one more.
+    stamp: u64,
+    pages: u64,
+}
+
 /// Clean pages, oldest first; entries with a stamp of an earlier stay are void.
 #[derive(Clone, Debug, Default)]
 struct Clean {
-    order: VecDeque<(u64, u64)>,
+    order: VecDeque<Stay>,
     count: usize,
     stamp: u64,
 }
@@ -53,8 +62,18 @@ impl Clean {
     #[inline]
     fn keep(&mut self, page: u64) -> State {
         self.stamp += 1;
-        self.order.push_back((page, self.stamp));
         self.count += 1;
+        let stamp = self.stamp;
+        match self.order.back_mut() {
+            Some(last) if (last.page + last.pages, last.stamp + last.pages) == (page, stamp) => {
+                last.pages += 1;
+            }
+            _ => self.order.push_back(Stay {
+                page,
+                stamp,
+                pages: 1,
+            }),
+        }
         State::Clean(self.stamp)
     }
 }
@@ -112,14 +131,20 @@ impl Cache {
             return false;
         }
         while self.used() + pages > self.capacity {
-            let (page, stamp) = self
-                .clean
-                .order
-                .pop_front()
-                .expect("as many clean pages as counted");
-            let count = &mut self.clean.count;
-            self.pages.change(page..page + 1, |_, state| {
-                if *state == State::Clean(stamp) {
+            let wanted = (self.used() + pages - self.capacity) as u64;
+            let Clean { order, count, .. } = &mut self.clean;
+            let oldest = order.front_mut().expect("as many clean pages as counted");
+            let Stay { page, stamp, .. } = *oldest;
+            let gone = oldest.pages.min(wanted);
+            if gone == oldest.pages {
+                order.pop_front();
+            } else {
+                oldest.page += gone;
+                oldest.stamp += gone;
+                oldest.pages -= gone;
+            }
+            self.pages.change(page..page + gone, |at, state| {
+                if *state == State::Clean(stamp + (at - page)) {
                     *state = State::Missing;
                     *count -= 1;
                 }

@@ -118,6 +118,8 @@ pub struct Controller {
     from_host_free: Nanos,
     xor_free: Nanos,
     host_work: Nanos,
+    /// What is due, worked out when something has happened: hosts ask for it far more often.
+    due: (Nanos, Option<usize>),
     /// Commands to drives whose work on the host has been told.
     commands_charged: u64,
     pub(crate) counters: Counters,
@@ -150,6 +152,7 @@ impl Controller {
             from_host_free: Nanos::ZERO,
             xor_free: Nanos::ZERO,
             host_work: Nanos::ZERO,
+            due: (Nanos::NEVER, None),
             commands_charged: 0,
             counters: Counters::default(),
             setup,
@@ -299,8 +302,25 @@ impl Controller {
         }
     }
 
+    /// The event that is due happens; the host's command that is done by it, if any.
+    fn step(&mut self, now: Nanos) -> Option<Tag> {
+        let Reverse((_, _, event)) = self.events.pop().expect("due says that there is one");
+        match event {
+            Event::Read(tag) => self.begin(now, tag),
+            Event::Received(tag) => self.received(now, tag),
+            Event::Parity(row) => self.write_row(now, row),
+            Event::Aged => self.start_rows(now),
+            Event::Turn => self.look(now),
+            Event::Done(tag) => {
+                self.hosts[tag as usize] = None;
+                return Some(Tag(tag));
+            }
+        }
+        None
+    }
+
     /// The earliest of what is due: an event, or a drive (drives first, in their order).
-    fn due(&self) -> (Nanos, Option<usize>) {
+    fn find_due(&self) -> (Nanos, Option<usize>) {
         let mut best = (Nanos::NEVER, None);
         for (index, member) in self.members.iter().enumerate() {
             let time = member.next();
@@ -335,6 +355,7 @@ impl Device for Controller {
         *slot = Some(Host { command, waits: 0 });
         self.firmware_free = self.firmware_free.max(now) + self.setup.per_command;
         self.at(self.firmware_free, Event::Read(command.tag.0));
+        self.due = self.find_due();
     }
 
     /// Lets a copy run ahead: what is done next depends on everything inside.
@@ -365,30 +386,21 @@ impl Device for Controller {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        let (time, _) = self.due();
-        (time < Nanos::NEVER).then_some(time)
+        (self.due.0 < Nanos::NEVER).then_some(self.due.0)
     }
 
     fn advance(&mut self, now: Nanos) -> Option<Tag> {
-        let (time, member) = self.due();
+        let (time, member) = self.due;
         debug_assert!(time <= now);
-        if let Some(member) = member {
-            self.drive_done(now, member);
-            return None;
-        }
-        let Reverse((_, _, event)) = self.events.pop().expect("due says that there is one");
-        match event {
-            Event::Read(tag) => self.begin(now, tag),
-            Event::Received(tag) => self.received(now, tag),
-            Event::Parity(row) => self.write_row(now, row),
-            Event::Aged => self.start_rows(now),
-            Event::Turn => self.look(now),
-            Event::Done(tag) => {
-                self.hosts[tag as usize] = None;
-                return Some(Tag(tag));
+        let done = match member {
+            Some(member) => {
+                self.drive_done(now, member);
+                None
             }
-        }
-        None
+            None => self.step(now),
+        };
+        self.due = self.find_due();
+        done
     }
 
     fn held(&self) -> Bytes {

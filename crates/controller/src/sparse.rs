@@ -2,30 +2,10 @@
 //!
 //! Whole runs are looked at and changed leaf by leaf, so a run costs one search for 64 numbers. Nothing depends on the order of the hash.
 
-use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Range;
-use std::collections::HashMap;
+use seekwise_units::hash::ByNumber;
 
 const LEAF: u64 = 64;
-
-/// Multiplicative hash (Knuth, TAOCP 3, 6.4); the high bits are folded down, for tables look at the low ones.
-#[derive(Clone, Copy, Debug, Default)]
-struct Multiply(u64);
-
-impl Hasher for Multiply {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(self.0 ^ u64::from(byte));
-        }
-    }
-    fn write_u64(&mut self, number: u64) {
-        let product = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = product ^ (product >> 32);
-    }
-}
 
 #[derive(Clone, Debug)]
 struct Leaf<T> {
@@ -36,7 +16,7 @@ struct Leaf<T> {
 /// A number that was never set, or set to the default, takes no room.
 #[derive(Clone, Debug, Default)]
 pub struct Sparse<T> {
-    index: HashMap<u64, u32, BuildHasherDefault<Multiply>>,
+    index: ByNumber<u64, u32>,
     leaves: Vec<Leaf<T>>,
     /// Leaves in which nothing is set.
     free: Vec<u32>,

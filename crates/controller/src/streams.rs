@@ -6,11 +6,11 @@ use seekwise_units::Lba;
 const STREAMS: usize = 32;
 /// A stream that was not heard of for so many reads is over.
 const SILENT: u64 = 1024;
+/// Streams compared side by side.
+const LANES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// Where the host's next read is expected.
-    next: u64,
     /// Up to where the controller has read or is reading.
     ahead: u64,
     used: u64,
@@ -20,6 +20,8 @@ struct Stream {
 #[derive(Clone, Debug, Default)]
 pub struct Streams {
     streams: Vec<Stream>,
+    /// Where the host's next read of each stream is expected: looked through for every read.
+    nexts: Vec<u64>,
     clock: u64,
 }
 
@@ -35,15 +37,23 @@ pub enum Seen {
 }
 
 impl Streams {
+    /// The first stream whose next read starts at `start`.
+    fn expecting(&self, start: u64) -> Option<usize> {
+        // Whole blocks without a way out in the middle are compared side by side.
+        let holds = |block: &[u64]| block.iter().fold(false, |any, &next| any | (next == start));
+        let block = self.nexts.chunks(LANES).position(holds)?;
+        let within = self.nexts[block * LANES..]
+            .iter()
+            .position(|&next| next == start)?;
+        Some(block * LANES + within)
+    }
+
     /// A read of the host. The second read in a row makes a stream. `ahead` in sectors.
     pub fn read(&mut self, start: Lba, end: Lba, ahead: u64) -> Seen {
         self.clock += 1;
-        if let Some(stream) = self
-            .streams
-            .iter_mut()
-            .find(|stream| stream.next == start.0)
-        {
-            stream.next = end.0;
+        if let Some(place) = self.expecting(start.0) {
+            self.nexts[place] = end.0;
+            let stream = &mut self.streams[place];
             stream.used = self.clock;
             stream.runs += 1;
             let from = stream.ahead.max(end.0);
@@ -54,24 +64,24 @@ impl Streams {
             };
         }
         let stream = Stream {
-            next: end.0,
             ahead: end.0,
             used: self.clock,
             runs: 0,
         };
         if self.streams.len() < STREAMS {
             self.streams.push(stream);
+            self.nexts.push(end.0);
         } else {
             let clock = self.clock;
-            let oldest = self
-                .streams
-                .iter_mut()
-                .min_by_key(|stream| {
+            let oldest = (0..STREAMS)
+                .min_by_key(|&place| {
+                    let stream = &self.streams[place];
                     let alive = stream.runs > 0 && clock - stream.used < SILENT;
                     (alive, stream.used)
                 })
                 .expect("the table is not empty");
-            *oldest = stream;
+            self.streams[oldest] = stream;
+            self.nexts[oldest] = end.0;
         }
         Seen::Random
     }

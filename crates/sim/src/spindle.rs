@@ -1,5 +1,6 @@
 //! A drive model behind the queue's [`Driver`] border, with its busy time.
 
+use core::cell::Cell;
 use seekwise_device::{Command, CommandKind, Device, Tag};
 use seekwise_host::block::{Access, Driver};
 use seekwise_sched::Direction;
@@ -10,6 +11,8 @@ pub struct Spindle<D> {
     pub device: D,
     depth: u32,
     outstanding: u32,
+    /// When the device's next event is, once it was asked since something happened.
+    next: Cell<Option<Nanos>>,
     busy_since: Nanos,
     pub busy: Nanos,
     pub sectors: u64,
@@ -27,6 +30,7 @@ impl<D: Device> Spindle<D> {
             device,
             depth,
             outstanding: 0,
+            next: Cell::new(None),
             busy_since: Nanos::ZERO,
             busy: Nanos::ZERO,
             sectors: 0,
@@ -37,13 +41,18 @@ impl<D: Device> Spindle<D> {
 
     #[inline]
     pub fn next_at(&self) -> Nanos {
-        self.device.next_event().unwrap_or(Nanos::NEVER)
+        self.next.get().unwrap_or_else(|| {
+            let next = self.device.next_event().unwrap_or(Nanos::NEVER);
+            self.next.set(Some(next));
+            next
+        })
     }
 
     /// What is due at [`Spindle::next_at`] happens; the tag of the command that is done by it, if any.
     #[inline]
     pub fn advance(&mut self, now: Nanos) -> Option<u32> {
         let done = self.device.advance(now);
+        self.next.set(None);
         self.host_work += self.device.take_host_work();
         let tag = done?.0;
         self.outstanding -= 1;
@@ -82,6 +91,7 @@ impl<D: Device> Driver for Spindle<D> {
                 force_unit_access: false,
             },
         };
+        self.next.set(None);
         self.device.submit(
             now,
             Command {

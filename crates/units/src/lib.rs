@@ -3,6 +3,8 @@
 //! A simulated instant and a span of simulated time are both [`Nanos`]: integer nanoseconds, so that a run is the same
 //! on every platform. Addresses and lengths on a block device are in sectors of 512 bytes, as everywhere in Linux.
 
+pub mod hash;
+
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// Bytes in a sector, the unit of every block address in Linux whatever the drive's physical sector.

@@ -13,7 +13,10 @@ import itertools
 import json
 import os
 import re
+import threading
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -194,6 +197,10 @@ class SimulatedBackend:
         yield SimulatedSession(plan, run_id, self.systems, self.study, self.options.trace)
 
 
+class _Stopped(Exception):
+    """Nobody waits for the batch any more."""
+
+
 @dataclass
 class SimulatedSession:
     plan: Plan
@@ -206,20 +213,39 @@ class SimulatedSession:
         for whole, group in itertools.groupby(trials, key=self._is_storage):
             given = list(group)
             size = (os.cpu_count() or 1) * (STORAGE_BATCH if whole else BATCH)
-            for first in range(0, len(given), size):
-                batch = given[first : first + size]
-                yield from self._storage(batch, attempts) if whole else self._cells(batch, attempts)
+            batches = [given[first : first + size] for first in range(0, len(given), size)]
+            if whole:
+                yield from self._storages(batches, attempts)
+                continue
+            for batch in batches:
+                yield from self._cells(batch, attempts)
 
     def _is_storage(self, trial: Trial) -> bool:
         return storage_trials.is_storage(self.systems[self.plan.cells[trial.cell].system], self.study)
 
-    def _storage(self, batch: list[Trial], attempts: dict[int, int]) -> list[Record]:
+    def _storages(self, batches: list[list[Trial]], attempts: dict[int, int]) -> Iterator[Record]:
+        """The next batch is simulated while the records of one are written: processors do not wait for each other in between."""
+        stopped = threading.Event()
+        with ThreadPoolExecutor(1) as aside:
+            try:
+                coming = deque(aside.submit(self._storage, batch, attempts, stopped) for batch in batches)
+                while coming:
+                    yield from coming.popleft().result()
+            finally:
+                stopped.set()
+                aside.shutdown(wait=True, cancel_futures=True)
+
+    def _storage(self, batch: list[Trial], attempts: dict[int, int], stopped: threading.Event) -> list[Record]:
+        def heed(_done: int, _of: int) -> None:
+            if stopped.is_set():
+                raise _Stopped
+
         numbers = [attempts.get(each.index, 0) + 1 for each in batch]
         seeded = [
             (each, trial_seed(self.plan.seed, each.index, number), number)
             for each, number in zip(batch, numbers, strict=True)
         ]
-        return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded)
+        return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded, heed)
 
     def _cells(self, batch: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         workers = os.cpu_count() or 1

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from seekwise import _core
+from seekwise.explain import controllers
 from seekwise.study.parameters import of_model
 from seekwise.world.setup import MIB, Setup, drive_model
 from seekwise.world.value import NotModelled
@@ -31,8 +32,8 @@ VOLUME_METADATA_BYTES = MIB
 HOSTS = {"article-2008": "opteron_2212", "tiobench-comparison": "opteron_2212"}
 # Memory of a machine about which nothing is said (range 0.5 to 4 GiB; what matters is how much smaller than the files it is).
 MEMORY_BYTES = 2**30
-# Sequential phases go through this many times the memory in all rather than through whole files: rates are steady by then, and the
-# pages that one phase leaves in memory are gone before the next comes to them, as in a whole pass.
+# Sequential phases go through this many times the memory - the machine's, or a card's if that is larger - in all rather than through
+# whole files: rates are steady by then, and what one phase leaves in memory is gone before the next comes to it, as in a whole pass.
 SPAN_OF_MEMORY = 3
 # Order of tiotest; each phase finds page cache and drives as the one before left them (tiotest.c, no -F).
 TIOTEST_ORDER = ("seq_write", "rand_write", "seq_read", "rand_read")
@@ -131,7 +132,7 @@ def _files(setup: Setup, operation: str, threads: int) -> dict:
         "filesystem": setup.filesystem or ("ext4" if setup.on_volume else "raw"),
         "memory_bytes": memory,
         "written": order[0] != "seq_write",
-        "span_bytes": max(64 * MIB, SPAN_OF_MEMORY * memory // threads),
+        "span_bytes": max(64 * MIB, SPAN_OF_MEMORY * max(memory, _memory_of_card(setup)) // threads),
         "phases": [
             {
                 "write": phase.endswith("write"),
@@ -143,6 +144,11 @@ def _files(setup: Setup, operation: str, threads: int) -> dict:
         ],
         "report": order.index(operation),
     }
+
+
+def _memory_of_card(setup: Setup) -> int:
+    card = controllers.known(setup.controller) if setup.controller is not None else None
+    return 0 if card is None else int(card["parameters"]["cache_mib"]["value"]) * MIB
 
 
 Tell = Callable[[int, int], None]

@@ -12,6 +12,7 @@ describes. The last lines of a run's spec say how long is simulated: rates are s
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -20,7 +21,7 @@ from seekwise import _core
 from seekwise.world import cells
 from seekwise.world.setup import MIB, Setup, drive_model, setup_of
 from seekwise.world.value import NotModelled
-from seekwise.world.world import Defaults, Option, Query
+from seekwise.world.world import OPERATIONS, Defaults, Option, Query
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
@@ -86,8 +87,7 @@ class SimulatedWorld:
         if query.metric != "cpueff":
             return 0.0
         setup = setup_of(query.system, query.options)
-        random = query.operation.startswith("rand")
-        each = (setup.random_ios or 1000) * setup.block_bytes if random else setup.file_bytes
+        each = _bytes_of_a_thread(setup, query.operation)
         efficiency = self.measure([query])[0]
         ticks = query.threads * each / cells.PRINTED_MB / efficiency * setup.hz
         return efficiency / ticks**0.5
@@ -98,9 +98,30 @@ class SimulatedWorld:
         if any(option in ("distance", "position") for option, _ in options):
             raise NotModelled(f"{quantity} has no place on a drive")
         setup = setup_of(name, options)
+        if quantity == "scenario_minutes":
+            return self._scenario_minutes(name, setup, options)
         if quantity in SYSTEM_QUANTITIES:
             return SYSTEM_QUANTITIES[quantity](setup)
         raise NotModelled(f"{quantity} of {name}")
+
+    def _scenario_minutes(self, name: str, setup: Setup, options: tuple[Option, ...]) -> float:
+        """Each measurement takes as long as its operations, each at its rate over all of its data, and the pause behind it."""
+        if setup.engine is not None or setup.memory_bytes is None:
+            raise NotModelled("how long a scenario takes where the program is not tiotest")
+        measurements = [(each, threads) for each in setup.schedulers for threads in setup.threads]
+        queries = [
+            Query("rate", name, operation, scheduler, threads, options)
+            for scheduler, threads in measurements
+            for operation in OPERATIONS
+        ]
+        rates = self.measure(queries)
+        moved = [query.threads * _bytes_of_a_thread(setup, query.operation) / cells.PRINTED_MB for query in queries]
+        seconds = sum(size / rate for size, rate in zip(moved, rates, strict=True))
+        return (seconds + len(measurements) * setup.wait_s) / 60
+
+
+def _bytes_of_a_thread(setup: Setup, operation: str) -> int:
+    return (setup.random_ios or 1000) * setup.block_bytes if operation.startswith("rand") else setup.file_bytes
 
 
 def _disk(name: str) -> dict[str, float]:
@@ -165,11 +186,22 @@ def _ncq_depth(setup: Setup) -> float:
     return max(0.0, float(depth) - NCQ_KEPT_BACK) if setup.ncq else 0.0
 
 
+def _test_area_percent(setup: Setup) -> float:
+    """Files of a fresh file system follow each other; the blocks of addresses among them are a thousandth."""
+    whole = {"raid0": setup.drives, "raid5": setup.drives - 1, "raid6": setup.drives - 2, "raid10": setup.drives / 2}
+    sectors = drive_model(setup.drive).get("capacity_sectors")
+    if sectors is None:
+        raise NotModelled(f"the capacity of {setup.drive}")
+    member = min(sectors * 512, setup.partition_bytes or math.inf)
+    return 100 * max(setup.threads) * setup.file_bytes / (whole.get(setup.level or "", 1) * member)
+
+
 SYSTEM_QUANTITIES = {
     "file_mb": lambda setup: setup.file_bytes / MIB,
     "ram_mb": _ram_mb,
     # One measurement is one run of the program: a scheduler at a thread count, all operations.
     "scenario_measurements": lambda setup: float(len(setup.schedulers) * len(setup.threads)),
+    "test_area_percent": _test_area_percent,
     "cpu_tick_ms": lambda setup: 1000 / setup.hz,
     "ncq_depth": _ncq_depth,
 }

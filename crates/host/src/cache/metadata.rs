@@ -11,7 +11,7 @@
 
 use super::page_cache::PageCache;
 use crate::file::Block;
-use std::collections::BTreeMap;
+use seekwise_units::hash::ByNumber;
 
 /// A round of reclaim looks at this part of a list, and one page more (DEF_PRIORITY 12).
 const ROUND: u64 = 1 << 12;
@@ -19,7 +19,7 @@ const ROUND: u64 = 1 << 12;
 #[derive(Clone, Debug, Default)]
 pub struct MetadataCache {
     /// Pages added to the cache in all when the block was used last.
-    used: BTreeMap<Block, u64>,
+    used: ByNumber<Block, u64>,
     /// The active list is sifted however short it is.
     sifted: bool,
     looked_at: u64,
@@ -45,14 +45,18 @@ impl MetadataCache {
 
     /// Uses a block; false when it is not in memory.
     pub fn take(&mut self, block: Block, cache: &PageCache) -> bool {
-        let stay = self.stay(cache);
-        match self.used.get_mut(&block) {
-            Some(used) if cache.added() - *used <= stay => {
-                *used = cache.added();
-                true
+        let added = cache.added();
+        let Some(&used) = self.used.get(&block) else {
+            return false;
+        };
+        // Most are used again at once: how long they would stay need not be worked out.
+        if used != added {
+            if added - used > self.stay(cache) {
+                return false;
             }
-            _ => false,
+            self.used.insert(block, added);
         }
+        true
     }
 
     /// The block is in memory from now on.

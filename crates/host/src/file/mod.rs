@@ -15,6 +15,7 @@ pub mod group;
 pub mod journal;
 
 use crate::cache::read_ahead::Page;
+use core::cell::Cell;
 pub use ext3::Ext3;
 pub use ext4::Ext4;
 use seekwise_units::Lba;
@@ -36,15 +37,34 @@ pub struct Extent {
 #[derive(Clone, Debug, Default)]
 pub struct Map {
     extents: Vec<Extent>,
+    /// Where the last page was found: the next one mostly lies there or right behind.
+    found: Cell<usize>,
 }
 
 impl Map {
     /// Block of `page` and how many pages from it on lie in a row, `most` at most; None for a hole.
     pub fn locate(&self, page: Page, most: u64) -> Option<(Block, u64)> {
-        let after = self.extents.partition_point(|extent| extent.page <= page);
-        let extent = self.extents[..after].last()?;
+        let extent = &self.extents[self.at_or_before(page)?];
         let offset = page - extent.page;
         (offset < extent.pages).then(|| (extent.block + offset, (extent.pages - offset).min(most)))
+    }
+
+    /// The last extent that begins at `page` or before.
+    #[inline]
+    fn at_or_before(&self, page: Page) -> Option<usize> {
+        let begins = |index: usize| self.extents.get(index).map(|extent| extent.page);
+        let known = self.found.get();
+        for index in [known, known + 1] {
+            if begins(index).is_some_and(|first| first <= page)
+                && begins(index + 1).is_none_or(|next| page < next)
+            {
+                self.found.set(index);
+                return Some(index);
+            }
+        }
+        let after = self.extents.partition_point(|extent| extent.page <= page);
+        self.found.set(after.saturating_sub(1));
+        after.checked_sub(1)
     }
 
     /// First page from `page` on that has no block, within `most`, and how many in a row have none.
@@ -55,7 +75,7 @@ impl Map {
             match self.locate(at, end - at) {
                 Some((_, pages)) => at += pages,
                 None => {
-                    let after = self.extents.partition_point(|extent| extent.page <= at);
+                    let after = self.at_or_before(at).map_or(0, |before| before + 1);
                     let next = self.extents.get(after).map_or(end, |extent| extent.page);
                     return Some((at, next.min(end) - at));
                 }
@@ -66,8 +86,8 @@ impl Map {
 
     pub fn add(&mut self, extent: Extent) {
         let after = self
-            .extents
-            .partition_point(|known| known.page <= extent.page);
+            .at_or_before(extent.page)
+            .map_or(0, |before| before + 1);
         if let Some(last) = self.extents[..after].last_mut() {
             if last.page + last.pages == extent.page && last.block + last.pages == extent.block {
                 last.pages += extent.pages;

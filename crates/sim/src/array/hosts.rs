@@ -76,7 +76,7 @@ impl HostModel {
             .ok_or_else(|| format!("there is no host model {name}"))
     }
 
-    /// `scheduler`: its own cost per request is added to that of the completion.
+    /// `scheduler`: whose functions each request passes.
     pub fn costs(&self, scheduler: &str) -> Result<HostCosts, String> {
         let of = |name: &str| {
             self.nanoseconds
@@ -93,7 +93,8 @@ impl HostModel {
             bio: of("bio")?,
             md_bio: of("md_bio").unwrap_or(Nanos::ZERO),
             port_command: of("port_command").unwrap_or(Nanos::ZERO),
-            interrupt: of("interrupt")? + Nanos(own as u64),
+            scheduler: Nanos(own as u64),
+            interrupt: of("interrupt")?,
             page_end: of("page_end")?,
             switch: of("switch")?,
             page_pin: of("page_pin")?,

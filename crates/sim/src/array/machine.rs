@@ -43,6 +43,9 @@ pub struct HostCosts {
     pub md_bio: Nanos,
     /// Giving a command to the port of a drive of the host's own. Zero: part of `bio`, or a card's one register.
     pub port_command: Nanos,
+    /// The scheduler's own functions for a request: inserting it and handing it out, which whoever makes the queue give commands pays for
+    /// (a reader that waits, for its own), and its end, which the interrupt pays for; each a third.
+    pub scheduler: Nanos,
     /// Interrupt and completion of a request.
     pub interrupt: Nanos,
     /// Each page that ends with it.
@@ -69,6 +72,7 @@ impl HostCosts {
             bio: Nanos(1_200),
             md_bio: Nanos::ZERO,
             port_command: Nanos::ZERO,
+            scheduler: Nanos::ZERO,
             interrupt: Nanos(1_500),
             page_end: Nanos(30),
             switch: Nanos(1_200),
@@ -89,6 +93,7 @@ impl Default for HostCosts {
             bio: Nanos(1_000),
             md_bio: Nanos::ZERO,
             port_command: Nanos::ZERO,
+            scheduler: Nanos::ZERO,
             interrupt: Nanos(4_000),
             page_end: Nanos(300),
             switch: Nanos(3_000),
@@ -244,7 +249,7 @@ pub struct ArrayMachine<Q, D> {
     members: Vec<Member<Q, D>>,
     volume: Volume,
     /// Writes to a volume with parity.
-    pub(super) stripes: Option<Stripes>,
+    pub(super) stripes: Option<Box<Stripes>>,
     readers: Vec<Reader>,
     under_way: Slab<UnderWay>,
     pub(super) costs: HostCosts,
@@ -372,7 +377,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
             self.now = time;
             match source {
-                Source::Drive(member) => self.drive_done(member),
+                Source::Drive(member) => {
+                    if !self.drive_done(member) && self.members.len() == 1 {
+                        self.steps_inside(end);
+                    }
+                }
                 Source::Timer(member) => {
                     let Member { queue, spindle } = &mut self.members[member];
                     queue.fire(time, spindle, &mut Unobserved);
@@ -403,11 +412,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     /// no credit that would push it aside (wake-up granularity of 1 to 10 ms up to 2.6.32). Then whoever became ready first.
     fn next_event(&self) -> Option<(Nanos, Source)> {
         let mut best = (Nanos::NEVER, Source::Drive(0));
-        // Tasks with files look out for timers themselves.
-        let timers_from = match self.files {
-            None => self.processor_free,
-            Some(_) => Nanos::ZERO,
-        };
+        let timers_from = self.timers_from();
         for (index, member) in self.members.iter().enumerate() {
             for (time, source) in [
                 (member.spindle.next_at(), Source::Drive(index)),
@@ -418,6 +423,36 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 }
             }
         }
+        best = self.sooner_by_host(best);
+        (best.0 < Nanos::NEVER).then_some((best.0.max(self.now), best.1))
+    }
+
+    /// Tasks with files look out for timers themselves.
+    fn timers_from(&self) -> Nanos {
+        match self.files {
+            None => self.processor_free,
+            Some(_) => Nanos::ZERO,
+        }
+    }
+
+    /// A controller alone below the host takes the steps of which the host hears nothing, up to the next one that the host takes.
+    fn steps_inside(&mut self, end: Nanos) {
+        let timer = self.members[0].queue.timer().max(self.timers_from());
+        let (host, _) = self.sooner_by_host((timer, Source::Timer(0)));
+        loop {
+            let next = self.members[0].spindle.next_at();
+            if next > host || next > end || next == Nanos::NEVER {
+                return;
+            }
+            self.now = next.max(self.now);
+            if self.drive_done(0) {
+                return;
+            }
+        }
+    }
+
+    /// What the host does before `best`, if anything.
+    fn sooner_by_host(&self, mut best: (Nanos, Source)) -> (Nanos, Source) {
         if let Some(stripes) = &self.stripes {
             // The md thread wants a processor like any task.
             let time = stripes.due().max(self.earliest_processor());
@@ -449,7 +484,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 best = (time, Source::Task(task));
             }
         }
-        (best.0 < Nanos::NEVER).then_some((best.0.max(self.now), best.1))
+        best
     }
 
     fn earliest_processor(&self) -> Nanos {
@@ -469,7 +504,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// When a drive or a queue is due next.
     pub(super) fn next_drive_event(&self) -> Nanos {
-        let stripes = self.stripes.as_ref().map_or(Nanos::NEVER, Stripes::due);
+        let stripes = self
+            .stripes
+            .as_ref()
+            .map_or(Nanos::NEVER, |stripes| stripes.due());
         self.members.iter().fold(stripes, |first, member| {
             first
                 .min(member.spindle.next_at())
@@ -527,7 +565,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     pub(super) fn congested(&self, direction: Direction, sync: bool) -> bool {
-        self.stripes.as_ref().is_some_and(Stripes::full)
+        self.stripes.as_ref().is_some_and(|stripes| stripes.full())
             || self
                 .members
                 .iter()
@@ -542,7 +580,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// Who made a queue give commands to drives pays for that.
     pub(super) fn spend_commands(&mut self) {
-        if self.costs.port_command == Nanos::ZERO {
+        let each = self.costs.port_command.0 + 2 * self.costs.scheduler.0 / 3;
+        if each == 0 {
             return;
         }
         let given: u64 = self
@@ -550,7 +589,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             .iter_mut()
             .map(|member| core::mem::take(&mut member.spindle.given))
             .sum();
-        self.spend(Nanos(self.costs.port_command.0 * given));
+        self.spend(Nanos(each * given));
     }
 
     /// The program's own work.
@@ -560,7 +599,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         self.times.book(Payer::User, begin, cost);
     }
 
-    fn drive_done(&mut self, index: usize) {
+    /// False when the host has nothing to do with it.
+    fn drive_done(&mut self, index: usize) -> bool {
         self.payer = Payer::Interrupt;
         let Member { queue, spindle } = &mut self.members[index];
         let done = spindle.advance(self.now);
@@ -568,14 +608,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let work = core::mem::take(&mut spindle.host_work);
         let Some(tag) = done else {
             self.spend(work);
-            return;
+            return work > Nanos::ZERO;
         };
         let mut finished = core::mem::take(&mut self.finished);
         finished.clear();
         queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
             finished.push(done.token)
         });
-        self.spend(self.costs.interrupt + work);
+        self.spend(self.costs.interrupt + Nanos(self.costs.scheduler.0 / 3) + work);
         self.spend_commands();
         for &token in &finished {
             let UnderWay {
@@ -615,6 +655,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             self.files = Some(files);
         }
         self.finished = finished;
+        true
     }
 
     fn wake_for_requests(&mut self) {

@@ -159,7 +159,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             u32::from(kernel.version.1),
             u32::from(kernel.version.2),
         ));
-        self.stripes = Some(Stripes::new(raid5, generation, kernel.hz, costs));
+        self.stripes = Some(Box::new(Stripes::new(raid5, generation, kernel.hz, costs)));
         Ok(())
     }
 
