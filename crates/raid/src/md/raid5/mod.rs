@@ -552,7 +552,9 @@ impl Raid5 {
             if head.writers.is_empty() && head.readers.is_empty() && !head.plugged {
                 self.set_free(stripe);
             }
-            if !self.stripes[stripe as usize].writers.is_empty() {
+            // Who came to the row while it was on its way out: writers, and readers of a missing member.
+            let head = &self.stripes[stripe as usize];
+            if !head.writers.is_empty() || !head.readers.is_empty() {
                 self.queue_for_thread(stripe);
             }
             self.row_changed(row);
