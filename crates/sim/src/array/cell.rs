@@ -159,9 +159,14 @@ impl<'a> Planned<'a> {
                 _ => None,
             })
             .collect();
-        let Some(disks) = disks else {
+        let Some(mut disks) = disks else {
             return self.over(&frame, rotational, either(policy), drives, Unobserved);
         };
+        if let Some((first, others)) = disks.split_first_mut() {
+            for other in others {
+                other.share_tables(first);
+            }
+        }
         macro_rules! own_machine {
             (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
                 match policy {
