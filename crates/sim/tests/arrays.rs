@@ -453,3 +453,35 @@ fn a_bitmap_where_it_means_nothing_is_refused() {
         assert!(error.contains("bitmap") && !error.contains('\n'), "{error}");
     }
 }
+
+#[test]
+fn reads_of_a_missing_member_beside_writes_to_the_same_rows_end() {
+    // 64 threads in 8 MiB: rows are read while their pages are on the way to the members.
+    let job = json!({"threads": 64, "pattern": "random", "block_bytes": 12288, "read_percent": 30, "ios": 50, "region_bytes": 8 * MIB});
+    for (kernel, scheduler) in KERNELS {
+        for (level, members, missing) in [("raid5", 4, json!([1])), ("raid6", 5, json!([0, 3]))] {
+            let array = Case::new(level, members).on(kernel, scheduler);
+            let result = array.with("missing", missing).run(job.clone());
+            assert_eq!(phase(&result)["ios"], 64 * 50, "{level} on {kernel}");
+        }
+    }
+}
+
+#[test]
+fn buffered_random_writes_with_much_memory_end() {
+    // Tens of thousands of dirty pages wait for stripes; tried all of them after each request of a member, that took minutes.
+    for (level, members) in [("raid5", 4), ("raid6", 6)] {
+        for (kernel, scheduler) in [("6.1", "mq-deadline"), ("6.12", "none")] {
+            let job = json!({"threads": 4, "pattern": "random", "block_bytes": 4096, "read_percent": 0, "direct": false, "region_bytes": 8192 * MIB});
+            let mut spec = Case::new(level, members).on(kernel, scheduler).spec(job);
+            spec["cache"] = json!({"limit_bytes": 1024 * MIB});
+            spec["phases"][0]["runtime_ns"] = json!(20_000_000_000u64);
+            let spec: CellSpec = serde_json::from_value(spec).unwrap();
+            let result = cell::run(&spec).unwrap();
+            assert!(
+                phase(&result)["ios"].as_u64().unwrap() > 10_000,
+                "{level} on {kernel}"
+            );
+        }
+    }
+}

@@ -159,8 +159,8 @@ impl Segments {
             return;
         }
         for segment in 0..self.count {
-            if self.end[segment] != 0 && self.start[segment] < end.0 && start.0 < self.end[segment]
-            {
+            // One decision instead of several that are hard to foresee; what is empty ends at zero.
+            if (self.start[segment] < end.0) & (start.0 < self.end[segment]) {
                 self.drop_segment(segment);
             }
         }

@@ -38,7 +38,7 @@ pub struct Layout {
     pub interleave: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Zone {
     first_lba: u64,
     /// Tracks before this zone, over all heads.
@@ -74,7 +74,7 @@ pub struct Extent {
     pub transfer: Nanos,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     zones: Vec<Zone>,
     /// Zone in which every 2^shift-th address lies.

@@ -28,6 +28,7 @@ use ncq::{Head, Ordering, Queue, Waiting};
 use rotation::Spindle;
 use seek::{SeekCurve, SeekTimes};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
+use std::sync::Arc;
 use write_cache::WriteCache;
 
 /// Everything that distinguishes one disk from another.
@@ -66,7 +67,8 @@ pub struct HddParameters {
 /// What does not change while the disk runs.
 #[derive(Clone, Debug)]
 struct Mechanics {
-    geometry: Geometry,
+    /// Disks of an array have one between them, so that it stays in the processor's cache.
+    geometry: Arc<Geometry>,
     spindle: Spindle,
     curve: SeekCurve,
     ordering: Ordering,
@@ -152,7 +154,7 @@ impl Hdd {
         let spindle = Spindle::new(parameters.rpm, start);
         Self {
             mechanics: Mechanics {
-                geometry: Geometry::new(&parameters.layout, &spindle),
+                geometry: Arc::new(Geometry::new(&parameters.layout, &spindle)),
                 curve: SeekCurve::new(&parameters.seek, &spindle),
                 spindle,
                 ordering: Ordering::new(parameters.ncq_efficiency, parameters.age_limit),
@@ -203,6 +205,13 @@ impl Hdd {
     /// Time that the arm has worked for commands and for destaging; idle read-ahead is not counted.
     pub fn busy(&self) -> Nanos {
         self.state.busy
+    }
+
+    /// Looks things up in the other's tables from now on, if they say the same.
+    pub fn share_tables(&mut self, other: &Self) {
+        if self.mechanics.geometry == other.mechanics.geometry {
+            self.mechanics.geometry = Arc::clone(&other.mechanics.geometry);
+        }
     }
 
     pub fn geometry(&self) -> &Geometry {
@@ -949,6 +958,49 @@ mod tests {
     use super::*;
     use crate::{Drive, Model};
     use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn steps_lead_to_the_completions_that_are_foretold(
+            commands in prop::collection::vec((0u64..2_000_000, 1u64..600, 0u8..10, 0u64..30_000_000), 50..300),
+        ) {
+            let model = Model::shipped("st3250620ns").unwrap();
+            let Drive::Hdd(mut disk) = Drive::new(&model, 1).unwrap() else {
+                panic!("a hard disk")
+            };
+            let mut stepping = disk.clone();
+            let mut free: Vec<u32> = (0..disk.depth().0).collect();
+            let mut now = Nanos::ZERO;
+            for (start, sectors, kind, pause) in commands {
+                let until = now + Nanos(pause);
+                while let Some(due) = disk.next_completion().filter(|due| *due <= until || free.is_empty()) {
+                    let tag = disk.complete_next(due);
+                    let mut stepped = None;
+                    while stepped.is_none() {
+                        let step = stepping.next_event().unwrap();
+                        prop_assert!(step <= due);
+                        stepped = stepping.advance(step).map(|tag| (tag, step));
+                    }
+                    prop_assert_eq!(stepped, Some((tag, due)));
+                    free.push(tag.0);
+                    now = due;
+                }
+                now = now.max(until);
+                let kind = match kind {
+                    0..=4 => CommandKind::Read,
+                    9 => CommandKind::Flush,
+                    _ => CommandKind::Write { force_unit_access: false },
+                };
+                let command = Command { tag: Tag(free.pop().unwrap()), kind, start: Lba(start * 8), sectors: Sectors(sectors) };
+                disk.submit(now, command);
+                // Steps that are due by now come first, as the event loop takes them.
+                while let Some(step) = stepping.next_event().filter(|step| *step <= now) {
+                    prop_assert_eq!(stepping.advance(step), None);
+                }
+                stepping.submit(now, command);
+            }
+        }
+    }
 
     proptest! {
         #[test]

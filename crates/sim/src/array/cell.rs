@@ -163,10 +163,15 @@ impl<'a> Planned<'a> {
                 _ => None,
             })
             .collect();
-        let Some(disks) = disks else {
+        let Some(mut disks) = disks else {
             let machine = self.assembled(frame, rotational, either(policy), drives, Unobserved)?;
             return Ok(self.prepared(frame, machine));
         };
+        if let Some((first, others)) = disks.split_first_mut() {
+            for other in others {
+                other.share_tables(first);
+            }
+        }
         macro_rules! own_machine {
             (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
                 match policy {

@@ -38,6 +38,25 @@ const FORK: Nanos = Nanos::from_micros(120);
 /// Length of the random reads before the first run.
 const BEFORE: Nanos = Nanos::from_millis(200);
 
+/// What the description of the recordings leaves open, as it is assumed.
+#[derive(Clone, Debug)]
+pub struct Unknowns {
+    pub costs: HostCosts,
+    pub fork: Nanos,
+    /// Numbers of processes whose runs did not come before.
+    pub left_out: Vec<u32>,
+}
+
+impl Default for Unknowns {
+    fn default() -> Self {
+        Self {
+            costs: HostCosts::default(),
+            fork: FORK,
+            left_out: Vec::new(),
+        }
+    }
+}
+
 /// When processes that one parent forks come to their first read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StartOrder {
@@ -56,18 +75,18 @@ impl StartOrder {
         }
     }
 
-    fn start(self, process: u32, processes: u32) -> Nanos {
+    fn start(self, process: u32, processes: u32, fork: Nanos) -> Nanos {
         match self {
-            Self::AsForked => Nanos(FORK.0 * u64::from(process)),
+            Self::AsForked => Nanos(fork.0 * u64::from(process)),
             Self::ByDebit => {
                 let debit = |process: u32| {
                     let running = u64::from(process) + 2;
                     let period = Nanos::from_millis(running.max(5)).0;
-                    (FORK.0 * u64::from(process) + period / running, process)
+                    (fork.0 * u64::from(process) + period / running, process)
                 };
                 let mine = debit(process);
                 let before = (0..processes).filter(|&other| debit(other) < mine).count();
-                Nanos(FORK.0 * u64::from(processes) + before as u64)
+                Nanos(fork.0 * u64::from(processes) + before as u64)
             }
         }
     }
@@ -77,7 +96,7 @@ const LARGE_BIO_PAGES: u64 = 256;
 
 /// MB/s with 1, 2, 4 … processes up to those of `conditions`, one run after the other over the same drives, queues and md: RAID 1 sends
 /// a reader to the copy whose head was nearest when the run before ended, so how readers share the copies is inherited.
-fn series(conditions: &Conditions, seed: u64) -> Result<Vec<f64>, String> {
+pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result<Vec<f64>, String> {
     let Conditions {
         kernel,
         target,
@@ -166,7 +185,7 @@ fn series(conditions: &Conditions, seed: u64) -> Result<Vec<f64>, String> {
             } else {
                 ReaderKind::DirectRandom { pages: 1 }
             },
-            starts: order.start(process, processes),
+            starts: order.start(process, processes, unknowns.fork),
         };
         (0..processes).map(plan).collect()
     };
@@ -177,6 +196,7 @@ fn series(conditions: &Conditions, seed: u64) -> Result<Vec<f64>, String> {
     let mut counts: Vec<u32> = (0..)
         .map(|power| 1 << power)
         .take_while(|count| sequential && count < processes)
+        .filter(|count| !unknowns.left_out.contains(count))
         .collect();
     counts.push(*processes);
     // What ran before: random reads, as the scheduler before did last.
@@ -185,7 +205,7 @@ fn series(conditions: &Conditions, seed: u64) -> Result<Vec<f64>, String> {
         volume,
         read_ahead,
         bio_pages,
-        HostCosts::default(),
+        unknowns.costs,
         &plans(8, false),
         seed,
     );
@@ -307,7 +327,7 @@ impl Known {
             while let Some((key, conditions)) =
                 longest.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
             {
-                done.push((key.clone(), series(conditions, seed)));
+                done.push((key.clone(), series(conditions, &Unknowns::default(), seed)));
             }
             done
         };

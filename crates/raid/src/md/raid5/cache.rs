@@ -32,9 +32,8 @@ impl Hasher for RowHash {
 
 impl Raid5 {
     fn full(&self, stripe: u32) -> bool {
-        let head = &self.stripes[stripe as usize];
-        (0..self.map().members)
-            .all(|member| head.is_parity(member) || head.pages[member as usize].overwritten)
+        let pages = &self.stripes[stripe as usize].pages;
+        pages.iter().all(|page| page.parity || page.overwritten)
     }
 
     /// Full-stripe writes of neighbouring rows in one chunk follow the first of them (4.1 and later).
@@ -84,8 +83,10 @@ impl Raid5 {
         let old = head.row;
         head.row = row;
         head.in_use = true;
-        (head.p, head.q) = (roles.p, roles.q);
         head.pages.fill(Page::default());
+        for member in core::iter::once(roles.p).chain(roles.q) {
+            head.pages[member as usize].parity = true;
+        }
         self.rows.remove(&old);
         self.rows.insert(row, stripe);
         self.row_changed(old);

@@ -58,6 +58,8 @@ pub struct Raid5Config {
 /// One page of a stripe head.
 #[derive(Clone, Copy, Debug, Default)]
 struct Page {
+    /// P or Q of the row.
+    parity: bool,
     /// The cache holds what the member should hold.
     uptodate: bool,
     /// Under way to or from the member, or being computed.
@@ -102,9 +104,6 @@ struct Stripe {
     batch_head: Option<u32>,
     /// Waits for the submitter's plug to end.
     plugged: bool,
-    /// Members that hold P and Q of the row.
-    p: u32,
-    q: Option<u32>,
     /// When it was freed last; an entry of a free list with another stamp is stale.
     freed: u64,
     free_list: usize,
@@ -162,10 +161,6 @@ pub struct Raid5 {
 }
 
 impl Stripe {
-    fn is_parity(&self, member: u32) -> bool {
-        self.p == member || self.q == Some(member)
-    }
-
     /// Parity is computed and the pages are not all on the members yet: md makes whoever comes wait for that.
     fn is_going_out(&self) -> bool {
         self.computed || !self.writing.is_empty()
@@ -194,8 +189,6 @@ impl Raid5 {
             batch: Vec::new(),
             batch_head: None,
             plugged: false,
-            p: 0,
-            q: None,
             freed: 0,
             free_list: index % lists,
         };
@@ -459,6 +452,7 @@ impl Raid5 {
 
     /// The RAID thread runs until nothing is left to handle, holding a plug over the members.
     pub fn run_thread(&mut self, effects: &mut Vec<Effect>) {
+        let mut turns = 0;
         loop {
             if self.preread_active < PREREAD_LIMIT {
                 while let Some(stripe) = self.delayed.pop_front() {
@@ -489,8 +483,13 @@ impl Raid5 {
                 count += 1;
             }
             if count == 0 {
+                // Its plug is as the turn before left it, empty.
+                if turns == 0 {
+                    return;
+                }
                 break;
             }
+            turns += 1;
             for &stripe in &taken[..count] {
                 self.handle_stripe(stripe, effects);
             }
@@ -553,7 +552,9 @@ impl Raid5 {
             if head.writers.is_empty() && head.readers.is_empty() && !head.plugged {
                 self.set_free(stripe);
             }
-            if !self.stripes[stripe as usize].writers.is_empty() {
+            // Who came to the row while it was on its way out: writers, and readers of a missing member.
+            let head = &self.stripes[stripe as usize];
+            if !head.writers.is_empty() || !head.readers.is_empty() {
                 self.queue_for_thread(stripe);
             }
             self.row_changed(row);

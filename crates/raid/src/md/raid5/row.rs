@@ -1,6 +1,6 @@
 //! What the RAID thread does with one row: read what is missing, compute parity, write; or rebuild a page that a reader wants.
 
-use super::{Effect, Place, Raid5, RmwLevel, Stripe, PAGE};
+use super::{Effect, Page, Place, Raid5, RmwLevel, PAGE};
 use crate::md::plug::MemberRequest;
 use crate::md::Generation;
 use seekwise_units::{Lba, Sectors};
@@ -88,25 +88,21 @@ impl Raid5 {
     fn prepare_write(&mut self, stripe: u32) {
         let head = &self.stripes[stripe as usize];
         let (members, row) = (self.map().members, head.row);
-        let cost = |member: u32| {
-            if self.missing[member as usize] {
-                2 * members
-            } else {
-                1
+        // Pages that each way has to read; one on a missing member costs as if it were all of them.
+        let (mut rmw, mut rcw) = (0, 0);
+        for (page, missing) in head.pages.iter().zip(&self.missing) {
+            let cost = match (page.uptodate, missing) {
+                (true, _) => 0,
+                (false, false) => 1,
+                (false, true) => 2 * members,
+            };
+            if page.to_write || page.parity {
+                rmw += cost;
             }
-        };
-        let unread = |member: u32| !head.pages[member as usize].uptodate;
-        let modify = |member: u32| head.pages[member as usize].to_write || head.is_parity(member);
-        let reconstruct =
-            |member: u32| !head.is_parity(member) && !head.pages[member as usize].overwritten;
-        let mut rmw: u32 = (0..members)
-            .filter(|&member| modify(member) && unread(member))
-            .map(cost)
-            .sum();
-        let mut rcw: u32 = (0..members)
-            .filter(|&member| reconstruct(member) && unread(member))
-            .map(cost)
-            .sum();
+            if !page.parity && !page.overwritten {
+                rcw += cost;
+            }
+        }
         let rmw_possible = self.config.rmw_level != RmwLevel::Disabled
             && (self.map().parities == 1 || self.config.generation >= Generation::Linux4_4);
         if row >= self.config.in_sync_until.0 || !rmw_possible {
@@ -115,23 +111,22 @@ impl Raid5 {
         }
         let prefer_rmw = rmw < rcw || (rmw == rcw && self.config.rmw_level == RmwLevel::Preferred);
         // What is to be read, highest member first.
-        let read = |head: &Stripe, missing: &[bool], member: u32| {
-            let page = &head.pages[member as usize];
-            let parity = head.is_parity(member);
+        let read = |(page, missing): (&Page, &bool)| {
             let wanted = if prefer_rmw {
-                page.to_write || parity
+                page.to_write || page.parity
             } else {
-                !parity && !page.overwritten
+                !page.parity && !page.overwritten
             };
-            wanted && !page.uptodate && !missing[member as usize]
+            wanted && !page.uptodate && !missing
         };
-        let any =
-            rmw > 0 && rcw > 0 && (0..members).any(|member| read(head, &self.missing, member));
+        let any = rmw > 0 && rcw > 0 && head.pages.iter().zip(&self.missing).any(read);
         if !any {
             self.compute(stripe);
         } else if head.preread_active {
             for member in (0..members).rev() {
-                if read(&self.stripes[stripe as usize], &self.missing, member) {
+                let place = member as usize;
+                let page = &self.stripes[stripe as usize].pages[place];
+                if read((page, &self.missing[place])) {
                     self.send(stripe, member, false);
                 }
             }
@@ -146,10 +141,10 @@ impl Raid5 {
             let data = u64::from(self.map().data_members());
             let head = &mut self.stripes[stripe as usize];
             let written = head.pages.iter().filter(|page| page.to_write).count() as u64;
-            let reconstructs =
-                head.pages.iter().zip(0..).all(|(page, member)| {
-                    page.overwritten || page.uptodate || head.is_parity(member)
-                });
+            let reconstructs = head
+                .pages
+                .iter()
+                .all(|page| page.overwritten || page.uptodate || page.parity);
             // Reconstructing reads every data page once. Modifying takes the old data out of the parity and the new data in.
             let sources = if reconstructs {
                 data
@@ -161,9 +156,8 @@ impl Raid5 {
             if self.config.parity.parities == 2 {
                 self.work.syndrome_pages += sources;
             }
-            let (p, q) = (head.p, head.q);
-            for (page, member) in head.pages.iter_mut().zip(0..) {
-                if page.to_write || p == member || q == Some(member) {
+            for page in &mut head.pages {
+                if page.to_write || page.parity {
                     page.written = true;
                     page.uptodate = true;
                 }

@@ -322,6 +322,18 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// Hands one request to its member; false when the member has no request free.
     fn send<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
+        let sent = self.give(now, order, observer);
+        let index = order.piece.member as usize;
+        if sent && !self.members[index].given {
+            self.members[index].given = true;
+            self.given.push(index as u32);
+        }
+        sent
+    }
+
+    /// The same, its plug left to the caller.
+    #[inline]
+    fn give<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
         let token = self.under_way.insert(*order) as u32;
         let index = order.piece.member as usize;
         let bio = order.bio(token);
@@ -333,10 +345,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             &mut first_only(index, observer),
         ) == Submission::Accepted;
         if sent {
-            if !member.given {
-                member.given = true;
-                self.given.push(index as u32);
-            }
             let moved = if order.write {
                 &mut member.written
             } else {
@@ -360,18 +368,21 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             given.sort_unstable();
         }
         for index in given.drain(..).map(|index| index as usize) {
-            let member = &mut self.members[index];
-            member.given = false;
-            if member.queue.held_back(now) {
-                member.queue.process_waits(
-                    now,
-                    &mut member.spindle,
-                    &mut first_only(index, observer),
-                );
-                self.refresh(now, index);
-            }
+            self.members[index].given = false;
+            self.unplug_member(now, index, observer);
         }
         self.given = given;
+    }
+
+    #[inline]
+    fn unplug_member<O: Observer>(&mut self, now: Nanos, index: usize, observer: &mut O) {
+        let member = &mut self.members[index];
+        if member.queue.held_back(now) {
+            member
+                .queue
+                .process_waits(now, &mut member.spindle, &mut first_only(index, observer));
+            self.refresh(now, index);
+        }
     }
 
     /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is in `orders`.
@@ -514,7 +525,16 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 _ => finished.push(done.token),
             },
         );
-        for &token in &finished {
+        if !finished.is_empty() {
+            self.parts_done(now, &finished, observer);
+        }
+        self.finished = finished;
+        self.refresh(now, index);
+    }
+
+    /// Requests that are not a whole bio of their own are done.
+    fn parts_done<O: Observer>(&mut self, now: Nanos, finished: &[u32], observer: &mut O) {
+        for &token in finished {
             let order = self.under_way.remove(token as usize);
             match order.owner {
                 Owner::Bio(token) => {
@@ -550,8 +570,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 Owner::BitmapLater => {}
             }
         }
-        self.finished = finished;
-        self.refresh(now, index);
     }
 
     /// What the stripe cache did becomes the thread's work.
@@ -610,15 +628,20 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     ) -> Submission {
         for (place, order) in orders.iter().enumerate() {
             if !self.send(now, order, observer) {
-                self.stalled.push(Stalled {
-                    process,
-                    token,
-                    orders: orders[place..].into(),
-                });
-                return Submission::Blocked;
+                return self.stall(process, token, &orders[place..]);
             }
         }
         Submission::Accepted
+    }
+
+    #[cold]
+    fn stall(&mut self, process: ProcessId, token: u32, orders: &[Order]) -> Submission {
+        self.stalled.push(Stalled {
+            process,
+            token,
+            orders: orders.into(),
+        });
+        Submission::Blocked
     }
 }
 
@@ -640,6 +663,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         };
         let submission = if let Some(piece) = whole {
             self.whole_bios += 1;
+            let index = piece.member as usize;
             let order = Order {
                 owner: Owner::Bio(bio.token),
                 piece,
@@ -649,6 +673,14 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
                 process: bio.process,
                 priority: bio.priority,
             };
+            if bio.unplug && !self.plugging && self.given.is_empty() {
+                // The one plug that may have to be removed is this member's.
+                if self.give(now, &order, observer) {
+                    self.unplug_member(now, index, observer);
+                    return Submission::Accepted;
+                }
+                return self.stall(bio.process, bio.token, &[order]);
+            }
             self.send_all(now, bio.process, bio.token, &[order], observer)
         } else {
             let mut orders = core::mem::take(&mut self.orders);

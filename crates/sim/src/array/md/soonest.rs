@@ -46,9 +46,10 @@ impl Soonest {
     fn search(&mut self) {
         let (mut first, mut place) = (self.times[0], 0);
         for (index, &time) in self.times.iter().enumerate().skip(1) {
-            if time < first {
-                (first, place) = (time, index);
-            }
+            // A choice between values: which it is cannot be foreseen, so a jump would be mistaken every other time.
+            let earlier = u64::from(time < first).wrapping_neg();
+            first = Nanos((time.0 & earlier) | (first.0 & !earlier));
+            place = (index & earlier as usize) | (place & !(earlier as usize));
         }
         (self.first, self.place) = (first, place);
     }
