@@ -344,3 +344,70 @@ impl Tags {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(version: &str, tags: u32) -> TagWords {
+        TagWords::of(&Kernel::parse(version, 250).unwrap(), tags)
+    }
+
+    #[test]
+    fn a_map_has_four_words_at_least() {
+        let word = |tags| layout("6.1", tags).word;
+        assert_eq!([word(256), word(64), word(62), word(2)], [64, 16, 8, 64]);
+    }
+
+    #[test]
+    fn reads_push_limited_requests_out_of_a_word() {
+        let mut map = TagMap::new(layout("6.1", 256));
+        for tag in 0..12 {
+            assert_eq!(map.get(None), Some(tag));
+        }
+        // Twelve bits of each word: the first word's are taken, three words are left.
+        let mut taken = 0;
+        while map.get(Some(12)).is_some() {
+            taken += 1;
+        }
+        assert_eq!(taken, 36);
+        // A freed bit is found when the search of its word fails.
+        map.put(3);
+        assert_eq!(map.get(Some(12)), Some(3));
+        assert_eq!(map.get(Some(12)), None);
+    }
+
+    #[test]
+    fn a_limit_of_one_is_a_bit_of_each_word_or_of_the_map() {
+        for (version, tags) in [("6.1", 4), ("6.12", 1)] {
+            let mut map = TagMap::new(layout(version, 256));
+            let got = (0..8).filter(|_| map.get(Some(1)).is_some()).count();
+            assert_eq!(got, tags, "{version}");
+        }
+    }
+
+    #[test]
+    fn waiters_are_woken_in_batches() {
+        let kernel = Kernel::parse("5.10", 250).unwrap();
+        // bfq beside a raised queue: twelve bits of each of four words, an eighth of them at once.
+        let mut waiters = Waiters::new(&kernel, TagWords::of(&kernel, 256), 12);
+        let waiter = Waiter {
+            process: ProcessId(1),
+            depth: Some(12),
+        };
+        let mut freed_until_woken = || {
+            waiters.sleep(waiter);
+            let mut woken = false;
+            let mut freed = 0;
+            while !woken {
+                waiters.freed(|_| woken = true);
+                freed += 1;
+            }
+            freed
+        };
+        // Each queue's first countdown is one.
+        let counts: Vec<u32> = (0..10).map(|_| freed_until_woken()).collect();
+        assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 1, 6, 6]);
+        assert!(waiters.is_empty());
+    }
+}

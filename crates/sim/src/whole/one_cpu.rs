@@ -152,11 +152,12 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         processes: Vec<Process>,
     ) -> Self {
         let depth = device.depth().0;
+        let count = processes.len() as u64;
         let mut threads: Vec<Thread> = processes
             .into_iter()
             .enumerate()
             .map(|(forked, process)| Thread {
-                used: costs.fork_start(forked as u64),
+                used: costs.fork_start(forked as u64, count),
                 process,
                 next: Next::Submit,
                 waits: Waits::Nothing,
@@ -463,6 +464,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     fn completion(&mut self, tag: u32) -> (Nanos, u64) {
         let at = self.now;
         let mut finished = Vec::new();
+        let timer = self.queue.timer();
         let operations = &mut self.operations;
         self.queue.complete(
             at,
@@ -503,11 +505,15 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             self.costs.release_picos_per_sector
         };
         let released = Nanos(sectors.saturating_sub(8) * each / 1000);
-        let rest = if woken {
+        let mut rest = if woken {
             self.costs.rest
         } else {
             self.costs.rest_unwoken
         };
+        let set = self.queue.timer();
+        if set != timer && set != Nanos::NEVER {
+            rest += self.costs.timer_set;
+        }
         (rest + released, handed)
     }
 
