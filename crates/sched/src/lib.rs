@@ -22,6 +22,7 @@ mod processes;
 pub mod registry;
 pub mod request;
 pub mod scheduler;
+mod seeks;
 pub mod sorted;
 #[cfg(test)]
 mod testing;

@@ -315,7 +315,7 @@ impl<S: Scheduler> MqQueue<S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn allocate(&mut self, now: Nanos, bio: &Bio) -> u32 {
         let slot = self.table.allocate(now, bio);
         if let Some(tags) = &mut self.tags {
@@ -462,12 +462,12 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
     ) {
         let slot = self.slot_of_tag[tag as usize];
         self.free_tags.push(tag);
-        let request = self.table.get(slot).request;
-        observer.completed(now, &request);
-        self.policy.complete(now, &request);
+        let request = &self.table.get(slot).request;
+        observer.completed(now, request);
+        self.policy.complete(now, request);
         if let Some(throttle) = &mut self.throttle {
             if throttle.armed() {
-                throttle.completed(now, &request);
+                throttle.completed(now, request);
             }
         }
         self.table

@@ -67,6 +67,8 @@ impl Word {
 #[derive(Clone, Debug)]
 pub struct TagMap {
     layout: TagWords,
+    /// Bits of a word as a power of two.
+    shift: u32,
     words: Vec<Word>,
     /// Where the next search begins.
     hint: u32,
@@ -81,8 +83,10 @@ impl TagMap {
                 freed: 0,
             })
             .collect();
+        assert!(layout.word.is_power_of_two(), "words of a map are");
         Self {
             layout,
+            shift: layout.word.trailing_zeros(),
             words,
             hint: 0,
         }
@@ -107,16 +111,35 @@ impl TagMap {
     }
 
     /// A tag; with a `depth` one of the first bits of a word.
+    #[inline]
     pub fn get(&mut self, depth: Option<u32>) -> Option<u32> {
-        let (word, count) = (self.layout.word, self.words.len());
-        let mut index = (self.hint / word) as usize;
+        if depth.is_none() {
+            // Mostly the word in which the search begins has a free bit, and it is not where the next search begins.
+            let word = &mut self.words[(self.hint >> self.shift) as usize];
+            let bit = word.taken.trailing_ones();
+            let tag = (self.hint & !(self.layout.word - 1)) + bit;
+            if bit < word.bits && tag != self.hint {
+                word.taken |= 1 << bit;
+                return Some(tag);
+            }
+        }
+        self.search(depth)
+    }
+
+    fn search(&mut self, depth: Option<u32>) -> Option<u32> {
+        let (count, within) = (self.words.len(), self.layout.word - 1);
+        let mut index = (self.hint >> self.shift) as usize;
         // An unlimited search begins with the word's first bit, a limited one at the hint.
-        let mut from = if depth.is_some() { self.hint % word } else { 0 };
+        let mut from = if depth.is_some() {
+            self.hint & within
+        } else {
+            0
+        };
         for _ in 0..count {
             let bits = self.open(index, depth);
             let place = &mut self.words[index];
             if let Some(bit) = place.find(bits, from) {
-                let tag = index as u32 * word + bit;
+                let tag = ((index as u32) << self.shift) + bit;
                 if tag == self.hint {
                     self.hint = if tag + 2 >= self.layout.tags {
                         0
@@ -134,7 +157,8 @@ impl TagMap {
     }
 
     pub fn put(&mut self, tag: u32) {
-        self.words[(tag / self.layout.word) as usize].freed |= 1 << (tag % self.layout.word);
+        let within = self.layout.word - 1;
+        self.words[(tag >> self.shift) as usize].freed |= 1 << (tag & within);
         self.hint = tag;
     }
 }

@@ -240,7 +240,7 @@ impl Bfq {
         let queue = &mut self.queues[index as usize];
         let seeky = slot.is_seek(queue.last_end, rotational);
         queue.last_end = end;
-        queue.seeks = (queue.seeks << 1) | u32::from(seeky);
+        queue.seeks.push(seeky);
         if queue.is_totally_seeky() && self.is_raised(index) && self.is_soft(index) {
             // Before 5.12 even if an interactive period was not over.
             if self.generation.since_5_12 {
@@ -716,7 +716,7 @@ impl Scheduler for Bfq {
                 queue.habit.think_mean() / 1_000,
                 queue.habit.think_weight,
                 queue.habit.io_bound,
-                queue.seeks,
+                queue.seeks.history(),
                 queue.tolerance.limit,
                 queue.tolerance.base.0 / 1_000,
             );

@@ -7,6 +7,7 @@ use super::parameters::WEIGHT_STEP;
 use super::waiting::Waiting;
 use super::Bfq;
 use crate::request::{Priority, PriorityClass};
+use crate::seeks::Seeks;
 use seekwise_units::{Lba, Nanos};
 
 /// A tick long before every run.
@@ -108,7 +109,7 @@ pub struct Queue {
     pub timeout: i64,
     pub created: i64,
     /// The last 32 requests, one bit each: far from the one before?
-    pub seeks: u32,
+    pub seeks: Seeks,
     pub last_end: Lba,
     pub just_created: bool,
     pub fifo_checked: bool,
@@ -149,11 +150,11 @@ pub struct Queue {
 impl Queue {
     pub fn is_seeky(&self) -> bool {
         // Linux 5.10 to 6.12: BFQQ_SEEKY.
-        self.seeks.count_ones() > 19
+        self.seeks.count() > 19
     }
 
     pub fn is_totally_seeky(&self) -> bool {
-        self.seeks == u32::MAX
+        self.seeks.count() == 32
     }
 
     /// Nothing waiting or in flight for more than `span` ticks.
@@ -221,7 +222,7 @@ impl Bfq {
             timeout: LONG_AGO,
             created: tick,
             // The first request is almost certainly far from whatever was before.
-            seeks: 1,
+            seeks: Seeks::of(1),
             last_end: Lba(0),
             just_created: sync,
             fifo_checked: false,

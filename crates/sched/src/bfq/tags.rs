@@ -75,7 +75,8 @@ impl Bfq {
         if weights == 0 {
             return false;
         }
-        let share = (limit * u64::from(entity.weight) + weights / 2) / weights;
-        u64::from(self.queues[index as usize].allocated) >= share
+        // At least limit * weight / weights, rounded to the nearest; without the division.
+        let allocated = u64::from(self.queues[index as usize].allocated);
+        limit * u64::from(entity.weight) + weights / 2 < (allocated + 1) * weights
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::request::{Priority, PriorityClass};
+use crate::seeks::Seeks;
 use crate::testing::{read, setup, write};
 
 const MS: u64 = 1_000_000;
@@ -341,7 +342,7 @@ fn a_seeky_queue_is_not_soft_real_time_and_since_5_12_goes_on_as_interactive() {
         let state = &mut bfq.queues[queue as usize];
         state.raise.interactive_since = 0;
         state.raise.span = bfq.settings.raise_soft_ticks;
-        state.seeks = u32::MAX;
+        state.seeks = Seeks::of(u32::MAX);
         bfq.service.get_mut(queue).coefficient = raising::RAISED * 100;
         let far = Slot {
             start: Lba(1 << 33),

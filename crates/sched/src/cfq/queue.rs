@@ -3,6 +3,7 @@
 use super::requests::Waiting;
 use crate::decay::Mean;
 use crate::request::{Priority, PriorityClass, ProcessId};
+use crate::seeks::Seeks;
 use seekwise_units::Lba;
 
 /// Priority class, in order of service.
@@ -88,7 +89,7 @@ pub struct Queue {
     /// When the slice began: at its first completion.
     pub slice_began: Option<u64>,
     /// A bit for each of the last 32 requests: it was a seek.
-    pub seek_history: u32,
+    pub seek_history: Seeks,
     /// Has had four requests waiting at once since an idle time last failed.
     pub deep: bool,
     /// The slice was prolonged because no other queue is busy.
@@ -125,7 +126,7 @@ impl Queue {
             seeky_since: None,
             tree: 0,
             slice_began: None,
-            seek_history: 0,
+            seek_history: Seeks::default(),
             deep: false,
             wait_busy: false,
             split: false,
@@ -134,7 +135,7 @@ impl Queue {
 
     /// Most of its last requests were seeks (2.6.33 on): more than an eighth of 32.
     pub fn seeks(&self) -> bool {
-        self.seek_history.count_ones() > 32 / 8
+        self.seek_history.count() > 32 / 8
     }
 
     /// Is the slice over at `time`? Never before its first completion.

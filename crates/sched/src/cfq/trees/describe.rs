@@ -66,7 +66,7 @@ impl Trees {
                 queue.must_dispatch,
                 queue.wait_busy,
                 queue.deep,
-                queue.seek_history,
+                queue.seek_history.history(),
                 queue.users,
                 queue.merge_into.map_or(String::new(), |into| format!(", to be merged into {}", self.queues[into].name())),
             );

@@ -54,7 +54,7 @@ impl Trees {
         } else {
             request.sectors.0 < SMALL_SECTORS
         };
-        queue.seek_history = queue.seek_history << 1 | u32::from(seek);
+        queue.seek_history.push(seek);
         self.update_idle_window(index, process);
         self.queues[index].last_end = request.end();
     }
