@@ -2,33 +2,10 @@
 
 use super::{Page, Place, Raid5, PAGE};
 use crate::md::Generation;
-use core::hash::{BuildHasherDefault, Hasher};
-use std::collections::HashMap;
+use seekwise_units::hash::ByNumber;
 
 /// Something by row. Rows are looked up several times for each page that moves, and nobody else chooses them.
-pub(super) type Rows = HashMap<u64, u32, BuildHasherDefault<RowHash>>;
-
-/// One multiplication by 2^64 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4); the table takes both ends of the product.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RowHash(u64);
-
-impl Hasher for RowHash {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(self.0 ^ u64::from(byte));
-        }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, row: u64) {
-        let product = row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ (product >> 32);
-    }
-}
+pub(super) type Rows = ByNumber<u64, u32>;
 
 impl Raid5 {
     fn full(&self, stripe: u32) -> bool {
