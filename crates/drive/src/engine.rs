@@ -455,9 +455,13 @@ impl Engine {
         }
         let now = monotonic();
         for answered in &self.answered {
-            let leaves = answered
-                .due
-                .saturating_sub(self.setting.transport.answer_ns);
+            // Never before the request was there to be seen: a drive that answers at once cannot make up for its way.
+            let Transport {
+                request_ns,
+                answer_ns,
+            } = self.setting.transport;
+            let leaves = answered.due.saturating_sub(answer_ns);
+            let leaves = leaves.max(answered.arrived + request_ns);
             self.statistics.answered(now.saturating_sub(leaves));
         }
         if let Some(log) = &self.setting.log {
