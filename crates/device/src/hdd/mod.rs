@@ -227,26 +227,13 @@ impl Hdd {
     }
 
     fn next_without_command(&self) -> Nanos {
-        let link = self.state.link.next();
-        match self.state.work {
-            Work::Destage { end } | Work::ReadAhead { end }
-                if end < link && self.state.has_waiting() =>
-            {
-                end
-            }
-            _ => link,
-        }
+        self.state.turn().unwrap_or_else(|| self.state.link.next())
     }
 
     /// What comes next is the end of something that the arm does of its own accord, after which it turns to those who wait.
     #[inline]
     fn turns_first(&self) -> bool {
-        match self.state.work {
-            Work::Destage { end } | Work::ReadAhead { end } => {
-                end == self.next && end < self.state.link.next() && self.state.has_waiting()
-            }
-            _ => false,
-        }
+        self.state.turn() == Some(self.next)
     }
 
     /// When a command that waits behind what the arm does of its own accord will be done, if nothing more arrives.
@@ -272,7 +259,10 @@ impl Hdd {
         state
             .dirty
             .has_room_after_destaging(first.sectors)
-            .then(|| state.link.free_at.max(end) + self.mechanics.link_time(first.sectors))
+            .then(|| {
+                state.link.free_at.max(end).max(state.sent_at)
+                    + self.mechanics.link_time(first.sectors)
+            })
     }
 
     /// Lets a copy run ahead.
@@ -314,6 +304,19 @@ impl Mechanics {
 }
 
 impl State {
+    /// When the arm is through with what it does of its own accord and turns to those who wait, if that comes before anything else.
+    /// It may have begun, and ended, while the link was still sending what the arm read before: then it is told of after that.
+    #[inline]
+    fn turn(&self) -> Option<Nanos> {
+        match self.work {
+            Work::Destage { end } | Work::ReadAhead { end } => {
+                let turn = end.max(self.sent_at);
+                (turn < self.link.next() && self.has_waiting()).then_some(turn)
+            }
+            _ => None,
+        }
+    }
+
     fn has_waiting(&self) -> bool {
         !self.queue.is_empty() || self.blocked_count > 0 || self.dirty.flush_pending()
     }
@@ -334,7 +337,8 @@ impl State {
                     self.work = Work::Idle;
                     self.admit(mechanics, end);
                     while let Some(tag) = self.dirty.flushed() {
-                        self.link.push(tag, end, mechanics.link_overhead);
+                        let earliest = end.max(self.sent_at);
+                        self.link.push(tag, earliest, mechanics.link_overhead);
                     }
                     self.decide(mechanics);
                     if matches!(self.work, Work::Idle) && !self.dirty.is_empty() {
@@ -600,8 +604,10 @@ impl State {
             ) {
                 break;
             }
+            // The link takes it when it has sent what the arm read before.
+            let earliest = now.max(self.sent_at);
             self.link
-                .push(write.tag, now, mechanics.link_time(write.sectors));
+                .push(write.tag, earliest, mechanics.link_time(write.sectors));
             admitted += 1;
         }
         self.blocked.copy_within(admitted..self.blocked_count, 0);
