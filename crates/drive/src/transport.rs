@@ -10,6 +10,7 @@ use crate::clock::monotonic;
 use crate::protocol::{PAYLOAD_BYTES_MAX, REPLY_BYTES, REQUEST_BYTES};
 use crate::real_time;
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use serde::Serialize;
 use std::io::{Read, Result, Write};
 use std::os::unix::net::UnixStream;
@@ -70,10 +71,49 @@ fn median(times: &mut [u64]) -> u64 {
 fn exchanges(rotational: bool) -> Result<(Vec<u64>, Vec<u64>)> {
     let (client, drive) = UnixStream::pair()?;
     drive.set_nonblocking(true)?;
-    let drive = std::thread::Builder::new()
-        .name("transport".into())
-        .spawn(move || answers(drive, rotational))?;
-    let mut client = client;
+    let (own, other) = apart();
+    let thread = |name: &str| std::thread::Builder::new().name(name.into());
+    let drive = thread("transport").spawn(move || {
+        keep_to(other);
+        answers(drive, rotational)
+    })?;
+    let client = thread("client").spawn(move || {
+        keep_to(own);
+        requests(client)
+    })?;
+    let gone = |_| std::io::Error::other("the other side is gone");
+    let (sent, there) = client.join().map_err(gone)??;
+    let (arrived, left) = drive.join().map_err(gone)??;
+    let ways = |from: &[u64], to: &[u64]| {
+        from.iter()
+            .zip(to)
+            .map(|(from, to)| to.saturating_sub(*from))
+            .collect()
+    };
+    Ok((ways(&sent, &arrived), ways(&left, &there)))
+}
+
+/// Two processors: who wakes somebody on another one waits longer for him than on his own, by as much as the rest of the way. Which it will
+/// be the scheduler decides each time; the longer way is taken off, so that an answer is early rather than late.
+fn apart() -> (Option<usize>, Option<usize>) {
+    let Ok(allowed) = sched_getaffinity(None) else {
+        return (None, None);
+    };
+    let mut numbers = (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number));
+    (numbers.next(), numbers.next())
+}
+
+fn keep_to(processor: Option<usize>) {
+    if let Some(number) = processor {
+        let mut only = CpuSet::new();
+        only.set(number);
+        // Where it is refused the scheduler decides here too.
+        let _ = sched_setaffinity(None, &only);
+    }
+}
+
+/// The client's side: when requests were sent, and when answers were there.
+fn requests(mut client: UnixStream) -> Result<(Vec<u64>, Vec<u64>)> {
     let mut sent = Vec::with_capacity(EXCHANGES);
     let mut there = Vec::with_capacity(EXCHANGES);
     let mut answer = [0; REPLY_BYTES + DATA_BYTES];
@@ -86,17 +126,7 @@ fn exchanges(rotational: bool) -> Result<(Vec<u64>, Vec<u64>)> {
         client.read_exact(&mut answer[REPLY_BYTES..])?;
         there.push(monotonic());
     }
-    drop(client);
-    let (arrived, left) = drive
-        .join()
-        .map_err(|_| std::io::Error::other("the other side is gone"))??;
-    let ways = |from: &[u64], to: &[u64]| {
-        from.iter()
-            .zip(to)
-            .map(|(from, to)| to.saturating_sub(*from))
-            .collect()
-    };
-    Ok((ways(&sent, &arrived), ways(&left, &there)))
+    Ok((sent, there))
 }
 
 /// The drive's side: when requests had arrived, and when answers left.
