@@ -62,3 +62,45 @@ pub trait Device {
         Nanos::ZERO
     }
 }
+
+/// Makes an enumeration of devices a device: each call goes to the one that it is.
+#[macro_export]
+macro_rules! device_is_one_of {
+    ($name:ident { $($variant:ident),+ }) => {
+        impl $crate::Device for $name {
+            fn capacity(&self) -> seekwise_units::Sectors {
+                match self { $(Self::$variant(device) => device.capacity()),+ }
+            }
+            fn depth(&self) -> seekwise_units::Depth {
+                match self { $(Self::$variant(device) => device.depth()),+ }
+            }
+            #[inline]
+            fn submit(&mut self, now: seekwise_units::Nanos, command: $crate::Command) {
+                match self { $(Self::$variant(device) => device.submit(now, command)),+ }
+            }
+            #[inline]
+            fn next_completion(&self) -> Option<seekwise_units::Nanos> {
+                match self { $(Self::$variant(device) => device.next_completion()),+ }
+            }
+            #[inline]
+            fn complete_next(&mut self, now: seekwise_units::Nanos) -> $crate::Tag {
+                match self { $(Self::$variant(device) => device.complete_next(now)),+ }
+            }
+            #[inline]
+            fn next_event(&self) -> Option<seekwise_units::Nanos> {
+                match self { $(Self::$variant(device) => device.next_event()),+ }
+            }
+            #[inline]
+            fn advance(&mut self, now: seekwise_units::Nanos) -> Option<$crate::Tag> {
+                match self { $(Self::$variant(device) => device.advance(now)),+ }
+            }
+            fn held(&self) -> seekwise_units::Bytes {
+                match self { $(Self::$variant(device) => device.held()),+ }
+            }
+            #[inline]
+            fn take_host_work(&mut self) -> seekwise_units::Nanos {
+                match self { $(Self::$variant(device) => device.take_host_work()),+ }
+            }
+        }
+    };
+}

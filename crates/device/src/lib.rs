@@ -14,8 +14,6 @@ pub mod ssd;
 pub use device::{Command, CommandKind, Device, Tag};
 pub use model::{Model, ModelError};
 
-use seekwise_units::{Depth, Nanos, Sectors};
-
 /// Any of the devices; calls are chosen by kind, so that an inner loop has no pointer to follow.
 #[derive(Clone, Debug)]
 #[allow(
@@ -36,48 +34,9 @@ impl Drive {
     }
 }
 
-macro_rules! each {
-    ($drive:expr, $device:ident => $body:expr) => {
-        match $drive {
-            Drive::Hdd($device) => $body,
-            Drive::Ssd($device) => $body,
-            Drive::Exact($device) => $body,
-            Drive::Null($device) => $body,
-        }
-    };
-}
-
-impl Device for Drive {
-    fn capacity(&self) -> Sectors {
-        each!(self, device => device.capacity())
-    }
-
-    fn depth(&self) -> Depth {
-        each!(self, device => device.depth())
-    }
-
-    #[inline]
-    fn submit(&mut self, now: Nanos, command: Command) {
-        each!(self, device => device.submit(now, command))
-    }
-
-    #[inline]
-    fn next_completion(&self) -> Option<Nanos> {
-        each!(self, device => device.next_completion())
-    }
-
-    #[inline]
-    fn complete_next(&mut self, now: Nanos) -> Tag {
-        each!(self, device => device.complete_next(now))
-    }
-
-    #[inline]
-    fn next_event(&self) -> Option<Nanos> {
-        each!(self, device => device.next_event())
-    }
-
-    #[inline]
-    fn advance(&mut self, now: Nanos) -> Option<Tag> {
-        each!(self, device => device.advance(now))
-    }
-}
+device_is_one_of!(Drive {
+    Hdd,
+    Ssd,
+    Exact,
+    Null
+});

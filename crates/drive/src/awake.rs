@@ -5,7 +5,7 @@
 //! thread of the lowest class (SCHED_IDLE) turns in place on each processor; whatever else wants the processor takes it at once.
 
 use crate::clock::monotonic;
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+use crate::processors::{allowed, keep_to};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -44,12 +44,13 @@ impl Awake {
     /// A thread per processor that we may use, if there are several; where the class is refused there is none, and answers are later.
     pub fn new() -> Self {
         let shared = Arc::new(Shared::default());
-        let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+        let allowed = allowed();
         // A single one is the load's: it would only be kept from what it has to do (and a guest's clock that counts instructions
         // from jumping over idle time).
-        let several = allowed.count() > 1;
-        let threads = (0..CpuSet::MAX_CPU)
-            .filter(|number| several && allowed.is_set(*number))
+        let several = allowed.len() > 1;
+        let threads = allowed
+            .into_iter()
+            .filter(|_| several)
             .take(PROCESSORS_MAX)
             .filter_map(|number| {
                 let shared = shared.clone();
@@ -113,12 +114,10 @@ impl Shared {
 }
 
 fn keep(shared: &Shared, processor: usize) {
-    let mut only = CpuSet::new();
-    only.set(processor);
     let none = libc::sched_param { sched_priority: 0 };
     // SAFETY: the call reads one struct that lives through it; 0 is the calling thread.
     let lowest = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &none) } == 0;
-    if sched_setaffinity(None, &only).is_err() || !lowest {
+    if !keep_to(processor) || !lowest {
         return;
     }
     let mut idle_since = None;

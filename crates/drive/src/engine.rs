@@ -127,11 +127,7 @@ impl Engine {
     pub fn run(mut self) {
         // Timers of this thread to the nanosecond instead of the usual 50 us; without, answers are a little later.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        // Ahead of the machine's other work, where we may: a late answer spoils a measurement.
-        if !(self.setting.rotational && real_time::first_in_first_out()) {
-            // Fair all the same: a drive of flash watches the clock most of the time, and clients get their turn.
-            let _ = rustix::process::setpriority_process(None, -20);
-        }
+        real_time::ahead(self.setting.rotational);
         loop {
             // All of them: their bytes in the wake-up socket are read together.
             loop {

@@ -22,6 +22,7 @@ pub mod fault;
 pub mod handshake;
 pub mod medium;
 pub mod options;
+mod processors;
 pub mod protocol;
 mod real_time;
 mod requests;

@@ -5,7 +5,7 @@
 /// The kernel keeps a share of each processor for others (`kernel.sched_rt_runtime_us`), and a drive that nobody asks sleeps.
 ///
 /// A real-time class that it was started with (`chrt`) stays: below its own starter a thread could wait for ever.
-pub fn first_in_first_out() -> bool {
+fn first_in_first_out() -> bool {
     // SAFETY: no memory is involved; 0 is the calling thread.
     let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
     if policy == libc::SCHED_FIFO || policy == libc::SCHED_RR {
@@ -16,6 +16,14 @@ pub fn first_in_first_out() -> bool {
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the call reads one struct that lives through it; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, policy, &lowest) == 0 }
+}
+
+/// Puts the calling thread ahead of the machine's other work, where we may: a late answer spoils a measurement.
+pub fn ahead(rotational: bool) {
+    if !(rotational && first_in_first_out()) {
+        // Fair all the same: a drive of flash watches the clock most of the time, and clients get their turn.
+        let _ = rustix::process::setpriority_process(None, -20);
+    }
 }
 
 #[cfg(test)]

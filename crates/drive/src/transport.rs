@@ -7,10 +7,10 @@
 
 use crate::awake::Watch;
 use crate::clock::monotonic;
-use crate::protocol::{PAYLOAD_BYTES_MAX, REPLY_BYTES, REQUEST_BYTES};
+use crate::processors::{allowed, keep_to};
+use crate::protocol::{REPLY_BYTES, REQUEST_BYTES};
 use crate::real_time;
 use rustix::event::{poll, PollFd, PollFlags};
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use serde::Serialize;
 use std::io::{Read, Result, Write};
 use std::os::unix::net::UnixStream;
@@ -33,7 +33,6 @@ const PAUSE: Duration = Duration::from_micros(1_500);
 const WAY_NS_MAX: u64 = 100_000;
 /// A usual request.
 const DATA_BYTES: usize = 4096;
-const _: () = assert!(DATA_BYTES <= PAYLOAD_BYTES_MAX as usize);
 
 impl Transport {
     /// The same each way.
@@ -47,8 +46,7 @@ impl Transport {
     /// The medians of some exchanges; nothing where the machine does not let them happen.
     ///
     /// `rotational`: the drive's thread may go ahead of others, as that of a disk does.
-    pub fn measured(watch: Option<Watch>, rotational: bool) -> Self {
-        let mut watch = watch;
+    pub fn measured(mut watch: Option<Watch>, rotational: bool) -> Self {
         if let Some(watch) = &mut watch {
             watch.set(true);
         }
@@ -71,14 +69,21 @@ fn median(times: &mut [u64]) -> u64 {
 fn exchanges(rotational: bool) -> Result<(Vec<u64>, Vec<u64>)> {
     let (client, drive) = UnixStream::pair()?;
     drive.set_nonblocking(true)?;
-    let (own, other) = apart();
+    // Who wakes somebody on another processor waits longer for him than on his own, by as much as the rest of the way. Which it will be
+    // the scheduler decides each time; the longer way is taken off, so that an answer is early rather than late.
+    let numbers = allowed();
+    let apart = |side: usize| {
+        // Where it is refused the scheduler decides here too.
+        numbers.get(side).copied().filter(|_| numbers.len() > 1)
+    };
+    let (own, other) = (apart(0), apart(1));
     let thread = |name: &str| std::thread::Builder::new().name(name.into());
     let drive = thread("transport").spawn(move || {
-        keep_to(other);
+        other.map(keep_to);
         answers(drive, rotational)
     })?;
     let client = thread("client").spawn(move || {
-        keep_to(own);
+        own.map(keep_to);
         requests(client)
     })?;
     let gone = |_| std::io::Error::other("the other side is gone");
@@ -91,25 +96,6 @@ fn exchanges(rotational: bool) -> Result<(Vec<u64>, Vec<u64>)> {
             .collect()
     };
     Ok((ways(&sent, &arrived), ways(&left, &there)))
-}
-
-/// Two processors: who wakes somebody on another one waits longer for him than on his own, by as much as the rest of the way. Which it will
-/// be the scheduler decides each time; the longer way is taken off, so that an answer is early rather than late.
-fn apart() -> (Option<usize>, Option<usize>) {
-    let Ok(allowed) = sched_getaffinity(None) else {
-        return (None, None);
-    };
-    let mut numbers = (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number));
-    (numbers.next(), numbers.next())
-}
-
-fn keep_to(processor: Option<usize>) {
-    if let Some(number) = processor {
-        let mut only = CpuSet::new();
-        only.set(number);
-        // Where it is refused the scheduler decides here too.
-        let _ = sched_setaffinity(None, &only);
-    }
 }
 
 /// The client's side: when requests were sent, and when answers were there.
@@ -131,9 +117,7 @@ fn requests(mut client: UnixStream) -> Result<(Vec<u64>, Vec<u64>)> {
 
 /// The drive's side: when requests had arrived, and when answers left.
 fn answers(mut stream: UnixStream, rotational: bool) -> Result<(Vec<u64>, Vec<u64>)> {
-    if !(rotational && real_time::first_in_first_out()) {
-        let _ = rustix::process::setpriority_process(None, -20);
-    }
+    real_time::ahead(rotational);
     let (mut arrived, mut left) = (vec![], vec![]);
     let mut request = [0; REQUEST_BYTES];
     loop {

@@ -3,8 +3,8 @@
 //! blk-mq takes one request ahead of its issue. When it turns out that the kernel had taken another one, the model goes
 //! back to the moment of its choice, takes the recorded request instead and lives through the calls since then again.
 
-use seekwise_sched::scheduler::TagWords;
-use seekwise_sched::{Direction, ProcessId, Request, RequestId, Scheduler};
+use seekwise_sched::tag_words::{Asking, TagWords};
+use seekwise_sched::{ProcessId, Request, RequestId, Scheduler};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 #[derive(Clone, Debug)]
@@ -219,14 +219,8 @@ impl<S: Scheduler> Scheduler for Journal<S> {
         }
     }
 
-    fn tag_depth(
-        &self,
-        process: ProcessId,
-        sync: bool,
-        direction: Direction,
-        words: TagWords,
-    ) -> Option<u32> {
-        self.policy.tag_depth(process, sync, direction, words)
+    fn tag_depth(&self, asking: Asking, words: TagWords) -> Option<u32> {
+        self.policy.tag_depth(asking, words)
     }
 
     fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
@@ -246,6 +240,7 @@ impl<S: Scheduler> Scheduler for Journal<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seekwise_sched::Direction;
     use seekwise_sched::{registry, AnyScheduler, Kernel, Priority, Setup};
 
     fn read(id: u32, sector: u64) -> Request {

@@ -14,7 +14,8 @@ use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
 use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
 use crate::request::{Direction, ProcessId, Request, RequestId};
-use crate::scheduler::{Scheduler, TagWords};
+use crate::scheduler::Scheduler;
+use crate::tag_words::{Asking, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// A minute: no device is that slow on purpose.
@@ -129,6 +130,10 @@ pub struct Kyber {
 /// Requests of a queue that nobody has set: twice the drive's tags. Linux 5.10 to 6.12: blk_mq_init_sched, BLKDEV_DEFAULT_RQ.
 const TAGS_PER_DRIVE_TAG: u32 = 2;
 const DRIVE_TAGS_COUNTED: u32 = 128;
+
+fn depth_of_asynchronous(words: TagWords) -> u32 {
+    ((u64::from(words.all()) * ASYNC_PERCENT / 100) as u32).max(1)
+}
 
 #[inline]
 fn index(direction: Direction) -> usize {
@@ -419,28 +424,20 @@ impl Scheduler for Kyber {
         self.waiting -= 1;
     }
 
-    fn tag_depth(
-        &self,
-        _process: ProcessId,
-        sync: bool,
-        _direction: Direction,
-        words: TagWords,
-    ) -> Option<u32> {
+    fn tag_depth(&self, asking: Asking, words: TagWords) -> Option<u32> {
         let counted = match self.limit_of {
             Some(tags) => TagWords::of(&self.kernel, tags),
             None => words,
         };
-        let depth = (u64::from(counted.all()) * ASYNC_PERCENT / 100) as u32;
-        (!sync).then_some(depth.max(1))
+        (!asking.sync).then(|| depth_of_asynchronous(counted))
     }
 
     fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
-        let depth = (u64::from(words.all()) * ASYNC_PERCENT / 100) as u32;
         // A map made after kyber was chosen wakes as though nobody were limited.
-        match self.limit_of {
-            Some(tags) if tags != words.tags => Some(words.all()),
-            _ => Some(depth.max(1)),
-        }
+        Some(match self.limit_of {
+            Some(tags) if tags != words.tags => words.all(),
+            _ => depth_of_asynchronous(words),
+        })
     }
 
     fn describe(&self, _now: Nanos, out: &mut String) {
@@ -608,7 +605,14 @@ mod tests {
             word: 64,
             whole: false,
         };
-        let depth = |sync| kyber.tag_depth(ProcessId(1), sync, Direction::Write, words);
+        let depth = |sync| {
+            let asking = Asking {
+                process: ProcessId(1),
+                sync,
+                direction: Direction::Write,
+            };
+            kyber.tag_depth(asking, words)
+        };
         assert_eq!(depth(false), Some(48));
         assert_eq!(depth(true), None);
     }

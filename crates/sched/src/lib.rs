@@ -24,6 +24,7 @@ pub mod request;
 pub mod scheduler;
 mod seeks;
 pub mod sorted;
+pub mod tag_words;
 #[cfg(test)]
 mod testing;
 

@@ -17,9 +17,10 @@ use crate::deadline::{
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
 use crate::parameter::{since, Parameter, Setup, Unit};
-use crate::request::{Direction, PriorityClass, ProcessId, Request, RequestId};
-use crate::scheduler::{Scheduler, TagWords};
+use crate::request::{PriorityClass, Request, RequestId};
+use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
+use crate::tag_words::{Asking, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// Those of the single-queue deadline and two more. Defaults: Linux 5.10 to 6.12 block/mq-deadline.c (nr_requests, 10*HZ).
@@ -426,14 +427,8 @@ impl Scheduler for MqDeadline {
         self.waiting -= 1;
     }
 
-    fn tag_depth(
-        &self,
-        _process: ProcessId,
-        sync: bool,
-        direction: Direction,
-        words: TagWords,
-    ) -> Option<u32> {
-        if sync && direction == Direction::Read {
+    fn tag_depth(&self, asking: Asking, words: TagWords) -> Option<u32> {
+        if asking.is_sync_read() {
             return None;
         }
         self.tag_depth_min(words)
@@ -499,6 +494,7 @@ impl Scheduler for MqDeadline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::Direction;
     use crate::request::Priority;
     use crate::testing::{read, setup, write};
 
@@ -681,16 +677,17 @@ mod tests {
             .unwrap();
         let policy = MqDeadline::new(&setup);
         let depth = |sync, direction| {
-            policy.tag_depth(
-                crate::ProcessId(1),
+            let asking = Asking {
+                process: crate::ProcessId(1),
                 sync,
                 direction,
-                TagWords {
-                    tags: 64,
-                    word: 16,
-                    whole: false,
-                },
-            )
+            };
+            let words = TagWords {
+                tags: 64,
+                word: 16,
+                whole: false,
+            };
+            policy.tag_depth(asking, words)
         };
         assert_eq!(depth(false, Direction::Write), Some(12));
         assert_eq!(depth(true, Direction::Write), Some(12));

@@ -5,8 +5,9 @@
 
 use crate::kernel::Version;
 use crate::parameter::{between, since, Kernels, Parameter, Setup};
-use crate::request::{Direction, ProcessId, Request, RequestId};
-use crate::scheduler::{Scheduler, TagWords};
+use crate::request::{ProcessId, Request, RequestId};
+use crate::scheduler::Scheduler;
+use crate::tag_words::{Asking, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// A policy as the registry shows it.
@@ -145,14 +146,8 @@ impl Scheduler for AnyScheduler {
     fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId) {
         forward!(self, policy => policy.joined(now, kept, gone))
     }
-    fn tag_depth(
-        &self,
-        process: ProcessId,
-        sync: bool,
-        direction: Direction,
-        words: TagWords,
-    ) -> Option<u32> {
-        forward!(self, policy => policy.tag_depth(process, sync, direction, words))
+    fn tag_depth(&self, asking: Asking, words: TagWords) -> Option<u32> {
+        forward!(self, policy => policy.tag_depth(asking, words))
     }
     fn tag_depth_min(&self, words: TagWords) -> Option<u32> {
         forward!(self, policy => policy.tag_depth_min(words))

@@ -1,49 +1,8 @@
 //! The one trait behind which every policy stands.
 
-use crate::kernel::Kernel;
-use crate::request::{Direction, ProcessId, Request, RequestId};
+use crate::request::{ProcessId, Request, RequestId};
+use crate::tag_words::{Asking, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
-
-/// How the scheduler tags of a blk-mq queue lie in the words of a bitmap, and what a limit on them counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TagWords {
-    pub tags: u32,
-    /// Bits of a word.
-    pub word: u32,
-    /// A limit counts bits of the whole map, of which each word gets its part; otherwise bits of each word.
-    pub whole: bool,
-}
-
-/// Bits of a machine word, and how many words a map has at least.
-const WORD_BITS: u32 = 64;
-const WORDS_MIN: u32 = 4;
-
-impl TagWords {
-    /// Of a map of `tags` bits. Linux 5.10 to 6.12 lib/sbitmap.c: sbitmap_calculate_shift. A limit counts bits of the whole map from 6.18
-    /// on, and in the recordings of 6.12.107: there a queue of bfq over its share gets one tag of the map, in those of 6.1 one of each
-    /// word.
-    pub fn of(kernel: &Kernel, tags: u32) -> Self {
-        let word = if tags >= WORDS_MIN {
-            1 << (tags / WORDS_MIN).ilog2().min(WORD_BITS.ilog2())
-        } else {
-            WORD_BITS
-        };
-        Self {
-            tags,
-            word,
-            whole: kernel.at_least(6, 12, 0),
-        }
-    }
-
-    /// The largest limit: none.
-    pub fn all(&self) -> u32 {
-        if self.whole {
-            self.tags
-        } else {
-            self.word
-        }
-    }
-}
 
 /// A scheduling policy. Calls come in the order of simulated time; equal times in the order in which things happened.
 ///
@@ -114,13 +73,7 @@ pub trait Scheduler: Clone {
 
     /// Bits of each word of the scheduler tags (or of all, see [`TagWords`]) that a request like this may occupy (blk-mq: shallow depth).
     /// `None`: all.
-    fn tag_depth(
-        &self,
-        _process: ProcessId,
-        _sync: bool,
-        _direction: Direction,
-        _words: TagWords,
-    ) -> Option<u32> {
+    fn tag_depth(&self, _asking: Asking, _words: TagWords) -> Option<u32> {
         None
     }
 

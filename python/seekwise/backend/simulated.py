@@ -14,9 +14,8 @@ import json
 import os
 import re
 import threading
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -228,9 +227,13 @@ class SimulatedSession:
         stopped = threading.Event()
         with ThreadPoolExecutor(1) as aside:
             try:
-                coming = deque(aside.submit(self._storage, batch, attempts, stopped) for batch in batches)
-                while coming:
-                    yield from coming.popleft().result()
+                coming: list[Future[list[Record]]] = []
+                for batch in batches:
+                    coming.append(aside.submit(self._storage, batch, attempts, stopped))
+                    if len(coming) > 1:
+                        yield from coming.pop(0).result()
+                for last in coming:
+                    yield from last.result()
             finally:
                 stopped.set()
                 aside.shutdown(wait=True, cancel_futures=True)

@@ -12,6 +12,7 @@ only a recorded cause makes a trial invalid (`validity.py`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,7 +53,7 @@ def outliers(observations: Sequence[Observation], z_max: float = Z_MAX) -> list[
     """All flagged values, the most unusual first."""
     found: list[Outlier] = []
     for grid in grids(observations):
-        residuals = _polished(grid.log_values)
+        residuals = median_polish(np.asarray(grid.log_values))
         sizes = np.array([_mad(cell) for cell in residuals])
         typical = float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else 0.0
         for c, cell in enumerate(residuals):
@@ -75,43 +76,21 @@ def outliers(observations: Sequence[Observation], z_max: float = Z_MAX) -> list[
     return sorted(found, key=lambda o: -abs(o.modified_z))
 
 
-ROUNDS = 10
+def median_polish(values: NDArray[np.float64], rounds: int = 10) -> NDArray[np.float64]:
+    """Residuals of block + setting, both as medians, of tables (…, blocks, settings); NaN stays NaN.
 
-
-def _polished(cells: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`median_polish` of each cell, of those without a gap all at once."""
-    whole = ~np.isnan(cells).any(axis=(1, 2))
-    if cells.shape[1] < 3 or cells.shape[2] < 2:
-        whole[:] = False
-    rest = cells[whole]
-    for _ in range(ROUNDS):
-        rest -= _medians(rest, 2)
-        rest -= _medians(rest, 1)
-    polished = np.empty_like(cells)
-    polished[whole] = rest
-    for c in np.flatnonzero(~whole):
-        polished[c] = median_polish(cells[c])
-    return polished
-
-
-def _medians(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    count = values.shape[axis]
-    middle = np.take(np.sort(values, axis=axis), [(count - 1) // 2, count // 2], axis=axis)
-    return middle.sum(axis=axis, keepdims=True) / 2
-
-
-def median_polish(values: NDArray[np.float64], rounds: int = ROUNDS) -> NDArray[np.float64]:
-    """Residuals of block + setting, both as medians; NaN stays NaN. Fewer than three blocks or two settings: all zero."""
+    A table with values of fewer than three blocks or two settings: all zero.
+    """
     known = ~np.isnan(values)
-    if known.any(axis=1).sum() < 3 or known.any(axis=0).sum() < 2:
-        return np.where(known, 0.0, np.nan)
-    # Blocks or settings without any value have no median, and need none.
+    few = (known.any(axis=-1).sum(axis=-1) < 3) | (known.any(axis=-2).sum(axis=-1) < 2)
     rest = values.copy()
-    rows, columns = known.any(axis=1), known.any(axis=0)
-    for _ in range(rounds):
-        rest[rows] -= np.nanmedian(rest[rows], axis=1, keepdims=True)
-        rest[:, columns] -= np.nanmedian(rest[:, columns], axis=0, keepdims=True)
-    return rest
+    with warnings.catch_warnings():
+        # Blocks or settings without any value have no median, and need none.
+        warnings.filterwarnings("ignore", "All-NaN slice encountered", RuntimeWarning)
+        for _ in range(rounds):
+            rest -= np.nanmedian(rest, axis=-1, keepdims=True)
+            rest -= np.nanmedian(rest, axis=-2, keepdims=True)
+    return np.where(few[..., None, None] & known, 0.0, rest)
 
 
 def _mad(values: NDArray[np.float64]) -> float:

@@ -16,6 +16,7 @@ pub mod table;
 pub mod tags;
 pub mod wbt;
 
+use seekwise_sched::tag_words::Asking;
 use seekwise_sched::{Direction, Priority, ProcessId, Request};
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -57,6 +58,17 @@ impl Bio {
             process,
             priority: Priority::default(),
             unplug: false,
+        }
+    }
+}
+
+impl From<&Bio> for Asking {
+    #[inline(always)]
+    fn from(bio: &Bio) -> Self {
+        Self {
+            process: bio.process,
+            sync: bio.sync,
+            direction: bio.direction,
         }
     }
 }

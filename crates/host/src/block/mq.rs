@@ -303,23 +303,23 @@ impl<S: Scheduler> MqQueue<S> {
         true
     }
 
-    /// A scheduler tag for a request like `bio`, which the next [`Self::allocate`] takes.
+    /// A scheduler tag for a request like `bio`; where nobody is limited only their number counts, and they are all the same.
     #[inline]
-    fn take_tag(&mut self, bio: &Bio) -> bool {
+    fn take_tag(&mut self, bio: &Bio) -> Option<u32> {
         if self.table.used() as u32 >= self.limits.nr_requests {
-            return false;
+            return None;
         }
         match &mut self.tags {
-            None => true,
+            None => Some(0),
             Some(tags) => tags.take(&self.policy, bio),
         }
     }
 
     #[inline(always)]
-    fn allocate(&mut self, now: Nanos, bio: &Bio) -> u32 {
+    fn allocate(&mut self, now: Nanos, bio: &Bio, tag: u32) -> u32 {
         let slot = self.table.allocate(now, bio);
         if let Some(tags) = &mut self.tags {
-            tags.taken_by(slot);
+            tags.give(slot, tag);
         }
         slot
     }
@@ -362,12 +362,13 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             && self.policy.waiting() == 0
             && !self.free_tags.is_empty()
             && (bio.sync || self.throttle.is_none())
-            && self.take_tag(bio)
         {
-            let slot = self.allocate(now, bio);
-            observer.inserted(now, &self.table.get(slot).request);
-            self.start(now, slot, Access::from(bio), driver, observer);
-            return Submission::Accepted;
+            if let Some(tag) = self.take_tag(bio) {
+                let slot = self.allocate(now, bio, tag);
+                observer.inserted(now, &self.table.get(slot).request);
+                self.start(now, slot, Access::from(bio), driver, observer);
+                return Submission::Accepted;
+            }
         }
         if self.policy.waiting() != 0 && !again {
             if let Some(merged) = self
@@ -392,12 +393,15 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             // Whoever was woken runs the queue before it looks for a tag.
             self.run(now, driver, observer);
         }
-        let mut has_tag = !throttled && self.take_tag(bio);
-        if !has_tag && !throttled && !again && self.tags.is_some() {
-            self.run(now, driver, observer);
-            has_tag = self.take_tag(bio);
+        let mut tag = None;
+        if !throttled {
+            tag = self.take_tag(bio);
+            if tag.is_none() && !again && self.tags.is_some() {
+                self.run(now, driver, observer);
+                tag = self.take_tag(bio);
+            }
         }
-        if !has_tag {
+        let Some(tag) = tag else {
             // A sleeping task flushes its plug first.
             if !self.plug.is_empty() {
                 self.flush_plug(now, observer);
@@ -408,11 +412,11 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 _ => self.sleepers.push_back(bio.process),
             }
             return Submission::Blocked;
-        }
+        };
         if let Some(throttle) = &mut self.throttle {
             throttle.allocated(now, bio);
         }
-        let slot = self.allocate(now, bio);
+        let slot = self.allocate(now, bio, tag);
         if self.plugging {
             self.plug.push(slot);
             if self.plug.len() >= PLUG_REQUESTS || bio.sectors >= PLUG_SECTORS {

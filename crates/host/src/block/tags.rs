@@ -16,15 +16,13 @@
 //! Source:        behaviour of Linux 5.10 to 6.12 lib/sbitmap.c and block/blk-mq-tag.c.
 
 use super::Bio;
-use seekwise_sched::scheduler::TagWords;
+use seekwise_sched::tag_words::{Asking, TagWords};
 use seekwise_sched::{Kernel, ProcessId, Scheduler};
 use std::collections::VecDeque;
 
 /// Linux 5.10 to 6.12 include/linux/sbitmap.h: SBQ_WAIT_QUEUES, SBQ_WAKE_BATCH.
 const WAIT_QUEUES: usize = 8;
 const WAKE_BATCH_MAX: u32 = 8;
-/// Bits of a machine word.
-const WORD_BITS: u32 = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Word {
@@ -37,14 +35,14 @@ struct Word {
 impl Word {
     /// A free bit below `depth`, searched from `from` on and then from the beginning.
     fn find(&mut self, depth: u32, from: u32) -> Option<u32> {
-        let open = if depth >= WORD_BITS {
+        let open = if depth >= u64::BITS {
             u64::MAX
         } else {
             (1 << depth) - 1
         };
         loop {
             let free = !self.taken & open;
-            let ahead = if from < WORD_BITS {
+            let ahead = if from < u64::BITS {
                 free & (u64::MAX << from)
             } else {
                 0
@@ -287,8 +285,6 @@ impl Waiters {
 pub struct Tags {
     map: TagMap,
     waiters: Waiters,
-    /// Taken for the request that is allocated next.
-    taken: u32,
     of_slot: Vec<u32>,
     /// Woken and not yet back.
     again: Vec<Waiter>,
@@ -302,7 +298,6 @@ impl Tags {
         Some(Self {
             map: TagMap::new(layout),
             waiters: Waiters::new(kernel, layout, depth_min),
-            taken: 0,
             of_slot: vec![0; tags as usize],
             again: Vec::new(),
         })
@@ -318,26 +313,24 @@ impl Tags {
     fn depth<S: Scheduler>(&self, policy: &S, bio: &Bio) -> Option<u32> {
         match self.again.iter().find(|w| w.process == bio.process) {
             Some(waiter) => waiter.depth,
-            None => policy.tag_depth(bio.process, bio.sync, bio.direction, self.map.layout),
+            None => policy.tag_depth(Asking::from(bio), self.map.layout),
         }
     }
 
     #[inline]
-    pub fn take<S: Scheduler>(&mut self, policy: &S, bio: &Bio) -> bool {
+    pub fn take<S: Scheduler>(&mut self, policy: &S, bio: &Bio) -> Option<u32> {
         let depth = self.depth(policy, bio);
-        let Some(tag) = self.map.get(depth) else {
-            return false;
-        };
-        self.taken = tag;
+        let tag = self.map.get(depth)?;
         if !self.again.is_empty() {
             self.again.retain(|waiter| waiter.process != bio.process);
         }
-        true
+        Some(tag)
     }
 
+    /// The request in `slot` holds `tag`.
     #[inline]
-    pub fn taken_by(&mut self, slot: u32) {
-        self.of_slot[slot as usize] = self.taken;
+    pub fn give(&mut self, slot: u32, tag: u32) {
+        self.of_slot[slot as usize] = tag;
     }
 
     pub fn sleep<S: Scheduler>(&mut self, policy: &S, bio: &Bio) {

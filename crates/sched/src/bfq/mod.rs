@@ -33,8 +33,9 @@ use crate::fifo::Links;
 use crate::kernel::Kernel;
 use crate::parameter::Setup;
 use crate::processes::Processes;
-use crate::request::{Direction, ProcessId, Request, RequestId};
-use crate::scheduler::{Scheduler, TagWords};
+use crate::request::{ProcessId, Request, RequestId};
+use crate::scheduler::Scheduler;
+use crate::tag_words::{Asking, TagWords};
 use burst::Burst;
 pub use parameters::PARAMETERS;
 use parameters::{Generation, Settings, BUDGET_MAX_DEFAULT};
@@ -660,14 +661,8 @@ impl Scheduler for Bfq {
         self.release(gone);
     }
 
-    fn tag_depth(
-        &self,
-        process: ProcessId,
-        sync: bool,
-        direction: Direction,
-        words: TagWords,
-    ) -> Option<u32> {
-        self.depth(process, sync, direction, words)
+    fn tag_depth(&self, asking: Asking, words: TagWords) -> Option<u32> {
+        self.depth(asking, words)
     }
 
     fn tag_depth_min(&self, words: TagWords) -> Option<u32> {

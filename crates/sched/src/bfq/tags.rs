@@ -3,39 +3,32 @@
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c.
 
 use super::Bfq;
-use crate::request::{Direction, ProcessId};
-use crate::scheduler::TagWords;
+use crate::tag_words::{Asking, TagWords};
 
 /// Levels of a class, by which the weights of a higher class count more. Linux 5.17 to 6.12: IOPRIO_NR_LEVELS.
 const LEVELS: u64 = 8;
 
-impl Bfq {
-    /// Share of `all` tags for asynchronous writes and sync writes. Linux 5.10 to 6.12: bfq_update_depths.
-    fn depth_of_writes(&self, sync: bool, all: u32) -> u32 {
-        let (numerator, shift) = match (self.raised_busy > 0, sync) {
-            (false, false) => (1, 1),
-            (false, true) => (3, 2),
-            (true, false) => (3, 4),
-            (true, true) => (6, 4),
-        };
-        ((all * numerator) >> shift).max(1)
-    }
+/// Share of `all` tags for asynchronous writes and sync writes. Linux 5.10 to 6.12: bfq_update_depths.
+fn depth_of_writes(beside_raised: bool, sync: bool, all: u32) -> u32 {
+    let (numerator, shift) = match (beside_raised, sync) {
+        (false, false) => (1, 1),
+        (false, true) => (3, 2),
+        (true, false) => (3, 4),
+        (true, true) => (6, 4),
+    };
+    ((all * numerator) >> shift).max(1)
+}
 
-    pub(super) fn depth(
-        &self,
-        process: ProcessId,
-        sync: bool,
-        direction: Direction,
-        words: TagWords,
-    ) -> Option<u32> {
-        let depth = (!sync || direction == Direction::Write)
-            .then(|| self.depth_of_writes(sync, words.all()));
+impl Bfq {
+    pub(super) fn depth(&self, asking: Asking, words: TagWords) -> Option<u32> {
+        let depth = (!asking.is_sync_read())
+            .then(|| depth_of_writes(self.raised_busy > 0, asking.sync, words.all()));
         if self.generation.since_5_17 {
             let limit = match depth {
                 None => u64::from(words.tags),
                 Some(depth) => u64::from(words.tags) * u64::from(depth) / u64::from(words.all()),
             };
-            if self.is_over_share(process, sync, limit) {
+            if self.is_over_share(asking, limit) {
                 return Some(1);
             }
         }
@@ -46,18 +39,17 @@ impl Bfq {
         if self.generation.since_5_17 {
             1
         } else {
-            // Asynchronous writes beside a raised queue.
-            (all * 3 / 16).max(1)
+            depth_of_writes(true, false, all)
         }
     }
 
     /// Does the process's queue hold more than its weight's share of `limit` tags?
-    fn is_over_share(&self, process: ProcessId, sync: bool, limit: u64) -> bool {
-        let Some(process) = self.processes.index(process) else {
+    fn is_over_share(&self, asking: Asking, limit: u64) -> bool {
+        let Some(process) = self.processes.index(asking.process) else {
             return false;
         };
         let process = &self.processes[process];
-        let queue = if sync {
+        let queue = if asking.sync {
             process.sync
         } else {
             process.asynchronous

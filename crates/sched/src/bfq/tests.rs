@@ -1,6 +1,7 @@
 //! Rules of bfq, one by one.
 
 use super::*;
+use crate::request::Direction;
 use crate::request::{Priority, PriorityClass};
 use crate::seeks::Seeks;
 use crate::testing::{read, setup, write};
@@ -291,16 +292,17 @@ fn tags_for_writes_shrink_while_a_raised_queue_is_busy() {
     let mut bfq = bfq("6.1", &[]);
     let limits = |bfq: &Bfq, tags, word| {
         let depth = |sync, direction| {
-            bfq.tag_depth(
-                ProcessId(9),
+            let asking = Asking {
+                process: ProcessId(9),
                 sync,
                 direction,
-                TagWords {
-                    tags,
-                    word,
-                    whole: false,
-                },
-            )
+            };
+            let words = TagWords {
+                tags,
+                word,
+                whole: false,
+            };
+            bfq.tag_depth(asking, words)
         };
         [
             depth(false, Direction::Write),

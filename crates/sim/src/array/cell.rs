@@ -138,22 +138,23 @@ impl<'a> Planned<'a> {
         let drives = (0..self.geometry.members)
             .map(|member| self.drive(member))
             .collect::<Result<Vec<_>, _>>()?;
+        macro_rules! machine {
+            ($queue:expr, $drives:expr, $observer:expr) => {
+                self.assembled(frame, rotational, $queue, $drives, $observer)?
+            };
+        }
         if let Some(plan) = cache {
-            let queue = either(policy);
-            let machine = self.assembled(frame, rotational, queue, drives, Unobserved)?;
-            let (cell, capacity) = (self.cell.clone(), self.geometry.capacity());
             return Ok(Box::new(BufferedMachine::new(
-                machine,
-                cell,
-                capacity,
+                machine!(either(policy), drives, Unobserved),
+                self.cell.clone(),
+                self.geometry.capacity(),
                 frame.costs.clone(),
                 plan,
             )));
         }
         if self.cell.trace_events_max > 0 {
             let observer = Recorder::new(self.cell.trace_events_max);
-            let machine = self.assembled(frame, rotational, either(policy), drives, observer)?;
-            return Ok(self.prepared(frame, machine));
+            return Ok(self.prepared(frame, machine!(either(policy), drives, observer)));
         }
         // Hard disks get machines of their own: no choice of the kind of drive at each step, and none of the policy where it is a usual one.
         let disks: Option<Vec<Hdd>> = drives
@@ -164,8 +165,7 @@ impl<'a> Planned<'a> {
             })
             .collect();
         let Some(mut disks) = disks else {
-            let machine = self.assembled(frame, rotational, either(policy), drives, Unobserved)?;
-            return Ok(self.prepared(frame, machine));
+            return Ok(self.prepared(frame, machine!(either(policy), drives, Unobserved)));
         };
         if let Some((first, others)) = disks.split_first_mut() {
             for other in others {
@@ -173,24 +173,19 @@ impl<'a> Planned<'a> {
             }
         }
         macro_rules! own_machine {
-            (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
+            ($($kind:ident: $queue:ident),*) => {
                 match policy {
-                    $(AnyScheduler::$single(policy) => {
-                        let queue = |frame: &Frame| legacy_queue(policy.clone(), frame, frame.depth);
-                        self.prepared(frame, self.assembled(frame, rotational, queue, disks, Unobserved)?)
+                    $(AnyScheduler::$kind(policy) => {
+                        let queue = |frame: &Frame| $queue(policy.clone(), frame, frame.depth);
+                        self.prepared(frame, machine!(queue, disks, Unobserved))
                     })*
-                    $(AnyScheduler::$multi(policy) => {
-                        let queue = |frame: &Frame| mq_queue(policy.clone(), frame, frame.depth);
-                        self.prepared(frame, self.assembled(frame, rotational, queue, disks, Unobserved)?)
-                    })*
-                    other => {
-                        let queue = either(other);
-                        self.prepared(frame, self.assembled(frame, rotational, queue, disks, Unobserved)?)
-                    }
+                    other => self.prepared(frame, machine!(either(other), disks, Unobserved)),
                 }
             };
         }
-        Ok(own_machine!(legacy: Noop, Deadline, Cfq; mq: None, MqDeadline))
+        Ok(own_machine!(
+            Noop: legacy_queue, Deadline: legacy_queue, Cfq: legacy_queue, None: mq_queue, MqDeadline: mq_queue
+        ))
     }
 
     /// A machine with what a run of it needs beside.

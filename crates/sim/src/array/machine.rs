@@ -44,7 +44,7 @@ pub struct HostCosts {
     /// Giving a command to the port of a drive of the host's own. Zero: part of `bio`, or a card's one register.
     pub port_command: Nanos,
     /// The scheduler's own functions for a request: inserting it and handing it out, which whoever makes the queue give commands pays for
-    /// (a reader that waits, for its own), and its end, which the interrupt pays for; each a third.
+    /// (a reader that waits, for its own), and its end, which the interrupt pays for; each a third, assumed: the source gives their sum.
     pub scheduler: Nanos,
     /// Interrupt and completion of a request.
     pub interrupt: Nanos,

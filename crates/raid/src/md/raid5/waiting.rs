@@ -147,11 +147,12 @@ impl Waiting {
         self.scratch = here;
     }
 
-    /// The oldest from `from` on whose try may succeed, given that a list has a stripe or none.
+    /// The oldest from `from` on whose row is in the cache and takes it.
     fn next_ready(&self, from: u64) -> Option<u64> {
         self.ready.range(from..).next().copied()
     }
 
+    /// The oldest from `from` on that needs a stripe of the list.
     fn next_of_list(&self, from: u64, list: usize) -> Option<u64> {
         self.lists[list].range(from..).next().copied()
     }
@@ -215,5 +216,13 @@ impl Raid5 {
             from = request + 1;
         }
         self.unplug();
+        debug_assert!(self.stand_where_they_are_found());
+    }
+
+    /// Whether everybody stands where what happens next finds him. Looks at a few only: a flusher lets thousands wait.
+    fn stand_where_they_are_found(&self) -> bool {
+        let few = self.waiting.requests.values().take(64);
+        few.into_iter()
+            .all(|(rest, until)| *until == self.until(rest.row()))
     }
 }
