@@ -6,6 +6,7 @@
 //! is the one that came first: these controllers' makers say of reordering only that NCQ moves it to the drive.
 
 use crate::turns::Gate;
+use core::cell::Cell;
 use seekwise_device::{Command, CommandKind, Device, Drive, Tag};
 use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::VecDeque;
@@ -27,6 +28,8 @@ const PUT_OFF_INSIDE: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct Member<O> {
     drive: Drive,
+    /// When the drive is done next, once it was asked since something happened: a disk that destages lets a copy of itself run ahead to tell.
+    next: Cell<Option<Nanos>>,
     depth: u32,
     waiting: VecDeque<DriveCommand<O>>,
     put_off: VecDeque<DriveCommand<O>>,
@@ -47,6 +50,7 @@ impl<O: Copy> Member<O> {
         let depth = depth.min(drive.depth().0).max(1);
         Self {
             drive,
+            next: Cell::new(None),
             depth,
             waiting: VecDeque::new(),
             put_off: VecDeque::new(),
@@ -96,6 +100,7 @@ impl<O: Copy> Member<O> {
             };
             self.free.pop();
             self.inside[tag as usize] = Some(command);
+            self.next.set(None);
             self.drive.submit(
                 now,
                 Command {
@@ -132,11 +137,16 @@ impl<O: Copy> Member<O> {
     }
 
     pub fn next(&self) -> Nanos {
-        self.drive.next_completion().unwrap_or(Nanos::NEVER)
+        self.next.get().unwrap_or_else(|| {
+            let next = self.drive.next_completion().unwrap_or(Nanos::NEVER);
+            self.next.set(Some(next));
+            next
+        })
     }
 
     /// Takes out what is done at [`Member::next`]; [`Member::feed`] is to follow.
     pub fn complete(&mut self, now: Nanos) -> DriveCommand<O> {
+        self.next.set(None);
         let Tag(tag) = self.drive.complete_next(now);
         let command = self.inside[tag as usize]
             .take()
