@@ -234,6 +234,7 @@ def asked(**given) -> Query:
         asked(options=(("drive", "floppy"),)),
         asked(options=(("chunk", 64.0),)),
         asked(system="R10_1", scheduler="deadline", options=(("tool", "gnome-disks"),)),
+        asked(system="A", operation="seq_read", scheduler="deadline", options=(("tool", "gnome-disks"),)),
         asked(system="R10_1", scheduler="bfq"),
         asked(system="nowhere"),
     ],

@@ -4,7 +4,7 @@ use core::cell::Cell;
 use seekwise_device::{Command, CommandKind, Device, Tag};
 use seekwise_host::block::{Access, Driver};
 use seekwise_sched::Direction;
-use seekwise_units::Nanos;
+use seekwise_units::{Lba, Nanos, Sectors};
 
 #[derive(Clone, Debug)]
 pub struct Spindle<D> {
@@ -60,6 +60,28 @@ impl<D: Device> Spindle<D> {
             self.busy += now - self.busy_since;
         }
         Some(tag)
+    }
+
+    /// Empties the device's cache, under the first tag that the queue does not use: the device has to take one command more than the host's
+    /// depth, as with libata.
+    pub fn flush(&mut self, now: Nanos) {
+        let command = Command {
+            tag: Tag(self.flush_tag()),
+            kind: CommandKind::Flush,
+            start: Lba(0),
+            sectors: Sectors(0),
+        };
+        if self.outstanding == 0 {
+            self.busy_since = now;
+        }
+        self.outstanding += 1;
+        self.next.set(None);
+        self.device.submit(now, command);
+    }
+
+    #[inline]
+    pub fn flush_tag(&self) -> u32 {
+        self.depth
     }
 
     pub fn outstanding(&self) -> u32 {

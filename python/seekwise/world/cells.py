@@ -18,6 +18,8 @@ from seekwise.world.value import NotModelled
 
 # What the texts' programs print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB
+# gnome-disks prints decimal units (g_format_size).
+GNOME_DISKS_MB = 10**6
 METRICS = ("rate", "access", "access_max", "syscpu", "cpu", "cpueff")
 SINGLE_QUEUE_UNTIL = (5, 0)
 # Length of a simulated run. A disk's rate is steady to a few percent over this many seconds of reading and this many random requests.
@@ -51,6 +53,8 @@ def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) 
     if not drive_model(setup.drive):
         raise NotModelled(f"there is no model of the drive {setup.drive}")
     single_queue = version(setup.kernel) < SINGLE_QUEUE_UNTIL
+    if setup.samples is not None and (operation.startswith("rand") or threads != 1 or not single_queue):
+        raise NotModelled("gnome-disks reads and writes in order, one request at a time, on a kernel up to 4.20 here")
     if setup.direct and not single_queue and setup.level is None and setup.controller is None:
         return json.dumps({"cell": _direct_cell(setup, operation, scheduler, threads, seed)}, sort_keys=True)
     if not single_queue:
@@ -113,6 +117,7 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
             "start_bytes": _start_bytes(setup),
             "file_bytes": setup.file_bytes,
             "span_ns": (RANDOM_S if operation.startswith("rand") else SEQUENTIAL_S) * 10**9,
+            "samples": setup.samples,
             "files": None if setup.direct else _files(setup, operation, threads),
         },
     }
@@ -222,8 +227,9 @@ def _of_cell(result: dict) -> dict[str, float]:
 
 
 def _of_storage(result: dict) -> dict[str, float]:
+    samples = result.get("sample_rate")
     return {
-        "rate": result["bytes"] / PRINTED_MB / (result["elapsed_ns"] / 1e9),
+        "rate": samples / GNOME_DISKS_MB if samples else result["bytes"] / PRINTED_MB / (result["elapsed_ns"] / 1e9),
         "access": result["latency_mean_ns"] / 1e6,
         "access_max": result["latency_max_ns"] / 1e6,
     }

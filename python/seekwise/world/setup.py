@@ -29,6 +29,8 @@ DRIVES = (
     "generic_1tb_sata",
 )
 MIB = 2**20
+# Samples that gnome-disks takes when nobody says otherwise (its settings schema, num-samples).
+GNOME_DISKS_SAMPLES = 100
 # What a left-out thread count stands for where the study has no list of its own: one job.
 HZ_DEFAULT = 250
 
@@ -64,6 +66,8 @@ class Setup:
     repeat: int | None = None
     read_ahead_kib: int | None = None
     """The kernel's own choice when None."""
+    samples: int | None = None
+    """The program is gnome-disks, which takes so many samples of the block size; None: it is not."""
     parameters: Mapping[str, float] = field(default_factory=dict)
     """Model parameters other than the models' own, by MODEL.NAME; only `run --vary` gives any."""
 
@@ -163,9 +167,9 @@ def _with(setup: Setup, option: str, value: str | float) -> Setup:
         case "storage":
             return replace(setup, on_volume=value == "lvm_ext4")
         case "tool":
-            if value != "fio" or setup.engine is None:
+            if setup.engine is None:
                 raise NotModelled(f"{value} on this system is not modelled")
-            return setup
+            return replace(setup, samples=GNOME_DISKS_SAMPLES if value == "gnome-disks" else None)
         case "repeat":
             if float(value) != int(value):
                 raise NotModelled(f"repeat {value} is no whole number")

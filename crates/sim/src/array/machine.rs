@@ -3,6 +3,10 @@
 //! Few sources are looked at in turn for the earliest event: members (drive, queue timer) before readers at equal times, each in order of
 //! number, so equal times have an order.
 
+mod samples;
+
+use self::samples::Samples;
+pub use self::samples::SamplesPlan;
 use super::files::Files;
 use super::md::{Order, MD_THREAD};
 use super::stripes::Stripes;
@@ -122,6 +126,8 @@ pub enum ReaderKind {
         /// Calls until the reader ends.
         calls: u64,
     },
+    /// Samples over the whole volume, as gnome-disks takes them.
+    Samples(SamplesPlan),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -169,6 +175,7 @@ struct Reader {
     latency_max: Nanos,
     ended: Nanos,
     random: Random,
+    samples: Samples,
 }
 
 /// Who hears of the end of a piece.
@@ -282,6 +289,8 @@ pub struct ReaderOutcome {
     pub latency_max: Nanos,
     /// End of the last call.
     pub ended: Nanos,
+    /// Mean of the samples' rates, in bytes per second; 0 without samples.
+    pub sample_rate: f64,
 }
 
 impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
@@ -344,6 +353,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 latency_max: Nanos::ZERO,
                 ended: Nanos::ZERO,
                 random: Random::new(seed, index as u64),
+                samples: Samples::default(),
             }
         };
         plans.iter().enumerate().map(reader).collect()
@@ -403,6 +413,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             latency_total: reader.latency_total,
             latency_max: reader.latency_max,
             ended: reader.ended,
+            sample_rate: reader.samples.mean_rate(reader.calls),
         };
         self.readers.iter().map(outcome).collect()
     }
@@ -610,6 +621,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             self.spend(work);
             return work > Nanos::ZERO;
         };
+        if tag == spindle.flush_tag() {
+            self.flush_done();
+            return true;
+        }
         let mut finished = core::mem::take(&mut self.finished);
         finished.clear();
         queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
@@ -694,7 +709,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     /// Sends what the reader has queued; false when it has to sleep for a request.
     fn send(&mut self, index: usize) -> bool {
         let kind = self.readers[index].kind;
-        let write = matches!(kind, ReaderKind::Direct { write: true, .. });
+        let write = match kind {
+            ReaderKind::Direct { write, .. } => write,
+            ReaderKind::Samples(_) => self.readers[index].samples.writes(),
+            _ => false,
+        };
         let sender = Sender {
             owner: Owner::Reader(index as u32),
             process: ProcessId(index as u32),
@@ -703,7 +722,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             // Direct writes are marked "no idling after it" (WRITE_ODIRECT).
             no_idle: write,
             bio: match kind {
-                ReaderKind::Direct { .. } => Nanos::ZERO,
+                ReaderKind::Direct { .. } | ReaderKind::Samples(_) => Nanos::ZERO,
                 _ => self.costs.bio,
             },
             md: self.md_bio(),
@@ -894,7 +913,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     fn step(&mut self, index: usize) {
         if !self.readers[index].queued.is_empty() {
             match self.readers[index].kind {
-                ReaderKind::Direct { .. } => return self.send_plugged(index),
+                ReaderKind::Direct { .. } | ReaderKind::Samples(_) => {
+                    return self.send_plugged(index)
+                }
                 _ => {
                     if !self.send(index) {
                         return;
@@ -913,6 +934,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 calls,
                 ..
             } => self.step_file(index, random, (from, file), pages, calls),
+            ReaderKind::Samples(plan) => self.step_samples(index, plan),
         }
     }
 
@@ -1034,19 +1056,21 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 .push_back((Lba(at * PAGE_SECTORS), Sectors(length * PAGE_SECTORS)));
             at += length;
         }
-        // The drives see the request once the processor has made its bios: only then is the plug released.
-        let bios = self.volume.pieces(
-            Sectors(pages * PAGE_SECTORS),
-            matches!(
-                self.readers[index].kind,
-                ReaderKind::Direct { write: true, .. }
-            ),
+        let write = matches!(
+            self.readers[index].kind,
+            ReaderKind::Direct { write: true, .. }
         );
+        self.spend_direct_call(pages, write);
+        self.readers[index].state = State::Ready(self.processor_free);
+    }
+
+    /// The drives see the request once the processor has made its bios: only then is the plug released.
+    fn spend_direct_call(&mut self, pages: u64, write: bool) {
+        let bios = self.volume.pieces(Sectors(pages * PAGE_SECTORS), write);
         self.spend(self.costs.call);
         self.spend(Nanos(
             self.costs.page_pin.0 * pages + self.costs.bio.0 * bios,
         ));
-        self.readers[index].state = State::Ready(self.processor_free);
     }
 
     fn step_direct(&mut self, index: usize, pages: u64) {

@@ -5,7 +5,7 @@
 
 use super::files::spec::{self as files, FilesSpec};
 use super::hosts::HostModel;
-use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan};
+use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan, SamplesPlan};
 use super::unit::Unit;
 use super::volume::Volume;
 use crate::build;
@@ -87,6 +87,9 @@ pub struct LoadSpec {
     /// The run ends after this long, or when each thread has gone through its file once.
     #[serde(default)]
     pub span_ns: u64,
+    /// Samples at even distances over the volume, as gnome-disks takes them, in place of files: `random` and `file_bytes` mean nothing then.
+    #[serde(default)]
+    pub samples: Option<u64>,
     /// Files of a file system, through a page cache with limited memory: `random`, `write` and `span_ns` are its phases' own then.
     #[serde(default)]
     pub files: Option<FilesSpec>,
@@ -131,6 +134,20 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
             load.threads, load.file_bytes
         ));
     }
+    if let Some(count) = load.samples {
+        if depth >= units[0].depth().0 {
+            return Err(
+                "samples need a depth below the drive's own: a flush is one command more"
+                    .to_owned(),
+            );
+        }
+        if load.block_bytes > volume.0.capacity().bytes().0 / count {
+            return Err(format!(
+                "{count} samples of {} bytes are larger than the volume",
+                load.block_bytes
+            ));
+        }
+    }
     let mut queue = QueueSpec::of(&spec.scheduler, &spec.kernel);
     queue.hz = spec.hz;
     queue.max_sectors_kb = command_kib;
@@ -154,7 +171,13 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
     let plan = |thread: u32| {
         let from = from + u64::from(thread) * file;
-        let kind = if load.buffered && !load.random {
+        let kind = if let Some(count) = load.samples {
+            ReaderKind::Samples(SamplesPlan {
+                write: load.write,
+                count,
+                pages,
+            })
+        } else if load.buffered && !load.random {
             ReaderKind::Buffered { from, pages }
         } else {
             // A random read through the cache misses and fetches what it asks for, no more.
@@ -224,7 +247,9 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     if calls == 0 {
         return Err("no call was done in the time given".to_owned());
     }
+    let sample_rate: f64 = readers.iter().map(|reader| reader.sample_rate).sum();
     Ok(vec![json!({
+        "sample_rate": sample_rate,
         "bytes": bytes,
         "calls": calls,
         "elapsed_ns": ended.map_or(0, |end| end.0),
@@ -343,6 +368,9 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     } else if load.buffered && load.write {
         return Err("writing through the page cache is not modelled".to_owned());
     }
+    if let Some(count) = load.samples {
+        check_samples(spec, count)?;
+    }
     for (name, value, most) in [
         ("threads", load.threads, 1024),
         ("drives", spec.drives, 384),
@@ -353,6 +381,20 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     }
     if spec.level.is_none() && spec.drives != 1 {
         return Err(format!("{} drives without a level", spec.drives));
+    }
+    Ok(())
+}
+
+fn check_samples(spec: &StorageSpec, count: u64) -> Result<(), String> {
+    const MOST: u64 = 1_000_000;
+    if !(1..=MOST).contains(&count) {
+        return Err(format!("samples is {count}, outside 1 to {MOST}"));
+    }
+    if spec.load.buffered || spec.load.files.is_some() || spec.load.threads != 1 {
+        return Err("samples are taken by one thread, without page cache and files".to_owned());
+    }
+    if spec.controller.is_some() || matches!(spec.level.as_deref(), Some("raid5" | "raid6")) {
+        return Err("samples of a controller's unit or of RAID 5 or 6 are not modelled".to_owned());
     }
     Ok(())
 }
@@ -471,6 +513,7 @@ mod tests {
                 start_bytes: 0,
                 file_bytes: 64 << 20,
                 span_ns: 60_000_000_000,
+                samples: None,
                 files: None,
             },
         }
@@ -526,6 +569,51 @@ mod tests {
         assert!(none < one && 1.5 * one < stripes, "{none} {one} {stripes}");
         // md's own choice: two stripes.
         assert_eq!(stripes, rate(Some(2 * 4 * 64)));
+    }
+
+    #[test]
+    fn a_written_sample_waits_for_the_drives_caches_and_a_read_one_does_not() {
+        let sampled = |write: bool, flush_us: f64| {
+            let mut spec = spec(Some("raid10"), 4, write);
+            spec.load.samples = Some(20);
+            spec.load.block_bytes = 1 << 20;
+            spec.drive_parameters.insert("flush_us".into(), flush_us);
+            run(&spec).unwrap()
+        };
+        let (short, long) = (sampled(true, 1_000.0), sampled(true, 3_000.0));
+        assert_eq!(short["calls"], 20);
+        let mean = |result: &Value| result["latency_mean_ns"].as_f64().unwrap();
+        // Only the first of the two flushes finds something to do.
+        let difference = mean(&long) - mean(&short);
+        assert!((difference - 2e6).abs() < 2e4, "{difference}");
+        assert_eq!(
+            mean(&sampled(false, 1_000.0)),
+            mean(&sampled(false, 3_000.0))
+        );
+        // The mean of the rates, which is never below all bytes over all time.
+        let rate = short["sample_rate"].as_f64().unwrap();
+        let together = f64::from(1 << 20) * 1e9 / mean(&short);
+        assert!(
+            rate > 0.999_999 * together && rate < 1.05 * together,
+            "{rate} {together}"
+        );
+    }
+
+    #[test]
+    fn samples_that_cannot_be_taken_are_refused() {
+        let refused = |change: &dyn Fn(&mut StorageSpec)| {
+            let mut spec = spec(None, 1, true);
+            spec.load.samples = Some(20);
+            change(&mut spec);
+            run(&spec).unwrap_err()
+        };
+        assert!(refused(&|spec| spec.load.samples = Some(0)).contains("samples"));
+        assert!(refused(&|spec| spec.load.threads = 2).contains("one thread"));
+        assert!(refused(&|spec| spec.depth = Some(32)).contains("flush"));
+        assert!(refused(&|spec| {
+            (spec.load.samples, spec.load.block_bytes) = (Some(1_000_000), 1 << 20);
+        })
+        .contains("larger than"));
     }
 
     #[test]
