@@ -57,3 +57,18 @@ fn a_completion_amid_a_burst_starts_the_next_request_before_the_burst_is_over() 
         assert_eq!(row["order_same"], row["files"], "{row}");
     }
 }
+
+/// Interrupts wait for the switch of threads, and who is woken takes the processor from a program that has had a millisecond more.
+#[test]
+fn completions_and_sleepers_within_microseconds_go_on_in_the_recorded_order() {
+    let outcome = run(&[
+        "noop/2.6.32.69-hz250__seqthink_rand_a__fixed32.csv",
+        "noop/2.6.32.69__seqthink_rand_a__fixed32.csv",
+        "noop/2.6.32.69-hz250__wstarve_a__fixed32.csv",
+        "deadline/2.6.32.69__rand4_a__fixed32.csv",
+        "deadline/2.6.32.69-hz250__wstarve_a__fixed32.csv",
+    ]);
+    for row in groups(&outcome) {
+        assert_eq!(row["order_same"], row["files"], "{row}");
+    }
+}

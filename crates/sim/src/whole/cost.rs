@@ -2,6 +2,9 @@
 //!
 //! Medians over the recordings of noop and deadline (kernel generation) and of each policy (its own functions); every step is between
 //! two recorded rows, so none depends on a workload. Where a step's spread matters it is given.
+//! Steps that hundreds of rows show alike are known to 10 to 50 ns (confidence high); where interrupts are off is known from some dozen rows
+//! each to 50 to 100 ns (middle); how a sleep's way is split between its two ends, `stolen_more` and `in_program` are estimates (low).
+//! How well, and how many rows: docs/concepts/whole-runs.md.
 
 use super::input::Input;
 use seekwise_units::Nanos;
@@ -13,6 +16,13 @@ pub struct Costs {
     /// or 4 ticks, another for what is left (3), and one that finds nothing between them (5).
     pub entry: Nanos,
     pub entry_idle: Nanos,
+    /// What it adds when more than one further command is in the drive: its timers stand in a tree.
+    pub entry_many: Nanos,
+    /// From one timer's work to the next in the same interrupt: of what had expired when it looked, and when it looks again.
+    pub entry_same: Nanos,
+    pub entry_again: Nanos,
+    /// It looks again that long before its end.
+    pub looks_before_end: Nanos,
     pub entry_stopped: Nanos,
     pub entry_per_tick: Nanos,
     pub entry_per_late_tick: Nanos,
@@ -22,12 +32,24 @@ pub struct Costs {
     pub tick: Nanos,
     /// A sleep shorter than this leaves the tick running: nothing is to be caught up with.
     pub ticks_on_below: Nanos,
-    /// From there to the end of the interrupt, with and without somebody to wake, and of a timer's that wakes a sleeper.
+    /// From there to the end of the interrupt, with and without somebody to wake.
     pub rest: Nanos,
     pub rest_unwoken: Nanos,
+    /// What leaving the idle loop adds when no command is left in the drive, when two or more are; what it saves when one or more are and
+    /// it has caught up with a tick, and when the loop has only just been reached.
+    pub exit_last: Nanos,
+    pub exit_many: Nanos,
+    pub exit_ticked: Nanos,
+    pub exit_early: Nanos,
+    /// What a completion's interrupt adds that a thread's work has to wait for.
+    pub stolen_more: Nanos,
+    /// The interrupt of a timer that wakes a sleeper: on a busy and on an idle processor.
     pub timer_rest: Nanos,
+    pub timer_rest_idle: Nanos,
     /// What a policy's timer that a completion sets adds to an interrupt (it waits for the process).
     pub timer_set: Nanos,
+    /// What a policy adds that has requests and gives none.
+    pub asked: Nanos,
     /// What each command started, each request taken from the policy adds to an interrupt.
     pub started_in_interrupt: Nanos,
     pub issued_in_interrupt: Nanos,
@@ -42,16 +64,34 @@ pub struct Costs {
     /// whatever ends 1.0 to 4.6 us after the last command started is seen 5.33 us after it; 4.4 shows nothing of the kind.
     pub deaf_from: Nanos,
     pub deaf_until: Nanos,
-    /// From the choice of a thread: interrupts are off during the switch to it.
+    /// From the choice of a thread: interrupts are off during the switch to it; out of the idle loop they are longer.
     pub switch_deaf: Nanos,
+    pub switch_deaf_idle: Nanos,
+    /// From the choice of the idle loop until it lets interrupts in.
+    pub to_idle: Nanos,
+    /// A call lets interrupts in that long after its last command started; from there they wait for the next thread's switch.
+    pub unlocks: Option<Nanos>,
+    /// Leaving the idle loop lets interrupts in before a thread is chosen.
+    pub idle_exit_opens: bool,
     /// An interrupt looks so often at most whether more has expired, and then leaves the processor alone for as long as it took.
     /// Linux v2.6.33 (and v2.6.32.8) kernel/hrtimer.c: hrtimer_interrupt, three passes; before: no limit.
     pub passes_max: u32,
     /// From the choice until its sleep begins.
     pub to_sleep: Nanos,
+    pub to_sleep_idle: Nanos,
+    /// From there until the next thread is chosen.
+    pub switch_from_sleep: Nanos,
+    /// From the choice until a thread that goes on has entered its next call: until then one that was woken can take the processor.
+    pub in_program: Nanos,
     pub switch_in: Nanos,
     /// From there to the queue; from the queue to the policy's answer; from there to the start of the command, per command in the drive.
     pub enter: Nanos,
+    /// What it adds when requests wait, and per doubling of their number (search for a neighbour); to the way back too (insertion).
+    pub enter_queued: Nanos,
+    pub enter_per_doubling: Nanos,
+    pub returns_per_doubling: Nanos,
+    /// Interrupts are off that long before a bio is in the queue: from the queue's lock on.
+    pub locked: Nanos,
     pub issue: Nanos,
     pub start: Nanos,
     pub start_each: Nanos,
@@ -84,8 +124,8 @@ pub struct Costs {
     pub exits_at_once: bool,
     /// The kernel's thread that runs the queue takes the processor from a program at once, from a call at its end.
     pub thread_preempts: bool,
-    /// By how much less somebody must have used who was woken to take the processor from a call's end. Linux kernel/sched/fair.c:
-    /// sysctl_sched_wakeup_granularity, 1 ms on one processor. `None` where no program works that long.
+    /// By how much less somebody must have used who was woken to take the processor from a call's end, and on the single queue from a
+    /// program.
     pub wake_granularity: Option<Nanos>,
     /// From a call that leaves the queue to a kernel's thread until that is there.
     pub to_thread: Nanos,
@@ -107,6 +147,8 @@ pub enum Fork {
     ParentFirst { latency: Nanos },
 }
 
+/// Linux v2.6.32 kernel/sched_fair.c, v4.4 and later kernel/sched/fair.c: sysctl_sched_wakeup_granularity, on one processor.
+const WAKE_GRANULARITY: Nanos = Nanos::from_millis(1);
 /// A fork's length on such a processor; it only has to be shorter than the steps between slices. Estimate.
 const FORK: Nanos = Nanos::from_micros(50);
 /// Half of 2.6.24's latency: the slice of a child beside its parent.
@@ -171,13 +213,27 @@ impl Costs {
     fn linux_4_4(policy: &str) -> Self {
         // Enter, returns, issue; what the policy adds to a completion, and what setting its timer does there.
         let (enter, returns, issue, more, timer_set) = match policy {
-            "noop" => (1_032, 1_071, 377, 0, 0),
-            "deadline" => (1_066, 1_167, 519, 20, 0),
-            _ => (1_321, 1_398, 1_086, 1_150, 1_100),
+            "noop" => (1_032, 1_075, 377, 0, 0),
+            "deadline" => (1_066, 1_125, 519, 20, 0),
+            _ => (1_321, 1_398, 1_086, 270, 1_780),
+        };
+        // Started and issued in an interrupt; queued, per doubling of the queue: on the way in, on the way back.
+        let (started, issued, queued, doubling_in, doubling_back) = match policy {
+            "noop" => (410, 280, 75, 3, 0),
+            "deadline" => (410, 350, 75, 9, 11),
+            _ => (410, 600, 0, 0, 0),
         };
         Self {
             entry: Nanos(420),
             entry_idle: Nanos(480),
+            entry_many: Nanos(40),
+            exit_many: Nanos(50),
+            exit_early: Nanos(560),
+            looks_before_end: Nanos(350),
+            enter_queued: Nanos(queued),
+            enter_per_doubling: Nanos(doubling_in),
+            returns_per_doubling: Nanos(doubling_back),
+            locked: Nanos(100),
             entry_step: Nanos(430),
             entry_empty_step: Nanos(260),
             tick: Nanos::from_millis(1),
@@ -185,15 +241,24 @@ impl Costs {
             rest_unwoken: Nanos(1_740 + more),
             timer_set: Nanos(timer_set),
             timer_rest: Nanos(600),
-            started_in_interrupt: Nanos(450),
-            issued_in_interrupt: Nanos(300),
+            timer_rest_idle: Nanos(600),
+            started_in_interrupt: Nanos(started),
+            issued_in_interrupt: Nanos(issued),
             hand: Nanos(2_080),
             to_submit: Nanos(1_400),
             idle_exit: Nanos(300),
             idle_again: Nanos(900),
             switch_deaf: Nanos(600),
+            switch_deaf_idle: Nanos(980),
+            to_idle: Nanos(250),
+            unlocks: Some(Nanos(130)),
+            idle_exit_opens: true,
+            wake_granularity: Some(WAKE_GRANULARITY),
             passes_max: 3,
             to_sleep: Nanos(640),
+            to_sleep_idle: Nanos(640),
+            switch_from_sleep: Nanos(530),
+            in_program: Nanos(800),
             switch_in: Nanos(1_000),
             enter: Nanos(enter),
             issue: Nanos(issue),
@@ -216,33 +281,59 @@ impl Costs {
     }
 
     fn linux_2_6_32(policy: &str, hz: u32) -> Self {
-        let (enter, returns, issue, more, timer_set) = match policy {
-            "noop" => (1_070, 991, 506, 0, 0),
-            "deadline" => (1_082, 1_118, 703, 0, 0),
-            "anticipatory" => (1_160, 1_306, 1_170, 370, 0),
-            _ => (1_419, 1_335, 1_300, 1_500, 490),
+        let (enter, returns, issue, more, asked) = match policy {
+            "noop" => (1_070, 1_000, 506, 0, 0),
+            "deadline" => (1_082, 1_060, 703, 10, 0),
+            "anticipatory" => (1_160, 1_306, 1_170, 80, 210),
+            _ => (1_419, 1_335, 1_300, 260, 1_380),
+        };
+        // Started and issued in an interrupt; queued, per doubling of the queue: on the way in, on the way back.
+        let (started, issued, queued, doubling_in, doubling_back) = match policy {
+            "noop" => (510, 310, 50, 0, 0),
+            "deadline" => (510, 440, 30, 11, 16),
+            "anticipatory" => (510, 700, 0, 0, 0),
+            _ => (510, 1_900, 0, 0, 0),
         };
         Self {
             entry: Nanos(430),
-            entry_idle: Nanos(760),
-            entry_stopped: Nanos(if hz > 250 { 140 } else { 40 }),
-            entry_per_tick: Nanos(if hz > 250 { 200 } else { 0 }),
+            entry_idle: Nanos(if hz > 250 { 740 } else { 720 }),
+            entry_many: Nanos(60),
+            entry_again: Nanos(325),
+            exit_last: Nanos(80),
+            exit_many: Nanos(90),
+            exit_ticked: Nanos(if hz > 250 { 0 } else { 90 }),
+            exit_early: Nanos(560),
+            stolen_more: Nanos(70),
+            enter_queued: Nanos(queued),
+            enter_per_doubling: Nanos(doubling_in),
+            returns_per_doubling: Nanos(doubling_back),
+            locked: Nanos(300),
+            entry_stopped: Nanos(if hz > 250 { 170 } else { 80 }),
+            entry_per_tick: Nanos(if hz > 250 { 198 } else { 0 }),
             tick: Nanos(1_000_000_000 / u64::from(hz)),
             rest: Nanos(2_100 + more),
             rest_unwoken: Nanos(1_620 + more),
-            timer_set: Nanos(timer_set),
-            timer_rest: Nanos(900),
-            started_in_interrupt: Nanos(450),
-            issued_in_interrupt: Nanos(300),
+            asked: Nanos(asked),
+            timer_rest: Nanos(460),
+            timer_rest_idle: Nanos(if hz > 250 { 60 } else { 0 }),
+            started_in_interrupt: Nanos(started),
+            issued_in_interrupt: Nanos(issued),
             hand: Nanos(2_071),
             to_submit: Nanos(1_300),
             idle_exit: Nanos(380),
             idle_again: Nanos(1371),
             deaf_from: Nanos(550),
             deaf_until: Nanos(if hz > 250 { 4_120 } else { 2_500 }),
-            switch_deaf: Nanos(600),
+            switch_deaf: Nanos(450),
+            switch_deaf_idle: Nanos(660),
+            to_idle: Nanos(450),
+            unlocks: Some(Nanos(130)),
+            wake_granularity: Some(WAKE_GRANULARITY),
             passes_max: 3,
-            to_sleep: Nanos(if hz > 250 { 350 } else { 120 }),
+            to_sleep: Nanos(500),
+            to_sleep_idle: Nanos(if hz > 250 { 1_060 } else { 1_020 }),
+            switch_from_sleep: Nanos(150),
+            in_program: Nanos(800),
             switch_in: Nanos(1_000),
             enter: Nanos(enter),
             issue: Nanos(issue),
@@ -264,24 +355,42 @@ impl Costs {
     }
 
     fn linux_2_6_24(policy: &str) -> Self {
-        let (enter, returns, issue, more, timer_set) = match policy {
-            "noop" => (948, 1_032, 522, 0, 0),
-            "deadline" => (961, 1_162, 716, 0, 0),
-            "anticipatory" => (1_033, 1_319, 1_170, 300, 0),
-            _ => (1_216, 1_322, 1_128, 1_050, 240),
+        let (enter, returns, issue, more, asked) = match policy {
+            "noop" => (948, 1_035, 522, 0, 0),
+            "deadline" => (961, 1_097, 716, 10, 0),
+            "anticipatory" => (1_033, 1_319, 1_170, 80, 220),
+            _ => (1_216, 1_322, 1_128, 210, 1_060),
+        };
+        // Issued in an interrupt; queued, per doubling of the queue: on the way in, on the way back.
+        let (issued, queued, doubling_in, doubling_back) = match policy {
+            "noop" => (330, 45, 0, 0),
+            "deadline" => (470, 40, 11, 14),
+            "anticipatory" => (750, 0, 0, 0),
+            _ => (1_250, 0, 0, 0),
         };
         Self {
             entry: Nanos(410),
             entry_idle: Nanos(600),
+            entry_many: Nanos(60),
+            entry_same: Nanos(100),
+            entry_again: Nanos(100),
+            exit_last: Nanos(60),
+            exit_many: Nanos(110),
+            exit_ticked: Nanos(110),
+            enter_queued: Nanos(queued),
+            enter_per_doubling: Nanos(doubling_in),
+            returns_per_doubling: Nanos(doubling_back),
+            locked: Nanos(150),
             entry_stopped: Nanos(390),
             entry_per_late_tick: Nanos(300),
             tick: Nanos::from_millis(4),
-            rest: Nanos(1_240 + more),
+            rest: Nanos(1_310 + more),
             rest_unwoken: Nanos(950 + more),
-            timer_set: Nanos(timer_set),
-            timer_rest: Nanos(650),
+            asked: Nanos(asked),
+            timer_rest: Nanos(305),
+            timer_rest_idle: Nanos(190),
             started_in_interrupt: Nanos(600),
-            issued_in_interrupt: Nanos(350),
+            issued_in_interrupt: Nanos(issued),
             hand: Nanos(1_245),
             to_submit: Nanos(1_150),
             idle_exit: Nanos(410),
@@ -289,8 +398,13 @@ impl Costs {
             deaf_from: Nanos(550),
             deaf_until: Nanos(2_350),
             switch_deaf: Nanos(600),
+            switch_deaf_idle: Nanos(600),
+            to_idle: Nanos(500),
+            unlocks: Some(Nanos(130)),
             passes_max: u32::MAX,
-            to_sleep: Nanos(380),
+            to_sleep: Nanos(725),
+            to_sleep_idle: Nanos(725),
+            switch_from_sleep: Nanos(410),
             switch_in: Nanos(1_000),
             enter: Nanos(enter),
             issue: Nanos(issue),
@@ -300,7 +414,7 @@ impl Costs {
             returns_started: Nanos(1_200),
             switch_out: Nanos(410),
             attach_picos_per_sector: 6_700,
-            prepare_picos_per_sector: 15_800,
+            prepare_picos_per_sector: 14_800,
             queue_work: Nanos(450),
             timer_lag: Nanos(5_000),
             exits_at_once: true,
@@ -350,6 +464,8 @@ impl Costs {
         Self {
             entry: Nanos(entry),
             entry_idle: Nanos(entry),
+            entry_same: Nanos(entry),
+            entry_again: Nanos(entry),
             entry_stopped: Nanos(entry_stopped),
             tick: Nanos::from_millis(4),
             ticks_on_below: Nanos::from_millis(4),
@@ -358,6 +474,8 @@ impl Costs {
             to_submit: Nanos(to_submit),
             passes_max: u32::MAX,
             to_sleep: Nanos(13_000),
+            to_sleep_idle: Nanos(13_000),
+            switch_from_sleep: Nanos(3_000),
             switch_in: Nanos(3_500),
             enter: Nanos(late - entry - to_submit),
             issue: Nanos(issue),
@@ -370,7 +488,7 @@ impl Costs {
             queue_work: Nanos(turn - entry - rest - issue),
             timer_lag: Nanos(2_000),
             thread_preempts: true,
-            wake_granularity: Some(Nanos::from_millis(1)),
+            wake_granularity: Some(WAKE_GRANULARITY),
             to_thread: Nanos(to_thread),
             fork: Fork::ParentFirst {
                 latency: Nanos::from_millis(6),

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!   processor   ─ thread ── interrupt ── thread ── switch ── thread ── idle ────── interrupt ── choice ── thread ─▶ time
-//!                 └ steals its time from whoever runs      └ what ends meanwhile is seen before anybody is chosen
+//!                 └ steals its time from whoever runs      └ what ends during a switch is seen after it
 //! ```
 //!
 //! Modelled:      work of threads and interrupts in the order in which one processor does it; threads that are ready together run in the
 //!                order of the fair scheduler (least processor time first, with the start that a forked process gets); sleeps; the call
 //!                that starts a command pays for it.
+//!                Interrupts wait while a call holds the queue's lock and while a thread is switched to; who is woken takes the processor
+//!                from a program that has had a millisecond more.
 //! Not modelled:  time slices (no thread works for a millisecond), clock ticks of a busy processor, timer slack.
 //!
 //! Its times are in [`Costs`]: those of a kernel generation and policy, not of a workload.
@@ -120,6 +122,15 @@ pub struct OneCpu<Q, D> {
     ready: Vec<usize>,
     /// From when on the processor chooses a thread: interrupts and the way into sleep come first.
     choice: Nanos,
+    /// An interrupt that is due by then comes before the choice, a later one after the switch.
+    unlocked: Nanos,
+    from_idle: bool,
+    /// Commands that the last completion left in the drive; the interrupt caught up with ticks; it came when the idle loop was reached.
+    left: u64,
+    ticked: bool,
+    early: bool,
+    /// The interrupt is a timer's that found the processor idle.
+    idle_timer: bool,
     sleepers: Vec<(Nanos, usize)>,
     in_drive: u64,
     /// The last thread has just gone to sleep: without another the processor goes idle, deaf for a while.
@@ -138,6 +149,8 @@ const FIRST_TIMER: Nanos = Nanos::from_micros(1);
 /// A first submission that comes later than this after its sleep waited for more than a call of another process: when its timer
 /// fired meanwhile is not known.
 const FIRST_LATE_MAX: Nanos = Nanos::from_micros(8);
+/// First submissions that come within this of each other waited for the same.
+const FIRST_TOGETHER: Nanos = Nanos::from_micros(60);
 
 /// Gives up on a run whose events go on without end.
 const STEPS_MAX: u64 = 1 << 32;
@@ -188,21 +201,48 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             });
         }
         // The first submission is at its time to the nanosecond when the processor is free. Its timer fires when the sleep is
-        // over, whoever is on the processor then; a start that leaves no time for the way from there is not believed.
+        // over, whoever is on the processor then; a start that leaves no time for the way from there is not believed. Where something
+        // else had the processor then, that ends before the first of those who waited for it submits: their timers fire together.
         let way = costs.timer_rest + costs.idle_exit + costs.to_submit;
-        let due = |process: &Process| {
-            let sleep_ends = match process.script.operations.first().map(|line| line.start) {
+        let lead = costs.entry_idle_after(5) + way + FIRST_TIMER;
+        let sleep_ends =
+            |process: &Process| match process.script.operations.first().map(|line| line.start) {
                 Some(Start::After(pause)) => process.starts + pause,
                 Some(Start::At(time)) => time.max(process.starts),
                 None => process.starts,
             };
-            let late = process.first.saturating_sub(sleep_ends);
-            if late >= costs.entry_idle + way && late < FIRST_LATE_MAX {
-                sleep_ends + FIRST_TIMER
+        let believed = |process: &Process| {
+            let ends = sleep_ends(process);
+            let late = process.first.saturating_sub(ends);
+            // Another's call kept it waiting.
+            let another = threads.iter().map(|t| t.process.first).any(|first| {
+                first < process.first && first + FIRST_LATE_MAX > ends && costs.unlocks.is_some()
+            });
+            let pauses = ends > process.starts;
+            let most = if another && !pauses {
+                Nanos(2 * FIRST_LATE_MAX.0)
             } else {
-                let lead = costs.entry_idle_after(5) + way + FIRST_TIMER;
-                process.first.saturating_sub(lead)
+                FIRST_LATE_MAX
+            };
+            late >= costs.entry_idle + way && late < most
+        };
+        let held: Vec<Nanos> = threads
+            .iter()
+            .filter(|t| !t.ended && !believed(&t.process))
+            .map(|t| t.process.first)
+            .collect();
+        let due = |process: &Process| {
+            let ends = sleep_ends(process);
+            if believed(process) {
+                return ends + FIRST_TIMER;
             }
+            let free = held
+                .iter()
+                .copied()
+                .filter(|&first| first > ends && process.first <= first + FIRST_TOGETHER)
+                .min()
+                .unwrap_or(process.first);
+            free.min(process.first).saturating_sub(lead)
         };
         let sleepers = threads
             .iter()
@@ -230,6 +270,12 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             running: None,
             ready: Vec::new(),
             choice: Nanos::ZERO,
+            unlocked: Nanos::ZERO,
+            from_idle: false,
+            left: 0,
+            ticked: false,
+            early: false,
+            idle_timer: false,
             sleepers,
             in_drive: 0,
             falls_asleep: false,
@@ -247,9 +293,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             }
             let (due, interrupt) = self.next_interrupt();
             match self.running {
-                Some(stretch) if stretch.until <= due => self.act(stretch),
+                Some(stretch) if self.deaf_to_its_end(&stretch) <= due => self.act(stretch),
                 None if self.queue.work_due() && self.choice <= due => self.queue_work(),
-                None if !self.ready.is_empty() && self.choice <= due => self.choose(),
+                None if self.chooses_before(due) => self.choose(),
                 _ if due == Nanos::NEVER => {
                     return Err(format!(
                         "the run stalled at {} ns with {} requests that nobody serves",
@@ -261,6 +307,14 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             }
         }
         Err("the run does not end".to_owned())
+    }
+
+    /// From when on the thread's stretch goes to its end without interrupts: a call takes the queue's lock.
+    fn deaf_to_its_end(&self, stretch: &Stretch) -> Nanos {
+        match self.threads[stretch.thread].next {
+            Next::Enter => stretch.until.saturating_sub(self.costs.locked),
+            _ => stretch.until,
+        }
     }
 
     fn next_interrupt(&self) -> (Nanos, Interrupt) {
@@ -339,6 +393,12 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     /// One hardware interrupt: what has expired by then, and what expires while that is worked on.
     fn interrupt(&mut self, due: Nanos, interrupt: Interrupt) {
         let (base, entry, idle) = self.interrupted(due, &interrupt);
+        let many = matches!(interrupt, Interrupt::Drive) && self.in_drive > 2;
+        let entry = if many {
+            entry + self.costs.entry_many
+        } else {
+            entry
+        };
         let entered = base.max(self.now) + entry;
         let mut handler = Handler {
             at: entered,
@@ -346,14 +406,18 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             passes: 1,
             preempts: false,
         };
+        let was_drive = matches!(interrupt, Interrupt::Drive);
+        self.idle_timer = idle && !was_drive;
         let mut next = (due, interrupt);
         let handled = loop {
             let handled = self.handle(&mut handler, next);
             next = self.next_interrupt();
-            if next.0 > handled {
+            if next.0 > handled.saturating_sub(self.costs.looks_before_end) {
                 break handled;
             }
+            let mut entry = self.costs.entry_same;
             if next.0 > handler.looked {
+                entry = self.costs.entry_again;
                 if handler.passes == self.costs.passes_max {
                     // Threads get as long as the interrupt took.
                     self.quiet_until = handled + (handled - entered);
@@ -362,7 +426,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 handler.passes += 1;
                 handler.looked = handled;
             }
-            handler.at = handled + self.costs.entry;
+            handler.at = handled + entry;
         };
         let in_user_mode = |stretch: &Stretch| {
             matches!(self.threads[stretch.thread].next, Next::Line | Next::Submit)
@@ -378,13 +442,65 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             self.choice = handled;
             return;
         }
+        let woken_first = self.costs.unlocks.is_some()
+            && self.running.as_ref().is_some_and(|stretch| {
+                in_user_mode(stretch)
+                    && base <= stretch.since + self.costs.in_program
+                    && self.is_behind(stretch.thread)
+            });
+        if let Some(stretch) = self.running.take_if(|_| woken_first) {
+            self.threads[stretch.thread].used += handled - stretch.since;
+            self.ready.push(stretch.thread);
+            self.choice = handled + self.costs.switch_out;
+            self.unlocked = handled;
+            self.from_idle = false;
+            return;
+        }
         match &mut self.running {
             // Whoever runs is charged for it.
-            Some(stretch) => stretch.until += handled - base,
-            None if !idle => self.choice += handled - base,
+            Some(stretch) => {
+                stretch.until += handled - base;
+                if was_drive {
+                    stretch.until += self.costs.stolen_more;
+                }
+            }
+            None if !idle => {
+                self.choice = self.choice.max(base) + (handled - base);
+                if self.early && !self.ready.is_empty() {
+                    let exit = handled + self.costs.idle_exit;
+                    self.choice = exit.saturating_sub(self.costs.exit_early);
+                    self.from_idle = true;
+                }
+                self.unlocked = handled;
+            }
             None if self.ready.is_empty() => self.choice = handled + self.costs.idle_again,
-            None => self.choice = handled + self.costs.idle_exit,
+            None => {
+                self.choice = handled + self.idle_exit(was_drive);
+                self.from_idle = true;
+                self.unlocked = if self.costs.idle_exit_opens {
+                    self.choice
+                } else {
+                    handled
+                };
+            }
         }
+    }
+
+    /// Leaving the idle loop after an interrupt that woke somebody.
+    fn idle_exit(&self, was_drive: bool) -> Nanos {
+        let mut exit = self.costs.idle_exit;
+        if !was_drive {
+            return exit;
+        }
+        match self.left {
+            0 => return exit + self.costs.exit_last,
+            1 => {}
+            _ => exit += self.costs.exit_many,
+        }
+        if self.ticked {
+            exit = exit.saturating_sub(self.costs.exit_ticked);
+        }
+        exit
     }
 
     /// From when on an interrupt that is due at `due` keeps the processor, how long it needs to be seen, whether the processor is idle.
@@ -393,16 +509,23 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             return (due.max(stretch.deaf_until), self.costs.entry, false);
         }
         let fell_asleep = std::mem::take(&mut self.falls_asleep);
+        (self.early, self.ticked) = (false, false);
+        if self.costs.unlocks.is_some() && due <= self.unlocked && due < self.choice {
+            return (self.unlocked, self.costs.entry, false);
+        }
         let base = due.max(self.choice);
         if due < self.choice || !self.ready.is_empty() {
-            return (base, self.costs.entry, false);
+            self.early = self.ready.is_empty();
+            return (base + self.costs.to_idle, self.costs.entry, false);
         }
         let (off, on) = (
             self.choice + self.costs.deaf_from,
             self.choice + self.costs.deaf_until,
         );
         if fell_asleep && base < off {
-            return (base, self.costs.entry, true);
+            let reached = self.choice + self.costs.to_idle;
+            self.early = self.costs.unlocks.is_some();
+            return (base.max(reached), self.costs.entry, !self.early);
         }
         // A first submission is given to the nanosecond, when its timer fired is not.
         let given = matches!(interrupt, Interrupt::Sleeper(thread) if !self.threads[*thread].begun);
@@ -419,6 +542,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         } else {
             base.0 / tick - self.choice.0 / tick
         };
+        self.ticked = ticks == 1 || (ticks > 1 && self.costs.entry_per_late_tick > Nanos::ZERO);
         (base, self.costs.entry_idle_after(ticks), true)
     }
 
@@ -451,7 +575,12 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             Interrupt::Sleeper(thread) => {
                 self.sleepers.retain(|&(_, t)| t != thread);
                 self.ready.push(thread);
-                (self.costs.timer_rest, 0)
+                let rest = if std::mem::take(&mut self.idle_timer) {
+                    self.costs.timer_rest_idle
+                } else {
+                    self.costs.timer_rest
+                };
+                (rest, 0)
             }
         };
         self.wake_blocked();
@@ -479,6 +608,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 }
             },
         );
+        self.left = self.in_drive;
         let handed = self.hand_over(at + self.costs.hand);
         let mut woken = false;
         for token in finished {
@@ -514,6 +644,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         if set != timer && set != Nanos::NEVER {
             rest += self.costs.timer_set;
         }
+        if self.watch.issued == 0 && self.queue.allocated() as u64 > self.in_drive {
+            rest += self.costs.asked;
+        }
         (rest + released, handed)
     }
 
@@ -527,10 +660,37 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         }
     }
 
+    /// A thread whose first submission is given does not want the processor before its way there.
+    fn wants_from(&self, thread: usize) -> Nanos {
+        let t = &self.threads[thread];
+        if t.begun {
+            Nanos::ZERO
+        } else {
+            (t.process.first).saturating_sub(self.costs.to_submit + self.prepared(thread))
+        }
+    }
+
+    /// When the processor can choose a thread.
+    fn next_choice(&self) -> Nanos {
+        let wanted = self.ready.iter().map(|&thread| self.wants_from(thread));
+        self.choice.max(wanted.min().unwrap_or(Nanos::NEVER))
+    }
+
+    /// A thread is chosen before an interrupt that is due then: interrupts are off while one is switched to.
+    fn chooses_before(&self, due: Nanos) -> bool {
+        if self.ready.is_empty() {
+            return false;
+        }
+        let at = self.next_choice();
+        let switches = self.costs.unlocks.is_some() && at == self.choice && due > self.unlocked;
+        at <= due || switches
+    }
+
     /// The thread that has used least runs next; of equals the one that was woken first.
     fn choose(&mut self) {
-        let at = self.choice.max(self.now);
+        let at = self.next_choice().max(self.now);
         let place = (0..self.ready.len())
+            .filter(|&i| self.wants_from(self.ready[i]) <= at)
             .min_by_key(|&i| {
                 let t = &self.threads[self.ready[i]];
                 // The kernel's thread sleeps so much that it is always first; the order of the first submissions is given.
@@ -548,6 +708,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         let mut length = match t.next {
             Next::Retry => self.costs.switch_in,
             Next::Work => self.costs.worker.unwrap_or_default(),
+            Next::Line if self.goes_to_sleep(thread) && self.from_idle => self.costs.to_sleep_idle,
             Next::Line if self.goes_to_sleep(thread) => self.costs.to_sleep,
             _ => self.costs.to_submit + self.prepared(thread),
         };
@@ -560,8 +721,14 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         self.falls_asleep = false;
         self.run_for(thread, length);
         if let Some(stretch) = &mut self.running {
-            stretch.deaf_until = at + self.costs.switch_deaf;
+            let deaf = if self.from_idle {
+                self.costs.switch_deaf_idle
+            } else {
+                self.costs.switch_deaf
+            };
+            stretch.deaf_until = at + deaf;
         }
+        self.from_idle = false;
     }
 
     /// The thread's next line begins with a pause.

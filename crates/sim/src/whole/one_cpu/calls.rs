@@ -33,6 +33,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         if due > self.now {
             self.sleepers.push((due, thread));
             self.sleeps(thread, 0);
+            self.choice = self.now + self.costs.switch_from_sleep;
+            // Only who starts a command leaves the idle loop deaf.
+            self.falls_asleep &= self.costs.unlocks.is_none();
         } else {
             self.submit(thread);
         }
@@ -64,7 +67,18 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             line.sectors.min(self.max_sectors),
         );
         self.watch.submitted(self.now, &bio);
-        self.run_for(thread, self.costs.enter + Nanos(pages + copied));
+        let doublings = self.doublings();
+        let mut enter = self.costs.enter + Nanos(self.costs.enter_per_doubling.0 * doublings);
+        if doublings > 0 {
+            enter += self.costs.enter_queued;
+        }
+        self.run_for(thread, enter + Nanos(pages + copied));
+    }
+
+    /// How often the number of requests that wait has doubled from none.
+    fn doublings(&self) -> u64 {
+        let waiting = (self.queue.allocated() as u64).saturating_sub(self.in_drive);
+        u64::from(64 - waiting.leading_zeros())
     }
 
     fn bio(&self, thread: usize, operation: u32, start: Lba, sectors: Sectors) -> Bio {
@@ -152,7 +166,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 let returns = if started > 0 {
                     self.costs.returns_started
                 } else {
-                    self.costs.returns
+                    self.costs.returns + Nanos(self.costs.returns_per_doubling.0 * self.doublings())
                 };
                 let length = self.dispatched(started) + returns + self.prepared(thread);
                 self.run_for(thread, length);
@@ -161,7 +175,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     }
 
     /// Somebody who was woken has used so much less that he takes the processor at the end of a call.
-    fn is_behind(&self, thread: usize) -> bool {
+    pub(super) fn is_behind(&self, thread: usize) -> bool {
         let Some(granularity) = self.costs.wake_granularity else {
             return false;
         };
@@ -171,13 +185,23 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             .any(|&other| self.threads[other].used + granularity < used)
     }
 
+    /// What a call spends on requests issued and commands started, which cost more the more there are in the drive.
     pub(super) fn dispatched(&self, started: u64) -> Nanos {
-        Nanos(self.costs.issue.0 * self.watch.issued + self.costs.start.0 * started)
+        let before = self.in_drive.saturating_sub(started);
+        let each = started * before + started * started.saturating_sub(1) / 2;
+        Nanos(
+            self.costs.issue.0 * self.watch.issued
+                + self.costs.start.0 * started
+                + self.costs.start_each.0 * each,
+        )
     }
 
     /// The thread gives the processor away, after what its call still had to do.
     pub(super) fn sleeps(&mut self, thread: usize, started: u64) {
-        let length = self.dispatched(started) + self.costs.switch_out;
+        let dispatched = self.dispatched(started);
+        let length = dispatched + self.costs.switch_out;
+        self.unlocked = self.now + dispatched + self.costs.unlocks.unwrap_or_default();
+        self.from_idle = false;
         self.watch.issued = 0;
         self.threads[thread].used += length;
         self.choice = self.now + length;
