@@ -7,19 +7,40 @@ use std::collections::VecDeque;
 /// Sectors of a page.
 pub const PAGE: u64 = 8;
 
+/// What is with a page, in one word: memories have tens of thousands of pages, and runs of them are compared and changed one word each.
+/// The kind stands in the upper bits, below it the number of the fetch that brings the page, or the stamp of its stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Missing,
-    /// Being read by the fetch of this number.
-    Coming(u32),
-    /// Same as on the drives; the stamp tells this stay from an earlier one of the same page.
-    Clean(u64),
-    Dirty,
+struct State(u64);
+
+const KIND: u64 = 7 << 61;
+
+impl State {
+    const MISSING: Self = Self(0);
+    const DIRTY: Self = Self(1 << 61);
     /// On its way to the drives.
-    Writing,
+    const WRITING: Self = Self(2 << 61);
     /// Written again by the host meanwhile.
-    Rewritten,
+    const REWRITTEN: Self = Self(3 << 61);
+    const COMING: u64 = 4 << 61;
+    const CLEAN: u64 = 5 << 61;
+
+    /// Being read by the fetch of this number.
+    fn coming(fetch: u32) -> Self {
+        Self(Self::COMING | u64::from(fetch))
+    }
+
+    /// Same as on the drives; the stamp tells this stay from an earlier one of the same page.
+    fn clean(stamp: u64) -> Self {
+        Self(Self::CLEAN | stamp)
+    }
+
+    fn is_coming(self) -> bool {
+        self.0 & KIND == Self::COMING
+    }
+
+    fn is_clean(self) -> bool {
+        self.0 & KIND == Self::CLEAN
+    }
 }
 
 /// What a reader finds at a page.
@@ -74,7 +95,7 @@ impl Clean {
                 pages: 1,
             }),
         }
-        State::Clean(self.stamp)
+        State::clean(self.stamp)
     }
 }
 
@@ -100,8 +121,8 @@ impl Cache {
 
     pub fn find(&self, page: u64) -> Found {
         match self.pages.get(page) {
-            State::Missing => Found::Missing,
-            State::Coming(fetch) => Found::Coming(fetch),
+            State::MISSING => Found::Missing,
+            State(word) if State(word).is_coming() => Found::Coming((word & !KIND) as u32),
             _ => Found::There,
         }
     }
@@ -110,13 +131,14 @@ impl Cache {
     pub fn find_run(&self, pages: Range<u64>) -> (Found, u64) {
         let found = self.find(pages.start);
         let same = match found {
-            Found::Missing => self.pages.holding(pages, |state| state == State::Missing),
-            Found::Coming(fetch) => self
+            Found::Missing => self.pages.holding(pages, |state| state == State::MISSING),
+            Found::Coming(fetch) => {
+                let coming = State::coming(fetch);
+                self.pages.holding(pages, |state| state == coming)
+            }
+            Found::There => self
                 .pages
-                .holding(pages, |state| state == State::Coming(fetch)),
-            Found::There => self.pages.holding(pages, |state| {
-                !matches!(state, State::Missing | State::Coming(_))
-            }),
+                .holding(pages, |state| state != State::MISSING && !state.is_coming()),
         };
         (found, same)
     }
@@ -143,12 +165,13 @@ impl Cache {
                 oldest.stamp += gone;
                 oldest.pages -= gone;
             }
+            let mut dropped = 0;
             self.pages.change(page..page + gone, |at, state| {
-                if *state == State::Clean(stamp + (at - page)) {
-                    *state = State::Missing;
-                    *count -= 1;
-                }
+                let stays = *state == State::clean(stamp + (at - page));
+                *state = if stays { State::MISSING } else { *state };
+                dropped += usize::from(stays);
             });
+            *count -= dropped;
         }
         true
     }
@@ -156,15 +179,15 @@ impl Cache {
     /// The pages are missing and there is room for them.
     pub fn begin_fetch(&mut self, pages: Range<u64>, fetch: u32) {
         self.pages.change(pages, |_, state| {
-            debug_assert_eq!(*state, State::Missing);
-            *state = State::Coming(fetch);
+            debug_assert_eq!(*state, State::MISSING);
+            *state = State::coming(fetch);
         });
     }
 
     pub fn end_fetch(&mut self, pages: Range<u64>, fetch: u32) {
         let clean = &mut self.clean;
         self.pages.change(pages, |page, state| {
-            if *state == State::Coming(fetch) {
+            if *state == State::coming(fetch) {
                 *state = clean.keep(page);
             }
         });
@@ -185,15 +208,13 @@ impl Cache {
         let (clean, dirty_count) = (&mut self.clean.count, &mut self.dirty_count);
         self.pages.change(pages, |page, state| {
             *state = match *state {
-                State::Writing | State::Rewritten => State::Rewritten,
-                State::Dirty => State::Dirty,
+                State::WRITING | State::REWRITTEN => State::REWRITTEN,
+                State::DIRTY => State::DIRTY,
                 other => {
-                    if matches!(other, State::Clean(_)) {
-                        *clean -= 1;
-                    }
+                    *clean -= usize::from(other.is_clean());
                     *dirty_count += 1;
                     became_dirty(page);
-                    State::Dirty
+                    State::DIRTY
                 }
             };
         });
@@ -203,15 +224,14 @@ impl Cache {
     /// The pages are in memory as they are on the drives.
     pub fn holds_drive_data(&self, pages: Range<u64>) -> bool {
         let count = pages.end - pages.start;
-        let held = |state| matches!(state, State::Clean(_));
-        self.pages.holding(pages, held) == count
+        self.pages.holding(pages, State::is_clean) == count
     }
 
     /// The dirty ones of the pages go on their way to the drives; `going` hears of each.
     pub fn begin_destage(&mut self, pages: Range<u64>, mut going: impl FnMut(u64)) {
         self.pages.change(pages, |page, state| {
-            if *state == State::Dirty {
-                *state = State::Writing;
+            if *state == State::DIRTY {
+                *state = State::WRITING;
                 going(page);
             }
         });
@@ -221,12 +241,12 @@ impl Cache {
     pub fn end_destage(&mut self, pages: Range<u64>, mut again: impl FnMut(u64)) {
         let (clean, dirty_count) = (&mut self.clean, &mut self.dirty_count);
         self.pages.change(pages, |page, state| match *state {
-            State::Rewritten => {
-                *state = State::Dirty;
+            State::REWRITTEN => {
+                *state = State::DIRTY;
                 again(page);
             }
             other => {
-                debug_assert_eq!(other, State::Writing);
+                debug_assert_eq!(other, State::WRITING);
                 *dirty_count -= 1;
                 *state = clean.keep(page);
             }

@@ -79,15 +79,16 @@ impl<T: Copy + Default + PartialEq> Sparse<T> {
                 })
             });
             let leaf = &mut self.leaves[place as usize];
-            let before = leaf.filled;
-            while at < stop {
-                let item = &mut leaf.items[(at % LEAF) as usize];
-                let was = u32::from(*item != T::default());
+            let within = (at % LEAF) as usize..(at % LEAF + stop - at) as usize;
+            let (mut gone, mut come) = (0, 0);
+            for item in &mut leaf.items[within] {
+                gone += u32::from(*item != T::default());
                 change(at, item);
-                leaf.filled = leaf.filled + u32::from(*item != T::default()) - was;
+                come += u32::from(*item != T::default());
                 at += 1;
             }
-            self.filled = self.filled + leaf.filled as usize - before as usize;
+            leaf.filled = leaf.filled + come - gone;
+            self.filled = self.filled + come as usize - gone as usize;
             if leaf.filled == 0 {
                 self.index.remove(&number);
                 self.free.push(place);

@@ -73,13 +73,19 @@ impl Streams {
             self.nexts.push(end.0);
         } else {
             let clock = self.clock;
-            let oldest = (0..STREAMS)
-                .min_by_key(|&place| {
-                    let stream = &self.streams[place];
-                    let alive = stream.runs > 0 && clock - stream.used < SILENT;
-                    (alive, stream.used)
-                })
-                .expect("the table is not empty");
+            // Streams that are alive come after all others: one number instead of a pair.
+            const ALIVE: u64 = 1 << 63;
+            let key = |stream: &Stream| {
+                let alive = (stream.runs > 0) & (clock - stream.used < SILENT);
+                stream.used | if alive { ALIVE } else { 0 }
+            };
+            let (mut oldest, mut least) = (0, u64::MAX);
+            for (place, stream) in self.streams.iter().enumerate() {
+                let key = key(stream);
+                if key < least {
+                    (oldest, least) = (place, key);
+                }
+            }
             self.streams[oldest] = stream;
             self.nexts[oldest] = end.0;
         }

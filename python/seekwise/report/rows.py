@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from scipy import stats
+from scipy import special
 
 from seekwise.store.record import Phase, Record
 
@@ -90,7 +90,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float |
     if len(logs) < 2:
         return math.exp(centre), None, None
     spread = math.sqrt(sum((value - centre) ** 2 for value in logs) / (len(logs) - 1))
-    half = float(stats.t.ppf(0.975, len(logs) - 1)) * spread / math.sqrt(len(logs))
+    half = float(special.stdtrit(len(logs) - 1, 0.975)) * spread / math.sqrt(len(logs))
     return math.exp(centre), math.exp(centre - half), math.exp(centre + half)
 
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 from seekwise.store.record import Record
 from seekwise.verdict.observe import cell_of, values
@@ -48,6 +48,11 @@ def drifts(
             for metric, value in values(phase).items():
                 if metric in metrics and value > 0:
                     series.setdefault((cell_of(record, phase), metric), []).append((record.trial, math.log(value)))
+    if not series:
+        return []
+    # Half a second to load, which most runs do not need.
+    from scipy.stats import linregress
+
     found = []
     for (cell, metric), points in series.items():
         if len(points) < SENTINELS_MIN:
@@ -56,8 +61,8 @@ def drifts(
         span = places[-1] - places[0]
         if span == 0:
             continue
-        line = stats.linregress(places, logs)
-        half = float(stats.t.ppf(0.975, len(points) - 2)) * float(line.stderr) * span
+        line = linregress(places, logs)
+        half = float(special.stdtrit(len(points) - 2, 0.975)) * float(line.stderr) * span
         change = float(line.slope) * span
         shown = abs(change) > half and abs(change) >= rule.threshold_log(metric)
         found.append(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from seekwise.verdict.contrasts import fit, grids
 from seekwise.verdict.model import Observation
@@ -82,6 +82,11 @@ def _minutes_text(minutes: float) -> str:
     )
 
 
+def _chi2_quantile(share: np.ndarray | float) -> np.ndarray:
+    """Of the chi-squared distribution with `D0_DEFAULT` degrees of freedom, without half a second for loading `scipy.stats`."""
+    return 2 * special.gammaincinv(D0_DEFAULT / 2, share)
+
+
 def decided_share(blocks: int, noise_sd: float, difference_share: float, rule: Rule = RULE) -> float:
     """Share of cells in which a difference of this size is shown, or no difference is shown to be smaller.
 
@@ -90,7 +95,7 @@ def decided_share(blocks: int, noise_sd: float, difference_share: float, rule: R
     delta = math.log1p(difference_share)
     # Cells' standard deviations at 199 equal shares of their distribution.
     at = (np.arange(199) + 0.5) / 199
-    sd = noise_sd * math.sqrt(2) * np.sqrt(stats.chi2.median(D0_DEFAULT) / stats.chi2.ppf(at, D0_DEFAULT))
+    sd = noise_sd * math.sqrt(2) * np.sqrt(_chi2_quantile(0.5) / _chi2_quantile(at))
     df = blocks - 1 + D0_DEFAULT
     se = sd / math.sqrt(blocks)
     # Half of the table decided: two-stage correction leaves about the level itself for half of the hypotheses.

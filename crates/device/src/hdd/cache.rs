@@ -30,7 +30,7 @@ pub enum Held {
 /// No segment.
 pub const NO_SEGMENT: usize = usize::MAX;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Segments {
     start: [u64; SEGMENTS_MAX],
     end: [u64; SEGMENTS_MAX],
@@ -186,7 +186,7 @@ impl Stream {
 }
 
 /// Completions that need only the link: cache hits, accepted writes, flushes. In order of time, since the link is one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct LinkQueue {
     tags: [u32; Self::SLOTS],
     done: [Nanos; Self::SLOTS],

@@ -8,7 +8,7 @@ const SLOTS: usize = 1024;
 /// Addresses that share a slot: 32 MiB.
 pub const SHIFT: u32 = 16;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Filter([u8; SLOTS]);
 
 impl Filter {

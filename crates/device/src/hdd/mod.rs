@@ -23,6 +23,7 @@ pub mod write_cache;
 
 use crate::device::{Command, CommandKind, Device, Tag};
 use cache::{Held, LinkQueue, Segments, Stream, NO_SEGMENT};
+use core::cell::RefCell;
 use geometry::{Geometry, Layout};
 use ncq::{Head, Ordering, Queue, Waiting};
 use rotation::Spindle;
@@ -119,7 +120,8 @@ const BLOCKED_MAX: usize = 32;
 /// Two ways to the same sector are the same moment if they differ by less: durations are rounded down.
 const ROUNDING: Nanos = Nanos(1_000);
 
-#[derive(Clone, Debug)]
+/// Plain data, so that a copy is one movement of 20 KB.
+#[derive(Clone, Copy, Debug)]
 struct State {
     queue: Queue,
     head: Head,
@@ -141,11 +143,23 @@ struct State {
     sent_at: Nanos,
 }
 
+/// A copy of the state that ran ahead to where the next command is done. If nothing else happens until then it is what the disk has become,
+/// and nothing is worked out twice.
+#[derive(Clone, Debug)]
+struct Ahead {
+    /// Its room, used again.
+    state: Option<Box<State>>,
+    /// When that command is done; never: the copy is out of date.
+    done: Nanos,
+}
+
 #[derive(Clone, Debug)]
 pub struct Hdd {
     mechanics: Mechanics,
-    state: State,
+    /// In a box, so that a copy that ran ahead can take its place.
+    state: Box<State>,
     next: Nanos,
+    ahead: RefCell<Ahead>,
 }
 
 impl Hdd {
@@ -168,7 +182,7 @@ impl Hdd {
                 physical_sectors: parameters.physical_sectors,
                 depth: parameters.depth,
             },
-            state: State {
+            state: Box::new(State {
                 queue: Queue::new(),
                 head: Head::default(),
                 free_at: Nanos::ZERO,
@@ -183,8 +197,12 @@ impl Hdd {
                 blocked_count: 0,
                 busy: Nanos::ZERO,
                 sent_at: Nanos::ZERO,
-            },
+            }),
             next: Nanos::NEVER,
+            ahead: RefCell::new(Ahead {
+                state: None,
+                done: Nanos::NEVER,
+            }),
         }
     }
 
@@ -244,7 +262,7 @@ impl Hdd {
     /// The same where only writes wait for room in the cache and the extent on its way to the platter leaves enough for the first:
     /// the link takes it then, and nothing can overtake it.
     fn foresee_write(&self) -> Option<Nanos> {
-        let state = &self.state;
+        let state = &*self.state;
         let Work::Destage { end } = state.work else {
             return None;
         };
@@ -267,17 +285,46 @@ impl Hdd {
 
     /// Lets a copy run ahead.
     fn run_ahead(&self) -> Nanos {
-        let mut copy = self.state.clone();
+        let mut ahead = self.ahead.borrow_mut();
+        if ahead.done < Nanos::NEVER {
+            return ahead.done;
+        }
+        let copy = match &mut ahead.state {
+            Some(room) => {
+                **room = *self.state;
+                room
+            }
+            None => ahead.state.insert(self.state.clone()),
+        };
         while let Work::Destage { end } | Work::ReadAhead { end } = copy.work {
             if copy.link.next() <= end || !copy.has_waiting() {
                 break;
             }
             copy.advance(&self.mechanics, end);
         }
-        match copy.work {
+        ahead.done = match copy.work {
             Work::Command { completion, .. } => completion.min(copy.link.next()),
             _ => copy.link.next(),
+        };
+        ahead.done
+    }
+
+    /// Something happens that the copy did not know of.
+    #[inline]
+    fn forget_ahead(&mut self) {
+        self.ahead.get_mut().done = Nanos::NEVER;
+    }
+
+    /// What ran ahead to `now` is what the disk has become.
+    #[inline]
+    fn catch_up(&mut self, now: Nanos) {
+        let Ahead { state, done } = self.ahead.get_mut();
+        if *done == now {
+            if let Some(ahead) = state {
+                core::mem::swap(&mut self.state, ahead);
+            }
         }
+        *done = Nanos::NEVER;
     }
 }
 
@@ -796,7 +843,8 @@ impl Device for Hdd {
     }
 
     fn submit(&mut self, now: Nanos, command: Command) {
-        let (mechanics, state) = (&self.mechanics, &mut self.state);
+        self.forget_ahead();
+        let (mechanics, state) = (&self.mechanics, &mut *self.state);
         state.advance(mechanics, now);
         let Command {
             tag,
@@ -916,6 +964,7 @@ impl Device for Hdd {
     #[inline]
     fn advance(&mut self, now: Nanos) -> Option<Tag> {
         if self.turns_first() {
+            self.forget_ahead();
             self.state.advance(&self.mechanics, now);
             self.update_next();
             return None;
@@ -924,7 +973,8 @@ impl Device for Hdd {
     }
 
     fn complete_next(&mut self, now: Nanos) -> Tag {
-        let (mechanics, state) = (&self.mechanics, &mut self.state);
+        self.catch_up(now);
+        let (mechanics, state) = (&self.mechanics, &mut *self.state);
         state.advance(mechanics, now);
         let link = state.link.next();
         let tag = match state.work {
@@ -988,6 +1038,7 @@ mod tests {
                         stepped = stepping.advance(step).map(|tag| (tag, step));
                     }
                     prop_assert_eq!(stepped, Some((tag, due)));
+                    prop_assert_eq!(disk.next, stepping.next);
                     free.push(tag.0);
                     now = due;
                 }
@@ -1005,6 +1056,7 @@ mod tests {
                 }
                 stepping.submit(now, command);
             }
+            prop_assert_eq!(format!("{:?}", disk.state), format!("{:?}", stepping.state));
         }
     }
 
@@ -1029,7 +1081,7 @@ mod tests {
                     long.state.advance(&long.mechanics, due);
                     if let Work::Command { read: true, start, end, media_end, completion, segment, .. } = long.state.work {
                         if completion == due && completion < long.state.link.next() {
-                            let (mechanics, state) = (&long.mechanics, &mut long.state);
+                            let (mechanics, state) = (&long.mechanics, &mut *long.state);
                             (state.work, state.free_at) = (Work::Idle, media_end);
                             let segment = state.segments.store(start, end, segment);
                             state.begin_stream(mechanics, end, segment, media_end);

@@ -24,7 +24,7 @@ const NO_TRACK: u32 = u32::MAX;
 const OUT_OF_REACH: u32 = 1 << 30;
 
 /// Positions of waiting accesses, one array per property. `N` is how many fit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Accesses<const N: usize> {
     cylinder: [i32; N],
     track: [u32; N],
@@ -218,7 +218,7 @@ pub struct Waiting {
 }
 
 /// Commands that wait for the arm.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Queue {
     pub accesses: Accesses<SLOTS>,
     commands: [Waiting; SLOTS],

@@ -39,7 +39,7 @@ struct Flush {
     arrival: Nanos,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct WriteCache {
     accesses: Accesses<DIRTY_MAX>,
     extents: [DirtyExtent; DIRTY_MAX],

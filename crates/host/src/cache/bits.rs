@@ -29,8 +29,22 @@ impl Bits {
             .is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// Calls `change` with each word that the run touches and the mask of the run in it; gives the number of bits that changed.
+    /// Sets or clears a run; gives the number of bits that changed.
+    #[inline]
     fn apply(&mut self, from: u64, count: u64, set: bool) -> u64 {
+        // Most runs are one page: no loop, and nothing to count.
+        match self.words.get_mut((from / 64) as usize) {
+            Some(word) if count == 1 => {
+                let mask = 1 << (from % 64);
+                let was = *word & mask != 0;
+                *word = if set { *word | mask } else { *word & !mask };
+                u64::from(was != set)
+            }
+            _ => self.apply_run(from, count, set),
+        }
+    }
+
+    fn apply_run(&mut self, from: u64, count: u64, set: bool) -> u64 {
         let (mut at, end) = (from, from + count);
         let needed = end.div_ceil(64) as usize;
         if self.words.len() < needed {
@@ -46,7 +60,12 @@ impl Bits {
             let word = &mut self.words[(at / 64) as usize];
             let mask = mask(bit, here);
             let different = if set { !*word & mask } else { *word & mask };
-            changed += u64::from(different.count_ones());
+            // All of them, mostly; older processors count bits in a dozen instructions.
+            changed += if different == mask {
+                here
+            } else {
+                u64::from(different.count_ones())
+            };
             *word = if set { *word | mask } else { *word & !mask };
             at += here;
         }
@@ -58,16 +77,18 @@ impl Bits {
         if from >= end {
             0
         } else {
-            self.apply(from, end - from, false)
+            self.apply_run(from, end - from, false)
         }
     }
 
     /// Sets a run; how many of it were not set before.
+    #[inline]
     pub fn set(&mut self, from: u64, count: u64) -> u64 {
         self.apply(from, count, true)
     }
 
     /// Clears a run; how many of it were set before.
+    #[inline]
     pub fn clear(&mut self, from: u64, count: u64) -> u64 {
         self.apply(from, count, false)
     }

@@ -9,6 +9,7 @@ use self::samples::Samples;
 pub use self::samples::SamplesPlan;
 use super::files::Files;
 use super::md::{Order, MD_THREAD};
+use super::members::{Due, Member, Members};
 use super::stripes::Stripes;
 use super::volume::{Piece, Volume};
 use crate::spindle::Spindle;
@@ -136,11 +137,6 @@ pub struct ReaderPlan {
     pub starts: Nanos,
 }
 
-struct Member<Q, D> {
-    queue: Q,
-    spindle: Spindle<D>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ready(Nanos),
@@ -253,7 +249,7 @@ impl Reader {
 }
 
 pub struct ArrayMachine<Q, D> {
-    members: Vec<Member<Q, D>>,
+    members: Members<Q, D>,
     volume: Volume,
     /// Writes to a volume with parity.
     pub(super) stripes: Option<Box<Stripes>>,
@@ -305,10 +301,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         seed: u64,
     ) -> Self {
         Self {
-            members: members
-                .into_iter()
-                .map(|(queue, spindle)| Member { queue, spindle })
-                .collect(),
+            members: Members::new(members),
             volume,
             stripes: None,
             readers: Self::readers(plans, read_ahead, seed),
@@ -424,10 +417,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     fn next_event(&self) -> Option<(Nanos, Source)> {
         let mut best = (Nanos::NEVER, Source::Drive(0));
         let timers_from = self.timers_from();
-        for (index, member) in self.members.iter().enumerate() {
+        for index in 0..self.members.len() {
+            let Due { drive, timer } = self.members.due(index);
             for (time, source) in [
-                (member.spindle.next_at(), Source::Drive(index)),
-                (member.queue.timer().max(timers_from), Source::Timer(index)),
+                (drive, Source::Drive(index)),
+                (timer.max(timers_from), Source::Timer(index)),
             ] {
                 if time < best.0 {
                     best = (time, source);
@@ -448,10 +442,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// A controller alone below the host takes the steps of which the host hears nothing, up to the next one that the host takes.
     fn steps_inside(&mut self, end: Nanos) {
-        let timer = self.members[0].queue.timer().max(self.timers_from());
+        let timer = self.members.due(0).timer.max(self.timers_from());
         let (host, _) = self.sooner_by_host((timer, Source::Timer(0)));
         loop {
-            let next = self.members[0].spindle.next_at();
+            let next = self.members.due(0).drive;
             if next > host || next > end || next == Nanos::NEVER {
                 return;
             }
@@ -519,11 +513,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             .stripes
             .as_ref()
             .map_or(Nanos::NEVER, |stripes| stripes.due());
-        self.members.iter().fold(stripes, |first, member| {
-            first
-                .min(member.spindle.next_at())
-                .min(member.queue.timer())
-        })
+        stripes.min(self.members.first_due())
     }
 
     pub(super) fn readers_count(&self) -> usize {
@@ -531,13 +521,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     pub(super) fn begin_plugs(&mut self) {
-        for member in &mut self.members {
+        for member in self.members.iter_mut() {
             member.queue.begin_plug();
         }
     }
 
     pub(super) fn end_plugs(&mut self) {
-        for Member { queue, spindle } in &mut self.members {
+        for Member { queue, spindle } in self.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
         }
         if let Some(stripes) = &mut self.stripes {
@@ -570,7 +560,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     pub(super) fn unplug_members(&mut self) {
-        for Member { queue, spindle } in &mut self.members {
+        for Member { queue, spindle } in self.members.iter_mut() {
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
     }
@@ -595,11 +585,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if each == 0 {
             return;
         }
-        let given: u64 = self
-            .members
-            .iter_mut()
-            .map(|member| core::mem::take(&mut member.spindle.given))
-            .sum();
+        let given = self.members.take_given();
         self.spend(Nanos(each * given));
     }
 
@@ -674,11 +660,17 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     fn wake_for_requests(&mut self) {
+        let by_stripes = |stripes: &Stripes| !stripes.woken.is_empty();
+        if !self.stripes.as_deref().is_some_and(by_stripes)
+            && !self.members.iter().any(|member| member.queue.has_woken())
+        {
+            return;
+        }
         let mut woken = Vec::new();
         if let Some(stripes) = &mut self.stripes {
             woken.append(&mut stripes.woken);
         }
-        for member in &mut self.members {
+        for member in self.members.iter_mut() {
             while let Some(process) = member.queue.take_woken() {
                 woken.push(process);
             }
@@ -900,11 +892,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             reader.marks.push(mark);
         }
         self.spend(Nanos(self.costs.page_add.0 * (end - begin)));
-        for member in &mut self.members {
+        for member in self.members.iter_mut() {
             member.queue.begin_plug();
         }
         self.send(index);
-        for Member { queue, spindle } in &mut self.members {
+        for Member { queue, spindle } in self.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
         }
     }
@@ -968,7 +960,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     self.submit_window(index, window);
                     if there && self.kick_after_mark {
                         // The reader will not wait now, so nobody would unplug.
-                        for Member { queue, spindle } in &mut self.members {
+                        for Member { queue, spindle } in self.members.iter_mut() {
                             queue.process_waits(self.now, spindle, &mut Unobserved);
                         }
                     }
@@ -981,7 +973,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             if !reader.pages.front().copied().unwrap_or(false) {
                 reader.state = State::WaitsForPage;
                 // Waiting for a page unplugs every drive below the volume.
-                for Member { queue, spindle } in &mut self.members {
+                for Member { queue, spindle } in self.members.iter_mut() {
                     queue.process_waits(self.now, spindle, &mut Unobserved);
                 }
                 return;
@@ -1004,13 +996,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// Sends what is queued under the task's plug and waits for all of it.
     fn send_plugged(&mut self, index: usize) {
-        for member in &mut self.members {
+        for member in self.members.iter_mut() {
             member.queue.begin_plug();
         }
         self.readers[index].state = State::WaitsForAll;
         self.send(index);
         // A task that sleeps for a request gives its plug up, too.
-        for Member { queue, spindle } in &mut self.members {
+        for Member { queue, spindle } in self.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
@@ -1091,7 +1083,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if !self.send(index) {
             return;
         }
-        for Member { queue, spindle } in &mut self.members {
+        for Member { queue, spindle } in self.members.iter_mut() {
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
     }

@@ -15,6 +15,7 @@ pub mod files;
 pub mod hosts;
 pub mod machine;
 pub mod md;
+mod members;
 pub mod rates;
 pub mod spec;
 pub mod storage;

@@ -1,0 +1,108 @@
+//! The drives of a storage machine with their queues, and when each is due.
+//!
+//! The machine asks for that at every step of a task. A member is asked again only when somebody had a hand on it since.
+
+use crate::spindle::Spindle;
+use core::cell::Cell;
+use core::ops::{Index, IndexMut};
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_units::Nanos;
+
+pub(super) struct Member<Q, D> {
+    pub queue: Q,
+    pub spindle: Spindle<D>,
+}
+
+/// When a member's drive and its queue's timer are due.
+#[derive(Clone, Copy)]
+pub(super) struct Due {
+    pub drive: Nanos,
+    pub timer: Nanos,
+}
+
+pub(super) struct Members<Q, D> {
+    all: Vec<Member<Q, D>>,
+    /// Unknown since somebody had a hand on the member.
+    dues: Vec<Cell<Option<Due>>>,
+    /// The earliest of all; unknown as soon as one is.
+    first: Cell<Option<Nanos>>,
+}
+
+impl<Q: BlockQueue, D: Device> Members<Q, D> {
+    pub fn new(members: Vec<(Q, Spindle<D>)>) -> Self {
+        let dues = members.iter().map(|_| Cell::new(None)).collect();
+        let member = |(queue, spindle)| Member { queue, spindle };
+        Self {
+            all: members.into_iter().map(member).collect(),
+            dues,
+            first: Cell::new(None),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    #[inline]
+    pub fn due(&self, index: usize) -> Due {
+        self.dues[index].get().unwrap_or_else(|| {
+            let Member { queue, spindle } = &self.all[index];
+            let due = Due {
+                drive: spindle.next_at(),
+                timer: queue.timer(),
+            };
+            self.dues[index].set(Some(due));
+            due
+        })
+    }
+
+    /// When the first drive or timer is due.
+    #[inline]
+    pub fn first_due(&self) -> Nanos {
+        self.first.get().unwrap_or_else(|| {
+            let first = (0..self.all.len()).fold(Nanos::NEVER, |first, index| {
+                let Due { drive, timer } = self.due(index);
+                first.min(drive).min(timer)
+            });
+            self.first.set(Some(first));
+            first
+        })
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Member<Q, D>> {
+        self.all.iter()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Member<Q, D>> {
+        self.first.set(None);
+        for due in &mut self.dues {
+            due.set(None);
+        }
+        self.all.iter_mut()
+    }
+
+    /// Commands that drives were given since this was last asked.
+    pub fn take_given(&mut self) -> u64 {
+        let given = |member: &mut Member<Q, D>| core::mem::take(&mut member.spindle.given);
+        self.all.iter_mut().map(given).sum()
+    }
+}
+
+impl<Q, D> Index<usize> for Members<Q, D> {
+    type Output = Member<Q, D>;
+
+    #[inline]
+    fn index(&self, index: usize) -> &Member<Q, D> {
+        &self.all[index]
+    }
+}
+
+impl<Q, D> IndexMut<usize> for Members<Q, D> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut Member<Q, D> {
+        self.first.set(None);
+        self.dues[index].set(None);
+        &mut self.all[index]
+    }
+}
