@@ -35,8 +35,6 @@ struct Request {
     /// The drive's own work on the same processor while the request is under way.
     behind: Number,
     behind_page: Number,
-    /// What a completion costs less when others wait for the processor already.
-    saved_when_busy: Number,
     /// More than without a scheduler, by its name.
     scheduler: BTreeMap<String, Number>,
 }
@@ -205,7 +203,6 @@ impl Measured {
             wake: Nanos::ZERO,
             scheduler: both(&|r| r.scheduler.get(scheduler).map_or(0.0, |more| more.value)),
             behind: both(&|r| r.behind.value + pages * r.behind_page.value),
-            saved_when_busy: both(&|r| r.saved_when_busy.value),
         }
     }
 
@@ -220,7 +217,6 @@ impl Measured {
                     &r.complete_page,
                     &r.behind,
                     &r.behind_page,
-                    &r.saved_when_busy,
                 ]
                 .into_iter()
                 .chain(r.scheduler.values())
