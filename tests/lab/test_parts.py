@@ -126,12 +126,40 @@ def test_a_bfq_trial_on_a_raid5_sets_members_first_and_takes_everything_down():
         ('drives = 2\nraid_level = "raid5"', "at least 3 drives"),
         ('drives = 2\nraid_level = "raid7"', "makes no `raid7`"),
         ('controller = "x"', "controller"),
+        ('drives = 3\nraid_level = "raid5"\nchunk_kib = 48', "power of two"),
+        ("options = { partition_scam = true }", "unknown option `partition_scam`"),
+        ('options = { hosst = "laboratory" }', "unknown option `hosst`"),
     ],
 )
 def test_what_the_laboratory_cannot_do_is_said_before_anything_starts(more, said):
     study = parse.loads(STUDY.format(more=more), "here")
     with pytest.raises(UsageError, match=said):
         LabBackend(Options()).describe(study)
+
+
+def test_a_buffered_load_without_a_limit_is_refused():
+    study = parse.loads(STUDY.format(more="") + "direct = false\n", "here")
+    with pytest.raises(UsageError, match="without `memory_limit`"):
+        LabBackend(Options()).describe(study)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("bqf", "bfq"), ("kyper", "kyber"), ("deadline", "mq-deadline")])
+def test_a_scheduler_that_the_kernel_does_not_have_is_refused_with_the_one_meant(name, meant):
+    study = parse.loads(STUDY.format(more="").replace('"bfq"', f'"{name}"'), "here")
+    with pytest.raises(UsageError, match=f"no scheduler `{name}`") as caught:
+        LabBackend(Options()).describe(study)
+    assert meant in caught.value.hint
+
+
+def test_a_direct_load_runs_ahead_of_the_kernels_threads_with_the_usual_priority_and_a_buffered_one_in_turn():
+    from seekwise.study import plan
+
+    for more, starter in (("", "chrt -f 10 fio"), ('direct = false\nmemory_limit = "64m"\n', "limited 67108864 fio")):
+        made = parse.loads(STUDY.format(more="") + more, "here")
+        load = plan.make(made, LabBackend(Options()).describe(made)).cells[0].load
+        text, files = script.trial(0, script.Storage("wd2500ys", 1, 31, True, {}), load, {"scheduler": "bfq"}, seed=7)
+        assert f"\n{starter} --output" in text
+        assert ("prioclass=2\nprio=4\n" in files["cell/t0.0.fio"].data.decode()) == load.direct
 
 
 def test_a_typo_in_a_models_name_is_a_usage_error_that_names_the_one_meant(tmp_path):

@@ -155,8 +155,8 @@ fn rate() {
     const DEPTH: usize = 64;
     println!("null, 8 drives, {DEPTH} outstanding on each, reads of 4 KiB:");
     let time = Duration::from_secs(5);
-    let started = Instant::now();
     let answered: u64 = with_server(Options::new("null", 8), |sockets| {
+        let started = Instant::now();
         let threads: Vec<_> = sockets
             .iter()
             .map(|socket| {

@@ -15,13 +15,16 @@ const LINE_BYTES_MAX: usize = 4096;
 pub struct Control {
     listener: UnixListener,
     clients: Vec<(UnixStream, Vec<u8>)>,
+    /// Of each drive.
+    sectors: u64,
 }
 
 impl Control {
-    pub fn new(listener: UnixListener) -> Self {
+    pub fn new(listener: UnixListener, sectors: u64) -> Self {
         Self {
             listener,
             clients: vec![],
+            sectors,
         }
     }
 
@@ -47,7 +50,7 @@ impl Control {
                 self.clients.push((stream, vec![]));
             }
         }
-        let mut on = true;
+        let (mut on, sectors) = (true, self.sectors);
         self.clients.retain_mut(|(stream, said)| {
             let mut bytes = [0; 1024];
             let open = loop {
@@ -64,7 +67,7 @@ impl Control {
             while let Some(end) = said.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = said.drain(..=end).collect();
                 let line = String::from_utf8_lossy(&line);
-                let (answer, go_on) = carry_out(line.trim(), handles, pending);
+                let (answer, go_on) = carry_out(line.trim(), handles, sectors, pending);
                 on &= go_on;
                 if stream.write_all(format!("{answer}\n").as_bytes()).is_err() {
                     return false;
@@ -79,6 +82,7 @@ impl Control {
 fn carry_out(
     line: &str,
     handles: &[Handle],
+    sectors: u64,
     pending: &mut Vec<(Instant, Fault)>,
 ) -> (String, bool) {
     match line {
@@ -93,7 +97,7 @@ fn carry_out(
             format!("status, stop, or DRIVE:KIND[=VALUE][@TIME] with {KINDS}"),
             true,
         ),
-        _ => match Fault::parse(line, handles.len()) {
+        _ => match Fault::parse(line, handles.len(), sectors) {
             Err(sentence) => (format!("error: {sentence}"), true),
             Ok(fault) => {
                 pending.push((after(fault), fault));

@@ -42,8 +42,8 @@ pub const KINDS: &str =
     "power-cut[=KEPT], torn, power-on, drop, return, slow=FACTOR, bad=SECTOR[+COUNT], heal";
 
 impl Fault {
-    /// Reads a fault; the error is one sentence without period.
-    pub fn parse(text: &str, drives: usize) -> Result<Self, String> {
+    /// Reads a fault of one of so many drives with so many sectors; the error is one sentence without period.
+    pub fn parse(text: &str, drives: usize, sectors: u64) -> Result<Self, String> {
         let wrong = |what: String| format!("the fault `{text}` {what}");
         let (drive, rest) = text
             .trim()
@@ -97,8 +97,17 @@ impl Fault {
             },
             ("bad", Some(range)) => {
                 let (sector, count) = range.split_once('+').unwrap_or((range, "1"));
-                match (sector.parse(), count.parse()) {
-                    (Ok(sector), Ok(count)) if count > 0 => Kind::Bad { sector, count },
+                match (sector.parse::<u64>(), count.parse::<u64>()) {
+                    (Ok(sector), Ok(count)) if count > 0 => {
+                        // A place that no request reaches would be a fault that nobody meets.
+                        if sector.checked_add(count).is_none_or(|end| end > sectors) {
+                            return Err(wrong(format!(
+                                "has the sectors `{range}`; the drive has 0 to {}",
+                                sectors - 1
+                            )));
+                        }
+                        Kind::Bad { sector, count }
+                    }
                     _ => {
                         return Err(wrong(format!(
                             "has the sectors `{range}`; write 1000 or 1000+8"
@@ -129,7 +138,7 @@ mod tests {
 
     #[test]
     fn faults_are_written_as_one_word() {
-        let parse = |text: &str| Fault::parse(text, 4);
+        let parse = |text: &str| Fault::parse(text, 4, 2000);
         let fault = |drive, kind, after| Ok(Fault { drive, kind, after });
         assert_eq!(
             parse("0:power-cut"),
@@ -161,9 +170,11 @@ mod tests {
             ("0:slow=0.5", "from 1"),
             ("0:slow", "slow=FACTOR"),
             ("0:bad=12+0", "1000+8"),
+            ("0:bad=1996+5", "0 to 1999"),
+            ("0:bad=18446744073709551615+8", "0 to 1999"),
             ("0:drop@soon", "10s"),
         ] {
-            let error = Fault::parse(text, 4).unwrap_err();
+            let error = Fault::parse(text, 4, 2000).unwrap_err();
             assert!(error.contains(word), "{error}");
         }
     }

@@ -1,7 +1,7 @@
 //! What the server is asked for, and why it may refuse.
 
 use crate::fault::Fault;
-use seekwise_device::Model;
+use seekwise_device::{Device, Drive, Model};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -120,14 +120,22 @@ impl Options {
                 "the time between client and drive is not between 0 and 1000 us".into(),
             ));
         }
+        let sectors = sectors(&model)?;
         let faults = self
             .faults
             .iter()
-            .map(|text| Fault::parse(text, self.count))
+            .map(|text| Fault::parse(text, self.count, sectors))
             .collect::<Result<_, _>>()
             .map_err(ServeError::usage)?;
         Ok((model, faults))
     }
+}
+
+/// How many sectors a drive of this model has.
+pub(crate) fn sectors(model: &Model) -> Result<u64, ServeError> {
+    Drive::new(model, 0)
+        .map(|drive| drive.capacity().0)
+        .map_err(|error| ServeError::usage(error.0))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -6,14 +6,15 @@ use crate::engine::{Engine, Log, Order, Setting};
 use crate::fault::Fault;
 use crate::handshake::Export;
 use crate::medium::Medium;
-use crate::options::{Options, ServeError};
+use crate::options::{self, Options, ServeError};
 use crate::protocol::*;
 use crate::sockets::Leftovers;
 use crate::statistics::Summary;
 use crate::store::{Backing, Store};
 use crate::transport::Transport;
 use seekwise_device::model::Kind;
-use seekwise_device::{Device, Drive, Model};
+use seekwise_device::Model;
+use seekwise_units::SECTOR_BYTES;
 use serde::Serialize;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -116,12 +117,10 @@ pub fn serve(
 ) -> Result<Report, ServeError> {
     let (model, faults) = options.check()?;
     let started = Instant::now();
-    let sectors = Drive::new(&model, 0)
-        .map_err(|error| ServeError::usage(error.0))?
-        .capacity();
-    let bytes = sectors.bytes().0;
+    let sectors = options::sectors(&model)?;
+    let bytes = sectors * SECTOR_BYTES;
     let store = match &options.store {
-        Some(folder) => Some(Store::open(folder, &model.id, sectors.0)?),
+        Some(folder) => Some(Store::open(folder, &model.id, sectors)?),
         None => None,
     };
     let mut leftovers = Leftovers::default();
@@ -182,7 +181,7 @@ pub fn serve(
         });
     }
     let control_path = control_path(options, &paths);
-    let mut control = Control::new(leftovers.listen(&control_path)?);
+    let mut control = Control::new(leftovers.listen(&control_path)?, sectors);
     let mut on = notify(&Notice::Ready {
         model: model.id.clone(),
         name: model.name.clone(),

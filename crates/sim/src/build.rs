@@ -195,7 +195,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         4096.0,
     )?;
     let costs = cost(spec, traits.light)?;
-    let costs = HostCost::of(&spec.host, &kernel, entry.name, costs)?;
+    let copies = array.as_ref().map_or(1, |array| array.copies());
+    let costs = HostCost::of(&spec.host, &kernel, entry.name, costs)?.mirrored(copies);
     check(
         "trace_events_max",
         spec.trace_events_max as f64,

@@ -35,8 +35,6 @@ struct Request {
     /// The drive's own work on the same processor while the request is under way.
     behind: Number,
     behind_page: Number,
-    /// What a completion costs less when others wait for the processor already.
-    saved_when_busy: Number,
     /// More than without a scheduler, by its name.
     scheduler: BTreeMap<String, Number>,
 }
@@ -110,7 +108,8 @@ struct Model {
 #[derive(Clone, Debug)]
 pub enum HostCost {
     Same(CpuCost),
-    Measured(Box<Measured>, String),
+    /// By the scheduler's name; a write goes to so many copies.
+    Measured(Box<Measured>, String, u32),
 }
 
 impl HostCost {
@@ -149,21 +148,35 @@ impl HostCost {
                     known.join(", ")
                 )
             })?;
-        Ok(Self::Measured(Box::new(measured), scheduler.to_owned()))
+        Ok(Self::Measured(Box::new(measured), scheduler.to_owned(), 1))
+    }
+
+    /// The same where each write goes to so many drives, one after the other through the same processor.
+    pub fn mirrored(self, copies: u32) -> Self {
+        match self {
+            Self::Measured(host, scheduler, _) => Self::Measured(host, scheduler, copies),
+            same => same,
+        }
     }
 
     /// Of an operation that is a read with probability `reads` and has so many pages.
     fn operation(&self, reads: f64, pages: f64) -> CpuCost {
         match self {
             Self::Same(cost) => *cost,
-            Self::Measured(host, scheduler) => host.operation(scheduler, reads, pages),
+            Self::Measured(host, scheduler, _) => host.operation(scheduler, reads, pages, 1),
         }
     }
 
     /// Of a job's operations; where it mixes reads and writes, of the mean one.
     pub fn of_job(&self, job: &JobSpec) -> CpuCost {
         let reads = job.read_percent.unwrap_or(100.0) / 100.0;
-        self.operation(reads, job.block_bytes as f64 / PAGE_BYTES)
+        let pages = job.block_bytes as f64 / PAGE_BYTES;
+        match self {
+            Self::Measured(host, scheduler, copies) => {
+                host.operation(scheduler, reads, pages, *copies)
+            }
+            Self::Same(_) => self.operation(reads, pages),
+        }
     }
 
     /// Of one request.
@@ -174,7 +187,7 @@ impl HostCost {
     /// Of the page cache.
     pub fn cache(&self) -> CacheCost {
         match self {
-            Self::Measured(host, _) => host.cache.map_or_else(CacheCost::default, |c| c.cost()),
+            Self::Measured(host, ..) => host.cache.map_or_else(CacheCost::default, |c| c.cost()),
             Self::Same(_) => CacheCost::default(),
         }
     }
@@ -182,7 +195,7 @@ impl HostCost {
     /// Requests of a queue when its disk was made, if the host's driver says so: what write-back throttling counts with.
     pub fn tags(&self) -> Option<u32> {
         match self {
-            Self::Measured(host, _) => Some(host.tags.value as u32),
+            Self::Measured(host, ..) => Some(host.tags.value as u32),
             Self::Same(_) => None,
         }
     }
@@ -194,9 +207,10 @@ impl HostCost {
 }
 
 impl Measured {
-    fn operation(&self, scheduler: &str, reads: f64, pages: f64) -> CpuCost {
+    fn operation(&self, scheduler: &str, reads: f64, pages: f64, copies: u32) -> CpuCost {
+        let writes = (1.0 - reads) * f64::from(copies);
         let both = |of: &dyn Fn(&Request) -> f64| {
-            Nanos((reads * of(&self.read) + (1.0 - reads) * of(&self.write)) as u64)
+            Nanos((reads * of(&self.read) + writes * of(&self.write)) as u64)
         };
         CpuCost {
             user: Nanos(self.user.value as u64),
@@ -205,7 +219,6 @@ impl Measured {
             wake: Nanos::ZERO,
             scheduler: both(&|r| r.scheduler.get(scheduler).map_or(0.0, |more| more.value)),
             behind: both(&|r| r.behind.value + pages * r.behind_page.value),
-            saved_when_busy: both(&|r| r.saved_when_busy.value),
         }
     }
 
@@ -220,7 +233,6 @@ impl Measured {
                     &r.complete_page,
                     &r.behind,
                     &r.behind_page,
-                    &r.saved_when_busy,
                 ]
                 .into_iter()
                 .chain(r.scheduler.values())
@@ -285,6 +297,19 @@ mod tests {
         let page = |reads| turnaround(&host, reads, 2.0) - turnaround(&host, reads, 1.0);
         assert!(page(0.0) > 3 * page(1.0), "{} {}", page(0.0), page(1.0));
         assert!(turnaround(&laboratory("bfq"), 1.0, 1.0) > turnaround(&host, 1.0, 1.0));
+    }
+
+    #[test]
+    fn a_mirrored_write_costs_as_much_for_each_copy_and_a_read_as_before() {
+        let submit = |host: &HostCost, percent: f64| {
+            let job = serde_json::json!({
+                "pattern": "random", "block_bytes": 131_072, "ios": 1, "read_percent": percent
+            });
+            host.of_job(&serde_json::from_value(job).unwrap()).submit.0
+        };
+        let (one, two) = (laboratory("none"), laboratory("none").mirrored(2));
+        assert_eq!(submit(&two, 0.0), 2 * submit(&one, 0.0));
+        assert_eq!(submit(&two, 100.0), submit(&one, 100.0));
     }
 
     #[test]

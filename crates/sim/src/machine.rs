@@ -385,21 +385,13 @@ impl<S: Stack, O: Observer> Machine<S, O> {
                 let goes_on = thread.left > 0 && now < thread.plan.deadline;
                 if goes_on && *think == seekwise_host::job::Gap::ZERO {
                     let to_submit = cost.to_submit();
-                    let enters = self.processors.book_completion(
-                        processor,
-                        now,
-                        cost.to_return() + to_submit,
-                        cost.saved_when_busy,
-                    );
+                    let enters = self
+                        .processors
+                        .book(processor, now, cost.to_return() + to_submit);
                     returned = enters - to_submit;
                     self.agenda.push(enters, index << 2 | ENTER);
                 } else {
-                    returned = self.processors.book_completion(
-                        processor,
-                        now,
-                        cost.to_return(),
-                        cost.saved_when_busy,
-                    );
+                    returned = self.processors.book(processor, now, cost.to_return());
                     if goes_on {
                         let at = returned + think.draw(&mut stream.random);
                         self.agenda.push(at, index << 2 | READY);
@@ -410,12 +402,7 @@ impl<S: Stack, O: Observer> Machine<S, O> {
                 pace: Pace::Open { .. },
                 ..
             } => {
-                returned = self.processors.book_completion(
-                    processor,
-                    now,
-                    cost.to_return(),
-                    cost.saved_when_busy,
-                );
+                returned = self.processors.book(processor, now, cost.to_return());
             }
             Load::Scripted(_) => {
                 // The interrupt delays whoever runs; waking up is paid when the thread gets the processor.

@@ -22,6 +22,7 @@ from functools import cache
 
 from seekwise import _core
 from seekwise.backend import arrays, storage_trials
+from seekwise.backend.options import drive_parameters
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.explain import controllers
@@ -439,12 +440,8 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
     for key in arrays.OPTIONS:
         options.pop(key, None)
     # What is left are parameters of the drive model, by its own names.
-    unknown = next((key for key, value in options.items() if isinstance(value, str)), None)
-    if unknown is not None:
-        raise UsageError(
-            f"system {system.name} has the unknown option `{unknown}`", hint="parameters of a drive model are numbers"
-        )
-    device["parameters"] = options
+    others = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS)
+    device["parameters"] = drive_parameters(system.name, options, others)
     return {
         "name": name,
         "seed": seed,

@@ -6,16 +6,18 @@ fresh drives and a fresh array. A group's times depend a little on what ran befo
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from seekwise import _core
 from seekwise.backend import arrays
 from seekwise.backend.kernel import fio_result
+from seekwise.backend.options import drive_parameters
 from seekwise.backend.protocol import Options, Say
 from seekwise.backend.simulated import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS
 from seekwise.errors import SeekwiseError, UsageError
@@ -59,12 +61,13 @@ class LabBackend:
         for values in wanted:
             script.settings(values)
         for system in self.systems.values():
+            _check_schedulers(system, (values["scheduler"] for values in wanted if "scheduler" in values))
             for values in arrays.combinations(study):
                 script.check(storage(system, values), system.name)
         for workload in study.workload:
             if workload.job is not None:
                 raise UsageError("a fio job file is for the kernel backend, the laboratory runs `operations`")
-            if not workload.direct and workload.memory_limit is None:
+            if not workload.direct and not workload.memory_limit:
                 raise UsageError(
                     f"study {study.name} has a buffered load without `memory_limit`, which would measure the page cache",
                     hint='set `memory_limit = "64m"` and a `size` of several times that, or `direct = true`',
@@ -215,10 +218,9 @@ class LabSession:
 
 def described(system: System) -> dict:
     """The drive as the simulator knows it: capacity, depth, what it says of itself."""
-    options = {key: value for key, value in system.options.items() if key not in NOT_PARAMETERS}
     spec = {
         "seed": 0,
-        "device": {"model": system.drive, "parameters": options},
+        "device": {"model": system.drive, "parameters": drive_parameters(system.name, system.options, NOT_PARAMETERS)},
         "queue": {"scheduler": "none", "kernel": kernels.find(system.kernel).series},
         "phases": [{"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}],
     }
@@ -226,6 +228,17 @@ def described(system: System) -> dict:
         return json.loads(_core.describe_cell(json.dumps(spec)))
     except ValueError as error:
         raise UsageError(f"system {system.name}: {error}") from None
+
+
+def _check_schedulers(system: System, names: Iterable[Value]) -> None:
+    offered = described(system)["schedulers"]
+    for name in names:
+        if name not in (*offered, "offered"):
+            near = difflib.get_close_matches(str(name), offered, 1)
+            raise UsageError(
+                f"system {system.name}: Linux {kernels.find(system.kernel).series} has no scheduler `{name}`",
+                hint=f"did you mean `{near[0]}`?" if near else "schedulers: " + ", ".join(offered),
+            )
 
 
 def storage(system: System, values: dict[str, Value]) -> Storage:
@@ -241,7 +254,7 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
         drives=int(array.get("members", 1)),
         depth=int(values.get("queue_depth", found["settings"]["queue_depth"])),
         rotational=bool(options.get("rotational", found["settings"]["rotational"])),
-        parameters={key: float(value) for key, value in options.items() if key not in NOT_PARAMETERS},
+        parameters=drive_parameters(system.name, system.options, NOT_PARAMETERS),
         level=array.get("level"),
         chunk_kib=int(array.get("chunk_kib", script.CHUNK_KIB)),
         layout=array.get("layout"),

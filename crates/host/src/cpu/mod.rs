@@ -25,8 +25,6 @@ pub struct CpuCost {
     pub scheduler: Nanos,
     /// Work of the host after the drive has the request, which the drive's own time hides: only others wait for it.
     pub behind: Nanos,
-    /// What a completion costs less when another one waits for the processor already: both share its switches.
-    pub saved_when_busy: Nanos,
 }
 
 impl Default for CpuCost {
@@ -42,7 +40,6 @@ impl Default for CpuCost {
             wake: Nanos(8_000),
             scheduler: Nanos::ZERO,
             behind: Nanos::ZERO,
-            saved_when_busy: Nanos::ZERO,
         }
     }
 }
@@ -60,7 +57,6 @@ impl CpuCost {
             wake: Nanos(2_500),
             scheduler: Nanos::ZERO,
             behind: Nanos::ZERO,
-            saved_when_busy: Nanos::ZERO,
         }
     }
 
@@ -115,21 +111,6 @@ impl Processors {
         self.busy += work;
         end
     }
-
-    /// The same of a completion, which costs less on a processor that is behind with its work.
-    #[inline]
-    pub fn book_completion(
-        &mut self,
-        processor: usize,
-        now: Nanos,
-        work: Nanos,
-        saved_when_busy: Nanos,
-    ) -> Nanos {
-        // As much as one of its kind waits already, and the processor takes both in one go.
-        let busy = self.free_at[processor] > now + work;
-        let saved = if busy { saved_when_busy.0 } else { 0 };
-        self.book(processor, now, Nanos(work.0.saturating_sub(saved)))
-    }
 }
 
 #[cfg(test)]
@@ -143,15 +124,5 @@ mod tests {
         assert_eq!(cpus.book(0, Nanos(100), Nanos(10)), Nanos(120));
         assert_eq!(cpus.book(1, Nanos(100), Nanos(10)), Nanos(110));
         assert_eq!(cpus.busy, Nanos(30));
-    }
-
-    #[test]
-    fn a_completion_costs_less_when_another_waits() {
-        let mut cpus = Processors::new(1);
-        let mut ends = |now| cpus.book_completion(0, Nanos(now), Nanos(10), Nanos(4));
-        assert_eq!(ends(100), Nanos(110));
-        assert_eq!(ends(105), Nanos(120));
-        assert_eq!(ends(106), Nanos(126));
-        assert_eq!(ends(200), Nanos(210));
     }
 }

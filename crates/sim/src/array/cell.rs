@@ -14,7 +14,7 @@ use seekwise_device::measure::{self, Load, Pattern};
 use seekwise_device::{CommandKind, Device, Drive};
 use seekwise_host::block::either::EitherQueue;
 use seekwise_host::block::{BlockQueue, Observer, Unobserved};
-use seekwise_raid::Geometry;
+use seekwise_raid::{Geometry, Level};
 use seekwise_sched::AnyScheduler;
 use seekwise_units::{Lba, Nanos, Sectors};
 use serde_json::Value;
@@ -228,6 +228,15 @@ impl<'a> Planned<'a> {
             frame.numbers.max_sectors.min(OLD_MD_SECTORS_MAX)
         };
         Ok(Machine::new(md, observer, frame.processors, bio_max))
+    }
+
+    /// Drives that each piece of a write goes to as it is; parity is another thread's work.
+    pub fn copies(&self) -> u32 {
+        match self.geometry.level {
+            Level::Raid1 => (self.geometry.members - self.spec.missing.len() as u32).max(1),
+            Level::Raid10(layout) => layout.copies(),
+            Level::Raid0 | Level::Raid5(_) | Level::Raid6(_) => 1,
+        }
     }
 
     /// A row of chunks, without parity and copies: what md names as the optimal request. Zero for mirrors alone.

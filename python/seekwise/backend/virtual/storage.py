@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass
 
 from seekwise import _core
+from seekwise.backend.options import drive_parameters
+from seekwise.backend.simulated import HOST_OPTIONS
 from seekwise.errors import MissingError, UsageError
 from seekwise.study.factors import Value
 from seekwise.study.model import System
@@ -29,6 +31,8 @@ BUILDS = ("raid_level", "chunk_kib", "filesystem")
 """Factors that are built, not set."""
 # Linux v6.1 drivers/block/nbd.c: tags of a device; include/linux/blkdev.h: BLK_DEF_MAX_SECTORS, what a SATA drive gets.
 TAGS_MAX = 128
+SIMULATED_ONLY = (*HOST_OPTIONS, "hz", "budget", "partition_scan")
+"""Options of a system that tell the simulator what is real here."""
 MAX_SECTORS_KB = 1280
 
 
@@ -119,7 +123,7 @@ def of(system: System, values: dict[str, Value], target: str | None = None) -> S
         depth=int(settings["queue_depth"]),
         rotational=bool(settings["rotational"]),
         scheduler="none" if nvme else "mq-deadline",
-        parameters=tuple((key, float(value)) for key, value in system.options.items()),
+        parameters=tuple(drive_parameters(system.name, system.options, SIMULATED_ONLY).items()),
         level=level,
         chunk_kib=int(values.get("chunk_kib", next(iter(system.chunk_kib), CHUNK_KIB))),
         filesystem=filesystem,
@@ -130,12 +134,9 @@ def of(system: System, values: dict[str, Value], target: str | None = None) -> S
 
 def _described(system: System, drive: str) -> dict:
     """The drive as the simulator knows it; a wrong name or parameter is refused here."""
-    for key, value in system.options.items():
-        if isinstance(value, str):
-            raise UsageError(f"system {system.name}: option {key} is {value!r}, and a drive's parameters are numbers")
     spec = {
         "seed": 0,
-        "device": {"model": drive, "parameters": dict(system.options)},
+        "device": {"model": drive, "parameters": drive_parameters(system.name, system.options, SIMULATED_ONLY)},
         "queue": {"scheduler": "none", "kernel": "6.1"},
         "phases": [{"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}],
     }
