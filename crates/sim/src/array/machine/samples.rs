@@ -113,7 +113,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     fn flush_members(&mut self, index: usize) {
         self.spend(self.costs.call);
         let now = self.now;
-        for member in &mut self.members {
+        for member in self.members.iter_mut() {
             member.spindle.flush(now);
         }
         let reader = &mut self.readers[index];
