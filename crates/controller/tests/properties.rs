@@ -149,7 +149,30 @@ proptest! {
 fn with_little_memory() -> Model {
     let mut model = Model::shipped("9650SE-4LPML").unwrap();
     model.parameters.get_mut("cache_mib").unwrap().value = 4.0;
+    model.parameters.get_mut("dirty_percent").unwrap().value = 75.0;
     model
+}
+
+#[test]
+fn a_write_larger_than_the_room_for_writes_ends_all_the_same() {
+    let drive = DriveModel::shipped("st3250620ns").unwrap();
+    let mut model = with_little_memory();
+    model.parameters.get_mut("dirty_percent").unwrap().value = 1.0;
+    let mut controller = model
+        .build(Level::Raid5, &drive, 3, None, 1, &Choices::default())
+        .unwrap();
+    let flood: Vec<Request> = (0..40)
+        .map(|number| Request {
+            kind: CommandKind::Write {
+                force_unit_access: false,
+            },
+            place: number * 32,
+            pages: 32,
+            pause_us: 1,
+        })
+        .collect();
+    assert!(controller.write_room().0 < 32 << 12);
+    assert_eq!(run(&mut controller, &flood).len(), 40);
 }
 
 #[test]
