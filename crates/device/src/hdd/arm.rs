@@ -1,0 +1,599 @@
+//! The arm: what it is doing, and what it turns to when it becomes free.
+
+use super::cache::{Held, LinkQueue, Segments, Stream, NO_SEGMENT};
+use super::geometry::Geometry;
+use super::ncq::{Head, Ordering, Queue, Waiting};
+use super::rotation::Spindle;
+use super::seek::SeekCurve;
+use super::write_cache::WriteCache;
+use crate::device::Tag;
+use seekwise_units::{Depth, Lba, Nanos, Sectors};
+use std::sync::Arc;
+
+/// What does not change while the disk runs.
+#[derive(Clone, Debug)]
+pub(super) struct Mechanics {
+    /// Disks of an array have one between them, so that it stays in the processor's cache.
+    pub(super) geometry: Arc<Geometry>,
+    pub(super) spindle: Spindle,
+    pub(super) curve: SeekCurve,
+    pub(super) ordering: Ordering,
+    pub(super) command_overhead: Nanos,
+    pub(super) cached_overhead: Nanos,
+    pub(super) link_ns_per_sector: u64,
+    pub(super) link_overhead: Nanos,
+    pub(super) read_ahead: Sectors,
+    pub(super) read_ahead_min: Sectors,
+    pub(super) destage_delay: Nanos,
+    pub(super) physical_sectors: u64,
+    pub(super) depth: Depth,
+}
+
+/// What the arm is doing.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    Idle,
+    Command {
+        tag: u32,
+        read: bool,
+        start: Lba,
+        end: Lba,
+        media_end: Nanos,
+        completion: Nanos,
+        segment: usize,
+    },
+    Destage {
+        end: Nanos,
+    },
+    /// Reading on, although others wait, as far as the drive always does in a stream that it has recognised.
+    ReadAhead {
+        end: Nanos,
+    },
+}
+
+/// A write that waits for room in the write cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Blocked {
+    pub(super) tag: u32,
+    pub(super) start: Lba,
+    pub(super) sectors: Sectors,
+    pub(super) arrival: Nanos,
+}
+
+pub(super) const BLOCKED_MAX: usize = 32;
+
+/// Two ways to the same sector are the same moment if they differ by less: durations are rounded down.
+const ROUNDING: Nanos = Nanos(1_000);
+
+/// Plain data, so that a copy is one movement of 20 KB.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    pub(super) queue: Queue,
+    pub(super) head: Head,
+    /// Since when the arm is free, or when it will be.
+    pub(super) free_at: Nanos,
+    pub(super) work: Work,
+    /// A queued read that goes on where the arm's present read ends.
+    pub(super) follower: Option<Tag>,
+    pub(super) stream: Option<Stream>,
+    /// Up to where the arm reads on before it turns to others; zero unless its last way led to a recognised stream.
+    pub(super) kept: Lba,
+    pub(super) segments: Segments,
+    pub(super) link: LinkQueue,
+    pub(super) dirty: WriteCache,
+    pub(super) blocked: [Blocked; BLOCKED_MAX],
+    pub(super) blocked_count: usize,
+    pub(super) busy: Nanos,
+    /// When the last command of the arm has been sent over the link.
+    pub(super) sent_at: Nanos,
+}
+
+impl Mechanics {
+    pub(super) fn link_time(&self, sectors: Sectors) -> Nanos {
+        Nanos((sectors.0 * self.link_ns_per_sector) >> 10) + self.link_overhead
+    }
+
+    /// What remains to be sent when the last sector has been read: a frame of at most 8 KiB, and the status.
+    #[inline]
+    fn link_tail(&self, sectors: Sectors) -> Nanos {
+        self.link_time(Sectors(sectors.0.min(16)))
+    }
+
+    /// A write that does not cover whole physical sectors reads them first and comes back a turn later.
+    fn partial_write(&self, start: Lba, sectors: Sectors) -> Nanos {
+        let mask = self.physical_sectors - 1;
+        if (start.0 | (start.0 + sectors.0)) & mask == 0 {
+            Nanos::ZERO
+        } else {
+            self.spindle.turn()
+        }
+    }
+}
+
+impl State {
+    /// When the arm is through with what it does of its own accord and turns to those who wait, if that comes before anything else.
+    /// It may have begun, and ended, while the link was still sending what the arm read before: then it is told of after that.
+    #[inline]
+    pub(super) fn turn(&self) -> Option<Nanos> {
+        match self.work {
+            Work::Destage { end } | Work::ReadAhead { end } => {
+                let turn = end.max(self.sent_at);
+                (turn < self.link.next() && self.has_waiting()).then_some(turn)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.queue.is_empty() || self.blocked_count > 0 || self.dirty.flush_pending()
+    }
+
+    /// Lets the arm do what it does of its own accord up to `now`; at work for a command it does nothing else.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, mechanics: &Mechanics, now: Nanos) {
+        if !matches!(self.work, Work::Command { .. }) {
+            self.advance_alone(mechanics, now);
+        }
+    }
+
+    fn advance_alone(&mut self, mechanics: &Mechanics, now: Nanos) {
+        loop {
+            match self.work {
+                Work::Destage { end } if end <= now => {
+                    self.dirty.end();
+                    self.work = Work::Idle;
+                    self.admit(mechanics, end);
+                    while let Some(tag) = self.dirty.flushed() {
+                        let earliest = end.max(self.sent_at);
+                        self.link.push(tag, earliest, mechanics.link_overhead);
+                    }
+                    self.decide(mechanics);
+                    if matches!(self.work, Work::Idle) && !self.dirty.is_empty() {
+                        self.destage(mechanics, end);
+                    }
+                }
+                Work::ReadAhead { end } if end <= now => {
+                    self.work = Work::Idle;
+                    self.free_at = end;
+                    self.decide(mechanics);
+                }
+                Work::Idle
+                    if !self.dirty.is_empty() && self.free_at + mechanics.destage_delay <= now =>
+                {
+                    let from = self.free_at + mechanics.destage_delay;
+                    self.destage(mechanics, from);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Gives the arm, free since `free_at`, its next work.
+    #[inline]
+    pub(super) fn decide(&mut self, mechanics: &Mechanics) {
+        let urgent = self.dirty.flush_pending() || self.blocked_count > 0;
+        if urgent && !self.dirty.is_empty() && self.urgent_is_overdue(mechanics) {
+            return self.destage(mechanics, self.free_at);
+        }
+        if self.serve_stream(mechanics) {
+            return;
+        }
+        if (urgent || !self.queue.is_empty()) && self.keep_reading(mechanics) {
+            return;
+        }
+        if self.queue.is_empty() {
+            if urgent && !self.dirty.is_empty() {
+                self.destage(mechanics, self.free_at);
+            }
+            return;
+        }
+        if let (Some(tag), None) = (self.follower.take(), self.stream) {
+            if self
+                .queue
+                .overdue(self.free_at, mechanics.ordering.age_limit)
+                .is_none()
+            {
+                if let Some(slot) = self.queue.find(tag) {
+                    return self.follow(mechanics, slot);
+                }
+            }
+        }
+        let from = self
+            .queue
+            .first_ready(self.free_at, mechanics.command_overhead);
+        // What the read-ahead is doing ends here unless it leads to the choice; the head may have moved with it.
+        let stream = self.stream;
+        self.stop_stream(mechanics, from);
+        let (slot, cost) = self.queue.choose(
+            from,
+            mechanics.command_overhead,
+            self.head,
+            &mechanics.spindle,
+            &mechanics.curve,
+            &mechanics.ordering,
+        );
+        if urgent && !self.dirty.is_empty() {
+            let nearest = self
+                .dirty
+                .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
+            if nearest.1 < cost {
+                return self.destage_that(mechanics, from, nearest);
+            }
+        }
+        let waiting = self.queue.take(slot);
+        let mut media_end = from + mechanics.spindle.time_of(cost) + waiting.extent.transfer;
+        if waiting.write {
+            media_end += mechanics.partial_write(waiting.start, waiting.sectors);
+        }
+        if let Some(stream) =
+            stream.filter(|stream| !waiting.write && stream.leads_to(waiting.start))
+        {
+            let end = waiting.start + waiting.sectors;
+            let streamed = stream.since
+                + mechanics
+                    .geometry
+                    .extent(stream.from, Sectors(end.0 - stream.from.0))
+                    .transfer;
+            // Without any movement of the arm the head gets there as soon; what lies between is kept as well.
+            if streamed <= media_end + ROUNDING {
+                return self.read_from_stream(mechanics, from, &stream, &waiting);
+            }
+        }
+        self.occupy(mechanics, &waiting, from, media_end);
+    }
+
+    /// Serves waiting reads that start in the stream's segment, or where the head will have been when they are decoded:
+    /// from the buffer what has been read, by going on reading what has not. Nothing is nearer than these. Says
+    /// whether the arm has work now.
+    #[inline]
+    fn serve_stream(&mut self, mechanics: &Mechanics) -> bool {
+        // Read field by field: as a whole, just after its fields were written, it would have to wait for them to reach the cache.
+        let Some(Stream { limit, segment, .. }) = &self.stream else {
+            return false;
+        };
+        let held = self.segments.start_of(*segment);
+        if !self.queue.may_read(held, *limit) {
+            return false;
+        }
+        self.serve_reads_of(mechanics, held)
+    }
+
+    #[cold]
+    fn serve_reads_of(&mut self, mechanics: &Mechanics, held: Lba) -> bool {
+        let Some(mut stream) = self.stream else {
+            return false;
+        };
+        let overhead = mechanics.cached_overhead;
+        while !self.queue.is_empty() {
+            let from = self
+                .queue
+                .first_ready(self.free_at, mechanics.command_overhead);
+            let passed = Self::stream_position(mechanics, &stream, from);
+            let known = from.saturating_sub(overhead);
+            let Some(slot) = self.queue.read_within(held, passed, known) else {
+                return false;
+            };
+            let waiting = *self.queue.command(slot);
+            let end = waiting.start + waiting.sectors;
+            let look = self.free_at.max(waiting.arrival + overhead);
+            let position = Self::stream_position(mechanics, &stream, look);
+            self.segments.extend(stream.segment, position);
+            if end <= position {
+                self.queue.take(slot);
+                // The link is not free before the read that has just ended has been sent.
+                let earliest = look.max(self.sent_at);
+                self.hit(mechanics, look, earliest, waiting.tag, waiting.sectors, end);
+                stream = self.stream.unwrap_or(stream);
+                continue;
+            }
+            // Where it has stopped at its limit the platter has gone on, and the rest needs positioning.
+            let limit = mechanics.ordering.age_limit;
+            let aged = self.queue.overdue(from, limit);
+            if position == stream.limit || aged.is_some_and(|other| other != slot) {
+                return false;
+            }
+            self.queue.take(slot);
+            self.read_from_stream(mechanics, look, &stream, &waiting);
+            return true;
+        }
+        false
+    }
+
+    /// Whether a flush, or a write that waits for room, is older than the age limit and nothing in the queue is older still.
+    /// Adjacent reads are always nearer than dirty data, so without this a deep stream could hold a flush up for ever.
+    #[cold]
+    fn urgent_is_overdue(&mut self, mechanics: &Mechanics) -> bool {
+        let limit = mechanics.ordering.age_limit;
+        let blocked = self.blocked[..self.blocked_count]
+            .first()
+            .map_or(Nanos::NEVER, |write| write.arrival);
+        let since = blocked.min(self.dirty.flush_since());
+        if self.free_at.saturating_sub(since) <= limit {
+            return false;
+        }
+        let oldest = self.queue.overdue(self.free_at, limit);
+        oldest.is_none_or(|slot| self.queue.command(slot).arrival >= since)
+    }
+
+    /// Stays in a recognised stream for as much as the drive always reads on. Says whether the arm does.
+    #[inline]
+    fn keep_reading(&mut self, mechanics: &Mechanics) -> bool {
+        let Some(stream) = &self.stream else {
+            return false;
+        };
+        let kept = self.kept.min(stream.limit);
+        if kept <= stream.from || !self.segments.in_use(stream.segment) {
+            return false;
+        }
+        let rest = Sectors(kept.0 - stream.from.0);
+        let end = stream.since + mechanics.geometry.extent(stream.from, rest).transfer;
+        let limit = mechanics.ordering.age_limit;
+        if end <= self.free_at || self.queue.overdue(self.free_at, limit).is_some() {
+            return false;
+        }
+        self.busy += end - self.free_at;
+        self.free_at = end;
+        self.work = Work::ReadAhead { end };
+        true
+    }
+
+    /// Goes straight on to a read that begins where the last one ended: the head is already there.
+    fn follow(&mut self, mechanics: &Mechanics, slot: usize) {
+        let waiting = self.queue.take(slot);
+        let from = self.free_at;
+        let passed = from + mechanics.geometry.gap_before(waiting.start) + waiting.extent.transfer;
+        let media_end = passed.max(waiting.arrival + mechanics.cached_overhead);
+        self.occupy(mechanics, &waiting, from, media_end);
+    }
+
+    #[inline]
+    fn occupy(&mut self, mechanics: &Mechanics, waiting: &Waiting, from: Nanos, media_end: Nanos) {
+        self.busy += media_end - from;
+        self.kept = if waiting.segment == NO_SEGMENT {
+            Lba(0)
+        } else {
+            waiting.start + waiting.sectors + mechanics.read_ahead_min
+        };
+        // On a slow link the data of the command before may still be on their way.
+        let completion = media_end.max(self.sent_at) + mechanics.link_tail(waiting.sectors);
+        self.sent_at = completion;
+        self.head = Head {
+            cylinder: waiting.extent.last_cylinder,
+            track: waiting.extent.last_track,
+        };
+        self.free_at = media_end;
+        self.work = Work::Command {
+            tag: waiting.tag,
+            read: !waiting.write,
+            start: waiting.start,
+            end: waiting.start + waiting.sectors,
+            segment: waiting.segment,
+            media_end,
+            completion,
+        };
+    }
+
+    /// Puts the nearest dirty extent on the platters.
+    fn destage(&mut self, mechanics: &Mechanics, from: Nanos) {
+        self.stop_stream(mechanics, from);
+        let nearest = self
+            .dirty
+            .nearest(from, self.head, &mechanics.spindle, &mechanics.curve);
+        self.destage_that(mechanics, from, nearest);
+    }
+
+    /// Writes the extent in a slot, so many ticks away.
+    fn destage_that(&mut self, mechanics: &Mechanics, from: Nanos, (slot, ticks): (usize, u32)) {
+        let extent = self.dirty.begin(slot);
+        let end = from
+            + mechanics.spindle.time_of(ticks)
+            + extent.extent.transfer
+            + mechanics.partial_write(extent.start, extent.sectors);
+        self.busy += end - from;
+        self.head = Head {
+            cylinder: extent.extent.last_cylinder,
+            track: extent.extent.last_track,
+        };
+        self.free_at = end;
+        self.work = Work::Destage { end };
+    }
+
+    /// Lets blocked writes into the write cache.
+    fn admit(&mut self, mechanics: &Mechanics, now: Nanos) {
+        let mut admitted = 0;
+        while admitted < self.blocked_count {
+            let write = self.blocked[admitted];
+            if !self.dirty.accept(
+                &mechanics.geometry,
+                mechanics.curve.write_settle,
+                write.start,
+                write.sectors,
+            ) {
+                break;
+            }
+            // The link takes it when it has sent what the arm read before.
+            let earliest = now.max(self.sent_at);
+            self.link
+                .push(write.tag, earliest, mechanics.link_time(write.sectors));
+            admitted += 1;
+        }
+        self.blocked.copy_within(admitted..self.blocked_count, 0);
+        self.blocked_count -= admitted;
+    }
+
+    /// Whether the arm, free now, is sure to leave at once for a command that a stream from `end` would not serve. Then there is no
+    /// need to begin one.
+    #[inline(always)]
+    pub(super) fn turns_away(
+        &self,
+        mechanics: &Mechanics,
+        end: Lba,
+        segment: Option<usize>,
+    ) -> bool {
+        let held = segment.map_or(end, |segment| self.segments.start_of(segment));
+        !self.queue.is_empty()
+            && self.follower.is_none()
+            && self.kept <= end
+            && self
+                .queue
+                .all_decoded(self.free_at, mechanics.command_overhead)
+            && !self.queue.may_read(held, end + mechanics.read_ahead)
+    }
+
+    pub(super) fn begin_stream(
+        &mut self,
+        mechanics: &Mechanics,
+        end: Lba,
+        segment: Option<usize>,
+        since: Nanos,
+    ) {
+        let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
+        self.stream = segment.filter(|_| limit > end).map(|segment| Stream {
+            from: end,
+            since: since + mechanics.geometry.gap_before(end),
+            limit,
+            segment,
+        });
+    }
+
+    /// First sector that the stream has not read at `now`.
+    fn stream_position(mechanics: &Mechanics, stream: &Stream, now: Nanos) -> Lba {
+        let limit = Sectors(stream.limit.0 - stream.from.0);
+        stream.from
+            + mechanics
+                .geometry
+                .sectors_in(stream.from, now.saturating_sub(stream.since), limit)
+    }
+
+    /// Ends the read-ahead because the arm is needed at `now`; keeps what was read.
+    #[inline]
+    fn stop_stream(&mut self, mechanics: &Mechanics, now: Nanos) {
+        let Some(stream) = self.stream.take() else {
+            return;
+        };
+        if now <= stream.since {
+            return;
+        }
+        let position = Self::stream_position(mechanics, &stream, now);
+        self.segments.extend(stream.segment, position);
+        if position > stream.from {
+            let place = mechanics.geometry.place(Lba(position.0 - 1));
+            self.head = Head {
+                cylinder: place.cylinder,
+                track: place.track,
+            };
+        }
+    }
+
+    /// Forgets what a write makes stale; the read-ahead ends if it was filling that.
+    #[inline]
+    pub(super) fn invalidate(&mut self, start: Lba, end: Lba) {
+        self.segments.invalidate(start, end);
+        self.stream = self.stream.filter(|stream| {
+            // What is read from now on may be what is written.
+            self.segments.in_use(stream.segment) && (end <= stream.from || stream.limit <= start)
+        });
+    }
+
+    /// Serves a read from the cache or from the running read-ahead, if it can be; otherwise says from which address on
+    /// the platters are needed, and which segment ends there.
+    #[inline]
+    pub(super) fn read(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Nanos,
+        tag: u32,
+        start: Lba,
+        sectors: Sectors,
+    ) -> Option<(Lba, usize)> {
+        let end = start + sectors;
+        if let (Some(stream), Work::Idle | Work::ReadAhead { .. }) = (self.stream, self.work) {
+            let position = Self::stream_position(mechanics, &stream, now);
+            self.segments.extend(stream.segment, position);
+            // Where it has stopped at its limit the platter has gone on, and the rest needs positioning.
+            if start >= self.segments.start_of(stream.segment)
+                && start <= position
+                && end > position
+                && position < stream.limit
+            {
+                let waiting = Waiting {
+                    tag,
+                    start,
+                    sectors,
+                    arrival: now,
+                    ..Waiting::default()
+                };
+                self.read_from_stream(mechanics, now, &stream, &waiting);
+                return None;
+            }
+        }
+        let held = self.segments.lookup(start, end);
+        if held == Held::All || (!self.dirty.is_empty() && self.dirty.holds(start, end)) {
+            let earliest = now + mechanics.cached_overhead;
+            self.hit(mechanics, now, earliest, tag, sectors, end);
+            return None;
+        }
+        Some(match held {
+            Held::UpTo(address, segment) => (address, segment),
+            _ => (start, NO_SEGMENT),
+        })
+    }
+
+    /// The head is reading towards the end of the command already: done when the last sector has passed. The arm is
+    /// the command's from `from` on; up to where the stream is then, the segment has been extended.
+    fn read_from_stream(
+        &mut self,
+        mechanics: &Mechanics,
+        from: Nanos,
+        stream: &Stream,
+        waiting: &Waiting,
+    ) {
+        let end = waiting.start + waiting.sectors;
+        let position = Self::stream_position(mechanics, stream, from);
+        let extent = mechanics
+            .geometry
+            .extent(stream.from, Sectors(end.0 - stream.from.0));
+        let media_end = stream.since + extent.transfer;
+        self.busy += media_end.saturating_sub(from);
+        self.head = Head {
+            cylinder: extent.last_cylinder,
+            track: extent.last_track,
+        };
+        self.free_at = media_end;
+        self.stream = None;
+        let earliest = media_end
+            .max(waiting.arrival + mechanics.cached_overhead)
+            .max(self.sent_at);
+        let completion = earliest + mechanics.link_tail(waiting.sectors);
+        self.sent_at = completion;
+        self.work = Work::Command {
+            tag: waiting.tag,
+            read: true,
+            start: position,
+            end,
+            segment: stream.segment,
+            media_end,
+            completion,
+        };
+    }
+
+    fn hit(
+        &mut self,
+        mechanics: &Mechanics,
+        now: Nanos,
+        earliest: Nanos,
+        tag: u32,
+        sectors: Sectors,
+        end: Lba,
+    ) {
+        self.link.push(tag, earliest, mechanics.link_time(sectors));
+        // A reader that keeps up keeps the read-ahead going.
+        if let Some(stream) = &mut self.stream {
+            let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
+            let running = Self::stream_position(mechanics, stream, now) < stream.limit;
+            if running && end >= stream.from && limit > stream.limit {
+                stream.limit = limit;
+            }
+        }
+    }
+}
