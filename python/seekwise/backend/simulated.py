@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from seekwise import _core
-from seekwise.backend import arrays, storage_trials
+from seekwise.backend import arrays, room, storage_trials
 from seekwise.backend.options import drive_parameters
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import SeekwiseError, UsageError
@@ -54,6 +54,8 @@ INSTEAD = {
 }
 # `host` names a model of what a request costs (models/host-*.toml); the others are costs of the study's own.
 HOST_OPTIONS = ("host", "processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns", "scheduler_ns")
+REGIONS_OWN = {"region_bytes", "whole_drive"}
+"""Options with which a load does not lie in regions of its threads."""
 REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive", "partition_scan")
 QUEUE_OPTIONS = ("hz", "budget", "rotational")
 PARTITION_SCAN = "partition_scan"
@@ -183,12 +185,24 @@ class SimulatedBackend:
         )
 
     def check(self, plan: Plan) -> None:
-        """`describe` has refused what cannot be; here what is not modelled at all."""
+        """`describe` has refused what cannot be; here what does not fit, and what is not modelled at all."""
+        room.check(plan, self._capacity)
         if self.study is None or not all(storage_trials.is_storage(s, self.study) for s in self.systems.values()):
             return
         reason = storage_trials.nothing_modelled(self.study, self.systems, plan)
         if reason is not None:
             raise UsageError(f"nothing of study {plan.study} can be simulated: {reason}")
+
+    def _capacity(self, name: str, values: dict[str, Value]) -> int | None:
+        system = self.systems.get(name)
+        if system is None or storage_trials.is_storage(system, self.study) or REGIONS_OWN & set(system.options):
+            return None
+        # An array that cannot be is a trial's own matter; its record says why.
+        built = {name: value for name, value in values.items() if name in arrays.FACTORS}
+        try:
+            return int(_describe(_spec(system, built, seed=0, phases=[_probe_phase()]))["capacity_bytes"])
+        except UsageError:
+            return None
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[SimulatedSession]:

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from seekwise import _core
-from seekwise.backend import arrays
+from seekwise.backend import arrays, room
 from seekwise.backend.kernel import fio_result
 from seekwise.backend.options import drive_parameters
 from seekwise.backend.protocol import Options, Say
-from seekwise.backend.simulated import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS
+from seekwise.backend.simulated import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS, REGIONS_OWN
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.lab import image, kernels, machine, script
 from seekwise.lab.cpio import Entry
@@ -110,7 +110,14 @@ class LabBackend:
         )
 
     def check(self, plan: Plan) -> None:
+        room.check(plan, self._capacity)
         machine.qemu()
+
+    def _capacity(self, name: str, values: dict[str, Value]) -> int | None:
+        system = self.systems.get(name)
+        if system is None or REGIONS_OWN & set(system.options):
+            return None
+        return int(described(system, values)["capacity_bytes"])
 
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[LabSession]:
@@ -216,11 +223,17 @@ class LabSession:
         return [script.job(cell.load, step, made, seed + index) for index, step in enumerate(cell.load.phases)]
 
 
-def described(system: System) -> dict:
-    """The drive as the simulator knows it: capacity, depth, what it says of itself."""
+def described(system: System, values: dict[str, Value] | None = None) -> dict:
+    """The drive as the simulator knows it: capacity, depth, what it says of itself. With `values`: the array that it becomes by them."""
+    device: dict[str, object] = {
+        "model": system.drive,
+        "parameters": drive_parameters(system.name, system.options, NOT_PARAMETERS),
+    }
+    if values is not None and (array := arrays.array_spec(system, values)) is not None:
+        device["array"] = array
     spec = {
         "seed": 0,
-        "device": {"model": system.drive, "parameters": drive_parameters(system.name, system.options, NOT_PARAMETERS)},
+        "device": device,
         "queue": {"scheduler": "none", "kernel": kernels.find(system.kernel).series},
         "phases": [{"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}],
     }
