@@ -3,9 +3,13 @@
 //! Few sources are looked at in turn for the earliest event: members (drive, queue timer) before readers at equal times, each in order of
 //! number, so equal times have an order.
 
+mod costs;
+mod reader;
 mod samples;
 
-use self::samples::Samples;
+pub use self::costs::HostCosts;
+use self::reader::{readers, Reader, State};
+pub use self::reader::{ReaderKind, ReaderOutcome, ReaderPlan};
 pub use self::samples::SamplesPlan;
 use super::files::Files;
 use super::md::{Order, MD_THREAD};
@@ -15,164 +19,15 @@ use super::volume::{Piece, Volume};
 use crate::spindle::Spindle;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
-use seekwise_host::cache::read_ahead::{Page, ReadAhead, Window};
+use seekwise_host::cache::read_ahead::ReadAhead;
 use seekwise_host::cpu::{Payer, Times};
-use seekwise_host::random::Random;
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;
-use std::collections::VecDeque;
 
 const PAGE_SECTORS: u64 = 8;
 /// Threads are started one after the other.
 pub(super) const FORK: Nanos = Nanos::from_micros(200);
-
-/// Processor time by step.
-///
-/// The recordings' processor executes an instruction a nanosecond, a request's way through the block layer costs it 1 to 10 us
-/// (description of the recordings); copying counts an instruction per 8 bytes. The split by step was set once for this processor so that two
-/// readers without a scheduler over one disk get their recorded rates; range half to double.
-#[derive(Clone, Copy, Debug)]
-pub struct HostCosts {
-    /// The program's own work a call: its loop and two looks at the clock.
-    pub user: Nanos,
-    /// Entry and exit of a read call.
-    pub call: Nanos,
-    /// Finding a page and copying it out.
-    pub page_copy: Nanos,
-    /// Allocating a page and adding it to the cache.
-    pub page_add: Nanos,
-    /// Making a bio, merging it or making a request of it.
-    pub bio: Nanos,
-    /// What md does besides for each bio. Zero: part of `bio`.
-    pub md_bio: Nanos,
-    /// Giving a command to the port of a drive of the host's own. Zero: part of `bio`, or a card's one register.
-    pub port_command: Nanos,
-    /// The scheduler's own functions for a request: inserting it and handing it out, which whoever makes the queue give commands pays for
-    /// (a reader that waits, for its own), and its end, which the interrupt pays for; each a third, assumed: the source gives their sum.
-    pub scheduler: Nanos,
-    /// Interrupt and completion of a request.
-    pub interrupt: Nanos,
-    /// Each page that ends with it.
-    pub page_end: Nanos,
-    /// Waking a process and switching to it.
-    pub switch: Nanos,
-    /// Pinning a page of the caller's memory for a direct request.
-    pub page_pin: Nanos,
-    /// What a file system does for each page written into the cache, besides copying: handle of the journal, block, buffers.
-    pub page_write: Nanos,
-    /// Finding a dirty page and making it ready to be sent.
-    pub page_send: Nanos,
-}
-
-impl HostCosts {
-    /// A processor of about 2015 (4 GHz). A synchronous request at depth 1 adds 5 us to the drive's time, range 3 to 10 (class value, as in
-    /// the drives' reference): switch 1.2 and interrupt 1.5 us of it, the rest shared over call and bio; range of each half to double.
-    pub fn modern() -> Self {
-        Self {
-            user: Nanos(200),
-            call: Nanos(1_000),
-            page_copy: Nanos(330),
-            page_add: Nanos(100),
-            bio: Nanos(1_200),
-            md_bio: Nanos::ZERO,
-            port_command: Nanos::ZERO,
-            scheduler: Nanos::ZERO,
-            interrupt: Nanos(1_500),
-            page_end: Nanos(30),
-            switch: Nanos(1_200),
-            page_pin: Nanos(50),
-            page_write: Nanos(800),
-            page_send: Nanos(300),
-        }
-    }
-}
-
-impl Default for HostCosts {
-    fn default() -> Self {
-        Self {
-            user: Nanos::ZERO,
-            call: Nanos(400),
-            page_copy: Nanos(700),
-            page_add: Nanos(400),
-            bio: Nanos(1_000),
-            md_bio: Nanos::ZERO,
-            port_command: Nanos::ZERO,
-            scheduler: Nanos::ZERO,
-            interrupt: Nanos(4_000),
-            page_end: Nanos(300),
-            switch: Nanos(3_000),
-            page_pin: Nanos(300),
-            page_write: Nanos(8_000),
-            page_send: Nanos(2_000),
-        }
-    }
-}
-
-/// What a reader does until the end of the run.
-#[derive(Clone, Copy, Debug)]
-pub enum ReaderKind {
-    /// Through the page cache from page `from` on, `pages` a call.
-    Buffered { from: Page, pages: u64 },
-    /// Direct, at random over the volume.
-    DirectRandom { pages: u64 },
-    /// Direct within a file; a call is split into bios and done when all of them are.
-    Direct {
-        write: bool,
-        random: bool,
-        /// First page of the file, and its length.
-        from: Page,
-        file: u64,
-        pages: u64,
-        /// Calls until the reader ends.
-        calls: u64,
-    },
-    /// Samples over the whole volume, as gnome-disks takes them.
-    Samples(SamplesPlan),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct ReaderPlan {
-    pub kind: ReaderKind,
-    pub starts: Nanos,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Ready(Nanos),
-    /// For the page at the read position.
-    WaitsForPage,
-    /// For a direct read.
-    WaitsForAll,
-    /// For a free request.
-    WaitsForRequest,
-    /// All its calls are done.
-    Ended,
-}
-
-struct Reader {
-    kind: ReaderKind,
-    state: State,
-    read_ahead: ReadAhead,
-    /// Next page to take; `call_end` is where the running call ends.
-    page: Page,
-    call_end: Page,
-    call_began: Nanos,
-    /// Cached or coming pages from `first` on: true when there.
-    first: Page,
-    pages: VecDeque<bool>,
-    marks: Vec<Page>,
-    /// Not yet submitted, because no request was free.
-    queued: VecDeque<(Lba, Sectors)>,
-    outstanding: u32,
-    bytes: u64,
-    calls: u64,
-    latency_total: Nanos,
-    latency_max: Nanos,
-    ended: Nanos,
-    random: Random,
-    samples: Samples,
-}
 
 /// Who hears of the end of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,37 +72,6 @@ impl Sender {
     }
 }
 
-impl Reader {
-    /// A piece of what it asked for is back.
-    fn piece_done(&mut self, piece: &Piece) {
-        self.outstanding -= 1;
-        if let ReaderKind::Buffered { .. } = self.kind {
-            let pages = piece.sectors.0 / PAGE_SECTORS;
-            let first = (piece.volume_end.0 - piece.sectors.0) / PAGE_SECTORS;
-            for page in first..first + pages {
-                if let Some(there) = page
-                    .checked_sub(self.first)
-                    .and_then(|place| self.pages.get_mut(place as usize))
-                {
-                    *there = true;
-                }
-            }
-        }
-    }
-
-    /// Something that it may wait for is back.
-    fn wake(&mut self, at: Nanos) {
-        let ready = match self.state {
-            State::WaitsForPage => self.pages.front().copied().unwrap_or(false),
-            State::WaitsForAll => self.outstanding == 0 && self.queued.is_empty(),
-            _ => false,
-        };
-        if ready {
-            self.state = State::Ready(at);
-        }
-    }
-}
-
 pub struct ArrayMachine<Q, D> {
     members: Members<Q, D>,
     volume: Volume,
@@ -276,19 +100,6 @@ pub struct ArrayMachine<Q, D> {
     finished: Vec<u32>,
 }
 
-/// What came of a reader.
-#[derive(Clone, Copy, Debug)]
-pub struct ReaderOutcome {
-    pub bytes: u64,
-    pub calls: u64,
-    pub latency_total: Nanos,
-    pub latency_max: Nanos,
-    /// End of the last call.
-    pub ended: Nanos,
-    /// Mean of the samples' rates, in bytes per second; 0 without samples.
-    pub sample_rate: f64,
-}
-
 impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     /// `members`: a queue and a drive each. `read_ahead` is what each reader's file starts with.
     pub fn new(
@@ -304,7 +115,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             members: Members::new(members),
             volume,
             stripes: None,
-            readers: Self::readers(plans, read_ahead, seed),
+            readers: readers(plans, read_ahead, seed),
             under_way: Slab::new(),
             costs,
             processor_free: Nanos::ZERO,
@@ -320,36 +131,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             pieces: Vec::new(),
             finished: Vec::new(),
         }
-    }
-
-    fn readers(plans: &[ReaderPlan], read_ahead: ReadAhead, seed: u64) -> Vec<Reader> {
-        let reader = |(index, plan): (usize, &ReaderPlan)| {
-            let from = match plan.kind {
-                ReaderKind::Buffered { from, .. } => from,
-                _ => 0,
-            };
-            Reader {
-                kind: plan.kind,
-                state: State::Ready(plan.starts),
-                read_ahead,
-                page: from,
-                call_end: from,
-                call_began: Nanos::ZERO,
-                first: from,
-                pages: VecDeque::new(),
-                marks: Vec::new(),
-                queued: VecDeque::new(),
-                outstanding: 0,
-                bytes: 0,
-                calls: 0,
-                latency_total: Nanos::ZERO,
-                latency_max: Nanos::ZERO,
-                ended: Nanos::ZERO,
-                random: Random::new(seed, index as u64),
-                samples: Samples::default(),
-            }
-        };
-        plans.iter().enumerate().map(reader).collect()
     }
 
     /// The readers end, what they left under way is brought to its end, and others begin with an empty cache: drives, queues and md are
@@ -368,7 +149,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             starts: begin + plan.starts,
         };
         let plans: Vec<ReaderPlan> = plans.iter().map(later).collect();
-        self.readers = Self::readers(&plans, read_ahead, seed);
+        self.readers = readers(&plans, read_ahead, seed);
         begin
     }
 
@@ -698,39 +479,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
     }
 
-    /// Sends what the reader has queued; false when it has to sleep for a request.
-    fn send(&mut self, index: usize) -> bool {
-        let kind = self.readers[index].kind;
-        let write = match kind {
-            ReaderKind::Direct { write, .. } => write,
-            ReaderKind::Samples(_) => self.readers[index].samples.writes(),
-            _ => false,
-        };
-        let sender = Sender {
-            owner: Owner::Reader(index as u32),
-            process: ProcessId(index as u32),
-            write,
-            sync: true,
-            // Direct writes are marked "no idling after it" (WRITE_ODIRECT).
-            no_idle: write,
-            bio: match kind {
-                ReaderKind::Direct { .. } | ReaderKind::Samples(_) => Nanos::ZERO,
-                _ => self.costs.bio,
-            },
-            md: self.md_bio(),
-        };
-        while let Some((start, sectors)) = self.readers[index].queued.pop_front() {
-            let (sent, rest) = self.send_range(&sender, start, sectors);
-            self.readers[index].outstanding += sent;
-            if let Some(rest) = rest {
-                self.readers[index].queued.push_front(rest);
-                self.readers[index].state = State::WaitsForRequest;
-                return false;
-            }
-        }
-        true
-    }
-
     /// A write of the stripe cache is through.
     pub(super) fn tell(&mut self, owner: Owner, piece: &Piece, wake: Nanos) {
         match owner {
@@ -862,230 +610,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         self.pieces = pieces;
         (room / PAGE_SECTORS, copies)
-    }
-
-    fn submit_window(&mut self, index: usize, window: Window) {
-        let per_bio = self.bio_pages_max;
-        let reader = &mut self.readers[index];
-        if reader.pages.is_empty() {
-            reader.first = window.start;
-        }
-        // Pages already there or coming are skipped.
-        let have = reader.first + reader.pages.len() as u64;
-        let begin = window.start.max(have);
-        let end = window.start + window.pages;
-        if begin >= end {
-            return;
-        }
-        let mut at = begin;
-        while at < end {
-            let pages = per_bio.min(end - at);
-            reader
-                .queued
-                .push_back((Lba(at * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
-            at += pages;
-        }
-        reader
-            .pages
-            .extend(core::iter::repeat_n(false, (end - begin) as usize));
-        if let Some(mark) = window.mark.filter(|mark| *mark >= begin) {
-            reader.marks.push(mark);
-        }
-        self.spend(Nanos(self.costs.page_add.0 * (end - begin)));
-        for member in self.members.iter_mut() {
-            member.queue.begin_plug();
-        }
-        self.send(index);
-        for Member { queue, spindle } in self.members.iter_mut() {
-            queue.end_plug(self.now, spindle, &mut Unobserved);
-        }
-    }
-
-    /// The reader has the processor: it works until it waits, or for one call.
-    fn step(&mut self, index: usize) {
-        if !self.readers[index].queued.is_empty() {
-            match self.readers[index].kind {
-                ReaderKind::Direct { .. } | ReaderKind::Samples(_) => {
-                    return self.send_plugged(index)
-                }
-                _ => {
-                    if !self.send(index) {
-                        return;
-                    }
-                }
-            }
-        }
-        match self.readers[index].kind {
-            ReaderKind::Buffered { pages, .. } => self.step_buffered(index, pages),
-            ReaderKind::DirectRandom { pages } => self.step_direct(index, pages),
-            ReaderKind::Direct {
-                random,
-                from,
-                file,
-                pages,
-                calls,
-                ..
-            } => self.step_file(index, random, (from, file), pages, calls),
-            ReaderKind::Samples(plan) => self.step_samples(index, plan),
-        }
-    }
-
-    fn step_buffered(&mut self, index: usize, pages: u64) {
-        let volume_pages = self.volume.capacity().0 / PAGE_SECTORS;
-        if self.readers[index].page == self.readers[index].call_end {
-            let reader = &mut self.readers[index];
-            if reader.page + pages > volume_pages {
-                reader.page = 0;
-                reader.pages.clear();
-                reader.marks.clear();
-            }
-            reader.call_began = self.now;
-            reader.call_end = reader.page + pages;
-            self.spend(self.costs.call);
-        }
-        while self.readers[index].page < self.readers[index].call_end {
-            let reader = &mut self.readers[index];
-            let page = reader.page;
-            let wanted = reader.call_end - page;
-            if reader.pages.is_empty() {
-                let window = reader.read_ahead.on_miss(page, wanted, 0);
-                self.submit_window(index, window);
-            }
-            let reader = &mut self.readers[index];
-            if let Some(place) = reader.marks.iter().position(|&mark| mark == page) {
-                reader.marks.swap_remove(place);
-                let end = reader.first + reader.pages.len() as u64;
-                let there = reader.pages.front().copied().unwrap_or(false);
-                if let Some(window) = reader.read_ahead.on_mark(page, wanted, Some(end)) {
-                    self.submit_window(index, window);
-                    if there && self.kick_after_mark {
-                        // The reader will not wait now, so nobody would unplug.
-                        for Member { queue, spindle } in self.members.iter_mut() {
-                            queue.process_waits(self.now, spindle, &mut Unobserved);
-                        }
-                    }
-                }
-            }
-            if self.readers[index].state == State::WaitsForRequest {
-                return;
-            }
-            let reader = &mut self.readers[index];
-            if !reader.pages.front().copied().unwrap_or(false) {
-                reader.state = State::WaitsForPage;
-                // Waiting for a page unplugs every drive below the volume.
-                for Member { queue, spindle } in self.members.iter_mut() {
-                    queue.process_waits(self.now, spindle, &mut Unobserved);
-                }
-                return;
-            }
-            reader.pages.pop_front();
-            reader.first += 1;
-            reader.read_ahead.took(page);
-            reader.page += 1;
-            self.spend(self.costs.page_copy);
-        }
-        let done = self.processor_free;
-        let reader = &mut self.readers[index];
-        reader.bytes += pages * 4096;
-        reader.calls += 1;
-        reader.latency_total += done - reader.call_began;
-        reader.latency_max = reader.latency_max.max(done - reader.call_began);
-        reader.ended = done;
-        reader.state = State::Ready(done);
-    }
-
-    /// Sends what is queued under the task's plug and waits for all of it.
-    fn send_plugged(&mut self, index: usize) {
-        for member in self.members.iter_mut() {
-            member.queue.begin_plug();
-        }
-        self.readers[index].state = State::WaitsForAll;
-        self.send(index);
-        // A task that sleeps for a request gives its plug up, too.
-        for Member { queue, spindle } in self.members.iter_mut() {
-            queue.end_plug(self.now, spindle, &mut Unobserved);
-            queue.process_waits(self.now, spindle, &mut Unobserved);
-        }
-        if let Some(stripes) = &mut self.stripes {
-            stripes.unplug(self.now);
-        }
-    }
-
-    /// Ends the call that was under way and begins the next one.
-    fn step_file(
-        &mut self,
-        index: usize,
-        random: bool,
-        (from, file): (Page, u64),
-        pages: u64,
-        calls: u64,
-    ) {
-        let reader = &mut self.readers[index];
-        if reader.call_began > Nanos::ZERO {
-            let latency = self.now - reader.call_began;
-            reader.bytes += pages * 4096;
-            reader.calls += 1;
-            reader.latency_total += latency;
-            reader.latency_max = reader.latency_max.max(latency);
-            reader.ended = self.now;
-        }
-        if reader.calls >= calls {
-            reader.state = State::Ended;
-            return;
-        }
-        reader.call_began = self.now.max(Nanos(1));
-        let places = (file / pages).max(1);
-        let place = if random {
-            reader.random.below(places)
-        } else {
-            reader.calls % places
-        };
-        let (mut at, end) = (from + place * pages, from + (place + 1) * pages);
-        while at < end {
-            let length = self.bio_pages_max.min(end - at);
-            reader
-                .queued
-                .push_back((Lba(at * PAGE_SECTORS), Sectors(length * PAGE_SECTORS)));
-            at += length;
-        }
-        let write = matches!(
-            self.readers[index].kind,
-            ReaderKind::Direct { write: true, .. }
-        );
-        self.spend_direct_call(pages, write);
-        self.readers[index].state = State::Ready(self.processor_free);
-    }
-
-    /// The drives see the request once the processor has made its bios: only then is the plug released.
-    fn spend_direct_call(&mut self, pages: u64, write: bool) {
-        let bios = self.volume.pieces(Sectors(pages * PAGE_SECTORS), write);
-        self.spend(self.costs.call);
-        self.spend(Nanos(
-            self.costs.page_pin.0 * pages + self.costs.bio.0 * bios,
-        ));
-    }
-
-    fn step_direct(&mut self, index: usize, pages: u64) {
-        let volume_pages = self.volume.capacity().0 / PAGE_SECTORS;
-        let reader = &mut self.readers[index];
-        if reader.call_began > Nanos::ZERO {
-            reader.bytes += pages * 4096;
-            reader.calls += 1;
-            reader.latency_total += self.now - reader.call_began;
-        }
-        reader.call_began = self.now.max(Nanos(1));
-        let page = reader.random.below(volume_pages / pages) * pages;
-        reader
-            .queued
-            .push_back((Lba(page * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
-        reader.state = State::WaitsForAll;
-        self.spend(self.costs.call);
-        if !self.send(index) {
-            return;
-        }
-        for Member { queue, spindle } in self.members.iter_mut() {
-            queue.process_waits(self.now, spindle, &mut Unobserved);
-        }
     }
 }
 

@@ -5,7 +5,8 @@
 //! reads the page again and writes the sample back; its time includes what O_SYNC and the fsync behind it ask of the drives' caches. What is
 //! shown is the mean of the samples' rates, not all bytes over all time.
 
-use super::{ArrayMachine, State, PAGE_SECTORS};
+use super::reader::State;
+use super::{ArrayMachine, PAGE_SECTORS};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_units::{Lba, Sectors};
