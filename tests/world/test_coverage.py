@@ -44,7 +44,8 @@ def test_a_row_names_something_or_says_open():
 def test_the_counts_on_top_are_those_of_the_table():
     text = (ROOT / "docs/coverage.md").read_text()
     still_open = sum(shown == "open" for _, _, shown in rows())
-    assert f"{205 - still_open} of 205 rows have something that shows them; {still_open} are open." in text
+    verb = "is" if still_open == 1 else "are"
+    assert f"{205 - still_open} of 205 rows have something that shows them; {still_open} {verb} open." in text
 
 
 def test_open_is_only_what_other_programs_print():
