@@ -1,6 +1,12 @@
-"""Makes `tests/` importable, so that helpers stand beside the tests that use them."""
+"""Makes `tests/` importable, so that helpers stand beside the tests that use them, and signals heard."""
 
+import signal
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# Under nohup SIGHUP is ignored, in the background of a script SIGINT, and the programs that tests start and end by them inherit that.
+for _signal, _handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, _handler)

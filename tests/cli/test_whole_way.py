@@ -86,19 +86,8 @@ def test_a_raw_device_that_is_empty_and_named_is_measured_and_proves_empty_again
         assert file.read() == b"\0" * (1 << 20)
 
 
-@pytest.fixture
-def signals_end():
-    """Under nohup SIGHUP is ignored, in the background of a script SIGINT, and children inherit that."""
-    heard = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
-    before = {each: signal.signal(each, handler) for each, handler in heard.items()}
-    yield
-    for each, handler in before.items():
-        signal.signal(each, handler)
-
-
 @needs_root
 @needs_fio
-@pytest.mark.usefixtures("signals_end")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_run_that_is_ended_leaves_nothing_changed_and_resumes_where_it_was(seekwise, mounted, study, how):
     loop, folder = mounted
@@ -127,7 +116,6 @@ def test_a_run_that_is_ended_leaves_nothing_changed_and_resumes_where_it_was(see
 
 @needs_root
 @needs_fio
-@pytest.mark.usefixtures("signals_end")
 def test_a_terminal_that_is_closed_ends_the_run_and_leaves_nothing_changed(seekwise, mounted, study):
     loop, folder = mounted
     before = settings_of(loop.name)
