@@ -145,7 +145,20 @@ proptest! {
     }
 }
 
-/// A memory of 4 MiB in place of the model's.
+/// Writes one after the other at once, `apart` pages from each other.
+fn flood(count: u64, apart: u64, pages: u64) -> Vec<Request> {
+    let write = |number| Request {
+        kind: CommandKind::Write {
+            force_unit_access: false,
+        },
+        place: number * apart,
+        pages,
+        pause_us: 1,
+    };
+    (0..count).map(write).collect()
+}
+
+/// A memory of 4 MiB in place of the model's, three quarters of it for writes.
 fn with_little_memory() -> Model {
     let mut model = Model::shipped("9650SE-4LPML").unwrap();
     model.parameters.get_mut("cache_mib").unwrap().value = 4.0;
@@ -161,16 +174,7 @@ fn a_write_larger_than_the_room_for_writes_ends_all_the_same() {
     let mut controller = model
         .build(Level::Raid5, &drive, 3, None, 1, &Choices::default())
         .unwrap();
-    let flood: Vec<Request> = (0..40)
-        .map(|number| Request {
-            kind: CommandKind::Write {
-                force_unit_access: false,
-            },
-            place: number * 32,
-            pages: 32,
-            pause_us: 1,
-        })
-        .collect();
+    let flood = flood(40, 32, 32);
     assert!(controller.write_room().0 < 32 << 12);
     assert_eq!(run(&mut controller, &flood).len(), 40);
 }
@@ -181,16 +185,7 @@ fn a_flood_of_writes_waits_for_room_and_the_memory_never_overflows() {
     let mut controller = with_little_memory()
         .build(Level::Raid5, &drive, 3, None, 1, &Choices::default())
         .unwrap();
-    let flood: Vec<Request> = (0..250)
-        .map(|number| Request {
-            kind: CommandKind::Write {
-                force_unit_access: false,
-            },
-            place: number * 7_919,
-            pages: 16,
-            pause_us: 1,
-        })
-        .collect();
+    let flood = flood(250, 7_919, 16);
     let done = run(&mut controller, &flood);
     assert_eq!(done.len(), 250);
     assert_eq!(controller.write_room().0, 3 << 20);

@@ -29,7 +29,8 @@ DRIVES = (
     "generic_1tb_sata",
 )
 MIB = 2**20
-# Samples that gnome-disks takes when nobody says otherwise (its settings schema, num-samples).
+# Samples that gnome-disks takes when nobody says otherwise (num-samples of its settings, from memory; rates hardly
+# depend on it).
 GNOME_DISKS_SAMPLES = 100
 # What a left-out thread count stands for where the study has no list of its own: one job.
 HZ_DEFAULT = 250

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from seekwise import _core
 from seekwise.backend.options import drive_parameters
-from seekwise.backend.simulated import HOST_OPTIONS
+from seekwise.backend.simulated import HOST_OPTIONS, PARTITION_SCAN
 from seekwise.errors import MissingError, UsageError
 from seekwise.study.factors import Value
 from seekwise.study.model import System
@@ -31,7 +31,7 @@ BUILDS = ("raid_level", "chunk_kib", "filesystem")
 """Factors that are built, not set."""
 # Linux v6.1 drivers/block/nbd.c: tags of a device; include/linux/blkdev.h: BLK_DEF_MAX_SECTORS, what a SATA drive gets.
 TAGS_MAX = 128
-SIMULATED_ONLY = (*HOST_OPTIONS, "hz", "budget", "partition_scan")
+SIMULATED_ONLY = (*HOST_OPTIONS, "hz", "budget", PARTITION_SCAN)
 """Options of a system that tell the simulator what is real here."""
 MAX_SECTORS_KB = 1280
 

@@ -137,6 +137,27 @@ impl Reader {
         }
     }
 
+    /// Queues the pages from `at` to `end`, in bios of at most so many.
+    pub(super) fn ask(&mut self, mut at: Page, end: Page, bio_pages_max: u64) {
+        while at < end {
+            let pages = bio_pages_max.min(end - at);
+            self.queued
+                .push_back((Lba(at * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
+            at += pages;
+        }
+    }
+
+    /// The running call is through; how long it took.
+    pub(super) fn call_done(&mut self, now: Nanos, pages: u64) -> Nanos {
+        let latency = now - self.call_began;
+        self.bytes += pages * 4096;
+        self.calls += 1;
+        self.latency_total += latency;
+        self.latency_max = self.latency_max.max(latency);
+        self.ended = now;
+        latency
+    }
+
     /// Something that it may wait for is back.
     pub(super) fn wake(&mut self, at: Nanos) {
         let ready = match self.state {
@@ -197,14 +218,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if begin >= end {
             return;
         }
-        let mut at = begin;
-        while at < end {
-            let pages = per_bio.min(end - at);
-            reader
-                .queued
-                .push_back((Lba(at * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
-            at += pages;
-        }
+        reader.ask(begin, end, per_bio);
         reader
             .pages
             .extend(core::iter::repeat_n(false, (end - begin) as usize));
@@ -306,11 +320,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         let done = self.processor_free;
         let reader = &mut self.readers[index];
-        reader.bytes += pages * 4096;
-        reader.calls += 1;
-        reader.latency_total += done - reader.call_began;
-        reader.latency_max = reader.latency_max.max(done - reader.call_began);
-        reader.ended = done;
+        reader.call_done(done, pages);
         reader.state = State::Ready(done);
     }
 
@@ -342,12 +352,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     ) {
         let reader = &mut self.readers[index];
         if reader.call_began > Nanos::ZERO {
-            let latency = self.now - reader.call_began;
-            reader.bytes += pages * 4096;
-            reader.calls += 1;
-            reader.latency_total += latency;
-            reader.latency_max = reader.latency_max.max(latency);
-            reader.ended = self.now;
+            reader.call_done(self.now, pages);
         }
         if reader.calls >= calls {
             reader.state = State::Ended;
@@ -360,14 +365,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         } else {
             reader.calls % places
         };
-        let (mut at, end) = (from + place * pages, from + (place + 1) * pages);
-        while at < end {
-            let length = self.bio_pages_max.min(end - at);
-            reader
-                .queued
-                .push_back((Lba(at * PAGE_SECTORS), Sectors(length * PAGE_SECTORS)));
-            at += length;
-        }
+        let at = from + place * pages;
+        reader.ask(at, at + pages, self.bio_pages_max);
         let write = matches!(
             self.readers[index].kind,
             ReaderKind::Direct { write: true, .. }

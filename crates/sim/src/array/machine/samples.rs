@@ -9,7 +9,6 @@ use super::reader::State;
 use super::{ArrayMachine, PAGE_SECTORS};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
-use seekwise_units::{Lba, Sectors};
 
 #[derive(Clone, Copy, Debug)]
 pub struct SamplesPlan {
@@ -65,14 +64,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let steps = if plan.write { WRITING } else { READING };
         let reader = &mut self.readers[index];
         if reader.samples.begun == steps.len() {
-            let bytes = plan.pages * 4096;
-            let latency = self.now - reader.call_began;
-            reader.bytes += bytes;
-            reader.calls += 1;
-            reader.latency_total += latency;
-            reader.latency_max = reader.latency_max.max(latency);
-            reader.ended = self.now;
-            reader.samples.rates += bytes as f64 * 1e9 / latency.0.max(1) as f64;
+            let latency = reader.call_done(self.now, plan.pages);
+            reader.samples.rates += (plan.pages * 4096) as f64 * 1e9 / latency.0.max(1) as f64;
             reader.samples.begun = 0;
         }
         if reader.calls == plan.count {
@@ -98,14 +91,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let from =
             (u128::from(reader.calls) * u128::from(volume_pages) / u128::from(plan.count)) as u64;
         let write = reader.samples.writes();
-        let mut at = from;
-        while at < from + pages {
-            let length = self.bio_pages_max.min(from + pages - at);
-            reader
-                .queued
-                .push_back((Lba(at * PAGE_SECTORS), Sectors(length * PAGE_SECTORS)));
-            at += length;
-        }
+        reader.ask(from, from + pages, self.bio_pages_max);
         self.spend_direct_call(pages, write);
         self.readers[index].state = State::Ready(self.processor_free);
     }
