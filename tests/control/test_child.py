@@ -148,6 +148,22 @@ def test_the_pid_is_the_programs_own(token):
             load.wait(0.01)
 
 
+def test_a_process_is_seen_while_it_becomes_another_program():
+    """Its environment is empty for a moment at each exec; a look that takes that for the answer misses 1 in 100."""
+    again = 'N=$((N - 1)) && [ $N -gt 0 ] && exec sh -c "$0" "$0"'
+    looks, seen = 0, 0
+    with subprocess.Popen(
+        ["sh", "-c", again, again], env={**os.environ, "SEEKWISE_TEST": "changing", "N": "3000"}
+    ) as process:
+        while process.poll() is None:
+            environment = child._environment(process.pid)
+            if process.poll() is None:
+                looks += 1
+                seen += b"SEEKWISE_TEST=changing" in environment
+    assert looks > 1000
+    assert seen == looks
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_no_load_outlives_its_killed_starter(token, tmp_path, privilege, number):
     generator = random.Random(int(number))

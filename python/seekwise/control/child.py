@@ -27,6 +27,9 @@ from seekwise.errors import MissingError, SeekwiseError
 MARK = "SEEKWISE_CHILD"
 """Environment variable that marks everything a load starts."""
 
+_PF_KTHREAD = 0x00200000
+"""Linux v6.12 include/linux/sched.h."""
+
 _SUPERVISOR = Path(__file__).with_name("supervise.py")
 
 
@@ -249,7 +252,21 @@ def _pids() -> list[int]:
 
 
 def _environment(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
+    """Empty for a process that is gone, a kernel thread, or one that may not be read.
+
+    Between two programs (exec) a process has no environment for a moment, first without an end, then of no length
+    (Linux v6.12 fs/exec.c, fs/binfmt_elf.c). It is looked at again, so that one with a mark is not overlooked; the second
+    also looks like an environment that is empty for good, so that patience with it is short.
+    """
+    patience = 1000
+    while True:
+        try:
+            data = Path(f"/proc/{pid}/environ").read_bytes()
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return []
+        state, flags, start, end = fields[0], int(fields[6]), int(fields[47]), int(fields[48])
+        if data or state in "ZX" or flags & _PF_KTHREAD or patience <= 0:
+            return data.split(b"\0")
+        patience -= 50 if start == end != 0 else 1
+        time.sleep(0.001)
