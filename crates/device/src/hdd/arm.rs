@@ -587,13 +587,35 @@ impl State {
         end: Lba,
     ) {
         self.link.push(tag, earliest, mechanics.link_time(sectors));
-        // A reader that keeps up keeps the read-ahead going.
-        if let Some(stream) = &mut self.stream {
-            let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
-            let running = Self::stream_position(mechanics, stream, now) < stream.limit;
-            if running && end >= stream.from && limit > stream.limit {
-                stream.limit = limit;
-            }
+        if self.stream.is_some() {
+            self.read_on(mechanics, now, end);
         }
+    }
+
+    /// A reader that keeps up keeps the read-ahead going; one that has been waited for gets it going again, as soon as there is room
+    /// in the buffer and the platter has come round.
+    #[inline]
+    fn read_on(&mut self, mechanics: &Mechanics, now: Nanos, end: Lba) {
+        let Some(stream) = &mut self.stream else {
+            return;
+        };
+        let limit = Lba((end.0 + mechanics.read_ahead.0).min(mechanics.geometry.capacity().0));
+        if end < stream.from || limit <= stream.limit {
+            return;
+        }
+        if Self::stream_position(mechanics, stream, now) == stream.limit {
+            self.segments.extend(stream.segment, stream.limit);
+            let last = mechanics.geometry.place(Lba(stream.limit.0 - 1));
+            self.head = Head {
+                cylinder: last.cylinder,
+                track: last.track,
+            };
+            let angle = mechanics.spindle.angle_at(now);
+            let next = mechanics.geometry.place(stream.limit);
+            let wait = Spindle::wait(angle, next.angle);
+            stream.from = stream.limit;
+            stream.since = now + mechanics.spindle.time_of(wait);
+        }
+        stream.limit = limit;
     }
 }
