@@ -40,7 +40,7 @@ vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') o
 
 LADDER_DB ?= ladder.db
 ladder: lab ## rung 4, the long form: every study of studies/ladder in the laboratory, kept in tests/vectors/ladder, and the simulator against it
-	@for study in disk flash arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
+	@for study in disk flash arrays flash-arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
 	@$(BIN)/python -m seekwise.lab.ladder $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 

@@ -133,6 +133,26 @@ fn reading_on_stops_at_its_limit_and_the_rest_is_positioned_for() {
 }
 
 #[test]
+fn reading_on_begins_again_when_there_is_room() {
+    let mut drive = disk(&[("read_ahead_kib", 10.0)]); // 20 sectors
+    assert_ms(read(&mut drive, 0.0, 10, 10), 2.0);
+    // Sectors up to 40 are there. Ten of them taken, there is room for ten more: 40 comes round at 14.0 ms.
+    assert_ms(read(&mut drive, 6.0, 20, 10), 6.2);
+    // By 15.0 ms they are all there, and the next are taken from the buffer.
+    assert_ms(read(&mut drive, 15.5, 30, 20), 15.7);
+    // While it is on its way the next reader waits for no more than that.
+    let mut drive = disk(&[("read_ahead_kib", 10.0)]);
+    read(&mut drive, 0.0, 10, 10);
+    read(&mut drive, 6.0, 20, 10);
+    assert_ms(read(&mut drive, 7.0, 30, 20), 14.0 + 1.0);
+    // Elsewhere it is as if nothing had been begun: sector 80 is at 18.0 ms.
+    let mut drive = disk(&[("read_ahead_kib", 10.0)]);
+    read(&mut drive, 0.0, 10, 10);
+    read(&mut drive, 6.0, 20, 10);
+    assert_ms(read(&mut drive, 10.0, 80, 10), 18.0 + 1.0);
+}
+
+#[test]
 fn the_nearest_of_those_that_wait_is_next() {
     let mut drive = disk(&[("ncq_efficiency", 1.0)]);
     submit(&mut drive, 0.0, 0, CommandKind::Read, 30, 1);

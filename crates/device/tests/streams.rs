@@ -170,6 +170,29 @@ fn two_sequential_readers_fall_to_a_turn_for_each_command() {
     );
 }
 
+/// A reader who takes less than the platters give is never waited for, wherever they stand at first.
+#[test]
+fn a_slower_reader_reads_at_his_own_pace_at_every_phase() {
+    const THINKS: Nanos = Nanos::from_micros(2_500);
+    for phase in 0..16 {
+        let mut drive = Drive::new(&Model::shipped("st3250620ns").unwrap(), phase).unwrap();
+        let mut now = Nanos::ZERO;
+        for block in 0..2_000 {
+            drive.submit(now, command(0, CommandKind::Read, block * 256, 256));
+            let done = drive.next_completion().unwrap();
+            drive.complete_next(done);
+            now = done + THINKS;
+        }
+        let alone = THINKS.as_millis_f64() * 2_000.0;
+        let waited = now.as_millis_f64() / alone - 1.0;
+        assert!(
+            waited < 0.4,
+            "phase {phase}: {:.0} % longer",
+            waited * 100.0
+        );
+    }
+}
+
 #[test]
 fn random_reads_do_not_pay_for_the_read_ahead_of_streams() {
     use seekwise_device::measure::{run, Load, Pattern};

@@ -9,6 +9,7 @@ use crate::host::HostCost;
 use crate::machine::{Machine, PhaseOutcome, ThreadPlan};
 use crate::plan;
 use crate::probe::{Recorder, TraceEvent};
+use crate::served::Services;
 use crate::spec::{CellSpec, QueueSpec};
 use crate::spindle::Spindle;
 use crate::stack::{Single, Stack};
@@ -118,6 +119,8 @@ pub(crate) struct Frame {
     pub tags: u32,
     /// Who writes without waiting is the flusher.
     pub flusher: bool,
+    /// What the requests of an array's members cost the machine's one processor.
+    pub services: Option<Services>,
 }
 
 pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(), String> {
@@ -146,7 +149,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
             known.join(", ")
         )
     })?;
-    let drive = drive::build(&spec.device, spec.seed)?;
+    let drive = drive::build(&spec.device, drive::instance(spec.seed))?;
     let array = array::Planned::of(spec, &drive)?;
     let capacity = array
         .as_ref()
@@ -195,8 +198,13 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         4096.0,
     )?;
     let costs = cost(spec, traits.light)?;
-    let copies = array.as_ref().map_or(1, |array| array.copies());
-    let costs = HostCost::of(&spec.host, &kernel, entry.name, costs)?.mirrored(copies);
+    let costs = HostCost::of(&spec.host, &kernel, entry.name, costs)?;
+    // Behind the page cache it is the machine there that sees what members are asked.
+    let (costs, services) = if array.is_some() && spec.cache.is_none() {
+        costs.over_members()
+    } else {
+        (costs, None)
+    };
     check(
         "trace_events_max",
         spec.trace_events_max as f64,
@@ -243,6 +251,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         depth,
         tags: costs.tags().unwrap_or(depth),
         flusher: spec.cache.is_some(),
+        services,
     };
     let described = array.as_ref().map(array::Planned::describe).transpose()?;
     let cached = match &spec.cache {
@@ -512,6 +521,7 @@ pub fn legacy_members(
         depth,
         tags: depth,
         flusher: false,
+        services: None,
     };
     let queue = || Ok(legacy_queue(entry.build(&setup)?, &frame, depth));
     let queues = (0..members)

@@ -88,8 +88,8 @@ fn phase_json(
         Nanos(each.sum())
     };
     let interrupts = match outcome.storage.interrupts {
-        Some(count) => Nanos(built.costs.usual().interrupt.0 * count),
-        None => spent(&|cost| cost.interrupt),
+        Some(count) if !built.costs.by_member() => Nanos(built.costs.usual().interrupt.0 * count),
+        _ => spent(&|cost| cost.interrupt),
     };
     let jobs: Vec<Value> = outcome
         .jobs

@@ -86,7 +86,13 @@ impl AnyDrive {
     }
 }
 
-pub fn build(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
+/// The seed decides where the platters stand at the start, as chance does in the world.
+pub fn instance(seed: u64) -> u32 {
+    (seed ^ (seed >> 32)).wrapping_mul(0x9E37_79B9) as u32
+}
+
+/// `instance` tells the drives of one system apart ([`Model::build`]).
+pub fn build(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
     if spec.controller.is_some() && matches!(spec.model.as_str(), "fixed" | "linear") {
         return Err(format!(
             "{} stands for a recording's drive and has no controller",
@@ -114,11 +120,11 @@ pub fn build(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
                 per_ns as u64,
             )))
         }
-        _ => modelled(spec, seed),
+        _ => modelled(spec, instance),
     }
 }
 
-fn modelled(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
+fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
     let mut model = match &spec.toml {
         Some(text) => Model::parse(text),
         None => Model::shipped(&spec.model),
@@ -133,8 +139,6 @@ fn modelled(spec: &DeviceSpec, seed: u64) -> Result<AnyDrive, String> {
         light: matches!(model.attachment, Attachment::Nvme | Attachment::None),
         sata: model.attachment == Attachment::Sata,
     };
-    // The seed decides where the platters stand at the start, as chance does in the world.
-    let instance = (seed ^ (seed >> 32)).wrapping_mul(0x9E37_79B9) as u32;
     if let Some(controller) = &spec.controller {
         let (unit, card) = controller::build(controller, &model, instance)?;
         let name = format!("{} over {} x {}", card.name, controller.drives, model.name);

@@ -3,9 +3,11 @@
 //! Either a few numbers of the cell's own, the same for every request ([`CpuCost`]), or a host model: `models/host-laboratory.toml` is the
 //! guest of `seekwise lab`, whose costs were measured in it, kernel by kernel.
 //!
-//! Not modelled:  an array's members each cost their own request; it is the operation on the array that is paid for.
+//! An array's members each cost their own request ([`crate::served`]), and md its own work; the operation on the array costs the call.
 
+use crate::array::md::MdCosts;
 use crate::buffered::CacheCost;
+use crate::served::{Service, Services};
 use crate::spec::{HostSpec, JobSpec};
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Kernel;
@@ -46,11 +48,60 @@ pub struct Measured {
     series: String,
     /// The program's own work per operation.
     user: Number,
+    /// Of a request's submit and complete together, what the call costs however many requests md makes of it.
+    call: Number,
     /// Requests of a queue when its disk was made.
     tags: Number,
     read: Request,
     write: Request,
     cache: Option<Cache>,
+    md: Md,
+}
+
+/// Nanoseconds of md ([`MdCosts`]), and of a page.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Md {
+    /// An operation goes through md.
+    bio: Number,
+    /// More for a read of a member under a scheduler, which is handed out by a thread of the kernel's: one waking for each, where those of one
+    /// drive are found together.
+    run: Number,
+    run_behind: Number,
+    stripe: Number,
+    request: Number,
+    switch: Number,
+    xor_page: Number,
+    syndrome_page: Number,
+    copy_page: Number,
+}
+
+impl Md {
+    fn numbers(&self) -> [&Number; 9] {
+        [
+            &self.bio,
+            &self.run,
+            &self.run_behind,
+            &self.stripe,
+            &self.request,
+            &self.switch,
+            &self.xor_page,
+            &self.syndrome_page,
+            &self.copy_page,
+        ]
+    }
+
+    fn costs(&self) -> MdCosts {
+        let rate = |page: &Number| PAGE_BYTES / page.value * 1e9;
+        MdCosts {
+            xor_bytes_per_s: rate(&self.xor_page),
+            syndrome_bytes_per_s: rate(&self.syndrome_page),
+            copy_bytes_per_s: rate(&self.copy_page),
+            stripe: Nanos(self.stripe.value as u64),
+            request: Nanos(self.request.value as u64),
+            switch: Nanos(self.switch.value as u64),
+        }
+    }
 }
 
 /// Nanoseconds of the page cache.
@@ -108,8 +159,10 @@ struct Model {
 #[derive(Clone, Debug)]
 pub enum HostCost {
     Same(CpuCost),
-    /// By the scheduler's name; a write goes to so many copies.
-    Measured(Box<Measured>, String, u32),
+    /// By the scheduler's name.
+    Measured(Box<Measured>, String),
+    /// The same over an array whose members cost their own requests.
+    Array(Box<Measured>, String),
 }
 
 impl HostCost {
@@ -148,14 +201,30 @@ impl HostCost {
                     known.join(", ")
                 )
             })?;
-        Ok(Self::Measured(Box::new(measured), scheduler.to_owned(), 1))
+        Ok(Self::Measured(Box::new(measured), scheduler.to_owned()))
     }
 
-    /// The same where each write goes to so many drives, one after the other through the same processor.
-    pub fn mirrored(self, copies: u32) -> Self {
+    /// Over an array: what its members' requests cost, where that was measured, and what is left for the operation.
+    pub fn over_members(self) -> (Self, Option<Services>) {
         match self {
-            Self::Measured(host, scheduler, _) => Self::Measured(host, scheduler, copies),
-            same => same,
+            Self::Measured(host, scheduler) => {
+                let services = host.services(&scheduler);
+                (Self::Array(host, scheduler), Some(services))
+            }
+            same => (same, None),
+        }
+    }
+
+    /// Whether requests are paid for by an array's members.
+    pub fn by_member(&self) -> bool {
+        matches!(self, Self::Array(..))
+    }
+
+    /// Of md, where that was measured.
+    pub fn md(&self) -> Option<MdCosts> {
+        match self {
+            Self::Measured(host, _) | Self::Array(host, _) => Some(host.md.costs()),
+            Self::Same(_) => None,
         }
     }
 
@@ -163,20 +232,15 @@ impl HostCost {
     fn operation(&self, reads: f64, pages: f64) -> CpuCost {
         match self {
             Self::Same(cost) => *cost,
-            Self::Measured(host, scheduler, _) => host.operation(scheduler, reads, pages, 1),
+            Self::Measured(host, scheduler) => host.operation(scheduler, reads, pages),
+            Self::Array(host, _) => host.call(),
         }
     }
 
     /// Of a job's operations; where it mixes reads and writes, of the mean one.
     pub fn of_job(&self, job: &JobSpec) -> CpuCost {
         let reads = job.read_percent.unwrap_or(100.0) / 100.0;
-        let pages = job.block_bytes as f64 / PAGE_BYTES;
-        match self {
-            Self::Measured(host, scheduler, copies) => {
-                host.operation(scheduler, reads, pages, *copies)
-            }
-            Self::Same(_) => self.operation(reads, pages),
-        }
+        self.operation(reads, job.block_bytes as f64 / PAGE_BYTES)
     }
 
     /// Of one request.
@@ -187,7 +251,9 @@ impl HostCost {
     /// Of the page cache.
     pub fn cache(&self) -> CacheCost {
         match self {
-            Self::Measured(host, ..) => host.cache.map_or_else(CacheCost::default, |c| c.cost()),
+            Self::Measured(host, _) | Self::Array(host, _) => {
+                host.cache.map_or_else(CacheCost::default, |c| c.cost())
+            }
             Self::Same(_) => CacheCost::default(),
         }
     }
@@ -195,7 +261,7 @@ impl HostCost {
     /// Requests of a queue when its disk was made, if the host's driver says so: what write-back throttling counts with.
     pub fn tags(&self) -> Option<u32> {
         match self {
-            Self::Measured(host, ..) => Some(host.tags.value as u32),
+            Self::Measured(host, _) | Self::Array(host, _) => Some(host.tags.value as u32),
             Self::Same(_) => None,
         }
     }
@@ -207,8 +273,47 @@ impl HostCost {
 }
 
 impl Measured {
-    fn operation(&self, scheduler: &str, reads: f64, pages: f64, copies: u32) -> CpuCost {
-        let writes = (1.0 - reads) * f64::from(copies);
+    /// Of an operation through md, whose requests are paid for by themselves.
+    fn call(&self) -> CpuCost {
+        let half = Nanos((self.call.value / 2.0) as u64);
+        CpuCost {
+            user: Nanos(self.user.value as u64),
+            submit: half + Nanos(self.md.bio.value as u64),
+            interrupt: half,
+            wake: Nanos::ZERO,
+            scheduler: Nanos::ZERO,
+            behind: Nanos::ZERO,
+        }
+    }
+
+    /// Of a member's requests: all but the call.
+    fn services(&self, scheduler: &str) -> Services {
+        let half = self.call.value / 2.0;
+        let service = |of: &Request| {
+            let more = of.scheduler.get(scheduler).map_or(0.0, |more| more.value);
+            let ns = |value: f64| Nanos(value.max(0.0) as u64);
+            Service {
+                send: ns(of.submit.value - half + more),
+                send_page: ns(of.submit_page.value),
+                receive: ns(of.complete.value - half),
+                receive_page: ns(of.complete_page.value),
+                behind: ns(of.behind.value),
+                behind_page: ns(of.behind_page.value),
+            }
+        };
+        let mut read = service(&self.read);
+        if scheduler != "none" {
+            read.send += Nanos(self.md.run.value as u64);
+            read.behind += Nanos(self.md.run_behind.value as u64);
+        }
+        Services {
+            read,
+            write: service(&self.write),
+        }
+    }
+
+    fn operation(&self, scheduler: &str, reads: f64, pages: f64) -> CpuCost {
+        let writes = 1.0 - reads;
         let both = |of: &dyn Fn(&Request) -> f64| {
             Nanos((reads * of(&self.read) + writes * of(&self.write)) as u64)
         };
@@ -237,8 +342,9 @@ impl Measured {
                 .into_iter()
                 .chain(r.scheduler.values())
             })
-            .chain([&self.user, &self.tags])
+            .chain([&self.user, &self.call, &self.tags])
             .chain(self.cache.iter().flat_map(Cache::numbers))
+            .chain(self.md.numbers())
     }
 }
 
@@ -300,16 +406,28 @@ mod tests {
     }
 
     #[test]
-    fn a_mirrored_write_costs_as_much_for_each_copy_and_a_read_as_before() {
-        let submit = |host: &HostCost, percent: f64| {
-            let job = serde_json::json!({
-                "pattern": "random", "block_bytes": 131_072, "ios": 1, "read_percent": percent
-            });
-            host.of_job(&serde_json::from_value(job).unwrap()).submit.0
-        };
-        let (one, two) = (laboratory("none"), laboratory("none").mirrored(2));
-        assert_eq!(submit(&two, 0.0), 2 * submit(&one, 0.0));
-        assert_eq!(submit(&two, 100.0), submit(&one, 100.0));
+    fn over_an_array_call_and_request_are_what_an_operation_on_a_drive_is() {
+        for scheduler in ["none", "bfq"] {
+            let single = laboratory(scheduler);
+            let cost = single.operation(1.0, 4.0);
+            let (array, services) = single.over_members();
+            let call = array.operation(1.0, 4.0);
+            let read = services.unwrap().read;
+            let request =
+                read.send.0 + read.receive.0 + 4 * (read.send_page.0 + read.receive_page.0);
+            let whole = (cost.to_submit() + cost.to_return()).0;
+            let through_md = (call.to_submit() + call.to_return()).0 + request - whole;
+            let (most, behind) = if scheduler == "none" {
+                (3_000, 0)
+            } else {
+                (6_000, 6_000)
+            };
+            assert!((2_000..=most).contains(&through_md), "{through_md}");
+            assert_eq!(
+                read.behind.0 + 4 * read.behind_page.0,
+                cost.behind.0 + behind
+            );
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub mod plan;
 pub mod probe;
 pub mod reference;
 pub mod result;
+pub mod served;
 pub mod spec;
 pub mod spindle;
 pub mod stack;
@@ -35,4 +36,4 @@ pub mod trace;
 pub mod whole;
 
 /// Raised with every change that can alter a number; each change is explained in the changelog under *Results*.
-pub const MODEL_VERSION: u32 = 7;
+pub const MODEL_VERSION: u32 = 8;

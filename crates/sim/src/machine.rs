@@ -15,7 +15,7 @@ use crate::agenda::Agenda;
 use crate::result::{JobStats, ThreadEnd, Windows};
 use crate::stack::{MemberTotals, Stack, Totals};
 use seekwise_host::block::{Bio, Done, Observer, Submission};
-use seekwise_host::cpu::{CpuCost, Processors};
+use seekwise_host::cpu::{CpuCost, Processors, SharedProcessor};
 use seekwise_host::job::{Operation, Pace, Script, Start, Stream, Wait};
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -170,6 +170,12 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             last_return: Nanos::ZERO,
             events: 0,
         }
+    }
+
+    /// The same with a processor that others book, too.
+    pub fn sharing(mut self, processor: SharedProcessor) -> Self {
+        self.processors = Processors::shared(processor);
+        self
     }
 
     pub fn processors(&self) -> usize {

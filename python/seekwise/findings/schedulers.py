@@ -39,15 +39,16 @@ def find(means: Means) -> list[Finding]:
 
 
 def curves_of(means: Means, metric: str, system: str, operation: str, size: int) -> dict[str, Curve]:
-    """{setting: curve over threads}, only settings that have every thread count of the widest one."""
+    """{setting: curve over threads}, only settings that have the thread counts of the widest one."""
     curves: dict[str, Curve] = {}
     for (name, setting, op, threads, bytes_), value in sorted(
         means.values[metric].items(), key=lambda each: each[0][3]
     ):
         if (name, op, bytes_) == (system, operation, size):
             curves.setdefault(setting, {})[threads] = value
-    most = max((len(curve) for curve in curves.values()), default=0)
-    return {setting: curve for setting, curve in curves.items() if len(curve) == most}
+    # As many counts need not be the same ones: a trial that was not valid leaves a gap.
+    widest = max(curves.values(), key=len, default={})
+    return {setting: curve for setting, curve in curves.items() if curve.keys() == widest.keys()}
 
 
 def groups(curves: dict[str, Curve], level: float) -> list[list[str]]:

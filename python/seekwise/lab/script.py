@@ -30,6 +30,7 @@ TAGS_MAX = 128
 # nbd's worker threads run at nice -20 (its receivers, and kblockd, which sends). On the guest's one processor they and the first of fio's threads to be ready
 # kept the others from starting for as long as a short trial lasts: eight writers of 64 KiB ran two by two, and fio's rate of the group was
 # twice what the processor can do. Ahead of them all start together, and go on as if each had a processor. The drives stay ahead at 50.
+# Disks leave the processor idle: their loads run as a user's would.
 AHEAD = "chrt -f 10 "
 # A thread of a real-time class that names no priority for its requests gets the highest (get_current_ioprio of include/linux/ioprio.h); this is
 # what it would get otherwise.
@@ -95,7 +96,7 @@ def trial(
             lines.append("sync; put 3 /proc/sys/vm/drop_caches")
         lines += [
             f"counted {out}/before.{index}",
-            f"{_starter(load)}fio --output-format=json+ --output={out}/fio.{index} --eta=never /cell/{name}",
+            f"{_starter(load, storage)}fio --output-format=json+ --output={out}/fio.{index} --eta=never /cell/{name}",
             f"counted {out}/after.{index}",
         ]
     lines.append(f"seen {' '.join(storage.leaves)} > {out}/seen.after")
@@ -180,15 +181,19 @@ def job(load: Load, step: Phase, storage: Storage, seed: int) -> str:
     if storage.whole_drive:
         lines = [line for line in lines if not line.startswith(("offset_increment=", "size="))]
     # Zeros where nothing but zeros was need no memory of the guest, which is where the drives' content lies.
-    priority = USUAL_PRIORITY if load.direct else ()
+    priority = USUAL_PRIORITY if _is_ahead(load, storage) else ()
     return "\n".join([lines[0], "zero_buffers=1", *priority, *lines[1:]]) + "\n"
 
 
-def _starter(load: Load) -> str:
+def _is_ahead(load: Load, storage: Storage) -> bool:
+    return load.direct and not storage.rotational
+
+
+def _starter(load: Load, storage: Storage) -> str:
     # Through the page cache a program is held back by the kernel and its flusher, which have to get their turn.
-    if load.direct:
+    if _is_ahead(load, storage):
         return AHEAD
-    return "" if load.memory_limit_bytes is None else f"limited {load.memory_limit_bytes} "
+    return "" if load.direct or load.memory_limit_bytes is None else f"limited {load.memory_limit_bytes} "
 
 
 def check(storage: Storage, name: str) -> None:

@@ -121,6 +121,9 @@ pub trait Driver {
 
 /// What an observer may note. Every method does nothing unless a trace is kept.
 pub trait Observer {
+    /// Of an array, whether it hears of every member; of the first one alone otherwise.
+    const EVERY_MEMBER: bool = false;
+
     /// A thread hands a bio to the block layer (again, when it had to sleep).
     fn submitted(&mut self, _now: Nanos, _bio: &Bio) {}
     /// The request enters the scheduler.

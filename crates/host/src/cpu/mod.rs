@@ -9,6 +9,8 @@ pub mod time;
 pub use time::{Payer, Times};
 
 use seekwise_units::Nanos;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 /// Processor time of one operation by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,14 +89,42 @@ pub fn scheduler_cost(name: &str) -> Nanos {
 #[derive(Clone, Debug)]
 pub struct Processors {
     free_at: Vec<Nanos>,
+    shared: Option<SharedProcessor>,
     pub busy: Nanos,
+}
+
+/// A machine's only processor, which others book, too.
+#[derive(Clone, Debug, Default)]
+pub struct SharedProcessor(Arc<AtomicU64>);
+
+impl SharedProcessor {
+    /// Books `work`, not before `now`; gives the end.
+    pub fn book(&self, now: Nanos, work: Nanos) -> Nanos {
+        // One machine runs in one thread: shared by its parts, never between threads.
+        let end = now.max(Nanos(self.0.load(Ordering::Relaxed))) + work;
+        self.0.store(end.0, Ordering::Relaxed);
+        end
+    }
+
+    /// The same at this moment, booked by nobody else.
+    pub fn alone(&self) -> Self {
+        Self(Arc::new(AtomicU64::new(self.0.load(Ordering::Relaxed))))
+    }
 }
 
 impl Processors {
     pub fn new(count: u32) -> Self {
         Self {
             free_at: vec![Nanos::ZERO; count.max(1) as usize],
+            shared: None,
             busy: Nanos::ZERO,
+        }
+    }
+
+    pub fn shared(processor: SharedProcessor) -> Self {
+        Self {
+            shared: Some(processor),
+            ..Self::new(1)
         }
     }
 
@@ -105,10 +135,13 @@ impl Processors {
     /// Books `work` on a processor, not before `now`; gives the end.
     #[inline]
     pub fn book(&mut self, processor: usize, now: Nanos, work: Nanos) -> Nanos {
+        self.busy += work;
+        if let Some(shared) = &self.shared {
+            return shared.book(now, work);
+        }
         let free = &mut self.free_at[processor];
         let end = now.max(*free) + work;
         *free = end;
-        self.busy += work;
         end
     }
 }

@@ -7,6 +7,7 @@ use crate::build::{legacy_queue, mq_queue, Frame, Prepared, Running, Shows};
 use crate::drive::{self, AnyDrive};
 use crate::machine::Machine;
 use crate::probe::Recorder;
+use crate::served::{Served, Services};
 use crate::spec::CellSpec;
 use crate::spindle::Spindle;
 use seekwise_device::hdd::Hdd;
@@ -14,7 +15,8 @@ use seekwise_device::measure::{self, Load, Pattern};
 use seekwise_device::{CommandKind, Device, Drive};
 use seekwise_host::block::either::EitherQueue;
 use seekwise_host::block::{BlockQueue, Observer, Unobserved};
-use seekwise_raid::{Geometry, Level};
+use seekwise_host::cpu::SharedProcessor;
+use seekwise_raid::Geometry;
 use seekwise_sched::AnyScheduler;
 use seekwise_units::{Lba, Nanos, Sectors};
 use serde_json::Value;
@@ -105,7 +107,7 @@ impl<'a> Planned<'a> {
                     commands,
                     seed: 1,
                 };
-                let mut drive = self.built(0)?;
+                let mut drive = self.built(drive::instance(0))?;
                 Ok(measure::run(&mut drive, Nanos::ZERO, &load).mb_per_second() * 1e6)
             })
             .collect::<Result<Vec<f64>, String>>()?
@@ -118,11 +120,12 @@ impl<'a> Planned<'a> {
 
     /// A member's drive. Spindles of an array do not turn in step, and stand elsewhere in each repeat.
     fn drive(&self, member: u32) -> Result<Drive, String> {
-        self.built(self.cell.seed.wrapping_add(u64::from(member) << 20))
+        let seed = self.cell.seed.wrapping_add(u64::from(member) << 20);
+        self.built(drive::instance(seed))
     }
 
-    fn built(&self, seed: u64) -> Result<Drive, String> {
-        match drive::build(&self.cell.device, seed)? {
+    fn built(&self, instance: u32) -> Result<Drive, String> {
+        match drive::build(&self.cell.device, instance)? {
             AnyDrive::Model(drive, ..) => Ok(drive),
             _ => unreachable!("refused in `of`"),
         }
@@ -142,6 +145,9 @@ impl<'a> Planned<'a> {
             ($queue:expr, $drives:expr, $observer:expr) => {
                 self.assembled(frame, rotational, $queue, $drives, $observer)?
             };
+        }
+        if let Some(services) = frame.services {
+            return self.served(frame, rotational, drives, services, policy);
         }
         if let Some(plan) = cache {
             return Ok(Box::new(BufferedMachine::new(
@@ -188,6 +194,33 @@ impl<'a> Planned<'a> {
         ))
     }
 
+    /// A machine whose processor serves the drives, too.
+    fn served(
+        &self,
+        frame: &Frame,
+        rotational: bool,
+        drives: Vec<Drive>,
+        services: Services,
+        policy: AnyScheduler,
+    ) -> Result<Box<dyn Running>, String> {
+        let processor = SharedProcessor::default();
+        let drives: Vec<_> = drives
+            .into_iter()
+            .map(|drive| Served::new(drive, processor.clone(), services))
+            .collect();
+        macro_rules! machine {
+            ($observer:expr) => {{
+                let queue = either(policy);
+                let machine = self.assembled(frame, rotational, queue, drives, $observer)?;
+                Ok(self.prepared(frame, machine.sharing(processor)))
+            }};
+        }
+        match self.cell.trace_events_max {
+            0 => machine!(Unobserved),
+            most => machine!(Recorder::new(most)),
+        }
+    }
+
     /// A machine with what a run of it needs beside.
     fn prepared<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
         &self,
@@ -221,6 +254,7 @@ impl<'a> Planned<'a> {
             rotational,
             frame.numbers.max_sectors,
             members,
+            frame.costs.md(),
         )?;
         let bio_max = if frame.kernel.at_least(3, 14, 0) {
             frame.numbers.max_sectors
@@ -228,15 +262,6 @@ impl<'a> Planned<'a> {
             frame.numbers.max_sectors.min(OLD_MD_SECTORS_MAX)
         };
         Ok(Machine::new(md, observer, frame.processors, bio_max))
-    }
-
-    /// Drives that each piece of a write goes to as it is; parity is another thread's work.
-    pub fn copies(&self) -> u32 {
-        match self.geometry.level {
-            Level::Raid1 => (self.geometry.members - self.spec.missing.len() as u32).max(1),
-            Level::Raid10(layout) => layout.copies(),
-            Level::Raid0 | Level::Raid5(_) | Level::Raid6(_) => 1,
-        }
     }
 
     /// A row of chunks, without parity and copies: what md names as the optimal request. Zero for mirrors alone.

@@ -234,7 +234,7 @@ impl ArraySpec {
         Ok(())
     }
 
-    /// md over members that are ready.
+    /// md over members that are ready; its costs are those of its time's usual host unless others are given.
     pub fn build<Q: BlockQueue, D: Device>(
         &self,
         geometry: &Geometry,
@@ -243,6 +243,7 @@ impl ArraySpec {
         rotational: bool,
         member_sectors_max: Sectors,
         members: Vec<(Q, Spindle<D>)>,
+        costs: Option<MdCosts>,
     ) -> Result<Md<Q, D>, String> {
         let generation = generation(kernel)?;
         let volume = Volume::md(*geometry, generation, rotational);
@@ -260,11 +261,11 @@ impl ArraySpec {
                 in_sync_until: Lba(u64::MAX),
             }))
         });
-        let costs = if generation < md::Generation::Linux4_4 {
+        let costs = costs.unwrap_or(if generation < md::Generation::Linux4_4 {
             MdCosts::OLD
         } else {
             MdCosts::MODERN
-        };
+        });
         let mut md = Md::new(
             members,
             volume,

@@ -566,7 +566,8 @@ mod tests {
             result["bytes"].as_f64().unwrap() / result["elapsed_ns"].as_f64().unwrap()
         };
         let (none, one, stripes) = (rate(Some(0)), rate(Some(32)), rate(None));
-        assert!(none < one && 1.5 * one < stripes, "{none} {one} {stripes}");
+        // Drives whose turn it is not read on as their buffers empty, so that even one at a time comes near what they give together.
+        assert!(none < one && 1.2 * one < stripes, "{none} {one} {stripes}");
         // md's own choice: two stripes.
         assert_eq!(stripes, rate(Some(2 * 4 * 64)));
     }

@@ -44,6 +44,8 @@ struct Watch {
 }
 
 impl Observer for Watch {
+    const EVERY_MEMBER: bool = true;
+
     fn started(&mut self, _now: Nanos, request: &Request) {
         if request.direction == Direction::Write {
             self.writes_begun += 1;
@@ -334,17 +336,24 @@ impl<'a, S: Stack> Phase<'a, S> {
         self.processors.book(0, *self.now, work);
     }
 
-    /// What the drives' requests cost since the last look.
+    /// What the drives' requests cost since the last look, and md's thread where there is no other processor for it.
     fn price(&mut self) -> Nanos {
+        let thread = match self.processors.count() {
+            1 => self.storage.take_thread_work(),
+            _ => Nanos::ZERO,
+        };
         let watch = std::mem::take(self.watch);
         if watch.writes_begun + watch.writes_ended == 0 {
-            return Nanos::ZERO;
+            return thread;
         }
         let bare = self.costs.request(false, 0.0);
         let page = self.costs.request(false, 1.0);
-        let begun = (bare.submit + bare.scheduler).0 * watch.writes_begun
+        // One run of the queue hands out all that it finds: what a scheduler costs a request alone is mostly the waking for it.
+        let runs = u64::from(watch.writes_begun > 0);
+        let begun = bare.submit.0 * watch.writes_begun
+            + bare.scheduler.0 * runs
             + (page.submit - bare.submit).0 * watch.pages_begun;
-        Nanos(begun + bare.interrupt.0 * watch.writes_ended)
+        thread + Nanos(begun + bare.interrupt.0 * watch.writes_ended)
     }
 
     fn completion(&mut self) {

@@ -119,10 +119,10 @@ struct Stalled {
     orders: Vec<Order>,
 }
 
-/// Passes on what the first member does: a trace shows one drive.
-struct FirstOnly<'a, O>(Option<&'a mut O>);
+/// Passes on what a member does, or nothing of it: a trace shows one drive.
+struct Heard<'a, O>(Option<&'a mut O>);
 
-impl<O: Observer> Observer for FirstOnly<'_, O> {
+impl<O: Observer> Observer for Heard<'_, O> {
     fn inserted(&mut self, now: Nanos, request: &seekwise_sched::Request) {
         if let Some(observer) = &mut self.0 {
             observer.inserted(now, request);
@@ -150,8 +150,8 @@ impl<O: Observer> Observer for FirstOnly<'_, O> {
     }
 }
 
-fn first_only<O>(member: usize, observer: &mut O) -> FirstOnly<'_, O> {
-    FirstOnly((member == 0).then_some(observer))
+fn heard<O: Observer>(member: usize, observer: &mut O) -> Heard<'_, O> {
+    Heard((O::EVERY_MEMBER || member == 0).then_some(observer))
 }
 
 pub struct Md<Q, D> {
@@ -338,12 +338,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let index = order.piece.member as usize;
         let bio = order.bio(token);
         let member = &mut self.members[index];
-        let sent = member.queue.submit(
-            now,
-            &bio,
-            &mut member.spindle,
-            &mut first_only(index, observer),
-        ) == Submission::Accepted;
+        let sent = member
+            .queue
+            .submit(now, &bio, &mut member.spindle, &mut heard(index, observer))
+            == Submission::Accepted;
         if sent {
             let moved = if order.write {
                 &mut member.written
@@ -380,7 +378,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if member.queue.held_back(now) {
             member
                 .queue
-                .process_waits(now, &mut member.spindle, &mut first_only(index, observer));
+                .process_waits(now, &mut member.spindle, &mut heard(index, observer));
             self.refresh(now, index);
         }
     }
@@ -510,7 +508,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             now,
             tag,
             &mut member.spindle,
-            &mut first_only(index, observer),
+            &mut heard(index, observer),
             |done| match under_way[done.token as usize].owner {
                 // Told in order, so at once only while nobody is put off.
                 Owner::Bio(token) if finished.is_empty() => {
@@ -724,7 +722,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             let member = &mut self.members[index];
             member
                 .queue
-                .end_plug(now, &mut member.spindle, &mut first_only(index, observer));
+                .end_plug(now, &mut member.spindle, &mut heard(index, observer));
             self.refresh(now, index);
         }
         if self.parity.is_some() {
@@ -746,7 +744,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
                 now,
                 process,
                 &mut member.spindle,
-                &mut first_only(index, observer),
+                &mut heard(index, observer),
             );
             self.refresh(now, index);
         }
@@ -803,7 +801,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         let member = &mut self.members[index];
         member
             .queue
-            .fire(now, &mut member.spindle, &mut first_only(index, observer));
+            .fire(now, &mut member.spindle, &mut heard(index, observer));
         self.refresh(now, index);
     }
 
@@ -820,6 +818,10 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         self.calls.len() + self.whole_bios
     }
 
+    fn take_thread_work(&mut self) -> Nanos {
+        self.thread.take_work()
+    }
+
     fn totals(&self) -> Totals {
         let sum = |of: fn(&Member<Q, D>) -> u64| self.members.iter().map(of).sum::<u64>();
         Totals {
@@ -827,7 +829,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             sectors: sum(|member| member.spindle.sectors),
             merges: sum(|member| member.queue.merges()),
             interrupts: Some(sum(|member| member.commands)),
-            thread: self.thread.busy,
+            thread: self.thread.busy + Nanos(sum(|member| member.spindle.host_work.0)),
             resynced: Sectors(self.resync.as_ref().map_or(0, Background::through)),
             bitmap_pages: self.intent.as_ref().map_or(0, |intent| intent.written),
         }

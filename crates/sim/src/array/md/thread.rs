@@ -26,6 +26,8 @@ pub(in crate::array) struct Thread {
     again: bool,
     /// Processor time so far.
     pub busy: Nanos,
+    /// What of it somebody has been told.
+    told: Nanos,
     pub out: VecDeque<Order>,
     /// Mirrored writes that nobody has sent yet.
     pub mirrored: VecDeque<Order>,
@@ -44,12 +46,20 @@ impl Thread {
             due: Nanos::NEVER,
             again: false,
             busy: Nanos::ZERO,
+            told: Nanos::ZERO,
             out: VecDeque::new(),
             mirrored: VecDeque::new(),
             finishing: Vec::new(),
             covered: None,
             finishing_now: Vec::new(),
         }
+    }
+
+    /// Processor time since this was last asked.
+    pub fn take_work(&mut self) -> Nanos {
+        let work = self.busy - self.told;
+        self.told = self.busy;
+        work
     }
 
     pub fn wake(&mut self, now: Nanos) {
