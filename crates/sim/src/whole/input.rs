@@ -87,7 +87,8 @@ pub fn recorded(path: &Path) -> Result<Recorded, String> {
             ));
         }
         let time: u64 = number(fields[0], "time_ns")?;
-        let process = process_number(fields[5]).unwrap_or(0);
+        // The kernel's own threads (periodic write-back in two files) are none of the list's processes.
+        let process = process_number(fields[5]).ok();
         match fields[1] {
             "issue" => {
                 found.issues.push((
@@ -98,10 +99,14 @@ pub fn recorded(path: &Path) -> Result<Recorded, String> {
             }
             "complete" => {
                 found.last_complete = time;
-                found.ends.insert(process, time);
+                if let Some(process) = process {
+                    found.ends.insert(process, time);
+                }
             }
             "submit" | "insert" => {
-                found.first_submit.entry(process).or_insert(time);
+                if let Some(process) = process {
+                    found.first_submit.entry(process).or_insert(time);
+                }
             }
             _ => {}
         }

@@ -128,6 +128,8 @@ pub struct OneCpu<Q, D> {
     /// Commands that the last completion left in the drive; the interrupt caught up with ticks; it came when the idle loop was reached.
     left: u64,
     ticked: bool,
+    /// How many ticks the processor slept over before the interrupt.
+    ticks: u64,
     early: bool,
     /// The interrupt is a timer's that found the processor idle.
     idle_timer: bool,
@@ -274,6 +276,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             from_idle: false,
             left: 0,
             ticked: false,
+            ticks: 0,
             early: false,
             idle_timer: false,
             sleepers,
@@ -484,6 +487,13 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 };
             }
         }
+        if idle {
+            self.choice += match self.ticks {
+                0 => Nanos::ZERO,
+                1 => self.costs.exit_restarts,
+                _ => self.costs.exit_restarts_long,
+            };
+        }
     }
 
     /// Leaving the idle loop after an interrupt that woke somebody.
@@ -509,7 +519,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             return (due.max(stretch.deaf_until), self.costs.entry, false);
         }
         let fell_asleep = std::mem::take(&mut self.falls_asleep);
-        (self.early, self.ticked) = (false, false);
+        (self.early, self.ticked, self.ticks) = (false, false, 0);
         if self.costs.unlocks.is_some() && due <= self.unlocked && due < self.choice {
             return (self.unlocked, self.costs.entry, false);
         }
@@ -536,12 +546,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         };
         // A processor that slept over ticks has to catch up with them.
         let tick = self.costs.tick.0;
-        let slept = base.saturating_sub(self.choice);
-        let ticks = if slept < self.costs.ticks_on_below {
-            0
-        } else {
-            base.0 / tick - self.choice.0 / tick
-        };
+        let ticks = base.0 / tick - self.choice.0 / tick;
+        self.ticks = ticks;
         self.ticked = ticks == 1 || (ticks > 1 && self.costs.entry_per_late_tick > Nanos::ZERO);
         (base, self.costs.entry_idle_after(ticks), true)
     }
@@ -583,8 +589,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 (rest, 0)
             }
         };
-        self.wake_blocked();
+        let woken = self.wake_blocked();
         at + rest
+            + Nanos(self.costs.wake_more.0 * woken)
             + Nanos(self.costs.started_in_interrupt.0 * started)
             + Nanos(self.costs.issued_in_interrupt.0 * self.watch.issued)
     }
@@ -610,7 +617,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         );
         self.left = self.in_drive;
         let handed = self.hand_over(at + self.costs.hand);
-        let mut woken = false;
+        let (mut woken, mut collected) = (false, 0);
+        let (sectors, buffered) = self.pages_of_tag[tag as usize];
         for token in finished {
             let thread = self.operations[token as usize].thread;
             let t = &mut self.threads[thread];
@@ -626,9 +634,10 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 self.ready.push(thread);
                 woken = true;
             }
+            let through = t.process.script.next >= t.process.script.operations.len();
+            collected += u64::from(!told && through && t.pending.is_none() && !buffered);
             self.end_if_through(thread);
         }
-        let (sectors, buffered) = self.pages_of_tag[tag as usize];
         let each = if buffered {
             self.costs.release_buffered_picos_per_sector
         } else {
@@ -647,17 +656,22 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         if self.watch.issued == 0 && self.queue.allocated() as u64 > self.in_drive {
             rest += self.costs.asked;
         }
-        (rest + released, handed)
+        let collected = Nanos(self.costs.wake_more.0 * collected);
+        (rest + released + collected, handed)
     }
 
-    fn wake_blocked(&mut self) {
+    /// Those that wait for a tag and got one; gives their number.
+    fn wake_blocked(&mut self) -> u64 {
+        let mut woken = 0;
         while let Some(process) = self.queue.take_woken() {
             let Some(thread) = self.threads.iter().position(|t| t.process.id == process) else {
                 continue;
             };
             self.threads[thread].next = Next::Retry;
             self.ready.push(thread);
+            woken += 1;
         }
+        woken
     }
 
     /// A thread whose first submission is given does not want the processor before its way there.
@@ -686,7 +700,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         at <= due || switches
     }
 
-    /// The thread that has used least runs next; of equals the one that was woken first.
+    /// The thread that has used least runs next (where that counts); of equals the one that was woken first.
     fn choose(&mut self) {
         let at = self.next_choice().max(self.now);
         let place = (0..self.ready.len())
@@ -695,6 +709,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 let t = &self.threads[self.ready[i]];
                 // The kernel's thread sleeps so much that it is always first; the order of the first submissions is given.
                 if t.next == Next::Work {
+                    (Nanos::ZERO, Nanos::ZERO)
+                } else if t.begun && self.costs.first_woken_first {
                     (Nanos::ZERO, Nanos::ZERO)
                 } else if t.begun {
                     (t.used, Nanos::ZERO)

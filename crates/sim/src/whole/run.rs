@@ -11,6 +11,7 @@ use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools}
 use seekwise_host::block::merge::MergeRule;
 use seekwise_host::block::mq::{MqLimits, MqQueue};
 use seekwise_host::block::BlockQueue;
+use seekwise_host::job::Script;
 use seekwise_sched::{registry, AnyScheduler, ProcessId, Setup};
 use seekwise_units::{Depth, Nanos, Sectors};
 
@@ -139,6 +140,11 @@ fn drive<Q: BlockQueue, D: Device>(
     max_sectors: Sectors,
 ) -> Result<Vec<TraceEvent>, String> {
     let costs = Costs::of(input);
+    // blk-mq recordings have no rows `submit`: the first one known is the insertion.
+    let first = |script: &Script, at: u64| match script.operations.first() {
+        Some(line) if !input.legacy => Nanos(at).saturating_sub(costs.way_in(line)),
+        _ => Nanos(at),
+    };
     let processes = input
         .submitters
         .iter()
@@ -149,7 +155,7 @@ fn drive<Q: BlockQueue, D: Device>(
             first: recorded
                 .first_submit
                 .get(&submitter.process)
-                .map_or(submitter.starts, |&at| Nanos(at)),
+                .map_or(submitter.starts, |&at| first(&submitter.script, at)),
             script: submitter.script.clone(),
         })
         .collect();

@@ -27,7 +27,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         }
         let due = match line.start {
             Start::After(pause) => self.now + pause,
-            Start::At(time) => time.max(self.now),
+            Start::At(time) => time.max(self.now + self.costs.late_sleep.unwrap_or_default()),
         };
         t.next = Next::Submit;
         if due > self.now {
@@ -45,12 +45,6 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     pub(super) fn submit(&mut self, thread: usize) {
         let script = &self.threads[thread].process.script;
         let line = script.operations[script.next];
-        let pages = line.sectors.0.saturating_sub(8) * self.costs.attach_picos_per_sector / 1000;
-        let copied = if line.sync {
-            0
-        } else {
-            line.sectors.0 * self.costs.copy_per_sector.0
-        };
         self.threads[thread].next = Next::Enter;
         self.threads[thread].begun = true;
         let operation = self.operations.len() as u32;
@@ -68,11 +62,12 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         );
         self.watch.submitted(self.now, &bio);
         let doublings = self.doublings();
-        let mut enter = self.costs.enter + Nanos(self.costs.enter_per_doubling.0 * doublings);
+        let mut enter =
+            self.costs.way_in(&line) + Nanos(self.costs.enter_per_doubling.0 * doublings);
         if doublings > 0 {
             enter += self.costs.enter_queued;
         }
-        self.run_for(thread, enter + Nanos(pages + copied));
+        self.run_for(thread, enter);
     }
 
     /// How often the number of requests that wait has doubled from none.
