@@ -12,7 +12,7 @@
 //!
 //! Modelled:      place of each tag, deferred clearing, the processor's hint of where to begin, wait queues and wake-up batches up to
 //!                6.1 and from 6.2 on.
-//! Not modelled:  more than one processor; the random first hint (a word of four, in a map that looks the same from each: it begins at zero).
+//! Not modelled:  more than one processor; the random first hint (see [`TagWords::first_hint`]).
 //! Source:        behaviour of Linux 5.10 to 6.12 lib/sbitmap.c and block/blk-mq-tag.c.
 
 use super::Bio;
@@ -86,7 +86,7 @@ impl TagMap {
             layout,
             shift: layout.word.trailing_zeros(),
             words,
-            hint: 0,
+            hint: layout.first_hint(),
         }
     }
 
