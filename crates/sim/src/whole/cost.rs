@@ -121,7 +121,7 @@ pub struct Costs {
     /// From the choice of the kernel's thread that runs the queue until it does (anticipatory leaves that to it when the awaited
     /// request comes).
     pub queue_work: Nanos,
-    /// From a tick until the work of its timers is done.
+    /// From a tick until the work of its timers is done; where a policy's timer leaves that to the kernel's thread, until that is there.
     pub timer_lag: Nanos,
     /// A completion leaves the queue to a kernel thread (null_blk on the single queue restarts a stopped queue that way), which takes
     /// this long to get there; `None`: the interrupt runs it.
@@ -480,6 +480,14 @@ impl Costs {
         } else {
             (530, 370, 0, 390)
         };
+        // From the end of a policy's wait until the kernel's thread takes a request from it, beyond an interrupt: bfq's 2 ms waits.
+        let timer_lag = if kernel.at_least(6, 12, 0) {
+            8_400
+        } else if kernel.at_least(6, 0, 0) {
+            7_600
+        } else {
+            5_300
+        };
         let (turn, late): (u64, u64) = (turn[rank], late[rank]);
         // One request taken and handed to the driver: two started in a row of depth 16 stand that far apart.
         let issue = if rank == 2 { 2_800 } else { 1_600 };
@@ -513,7 +521,7 @@ impl Costs {
             release_picos_per_sector: release,
             release_buffered_picos_per_sector: 150_000,
             queue_work: Nanos(turn - rest - issue),
-            timer_lag: Nanos(2_000),
+            timer_lag: Nanos(timer_lag),
             thread_preempts: true,
             wake_granularity: Some(WAKE_GRANULARITY),
             to_thread: Nanos(to_thread),

@@ -402,7 +402,12 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         } else {
             entry
         };
-        let entered = base.max(self.now) + entry;
+        // A policy's timer leaves its work to a thread: out of the idle loop first.
+        let out = match interrupt {
+            Interrupt::Queue if idle => self.restarts(),
+            _ => Nanos::ZERO,
+        };
+        let entered = base.max(self.now) + entry + out;
         let mut handler = Handler {
             at: entered,
             looked: entered,
@@ -488,11 +493,16 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             }
         }
         if idle {
-            self.choice += match self.ticks {
-                0 => Nanos::ZERO,
-                1 => self.costs.exit_restarts,
-                _ => self.costs.exit_restarts_long,
-            };
+            self.choice += self.restarts();
+        }
+    }
+
+    /// The tick starts again when the idle loop is left.
+    fn restarts(&self) -> Nanos {
+        match self.ticks {
+            0 => Nanos::ZERO,
+            1 => self.costs.exit_restarts,
+            _ => self.costs.exit_restarts_long,
         }
     }
 
