@@ -38,6 +38,8 @@ pub struct Input {
     /// Settings of the queue: nr_requests, max_sectors_kb, nomerges, iosched/NAME.
     pub settings: BTreeMap<String, String>,
     pub submitters: Vec<Submitter>,
+    /// Seed of an image of the kernel whose calls take some hundred nanoseconds more or less each; `None`: the median of each.
+    pub image: Option<u64>,
 }
 
 /// The facts of a recording that a run is held against.
@@ -189,6 +191,7 @@ pub fn input(path: &Path) -> Result<Input, String> {
         legacy: true,
         settings: BTreeMap::new(),
         submitters: legacy_submitters(&requests, &processes, &kernel)?,
+        image: None,
     })
 }
 
@@ -360,5 +363,6 @@ fn blk_mq(path: &Path, folder: &Path, stem: &str, conf: &Path) -> Result<Input, 
         legacy: false,
         settings,
         submitters,
+        image: None,
     })
 }

@@ -23,6 +23,7 @@ use borders::{Started, Watch};
 use seekwise_device::{Command, CommandKind, Device, Tag};
 use seekwise_host::block::{Access, BlockQueue, Done};
 use seekwise_host::job::{Script, Start};
+use seekwise_host::random::Random;
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -141,6 +142,8 @@ pub struct OneCpu<Q, D> {
     quiet_until: Nanos,
     /// Commands that the drive is done with and the kernel's thread not yet.
     to_work: Vec<u32>,
+    /// What this image of the kernel adds to a call's way to the queue.
+    image: Option<Random>,
     /// Sectors of each command, and whether they are a buffered write's.
     pages_of_tag: Vec<(u64, bool)>,
 }
@@ -284,8 +287,15 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             falls_asleep: false,
             quiet_until: Nanos::ZERO,
             to_work: Vec::new(),
+            image: None,
             pages_of_tag: vec![(0, false); depth as usize],
         }
+    }
+
+    /// The same machine with another image of the kernel.
+    pub fn with_image(mut self, seed: Option<u64>) -> Self {
+        self.image = seed.map(|seed| Random::new(seed, 0));
+        self
     }
 
     /// Runs until every process is through; gives the trace.

@@ -159,7 +159,9 @@ fn drive<Q: BlockQueue, D: Device>(
             script: submitter.script.clone(),
         })
         .collect();
-    OneCpu::new(queue, device, costs, max_sectors, EVENTS_MAX, processes).run()
+    OneCpu::new(queue, device, costs, max_sectors, EVENTS_MAX, processes)
+        .with_image(input.image)
+        .run()
 }
 
 /// (write, sector, sectors) of every issue, in order.

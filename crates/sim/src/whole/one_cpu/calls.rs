@@ -1,5 +1,6 @@
 //! What a thread does in and between its calls, until it waits, sleeps or ends.
 
+use super::super::cost::IMAGE_SPREAD;
 use super::{Next, OneCpu, Operation, Waits};
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Observer, Submission};
@@ -66,6 +67,10 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             self.costs.way_in(&line) + Nanos(self.costs.enter_per_doubling.0 * doublings);
         if doublings > 0 {
             enter += self.costs.enter_queued;
+        }
+        if let Some(image) = &mut self.image {
+            let spread = IMAGE_SPREAD.0;
+            enter = (enter + Nanos(image.below(2 * spread + 1))).saturating_sub(Nanos(spread));
         }
         self.run_for(thread, enter);
     }
