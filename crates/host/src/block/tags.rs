@@ -220,6 +220,12 @@ impl Waiters {
         self.count += 1;
     }
 
+    /// Who was woken takes the next queue to sleep in before it tries again: one that then finds a tag has passed it by.
+    /// Linux 5.10 to 6.12 block/blk-mq-tag.c: blk_mq_get_tag.
+    pub fn pass(&mut self) {
+        self.next_wait = (self.next_wait + 1) % WAIT_QUEUES;
+    }
+
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -321,8 +327,9 @@ impl Tags {
     pub fn take<S: Scheduler>(&mut self, policy: &S, bio: &Bio) -> Option<u32> {
         let depth = self.depth(policy, bio);
         let tag = self.map.get(depth)?;
-        if !self.again.is_empty() {
+        if !self.again.is_empty() && self.tries_again(bio.process) {
             self.again.retain(|waiter| waiter.process != bio.process);
+            self.waiters.pass();
         }
         Some(tag)
     }
