@@ -350,6 +350,16 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         next
     }
 
+    /// Hands over what a call has started: blk-mq chooses all of it before the first starts, while the drive has tags left.
+    fn hand_over_batch(&mut self, at: Nanos) -> u64 {
+        let further = (self.started.commands.len() as u64).saturating_sub(1);
+        let (issue, choosing) = (self.costs.issue, self.costs.choosing);
+        self.costs.issue = issue.saturating_sub(choosing);
+        let count = self.hand_over(at + Nanos(choosing.0 * further));
+        self.costs.issue = issue;
+        count
+    }
+
     /// Hands what the queue has started to the drive: the first at `at`, each further one later. Gives their number.
     fn hand_over(&mut self, mut at: Nanos) -> u64 {
         let commands = std::mem::take(&mut self.started.commands);

@@ -139,7 +139,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             self.queue.end_plug(now, &mut self.started, &mut self.watch);
         }
         let started =
-            self.hand_over(now + self.costs.to_thread + self.costs.issue + self.costs.start);
+            self.hand_over_batch(now + self.costs.to_thread + self.costs.issue + self.costs.start);
         self.wake_blocked();
         if left.0 > 0 {
             self.sleeps(thread, started);
