@@ -630,7 +630,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     fn completion(&mut self, tag: u32) -> (Nanos, u64) {
         let at = self.now;
         let mut finished = Vec::new();
-        let timer = self.queue.timer();
+        let (timer, slots) = (self.queue.timer(), self.queue.slots_ended());
         let operations = &mut self.operations;
         self.queue.complete(
             at,
@@ -683,6 +683,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         if set != timer && set != Nanos::NEVER {
             rest += self.costs.timer_set;
         }
+        let ended = self.queue.slots_ended().wrapping_sub(slots);
+        rest += Nanos(self.costs.slot_end.0 * u64::from(ended));
         if self.watch.issued == 0 && self.queue.allocated() as u64 > self.in_drive {
             rest += self.costs.asked;
         }
