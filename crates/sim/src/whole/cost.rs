@@ -46,8 +46,8 @@ pub struct Costs {
     /// does so on its way in).
     pub exit_restarts: Nanos,
     pub exit_restarts_long: Nanos,
-    /// What an interrupt adds per process that it wakes beyond the one that waited for the command: those that wait for a tag, and one
-    /// that is through with its list and collects what comes.
+    /// What an interrupt adds per process that it wakes beyond the one that waited for the command: those that wait for a tag, one
+    /// that is through with its list and collects what comes, and the kernel's thread that runs the queue.
     pub wake_more: Nanos,
     /// What a completion's interrupt adds that a thread's work has to wait for.
     pub stolen_more: Nanos,
@@ -536,7 +536,7 @@ impl Costs {
             copy_per_sector: Nanos(1_125),
             release_picos_per_sector: release,
             release_buffered_picos_per_sector: 150_000,
-            queue_work: Nanos(turn - rest - issue),
+            queue_work: Nanos(turn - rest - wake - issue),
             timer_lag: Nanos(timer_lag),
             thread_preempts: true,
             wake_granularity: Some(WAKE_GRANULARITY),

@@ -631,6 +631,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         let at = self.now;
         let mut finished = Vec::new();
         let (timer, slots) = (self.queue.timer(), self.queue.slots_ended());
+        let work_was_due = self.queue.work_due();
         let operations = &mut self.operations;
         self.queue.complete(
             at,
@@ -682,6 +683,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         let set = self.queue.timer();
         if set != timer && set != Nanos::NEVER {
             rest += self.costs.timer_set;
+        }
+        if self.queue.work_due() && !work_was_due {
+            rest += self.costs.wake_more;
         }
         let ended = self.queue.slots_ended().wrapping_sub(slots);
         rest += Nanos(self.costs.slot_end.0 * u64::from(ended));
