@@ -42,6 +42,9 @@ pub fn run(input: &Input, recorded: &Recorded) -> Result<Vec<TraceEvent>, String
     let mut setup = Setup::new(input.kernel);
     setup.rotational = input.rotational;
     setup.depth_device = device_depth;
+    if input.legacy {
+        setup.age = Setup::RECORDED_AGE;
+    }
     setup.nr_requests = setting("nr_requests").unwrap_or(128);
     for (name, value) in &input.settings {
         let Some(tunable) = name.strip_prefix("iosched/") else {
