@@ -411,6 +411,35 @@ mod tests {
     }
 
     #[test]
+    fn reads_leave_the_only_bit_of_a_limit_on_the_whole_map_alone() {
+        let mut map = TagMap::new(layout("6.12", 256));
+        for _ in 0..64 {
+            assert!(map.get(None).is_some_and(|tag| tag >= 64));
+        }
+        assert_eq!(map.get(Some(1)), Some(0));
+    }
+
+    #[test]
+    fn who_comes_back_to_a_tag_has_passed_a_queue_of_sleepers() {
+        let kernel = Kernel::parse("6.1", 250).unwrap();
+        let mut waiters = Waiters::new(&kernel, layout("6.1", 256), 1);
+        let waiter = |process| Waiter {
+            process: ProcessId(process),
+            depth: Some(1),
+        };
+        // The first sleeps in the first queue, is woken and finds a tag: the next two sleep in the third and the fourth.
+        waiters.sleep(waiter(1));
+        waiters.freed(|_| {});
+        waiters.pass();
+        waiters.sleep(waiter(2));
+        waiters.sleep(waiter(3));
+        assert_eq!(
+            waiters.queues.map(|queue| queue.len()),
+            [0, 0, 1, 1, 0, 0, 0, 0]
+        );
+    }
+
+    #[test]
     fn waiters_are_woken_in_batches() {
         let kernel = Kernel::parse("5.10", 250).unwrap();
         // bfq beside a raised queue: twelve bits of each of four words, an eighth of them at once.
