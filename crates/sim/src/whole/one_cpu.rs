@@ -744,9 +744,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             .min_by_key(|&i| {
                 let t = &self.threads[self.ready[i]];
                 // The kernel's thread sleeps so much that it is always first; the order of the first submissions is given.
-                if t.next == Next::Work {
-                    (Nanos::ZERO, Nanos::ZERO)
-                } else if t.begun && self.costs.first_woken_first {
+                if t.next == Next::Work || (t.begun && self.costs.first_woken_first) {
                     (Nanos::ZERO, Nanos::ZERO)
                 } else if t.begun {
                     (t.used, Nanos::ZERO)
