@@ -17,10 +17,6 @@ use std::collections::BTreeMap;
 /// An `issue` row within this time after a run of the queue belongs to that run.
 const RUN_TAKES_AT_MOST: Nanos = Nanos::from_micros(100);
 
-/// Between the switch to the scheduler and the start of a run. The recordings do not tell; how many async requests cfq let go
-/// at once when a run began, and later in it, leaves 0.53 to 0.60 s for 4.4 and 0.50 to 0.59 s for 2.6.32.
-pub const SCHEDULER_AGE: Nanos = Nanos::from_millis(550);
-
 /// Linux 2.6.23 to 2.6.38 block: unplug_thresh and unplug_delay.
 const PLUG_REQUESTS: u64 = 4;
 const PLUG_MILLIS: u64 = 3;

@@ -33,6 +33,17 @@ impl TagWords {
         }
     }
 
+    /// Where the first search begins. The kernel draws a random tag. Where a limit counts bits of each word the map looks the same from
+    /// every word; where it counts bits of the whole map a limit of one leaves the first word's first bit only, and three draws of four
+    /// begin in a word that is not the first, so that unlimited requests do not take it.
+    pub fn first_hint(&self) -> u32 {
+        if self.whole && self.tags > self.word {
+            self.word
+        } else {
+            0
+        }
+    }
+
     /// The largest limit: none.
     pub fn all(&self) -> u32 {
         if self.whole {

@@ -490,6 +490,10 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         }
     }
 
+    fn slots_ended(&self) -> u32 {
+        self.policy.slots_ended()
+    }
+
     #[inline]
     fn timer(&self) -> Nanos {
         let policy = self.policy.timer().unwrap_or(Nanos::NEVER);

@@ -12,7 +12,7 @@
 //!
 //! Modelled:      place of each tag, deferred clearing, the processor's hint of where to begin, wait queues and wake-up batches up to
 //!                6.1 and from 6.2 on.
-//! Not modelled:  more than one processor; the random first hint (a word of four, in a map that looks the same from each: it begins at zero).
+//! Not modelled:  more than one processor; the random first hint (see [`TagWords::first_hint`]).
 //! Source:        behaviour of Linux 5.10 to 6.12 lib/sbitmap.c and block/blk-mq-tag.c.
 
 use super::Bio;
@@ -86,7 +86,7 @@ impl TagMap {
             layout,
             shift: layout.word.trailing_zeros(),
             words,
-            hint: 0,
+            hint: layout.first_hint(),
         }
     }
 
@@ -220,6 +220,12 @@ impl Waiters {
         self.count += 1;
     }
 
+    /// Who was woken takes the next queue to sleep in before it tries again: one that then finds a tag has passed it by.
+    /// Linux 5.10 to 6.12 block/blk-mq-tag.c: blk_mq_get_tag.
+    pub fn pass(&mut self) {
+        self.next_wait = (self.next_wait + 1) % WAIT_QUEUES;
+    }
+
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -321,8 +327,9 @@ impl Tags {
     pub fn take<S: Scheduler>(&mut self, policy: &S, bio: &Bio) -> Option<u32> {
         let depth = self.depth(policy, bio);
         let tag = self.map.get(depth)?;
-        if !self.again.is_empty() {
+        if !self.again.is_empty() && self.tries_again(bio.process) {
             self.again.retain(|waiter| waiter.process != bio.process);
+            self.waiters.pass();
         }
         Some(tag)
     }
@@ -401,6 +408,35 @@ mod tests {
             let got = (0..8).filter(|_| map.get(Some(1)).is_some()).count();
             assert_eq!(got, tags, "{version}");
         }
+    }
+
+    #[test]
+    fn reads_leave_the_only_bit_of_a_limit_on_the_whole_map_alone() {
+        let mut map = TagMap::new(layout("6.12", 256));
+        for _ in 0..64 {
+            assert!(map.get(None).is_some_and(|tag| tag >= 64));
+        }
+        assert_eq!(map.get(Some(1)), Some(0));
+    }
+
+    #[test]
+    fn who_comes_back_to_a_tag_has_passed_a_queue_of_sleepers() {
+        let kernel = Kernel::parse("6.1", 250).unwrap();
+        let mut waiters = Waiters::new(&kernel, layout("6.1", 256), 1);
+        let waiter = |process| Waiter {
+            process: ProcessId(process),
+            depth: Some(1),
+        };
+        // The first sleeps in the first queue, is woken and finds a tag: the next two sleep in the third and the fourth.
+        waiters.sleep(waiter(1));
+        waiters.freed(|_| {});
+        waiters.pass();
+        waiters.sleep(waiter(2));
+        waiters.sleep(waiter(3));
+        assert_eq!(
+            waiters.queues.map(|queue| queue.len()),
+            [0, 0, 1, 1, 0, 0, 0, 0]
+        );
     }
 
     #[test]

@@ -102,6 +102,8 @@ pub struct Bfq {
     positions: Vec<(u64, u32)>,
     burst: Burst,
     run_wish: bool,
+    /// Expirations so far.
+    slots_ended: u32,
 }
 
 impl Bfq {
@@ -149,6 +151,7 @@ impl Bfq {
             positions: Vec::new(),
             burst: Burst::default(),
             run_wish: false,
+            slots_ended: 0,
             settings,
         };
         if bfq.settings.max_budget.is_none()
@@ -570,6 +573,10 @@ impl Scheduler for Bfq {
 
     fn waiting(&self) -> usize {
         self.waiting
+    }
+
+    fn slots_ended(&self) -> u32 {
+        self.slots_ended
     }
 
     fn timer(&self) -> Option<Nanos> {

@@ -228,6 +228,7 @@ impl Bfq {
 
     /// The queue in service gives way.
     pub(super) fn expire(&mut self, index: u32, compensate: bool, reason: Reason) {
+        self.slots_ended = self.slots_ended.wrapping_add(1);
         let (slow, millis) = self.slowness(index, compensate);
         let raised = self.is_raised(index);
         if !raised && (slow || (reason == Reason::Timeout && self.left_much(index))) {

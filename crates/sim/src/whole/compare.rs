@@ -148,6 +148,19 @@ fn one(path: &Path) -> Result<Verdict, String> {
     Ok(compare(path, &input, &recorded, &events))
 }
 
+/// The file on `images` images of its kernel, whose calls take up to 0.4 us more or less each: how near its outcome is to chance.
+pub fn images(path: &Path, images: u64) -> Result<Vec<Verdict>, String> {
+    let mut input = input::input(path)?;
+    let recorded = input::recorded(path)?;
+    (1..=images)
+        .map(|seed| {
+            input.image = Some(seed);
+            let events = run::run(&input, &recorded)?;
+            Ok(compare(path, &input, &recorded, &events))
+        })
+        .collect()
+}
+
 fn compare(path: &Path, input: &Input, recorded: &Recorded, events: &[TraceEvent]) -> Verdict {
     let issues = run::issues(events);
     let first_difference = (0..issues.len().max(recorded.issues.len()))

@@ -7,6 +7,7 @@
 //! How well, and how many rows: docs/concepts/whole-runs.md.
 
 use super::input::Input;
+use seekwise_host::job::ScriptedOp;
 use seekwise_units::Nanos;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,14 +25,14 @@ pub struct Costs {
     /// It looks again that long before its end.
     pub looks_before_end: Nanos,
     pub entry_stopped: Nanos,
+    /// What it adds to that after more than one tick.
+    pub entry_stopped_long: Nanos,
     pub entry_per_tick: Nanos,
     pub entry_per_late_tick: Nanos,
     pub entry_step: Nanos,
     pub entry_empty_step: Nanos,
     /// Length of a tick: of 1/HZ.
     pub tick: Nanos,
-    /// A sleep shorter than this leaves the tick running: nothing is to be caught up with.
-    pub ticks_on_below: Nanos,
     /// From there to the end of the interrupt, with and without somebody to wake.
     pub rest: Nanos,
     pub rest_unwoken: Nanos,
@@ -41,6 +42,13 @@ pub struct Costs {
     pub exit_many: Nanos,
     pub exit_ticked: Nanos,
     pub exit_early: Nanos,
+    /// What leaving the idle loop adds after one tick and after more, where it is there that the tick starts again (blk-mq, 6.1 on; 5.10
+    /// does so on its way in).
+    pub exit_restarts: Nanos,
+    pub exit_restarts_long: Nanos,
+    /// What an interrupt adds per process that it wakes beyond the one that waited for the command: those that wait for a tag, one
+    /// that is through with its list and collects what comes, and the kernel's thread that runs the queue.
+    pub wake_more: Nanos,
     /// What a completion's interrupt adds that a thread's work has to wait for.
     pub stolen_more: Nanos,
     /// The interrupt of a timer that wakes a sleeper: on a busy and on an idle processor.
@@ -48,6 +56,8 @@ pub struct Costs {
     pub timer_rest_idle: Nanos,
     /// What a policy's timer that a completion sets adds to an interrupt (it waits for the process).
     pub timer_set: Nanos,
+    /// What a completion adds that ends its queue's slot.
+    pub slot_end: Nanos,
     /// What a policy adds that has requests and gives none.
     pub asked: Nanos,
     /// What each command started, each request taken from the policy adds to an interrupt.
@@ -93,6 +103,8 @@ pub struct Costs {
     /// Interrupts are off that long before a bio is in the queue: from the queue's lock on.
     pub locked: Nanos,
     pub issue: Nanos,
+    /// What of `issue` is the policy's choice: a call chooses all that it starts before it starts the first.
+    pub choosing: Nanos,
     pub start: Nanos,
     pub start_each: Nanos,
     /// From the queue (or the start) to the submission of the thread's next call when it does not wait.
@@ -113,7 +125,7 @@ pub struct Costs {
     /// From the choice of the kernel's thread that runs the queue until it does (anticipatory leaves that to it when the awaited
     /// request comes).
     pub queue_work: Nanos,
-    /// From a tick until the work of its timers is done.
+    /// From a tick until the work of its timers is done; where a policy's timer leaves that to the kernel's thread, until that is there.
     pub timer_lag: Nanos,
     /// A completion leaves the queue to a kernel thread (null_blk on the single queue restarts a stopped queue that way), which takes
     /// this long to get there; `None`: the interrupt runs it.
@@ -129,6 +141,12 @@ pub struct Costs {
     pub wake_granularity: Option<Nanos>,
     /// From a call that leaves the queue to a kernel's thread until that is there.
     pub to_thread: Nanos,
+    /// A program that is late still asks the kernel to sleep until the time of its line; that sleep lasts until its timer, set to the
+    /// least that the clock can do, has fired: whoever else is ready runs in between. `None`: it looks at the clock itself.
+    pub late_sleep: Option<Nanos>,
+    /// Of those who are ready the one that was woken first runs, not the one that has used least: each starts at the mean of all, with a
+    /// deadline one slice later, and the earliest deadline is first. Linux v6.6 and later kernel/sched/fair.c: place_entity, pick_eevdf.
+    pub first_woken_first: bool,
     /// How the fair scheduler places forked processes.
     pub fork: Fork,
 }
@@ -160,6 +178,10 @@ const CHILD_START: Nanos = Nanos::from_micros(20);
 /// Least slice: latency / 5 (2.6.32) or / 8 (4.4), both about 1 ms. Linux kernel/sched_fair.c: sysctl_sched_min_granularity.
 const SLICE_MIN: Nanos = Nanos::from_micros(750);
 
+/// By how much a call's way to the queue differs at most between two images of a kernel: the recordings of two images of 6.1 differ by
+/// 0.2 us per insertion (median, rand4 of every policy).
+pub const IMAGE_SPREAD: Nanos = Nanos(400);
+
 impl Costs {
     /// Virtual time of the `forked`-th process (from 0) of `count` when the run begins.
     pub fn fork_start(&self, forked: u64, count: u64) -> Nanos {
@@ -179,6 +201,9 @@ impl Costs {
         if ticks > 0 {
             entry += self.entry_stopped;
         }
+        if ticks > 1 {
+            entry += self.entry_stopped_long;
+        }
         entry += Nanos(self.entry_per_late_tick.0 * ticks.saturating_sub(2));
         if ticks.count_ones() > 1 {
             entry += self.entry_step;
@@ -189,6 +214,17 @@ impl Costs {
             }
         }
         entry
+    }
+
+    /// From a call's row `submit` to the queue while nothing waits: the way is longer for more pages, and for those to be copied.
+    pub fn way_in(&self, line: &ScriptedOp) -> Nanos {
+        let pages = line.sectors.0.saturating_sub(8) * self.attach_picos_per_sector / 1000;
+        let copied = if line.sync {
+            0
+        } else {
+            line.sectors.0 * self.copy_per_sector.0
+        };
+        self.enter + Nanos(pages + copied)
     }
 
     pub fn of(input: &Input) -> Self {
@@ -423,73 +459,90 @@ impl Costs {
     }
 
     /// blk-mq on null_blk, kernels of 250 Hz. A completion leaves the queue to a kernel thread; a buffered write's pages cost 9 us each on
-    /// their way down and 1.2 us at their end. Means per kernel and policy over all recorded lists: from one completion with work
-    /// waiting to the next beyond the service time (`turn`), from the time at which a request is due to its insertion (`late`).
+    /// their way down and 1.2 us at their end. Medians per kernel and policy over rand4 at depth 1, per sector over the other lists: from
+    /// one completion with work waiting to the next beyond the service time when nobody is woken and no tick has passed (`turn`), from
+    /// the time at which a request is due to its insertion (`late`).
     fn blk_mq(kernel: &seekwise_sched::Kernel, policy: &str) -> Self {
         let rank = match policy {
             "kyber" => 1,
             "bfq" => 2,
             _ => 0,
         };
-        // Release of pages in ps a sector; from insertion to issue, where 6.1 leaves the queue to the kernel's thread; catching up with
-        // ticks.
-        let (turn, late, release_picos_per_sector, to_thread, entry_stopped) =
-            if kernel.at_least(6, 12, 0) {
-                (
-                    [9_030, 9_170, 9_800],
-                    [9_480, 9_780, 10_600],
-                    33_000,
-                    350,
-                    2_100,
-                )
-            } else if kernel.at_least(6, 0, 0) {
-                (
-                    [8_410, 8_520, 8_830],
-                    [8_950, 9_230, 10_050],
-                    25_000,
-                    4_400,
-                    1_900,
-                )
-            } else {
-                (
-                    [8_450, 8_570, 8_770],
-                    [9_700, 10_090, 10_320],
-                    20_000,
-                    150,
-                    1_750,
-                )
-            };
+        let entry = 1_500;
+        // `to_thread`: from insertion to issue, where 6.1 leaves the queue to the kernel's thread.
+        let (turn, late, wake, attach, release, to_thread) = if kernel.at_least(6, 12, 0) {
+            let turn: [u64; 3] = [6_985, 7_140, 7_300];
+            (turn, [9_450, 9_713, 10_520], 1_640, 76_000, 19_300, 350)
+        } else if kernel.at_least(6, 0, 0) {
+            let turn = [6_405, 6_553, 6_720];
+            (turn, [8_915, 9_173, 9_945], 1_560, 57_000, 11_600, 4_400)
+        } else {
+            let turn = [6_550, 6_664, 6_845];
+            (turn, [9_700, 10_025, 10_255], 1_480, 48_000, 7_500, 150)
+        };
+        // Catching up with ticks, after one and what more adds: on the way in, on the way out.
+        let (tick_in, ticks_in, tick_out, ticks_out) = if kernel.at_least(6, 12, 0) {
+            (0, 650, 580, 1_190)
+        } else if kernel.at_least(6, 0, 0) {
+            (0, 450, 580, 1_100)
+        } else {
+            (530, 370, 0, 390)
+        };
+        // From the end of a policy's wait until the kernel's thread takes a request from it, beyond an interrupt: bfq's 2 ms waits.
+        let timer_lag = if kernel.at_least(6, 12, 0) {
+            8_400
+        } else if kernel.at_least(6, 0, 0) {
+            7_600
+        } else {
+            5_300
+        };
         let (turn, late): (u64, u64) = (turn[rank], late[rank]);
-        let (entry, rest, issue, to_submit) = (1_500, 1_000, 1_600, 3_500);
+        // One request taken and handed to the driver: two started in a row at depth 16 stand that far apart.
+        // What of that is choosing it: without it they stand 1.4 us (5.10: 1.65 us) apart, as where all are chosen before the first starts.
+        let (issue, choosing) = match rank {
+            2 if kernel.at_least(6, 12, 0) => (2_750, 1_350),
+            2 if kernel.at_least(6, 0, 0) => (2_700, 1_290),
+            2 => (2_780, 1_130),
+            _ => (1_600, 0),
+        };
+        let (rest, to_submit) = (1_000, 3_500);
         Self {
             entry: Nanos(entry),
             entry_idle: Nanos(entry),
             entry_same: Nanos(entry),
             entry_again: Nanos(entry),
-            entry_stopped: Nanos(entry_stopped),
+            entry_stopped: Nanos(tick_in),
+            entry_stopped_long: Nanos(ticks_in),
+            exit_restarts: Nanos(tick_out),
+            exit_restarts_long: Nanos(ticks_out),
             tick: Nanos::from_millis(4),
-            ticks_on_below: Nanos::from_millis(4),
-            rest: Nanos(rest),
+            rest: Nanos(rest + wake),
             rest_unwoken: Nanos(rest),
+            wake_more: Nanos(wake),
             to_submit: Nanos(to_submit),
-            passes_max: u32::MAX,
-            to_sleep: Nanos(13_000),
-            to_sleep_idle: Nanos(13_000),
+            passes_max: 3,
+            to_sleep: Nanos(2_400),
+            to_sleep_idle: Nanos(2_400),
             switch_from_sleep: Nanos(3_000),
             switch_in: Nanos(3_500),
             enter: Nanos(late - entry - to_submit),
+            slot_end: Nanos(1_080),
             issue: Nanos(issue),
+            choosing: Nanos(choosing),
             returns: Nanos(3_000),
             returns_started: Nanos(3_000),
             switch_out: Nanos(3_000),
+            attach_picos_per_sector: attach,
             copy_per_sector: Nanos(1_125),
-            release_picos_per_sector,
+            release_picos_per_sector: release,
             release_buffered_picos_per_sector: 150_000,
-            queue_work: Nanos(turn - entry - rest - issue),
-            timer_lag: Nanos(2_000),
+            queue_work: Nanos(turn - rest - wake - issue),
+            timer_lag: Nanos(timer_lag),
             thread_preempts: true,
             wake_granularity: Some(WAKE_GRANULARITY),
             to_thread: Nanos(to_thread),
+            late_sleep: Some(Nanos(1_000)),
+            first_woken_first: kernel.at_least(6, 6, 0),
             fork: Fork::ParentFirst {
                 latency: Nanos::from_millis(6),
             },

@@ -38,6 +38,8 @@ pub struct Input {
     /// Settings of the queue: nr_requests, max_sectors_kb, nomerges, iosched/NAME.
     pub settings: BTreeMap<String, String>,
     pub submitters: Vec<Submitter>,
+    /// Seed of an image of the kernel whose calls take some hundred nanoseconds more or less each; `None`: the median of each.
+    pub image: Option<u64>,
 }
 
 /// The facts of a recording that a run is held against.
@@ -87,7 +89,8 @@ pub fn recorded(path: &Path) -> Result<Recorded, String> {
             ));
         }
         let time: u64 = number(fields[0], "time_ns")?;
-        let process = process_number(fields[5]).unwrap_or(0);
+        // The kernel's own threads (periodic write-back in two files) are none of the list's processes.
+        let process = process_number(fields[5]).ok();
         match fields[1] {
             "issue" => {
                 found.issues.push((
@@ -98,10 +101,14 @@ pub fn recorded(path: &Path) -> Result<Recorded, String> {
             }
             "complete" => {
                 found.last_complete = time;
-                found.ends.insert(process, time);
+                if let Some(process) = process {
+                    found.ends.insert(process, time);
+                }
             }
             "submit" | "insert" => {
-                found.first_submit.entry(process).or_insert(time);
+                if let Some(process) = process {
+                    found.first_submit.entry(process).or_insert(time);
+                }
             }
             _ => {}
         }
@@ -184,6 +191,7 @@ pub fn input(path: &Path) -> Result<Input, String> {
         legacy: true,
         settings: BTreeMap::new(),
         submitters: legacy_submitters(&requests, &processes, &kernel)?,
+        image: None,
     })
 }
 
@@ -355,5 +363,6 @@ fn blk_mq(path: &Path, folder: &Path, stem: &str, conf: &Path) -> Result<Input, 
         legacy: false,
         settings,
         submitters,
+        image: None,
     })
 }

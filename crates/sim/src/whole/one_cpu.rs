@@ -23,6 +23,7 @@ use borders::{Started, Watch};
 use seekwise_device::{Command, CommandKind, Device, Tag};
 use seekwise_host::block::{Access, BlockQueue, Done};
 use seekwise_host::job::{Script, Start};
+use seekwise_host::random::Random;
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -128,6 +129,8 @@ pub struct OneCpu<Q, D> {
     /// Commands that the last completion left in the drive; the interrupt caught up with ticks; it came when the idle loop was reached.
     left: u64,
     ticked: bool,
+    /// How many ticks the processor slept over before the interrupt.
+    ticks: u64,
     early: bool,
     /// The interrupt is a timer's that found the processor idle.
     idle_timer: bool,
@@ -139,6 +142,8 @@ pub struct OneCpu<Q, D> {
     quiet_until: Nanos,
     /// Commands that the drive is done with and the kernel's thread not yet.
     to_work: Vec<u32>,
+    /// What this image of the kernel adds to a call's way to the queue.
+    image: Option<Random>,
     /// Sectors of each command, and whether they are a buffered write's.
     pages_of_tag: Vec<(u64, bool)>,
 }
@@ -274,6 +279,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             from_idle: false,
             left: 0,
             ticked: false,
+            ticks: 0,
             early: false,
             idle_timer: false,
             sleepers,
@@ -281,8 +287,15 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             falls_asleep: false,
             quiet_until: Nanos::ZERO,
             to_work: Vec::new(),
+            image: None,
             pages_of_tag: vec![(0, false); depth as usize],
         }
+    }
+
+    /// The same machine with another image of the kernel.
+    pub fn with_image(mut self, seed: Option<u64>) -> Self {
+        self.image = seed.map(|seed| Random::new(seed, 0));
+        self
     }
 
     /// Runs until every process is through; gives the trace.
@@ -335,6 +348,16 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         }
         next.0 = next.0.max(self.quiet_until);
         next
+    }
+
+    /// Hands over what a call has started: blk-mq chooses all of it before the first starts, while the drive has tags left.
+    fn hand_over_batch(&mut self, at: Nanos) -> u64 {
+        let further = (self.started.commands.len() as u64).saturating_sub(1);
+        let (issue, choosing) = (self.costs.issue, self.costs.choosing);
+        self.costs.issue = issue.saturating_sub(choosing);
+        let count = self.hand_over(at + Nanos(choosing.0 * further));
+        self.costs.issue = issue;
+        count
     }
 
     /// Hands what the queue has started to the drive: the first at `at`, each further one later. Gives their number.
@@ -399,7 +422,12 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         } else {
             entry
         };
-        let entered = base.max(self.now) + entry;
+        // A policy's timer leaves its work to a thread: out of the idle loop first.
+        let out = match interrupt {
+            Interrupt::Queue if idle => self.restarts(),
+            _ => Nanos::ZERO,
+        };
+        let entered = base.max(self.now) + entry + out;
         let mut handler = Handler {
             at: entered,
             looked: entered,
@@ -484,6 +512,18 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 };
             }
         }
+        if idle {
+            self.choice += self.restarts();
+        }
+    }
+
+    /// The tick starts again when the idle loop is left.
+    fn restarts(&self) -> Nanos {
+        match self.ticks {
+            0 => Nanos::ZERO,
+            1 => self.costs.exit_restarts,
+            _ => self.costs.exit_restarts_long,
+        }
     }
 
     /// Leaving the idle loop after an interrupt that woke somebody.
@@ -509,7 +549,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             return (due.max(stretch.deaf_until), self.costs.entry, false);
         }
         let fell_asleep = std::mem::take(&mut self.falls_asleep);
-        (self.early, self.ticked) = (false, false);
+        (self.early, self.ticked, self.ticks) = (false, false, 0);
         if self.costs.unlocks.is_some() && due <= self.unlocked && due < self.choice {
             return (self.unlocked, self.costs.entry, false);
         }
@@ -536,12 +576,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         };
         // A processor that slept over ticks has to catch up with them.
         let tick = self.costs.tick.0;
-        let slept = base.saturating_sub(self.choice);
-        let ticks = if slept < self.costs.ticks_on_below {
-            0
-        } else {
-            base.0 / tick - self.choice.0 / tick
-        };
+        let ticks = base.0 / tick - self.choice.0 / tick;
+        self.ticks = ticks;
         self.ticked = ticks == 1 || (ticks > 1 && self.costs.entry_per_late_tick > Nanos::ZERO);
         (base, self.costs.entry_idle_after(ticks), true)
     }
@@ -583,8 +619,9 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 (rest, 0)
             }
         };
-        self.wake_blocked();
+        let woken = self.wake_blocked();
         at + rest
+            + Nanos(self.costs.wake_more.0 * woken)
             + Nanos(self.costs.started_in_interrupt.0 * started)
             + Nanos(self.costs.issued_in_interrupt.0 * self.watch.issued)
     }
@@ -593,7 +630,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     fn completion(&mut self, tag: u32) -> (Nanos, u64) {
         let at = self.now;
         let mut finished = Vec::new();
-        let timer = self.queue.timer();
+        let (timer, slots) = (self.queue.timer(), self.queue.slots_ended());
+        let work_was_due = self.queue.work_due();
         let operations = &mut self.operations;
         self.queue.complete(
             at,
@@ -610,7 +648,8 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         );
         self.left = self.in_drive;
         let handed = self.hand_over(at + self.costs.hand);
-        let mut woken = false;
+        let (mut woken, mut collected) = (false, 0);
+        let (sectors, buffered) = self.pages_of_tag[tag as usize];
         for token in finished {
             let thread = self.operations[token as usize].thread;
             let t = &mut self.threads[thread];
@@ -626,9 +665,10 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 self.ready.push(thread);
                 woken = true;
             }
+            let through = t.process.script.next >= t.process.script.operations.len();
+            collected += u64::from(!told && through && t.pending.is_none() && !buffered);
             self.end_if_through(thread);
         }
-        let (sectors, buffered) = self.pages_of_tag[tag as usize];
         let each = if buffered {
             self.costs.release_buffered_picos_per_sector
         } else {
@@ -644,20 +684,30 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         if set != timer && set != Nanos::NEVER {
             rest += self.costs.timer_set;
         }
+        if self.queue.work_due() && !work_was_due {
+            rest += self.costs.wake_more;
+        }
+        let ended = self.queue.slots_ended().wrapping_sub(slots);
+        rest += Nanos(self.costs.slot_end.0 * u64::from(ended));
         if self.watch.issued == 0 && self.queue.allocated() as u64 > self.in_drive {
             rest += self.costs.asked;
         }
-        (rest + released, handed)
+        let collected = Nanos(self.costs.wake_more.0 * collected);
+        (rest + released + collected, handed)
     }
 
-    fn wake_blocked(&mut self) {
+    /// Those that wait for a tag and got one; gives their number.
+    fn wake_blocked(&mut self) -> u64 {
+        let mut woken = 0;
         while let Some(process) = self.queue.take_woken() {
             let Some(thread) = self.threads.iter().position(|t| t.process.id == process) else {
                 continue;
             };
             self.threads[thread].next = Next::Retry;
             self.ready.push(thread);
+            woken += 1;
         }
+        woken
     }
 
     /// A thread whose first submission is given does not want the processor before its way there.
@@ -686,7 +736,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         at <= due || switches
     }
 
-    /// The thread that has used least runs next; of equals the one that was woken first.
+    /// The thread that has used least runs next (where that counts); of equals the one that was woken first.
     fn choose(&mut self) {
         let at = self.next_choice().max(self.now);
         let place = (0..self.ready.len())
@@ -694,7 +744,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             .min_by_key(|&i| {
                 let t = &self.threads[self.ready[i]];
                 // The kernel's thread sleeps so much that it is always first; the order of the first submissions is given.
-                if t.next == Next::Work {
+                if t.next == Next::Work || (t.begun && self.costs.first_woken_first) {
                     (Nanos::ZERO, Nanos::ZERO)
                 } else if t.begun {
                     (t.used, Nanos::ZERO)

@@ -11,6 +11,7 @@ use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools}
 use seekwise_host::block::merge::MergeRule;
 use seekwise_host::block::mq::{MqLimits, MqQueue};
 use seekwise_host::block::BlockQueue;
+use seekwise_host::job::Script;
 use seekwise_sched::{registry, AnyScheduler, ProcessId, Setup};
 use seekwise_units::{Depth, Nanos, Sectors};
 
@@ -41,6 +42,9 @@ pub fn run(input: &Input, recorded: &Recorded) -> Result<Vec<TraceEvent>, String
     let mut setup = Setup::new(input.kernel);
     setup.rotational = input.rotational;
     setup.depth_device = device_depth;
+    if input.legacy {
+        setup.age = Setup::RECORDED_AGE;
+    }
     setup.nr_requests = setting("nr_requests").unwrap_or(128);
     for (name, value) in &input.settings {
         let Some(tunable) = name.strip_prefix("iosched/") else {
@@ -139,6 +143,11 @@ fn drive<Q: BlockQueue, D: Device>(
     max_sectors: Sectors,
 ) -> Result<Vec<TraceEvent>, String> {
     let costs = Costs::of(input);
+    // blk-mq recordings have no rows `submit`: the first one known is the insertion.
+    let first = |script: &Script, at: u64| match script.operations.first() {
+        Some(line) if !input.legacy => Nanos(at).saturating_sub(costs.way_in(line)),
+        _ => Nanos(at),
+    };
     let processes = input
         .submitters
         .iter()
@@ -149,11 +158,13 @@ fn drive<Q: BlockQueue, D: Device>(
             first: recorded
                 .first_submit
                 .get(&submitter.process)
-                .map_or(submitter.starts, |&at| Nanos(at)),
+                .map_or(submitter.starts, |&at| first(&submitter.script, at)),
             script: submitter.script.clone(),
         })
         .collect();
-    OneCpu::new(queue, device, costs, max_sectors, EVENTS_MAX, processes).run()
+    OneCpu::new(queue, device, costs, max_sectors, EVENTS_MAX, processes)
+        .with_image(input.image)
+        .run()
 }
 
 /// (write, sector, sectors) of every issue, in order.

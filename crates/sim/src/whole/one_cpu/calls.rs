@@ -1,5 +1,6 @@
 //! What a thread does in and between its calls, until it waits, sleeps or ends.
 
+use super::super::cost::IMAGE_SPREAD;
 use super::{Next, OneCpu, Operation, Waits};
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Observer, Submission};
@@ -27,7 +28,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         }
         let due = match line.start {
             Start::After(pause) => self.now + pause,
-            Start::At(time) => time.max(self.now),
+            Start::At(time) => time.max(self.now + self.costs.late_sleep.unwrap_or_default()),
         };
         t.next = Next::Submit;
         if due > self.now {
@@ -45,12 +46,6 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
     pub(super) fn submit(&mut self, thread: usize) {
         let script = &self.threads[thread].process.script;
         let line = script.operations[script.next];
-        let pages = line.sectors.0.saturating_sub(8) * self.costs.attach_picos_per_sector / 1000;
-        let copied = if line.sync {
-            0
-        } else {
-            line.sectors.0 * self.costs.copy_per_sector.0
-        };
         self.threads[thread].next = Next::Enter;
         self.threads[thread].begun = true;
         let operation = self.operations.len() as u32;
@@ -68,11 +63,16 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         );
         self.watch.submitted(self.now, &bio);
         let doublings = self.doublings();
-        let mut enter = self.costs.enter + Nanos(self.costs.enter_per_doubling.0 * doublings);
+        let mut enter =
+            self.costs.way_in(&line) + Nanos(self.costs.enter_per_doubling.0 * doublings);
         if doublings > 0 {
             enter += self.costs.enter_queued;
         }
-        self.run_for(thread, enter + Nanos(pages + copied));
+        if let Some(image) = &mut self.image {
+            let spread = IMAGE_SPREAD.0;
+            enter = (enter + Nanos(image.below(2 * spread + 1))).saturating_sub(Nanos(spread));
+        }
+        self.run_for(thread, enter);
     }
 
     /// How often the number of requests that wait has doubled from none.
@@ -139,7 +139,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             self.queue.end_plug(now, &mut self.started, &mut self.watch);
         }
         let started =
-            self.hand_over(now + self.costs.to_thread + self.costs.issue + self.costs.start);
+            self.hand_over_batch(now + self.costs.to_thread + self.costs.issue + self.costs.start);
         self.wake_blocked();
         if left.0 > 0 {
             self.sleeps(thread, started);
