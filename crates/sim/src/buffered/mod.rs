@@ -60,7 +60,7 @@ pub const PAGE_SECTORS: u64 = 8;
 /// the laboratory (thresholds of 2981 pages in a group of 16384).
 const PROGRAM_PAGES: u64 = 1_474;
 /// Free and file memory of the machine beside the group: that of the laboratory's guest, as its limit of 28820 pages tells.
-const MACHINE_PAGES: u64 = 144_000;
+pub(crate) const MACHINE_PAGES: u64 = 144_000;
 
 impl CachePlan {
     pub fn file_pages(limit_bytes: u64) -> Result<u64, String> {
