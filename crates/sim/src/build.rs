@@ -492,18 +492,30 @@ pub fn legacy_members(
     Ok((queues, alike.frame.kernel))
 }
 
-/// The same on blk-mq. `budget`: SCSI and SATA drives. What nobody waits for is the flusher's.
+/// Members on blk-mq.
+#[derive(Clone, Copy, Debug)]
+pub struct MqMembers {
+    pub count: u32,
+    pub depth: u32,
+    pub rotational: bool,
+    /// SCSI and SATA drives.
+    pub budget: bool,
+    /// What write-back throttling takes for the queue's depth.
+    pub tags: u32,
+}
+
+/// The same on blk-mq. What nobody waits for is the flusher's.
 pub fn mq_members(
     queue: &QueueSpec,
-    depth: u32,
-    members: u32,
-    rotational: bool,
-    budget: bool,
+    members: &MqMembers,
 ) -> Result<(Vec<MqQueue<AnyScheduler>>, Kernel), String> {
-    let mut alike = Alike::of(queue, depth, rotational, budget)?;
+    let mut alike = Alike::of(queue, members.depth, members.rotational, members.budget)?;
     alike.frame.direct = queue.scheduler == "none";
     alike.frame.flusher = true;
-    let queues = alike.each(members, |policy, frame| mq_queue(policy, frame, depth))?;
+    alike.frame.tags = members.tags;
+    let queues = alike.each(members.count, |policy, frame| {
+        mq_queue(policy, frame, members.depth)
+    })?;
     Ok((queues, alike.frame.kernel))
 }
 

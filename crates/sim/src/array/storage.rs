@@ -13,8 +13,9 @@ use super::volume::Volume;
 use crate::buffered::CacheCost;
 use crate::build;
 use crate::controller::{self, ControllerSpec};
+use crate::host::HostCost;
 use crate::parallel;
-use crate::spec::QueueSpec;
+use crate::spec::{HostSpec, QueueSpec};
 use crate::spindle::Spindle;
 use seekwise_controller::Choices;
 use seekwise_device::model::Attachment;
@@ -97,6 +98,9 @@ pub struct QueueChanges {
     pub nomerges: u8,
     #[serde(default)]
     pub wbt_lat_usec: Option<u64>,
+    /// The driver takes a slot of the drive before it asks the scheduler; as the drive's attachment has it when absent.
+    #[serde(default)]
+    pub budget: Option<bool>,
     #[serde(default)]
     pub tunables: BTreeMap<String, i64>,
 }
@@ -150,17 +154,24 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
         None => drives(spec, single_queue)?,
     };
     check_room(spec, &below)?;
+    let host = host(spec, below.light, single_queue)?;
     let queue = queue_spec(spec, below.command_kib);
     let (depth, rotational) = (below.depth, below.rotational);
     let units = core::mem::take(&mut below.units);
     let count = units.len() as u32;
     if single_queue {
         let (queues, kernel) = build::legacy_members(&queue, depth, count, rotational)?;
-        run_over(spec, below, units, queues, kernel, true)
+        run_over(spec, below, units, queues, kernel, &host, true)
     } else {
-        let budget = below.budget;
-        let (queues, kernel) = build::mq_members(&queue, depth, count, rotational, budget)?;
-        run_over(spec, below, units, queues, kernel, false)
+        let members = build::MqMembers {
+            count,
+            depth,
+            rotational,
+            budget: below.budget,
+            tags: host.tags.unwrap_or(depth),
+        };
+        let (queues, kernel) = build::mq_members(&queue, &members)?;
+        run_over(spec, below, units, queues, kernel, &host, false)
     }
 }
 
@@ -171,6 +182,7 @@ fn queue_spec(spec: &StorageSpec, command_kib: Option<u32>) -> QueueSpec {
     queue.nr_requests = changes.nr_requests;
     queue.nomerges = changes.nomerges;
     queue.wbt_lat_usec = changes.wbt_lat_usec;
+    queue.budget = changes.budget;
     queue.tunables = changes.tunables.clone();
     queue.max_sectors_kb = match (changes.max_sectors_kb, command_kib) {
         (Some(set), Some(most)) => Some(set.min(most)),
@@ -207,32 +219,74 @@ fn check_room(spec: &StorageSpec, below: &Below) -> Result<(), String> {
     Ok(())
 }
 
-/// What the host's steps cost. On blk-mq without a host model: what cells take for the same kernels, so that a file and a region cost alike.
-fn costs(
-    spec: &StorageSpec,
-    host: Option<&HostModel>,
-    light: bool,
-    single_queue: bool,
-) -> Result<HostCosts, String> {
-    let mut costs = match host {
-        Some(host) => host.costs(&spec.scheduler)?,
-        None if !single_queue => {
-            let request = if light {
-                CpuCost::light()
-            } else {
-                CpuCost::default()
-            };
-            let scheduler = scheduler_cost(&spec.scheduler);
-            HostCosts::of_cells(&request, &CacheCost::default(), scheduler)
-        }
-        None if spec.modern_host => HostCosts::modern(),
-        None => HostCosts::default(),
+/// The machine around the storage.
+struct Host {
+    costs: HostCosts,
+    processors: u32,
+    /// Requests of a queue when its disk was made, where the host's driver says so.
+    tags: Option<u32>,
+}
+
+fn host(spec: &StorageSpec, light: bool, single_queue: bool) -> Result<Host, String> {
+    let mut found = match &spec.host {
+        None => Host {
+            costs: costs_without_model(spec, light, single_queue),
+            processors: spec.processors.unwrap_or(1),
+            tags: None,
+        },
+        Some(name) => match HostModel::shipped(name) {
+            Ok(model) => Host {
+                costs: model.costs(&spec.scheduler)?,
+                processors: model.processors,
+                tags: None,
+            },
+            Err(unknown) if single_queue => return Err(unknown),
+            Err(unknown) => measured_host(spec, name).map_err(|_| unknown)?,
+        },
     };
     if spec.controller.is_some() {
         // A card takes a command by one register.
-        costs.port_command = Nanos::ZERO;
+        found.costs.port_command = Nanos::ZERO;
     }
-    Ok(costs)
+    Ok(found)
+}
+
+/// On blk-mq what cells take for the same kernels, so that a file and a region cost alike.
+fn costs_without_model(spec: &StorageSpec, light: bool, single_queue: bool) -> HostCosts {
+    if !single_queue {
+        let request = if light {
+            CpuCost::light()
+        } else {
+            CpuCost::default()
+        };
+        let scheduler = scheduler_cost(&spec.scheduler);
+        HostCosts::of_cells(&request, &CacheCost::default(), scheduler)
+    } else if spec.modern_host {
+        HostCosts::modern()
+    } else {
+        HostCosts::default()
+    }
+}
+
+/// A host whose costs were measured kernel by kernel, by requests of the load's direction and length.
+fn measured_host(spec: &StorageSpec, name: &str) -> Result<Host, String> {
+    let kernel = Kernel::parse(&spec.kernel, HZ_DEFAULT)?;
+    let wanted = HostSpec {
+        model: Some(name.to_owned()),
+        ..HostSpec::default()
+    };
+    let measured = HostCost::of(&wanted, &kernel, &spec.scheduler, CpuCost::default())?;
+    let load = &spec.load;
+    let write = match &load.files {
+        Some(files) => files.phases[files.report].write,
+        None => load.write,
+    };
+    let request = measured.request(!write, load.block_bytes as f64 / PAGE as f64);
+    Ok(Host {
+        costs: HostCosts::of_cells(&request, &measured.cache(), request.scheduler),
+        processors: spec.processors.unwrap_or(1),
+        tags: measured.tags(),
+    })
 }
 
 fn run_over<Q: BlockQueue>(
@@ -241,6 +295,7 @@ fn run_over<Q: BlockQueue>(
     units: Vec<Unit>,
     queues: Vec<Q>,
     kernel: Kernel,
+    host: &Host,
     single_queue: bool,
 ) -> Result<Vec<Value>, String> {
     let load = &spec.load;
@@ -248,7 +303,6 @@ fn run_over<Q: BlockQueue>(
         volume,
         depth,
         command_kib,
-        light,
         ..
     } = below;
     let (from, file) = (load.start_bytes / PAGE, load.file_bytes / PAGE);
@@ -301,15 +355,13 @@ fn run_over<Q: BlockQueue>(
         load.threads
     };
     let plans: Vec<ReaderPlan> = (0..readers).map(plan).collect();
-    let host = spec.host.as_deref().map(HostModel::shipped).transpose()?;
-    let costs = costs(spec, host.as_ref(), light, single_queue)?;
     let span = Nanos(load.span_ns);
     // No bio is longer than a command of the device.
     let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
     let capacity = volume.0.capacity();
     let parity = volume.0.parity();
     let mut machine = ArrayMachine::new(
-        members, volume.0, read_ahead, bio_pages, costs, &plans, spec.seed,
+        members, volume.0, read_ahead, bio_pages, host.costs, &plans, spec.seed,
     );
     machine.kick_after_mark = of >= (2, 6, 32);
     if !single_queue {
@@ -329,9 +381,7 @@ fn run_over<Q: BlockQueue>(
             file_bytes: load.file_bytes,
             block_bytes: load.block_bytes,
             threads: load.threads,
-            processors: host
-                .as_ref()
-                .map_or(spec.processors.unwrap_or(1), |host| host.processors),
+            processors: host.processors,
             read_ahead,
             read_ahead_pages: window,
             seed: spec.seed,
