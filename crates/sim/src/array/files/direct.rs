@@ -17,6 +17,7 @@ use seekwise_host::cache::page_cache::FileNumber;
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::file::address;
 use seekwise_units::{Lba, Nanos, Sectors};
+use std::collections::VecDeque;
 
 /// Pages of a bio (BIO_MAX_PAGES, later BIO_MAX_VECS).
 const BIO_PAGES: u64 = 256;
@@ -26,7 +27,7 @@ const BIO_PAGES: u64 = 256;
 pub(super) struct Direct {
     under_way: u32,
     /// When calls began that are through, and of which the program does not know yet.
-    through: Vec<Nanos>,
+    through: VecDeque<Nanos>,
     /// It slept for one: waking it was part of that one's time.
     slept: bool,
     sending: Option<Sending>,
@@ -45,7 +46,7 @@ struct Sending {
 impl Direct {
     pub fn call_done(&mut self, began: Nanos) {
         self.under_way -= 1;
-        self.through.push(began);
+        self.through.push_back(began);
     }
 
     pub fn news(&self) -> bool {
@@ -74,16 +75,21 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if files.thread(index).direct.sending.is_some() {
             return self.send_call(files, index, plan.write);
         }
-        if self.tell_calls(files, index, plan) && plan.write && plan.o_sync {
-            files.thread(index).syncs_call = true;
-            files.thread(index).doing = Doing::SyncPages;
-            self.begin_fsync(files, index);
+        // fio looks for what is done once it can begin no further call, and takes one of them (iodepth_batch_complete_max): a call keeps its place
+        // until then.
+        let direct = &files.thread(index).direct;
+        let (under_way, through) = (direct.under_way, direct.through.len() as u32);
+        if under_way + through < depth && files.wants_calls(index, self.now) {
+            self.begin_call(files, index, plan);
             return true;
         }
-        let under_way = files.thread(index).direct.under_way;
-        let more = files.wants_calls(index, self.now);
-        if more && under_way < depth {
-            self.begin_call(files, index, plan);
+        if through > 0 {
+            self.tell_call(files, index, plan);
+            if plan.write && plan.o_sync {
+                files.thread(index).syncs_call = true;
+                files.thread(index).doing = Doing::SyncPages;
+                self.begin_fsync(files, index);
+            }
             return true;
         }
         if under_way == 0 {
@@ -95,29 +101,24 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         false
     }
 
-    /// The program hears of calls that are through; false when there are none.
-    fn tell_calls(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) -> bool {
+    /// The program hears of the call that has been through longest.
+    fn tell_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
         let direct = &mut files.thread(index).direct;
-        let woken = usize::from(core::mem::take(&mut direct.slept));
-        // To be told of a call costs as much whether the program sleeps for it or not (as in cells).
-        let unpaid = direct.through.len().saturating_sub(woken);
-        self.spend(Nanos(self.costs.switch.0 * unpaid as u64));
-        let now = self.processor_free.max(self.now);
-        let thread = files.thread(index);
-        let mut through = core::mem::take(&mut thread.direct.through);
-        thread.call_began = now;
-        let outcome = files.outcomes.last_mut().expect("a phase runs");
-        for &began in &through {
-            let latency = now - began;
-            outcome.calls += 1;
-            outcome.bytes += plan.pages * PAGE_BYTES;
-            outcome.latency_total += latency;
-            outcome.latency_max = outcome.latency_max.max(latency);
+        let Some(began) = direct.through.pop_front() else {
+            return;
+        };
+        if !core::mem::take(&mut direct.slept) {
+            // To be told costs as much whether the program sleeps for it or not (as in cells).
+            self.spend(self.costs.switch);
         }
-        let any = !through.is_empty();
-        through.clear();
-        files.thread(index).direct.through = through;
-        any
+        let now = self.processor_free.max(self.now);
+        files.thread(index).call_began = now;
+        let latency = now - began;
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        outcome.calls += 1;
+        outcome.bytes += plan.pages * PAGE_BYTES;
+        outcome.latency_total += latency;
+        outcome.latency_max = outcome.latency_max.max(latency);
     }
 
     fn begin_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {

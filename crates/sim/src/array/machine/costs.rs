@@ -53,7 +53,7 @@ impl HostCosts {
             page_add: Nanos(cache.new_page),
             bio: request.submit - call + scheduler,
             md_bio: Nanos::ZERO,
-            port_command: Nanos::ZERO,
+            port_command: request.behind,
             scheduler: Nanos::ZERO,
             interrupt: request.interrupt,
             // Direct calls have no pages of the cache; cleaning one is paid for when it is sent.
