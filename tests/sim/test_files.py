@@ -68,6 +68,13 @@ def test_settings_of_the_queue_reach_the_files():
     assert record.load["specs"]["rand_read"]["storage"]["queue"] == {"tunables": {"writes_starved": 5}}
 
 
+def test_access_times_of_files_have_percentiles():
+    for cache in ({}, BUFFERED):
+        (record,) = records({"operations": ["rand_read"], "random_ios": 500, **cache})
+        (phase,) = record.phases
+        assert sum(phase.latency_bins.values()) == phase.ios == 500
+
+
 def test_a_writer_that_syncs_waits_for_the_drives_caches():
     load = {"operations": ["rand_write"], "random_ios": 100}
     plain, synced = (records({**load, "sync": sync})[0].phases[0].latency_mean_ns for sync in (False, True))

@@ -311,6 +311,37 @@ fn a_phase_of_given_length_ends_with_the_call_that_is_under_way() {
 }
 
 #[test]
+fn every_call_has_its_time_in_the_bins() {
+    for (buffered, write, o_sync, fsync) in [
+        (false, false, false, false),
+        (false, true, true, false),
+        (true, false, false, false),
+        (true, true, false, true),
+        (true, true, true, false),
+    ] {
+        let mut load = phase(write, true, 300);
+        (load["o_sync"], load["fsync"]) = (json!(o_sync), json!(fsync));
+        let result = run(load, |spec| {
+            spec["drive"] = json!(SATA_SSD);
+            spec["load"]["buffered"] = json!(buffered);
+        });
+        let bins = result["latency_bins"].as_object().unwrap();
+        let counts: u64 = bins.values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(counts, 300);
+        let total: f64 = bins
+            .iter()
+            .map(|(upper, count)| upper.parse::<f64>().unwrap() * count.as_f64().unwrap())
+            .sum();
+        // A bin is at most 1/128 of its value wide.
+        let mean = total / 300.0 / 1e3;
+        assert!(
+            (mean / mean_us(&result) - 1.0).abs() < 0.01,
+            "{mean} {result}"
+        );
+    }
+}
+
+#[test]
 fn a_smaller_limit_of_requests_cuts_calls_and_windows() {
     let merged = |kib: Option<u32>| {
         run(phase(false, false, 64), |spec| {

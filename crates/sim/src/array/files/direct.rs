@@ -119,6 +119,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         outcome.bytes += plan.pages * PAGE_BYTES;
         outcome.latency_total += latency;
         outcome.latency_max = outcome.latency_max.max(latency);
+        files.note_calls(index, latency, 1);
     }
 
     fn begin_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {

@@ -23,6 +23,7 @@ pub mod spec;
 mod writer;
 
 use super::machine::{ArrayMachine, Sender};
+use crate::histogram::Histogram;
 use barrier::Flushes;
 use commit::Commit;
 use direct::Direct;
@@ -107,7 +108,7 @@ pub struct FilesPlan {
     pub seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PhaseOutcome {
     pub began: Nanos,
     pub ended: Nanos,
@@ -115,6 +116,8 @@ pub struct PhaseOutcome {
     pub calls: u64,
     pub latency_total: Nanos,
     pub latency_max: Nanos,
+    /// Of each call; kept on blk-mq and for direct calls.
+    pub latency: Option<Box<Histogram>>,
     pub cpu: Times,
     /// Bytes more than before the phase that are told written and not yet on the drives at its end.
     pub held: i64,
@@ -231,6 +234,8 @@ struct Thread {
     /// Pages dirtied since the last look at the limits.
     dirtied: u64,
     writer: Writer,
+    /// Length of the newest call, which waits for the dirty limits or fsync may still lengthen.
+    newest: Option<Nanos>,
     /// The running fsync belongs to a call (O_SYNC).
     syncs_call: bool,
     /// What the running fsync waits for when there is nothing to commit.
@@ -331,6 +336,7 @@ impl Files {
                 random: Random::new(plan.seed, u64::from(index)),
                 dirtied: 0,
                 writer: Writer::default(),
+                newest: None,
                 syncs_call: false,
                 flush: None,
                 direct: Direct::default(),
@@ -487,6 +493,25 @@ impl Files {
     fn through_with_calls(&self, task: usize, now: Nanos) -> bool {
         let begun = |thread: &Thread| thread.chosen.is_some() || !thread.direct.quiet();
         !self.wants_calls(task, now) && !self.thread_of(task).is_some_and(begun)
+    }
+
+    /// Calls of a thread are over that took `each`.
+    fn note_calls(&mut self, task: usize, each: Nanos, calls: u64) {
+        self.note_newest(task);
+        let outcome = self.outcomes.last_mut().expect("a phase runs");
+        if let Some(latency) = &mut outcome.latency {
+            latency.record_many(each, calls - 1);
+            self.thread(task).newest = Some(each);
+        }
+    }
+
+    /// Nothing lengthens the newest call any more.
+    fn note_newest(&mut self, task: usize) {
+        let newest = self.thread(task).newest.take();
+        let outcome = self.outcomes.last_mut().expect("a phase runs");
+        if let (Some(latency), Some(newest)) = (&mut outcome.latency, newest) {
+            latency.record(newest);
+        }
     }
 
     fn process(&self, task: usize) -> ProcessId {
@@ -680,6 +705,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             ended: begin,
             held: -(self.held_bytes() as i64),
             whole: plan.whole,
+            latency: (files.barriers || plan.direct.is_some()).then(Box::default),
             ..PhaseOutcome::default()
         });
         files.running = 0;
@@ -804,6 +830,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 Doing::SyncWait => self.sync_wait(files, index),
                 Doing::SyncCommit => self.sync_commit(files, index),
                 Doing::Done => {
+                    files.note_newest(index);
                     files.tasks[index].state = TaskState::Waits(Wait::Phase);
                     files.running -= 1;
                     let ended = self.processor_free.max(self.now);

@@ -258,7 +258,7 @@ fn longer(outcome: &PhaseOutcome) -> f64 {
 
 fn value(outcome: &PhaseOutcome) -> Value {
     let longer = longer(outcome);
-    json!({
+    let mut value = json!({
         "bytes": outcome.bytes,
         "calls": outcome.calls,
         "elapsed_ns": ((outcome.ended - outcome.began).0 as f64 * longer).round() as u64,
@@ -273,5 +273,9 @@ fn value(outcome: &PhaseOutcome) -> Value {
             "system_ticks": outcome.cpu.system_ticks,
             "hz": outcome.cpu.hz,
         },
-    })
+    });
+    if let Some(latency) = &outcome.latency {
+        value["latency_bins"] = latency.to_json();
+    }
+    value
 }

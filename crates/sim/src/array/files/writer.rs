@@ -87,6 +87,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         outcome.bytes += pages * PAGE_BYTES;
         outcome.latency_total += took;
         outcome.latency_max = outcome.latency_max.max(Nanos(took.0 / calls));
+        files.note_calls(index, Nanos(took.0 / calls), calls);
         let thread = files.thread(index);
         thread.call_began = self.processor_free;
         if look {
@@ -355,6 +356,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let outcome = files.outcomes.last_mut().expect("a phase runs");
         outcome.latency_total += waited;
         outcome.latency_max = outcome.latency_max.max(waited);
+        if let Some(newest) = &mut files.thread(index).newest {
+            *newest = *newest + waited;
+        }
     }
 
     pub(super) fn begin_fsync(&mut self, files: &mut Files, index: usize) {
