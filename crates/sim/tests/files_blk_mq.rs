@@ -287,6 +287,26 @@ fn o_sync_past_the_cache_waits_for_flushes_and_for_the_journal_when_the_clock_ti
 }
 
 #[test]
+fn flushes_reach_a_card_whose_commands_are_all_in_use() {
+    for (controller, level) in [
+        ("9650-4LP", "raid5"),
+        ("megaraid", "raid10"),
+        ("fake", "raid1"),
+    ] {
+        let mut load = phase(true, true, 3_000);
+        (load["depth"], load["fsync"]) = (json!(512), json!(true));
+        let result = run(load, |spec| {
+            spec["drive"] = json!("st3250620ns");
+            spec["controller"] = json!(controller);
+            spec["level"] = json!(level);
+            spec["drives"] = json!(if controller == "fake" { 2 } else { 4 });
+            spec["load"]["threads"] = json!(2);
+        });
+        assert_eq!(result["calls"], 6_000, "{controller}");
+    }
+}
+
+#[test]
 fn a_direct_writer_that_makes_its_file_longer_writes_where_blocks_are_chosen_for_it() {
     let mut load = phase(true, false, 1);
     load["calls"] = json!(null);

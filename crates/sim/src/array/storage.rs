@@ -150,7 +150,7 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     check(spec)?;
     let single_queue = build::of_single_queue(&spec.scheduler)?;
     let mut below = match &spec.controller {
-        Some(name) => behind_controller(spec, name)?,
+        Some(name) => behind_controller(spec, name, single_queue)?,
         None => drives(spec, single_queue)?,
     };
     check_room(spec, &below)?;
@@ -483,7 +483,7 @@ fn drives(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
 }
 
 /// A unit of a controller: one disk with one queue.
-fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
+fn behind_controller(spec: &StorageSpec, name: &str, single_queue: bool) -> Result<Below, String> {
     let drive = drive_model(spec)?;
     let described = ControllerSpec {
         model: name.to_owned(),
@@ -498,7 +498,9 @@ fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
         parameters: spec.controller_parameters.clone(),
     };
     let (unit, model) = controller::build(&described, &drive, first_instance(spec))?;
-    let own = unit.depth().0;
+    // On blk-mq flushes reach the card, and one of its commands is kept for them.
+    let kept_back = u32::from(!single_queue);
+    let own = unit.depth().0.saturating_sub(kept_back).max(1);
     let capacity = unit.capacity();
     Ok(Below {
         units: vec![Unit::Controller(Box::new(unit))],
