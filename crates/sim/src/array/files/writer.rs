@@ -357,7 +357,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         outcome.latency_total += waited;
         outcome.latency_max = outcome.latency_max.max(waited);
         if let Some(newest) = &mut files.thread(index).newest {
-            *newest = *newest + waited;
+            *newest += waited;
         }
     }
 
