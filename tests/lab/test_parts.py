@@ -118,9 +118,34 @@ def test_a_bfq_trial_on_a_raid5_sets_members_first_and_takes_everything_down():
     assert "filename=/dev/md0" in job and "zero_buffers=1" in job and "randseed=7" in job
 
 
+def test_files_are_laid_out_on_a_file_system_and_each_phase_finds_an_empty_cache():
+    storage = script.Storage("wd2500ys", 1, 31, True, {}, filesystem="ext4")
+    made = parse.loads(STUDY.format(more='options = { filesystem = "ext4" }'), "here")
+    from seekwise.study import plan
+
+    cell = plan.make(made, LabBackend(Options()).describe(made)).cells[0]
+    text, files = script.trial(2, storage, cell.load, {"scheduler": "bfq"}, seed=7)
+    order = [
+        "serve t2 1",
+        "/cell/mke2fs",
+        "mount -t ext4",
+        "t2.layout",
+        "drop_caches",
+        "fio --output-format",
+        "umount",
+        "unserve t2 1",
+    ]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    job = files["cell/t2.0.fio"].data.decode()
+    assert "directory=/tmp/data" in job and "/dev/nbd0" not in job
+    assert "bs=1m" in files["cell/t2.layout"].data.decode()
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
+        ('options = { filesystem = "xfs" }', "no file system `xfs`"),
         ('kernel = "2.6.24"', "no kernel 2.6.24"),
         ("drives = 2", "no `raid_level`"),
         ('drives = 2\nraid_level = "raid5"', "at least 3 drives"),

@@ -237,16 +237,12 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
             .map(|p| (p.name.to_owned(), json!(setup.get(entry.parameters, p.name)))).collect::<serde_json::Map<_, _>>(),
     });
     let drive_name = drive.name().to_owned();
-    let merge_rule = match entry.name {
-        "none" | "kyber" => MergeRule::Recent,
-        _ => MergeRule::Hash,
-    };
     let frame = Frame {
         costs: costs.clone(),
         processors,
         numbers,
         kernel,
-        merge_rule,
+        merge_rule: merge_rule(entry.name),
         direct: entry.name == "none",
         depth,
         tags: costs.tags().unwrap_or(depth),
@@ -500,34 +496,111 @@ pub fn legacy_members(
     members: u32,
     rotational: bool,
 ) -> Result<(Vec<LegacyQueue<AnyScheduler>>, Kernel), String> {
-    let kernel = Kernel::parse(
-        &queue.kernel,
-        queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT),
-    )?;
-    let entry = registry::find(&queue.scheduler)
-        .ok_or_else(|| format!("there is no scheduler \"{}\"", queue.scheduler))?;
-    let numbers = numbers(queue, &kernel, true, depth, rotational, true)?;
-    let mut setup = Setup::new(kernel);
-    setup.rotational = rotational;
-    setup.depth_device = depth;
-    setup.nr_requests = numbers.nr_requests;
-    let frame = Frame {
-        costs: HostCost::Same(CpuCost::default()),
-        processors: 1,
-        numbers,
-        kernel,
-        merge_rule: MergeRule::Hash,
-        direct: false,
-        depth,
-        tags: depth,
-        flusher: false,
-        services: None,
-    };
-    let queue = || Ok(legacy_queue(entry.build(&setup)?, &frame, depth));
-    let queues = (0..members)
-        .map(|_| queue())
-        .collect::<Result<Vec<_>, String>>()?;
-    Ok((queues, kernel))
+    let alike = Alike::of(queue, depth, rotational, true)?;
+    let queues = alike.each(members, |policy, frame| legacy_queue(policy, frame, depth))?;
+    Ok((queues, alike.frame.kernel))
+}
+
+/// Members on blk-mq.
+#[derive(Clone, Copy, Debug)]
+pub struct MqMembers {
+    pub count: u32,
+    pub depth: u32,
+    pub rotational: bool,
+    /// SCSI and SATA drives.
+    pub budget: bool,
+    /// What write-back throttling takes for the queue's depth.
+    pub tags: u32,
+}
+
+/// The same on blk-mq. What nobody waits for is the flusher's.
+pub fn mq_members(
+    queue: &QueueSpec,
+    members: &MqMembers,
+) -> Result<(Vec<MqQueue<AnyScheduler>>, Kernel), String> {
+    let mut alike = Alike::of(queue, members.depth, members.rotational, members.budget)?;
+    alike.frame.direct = queue.scheduler == "none";
+    alike.frame.flusher = true;
+    alike.frame.tags = members.tags;
+    let queues = alike.each(members.count, |policy, frame| {
+        mq_queue(policy, frame, members.depth)
+    })?;
+    Ok((queues, alike.frame.kernel))
+}
+
+/// Whether a scheduler is one of the single queue, and not of blk-mq.
+pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
+    Ok(entry_of(scheduler)?.kernels.until.is_some())
+}
+
+fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
+    registry::find(scheduler).ok_or_else(|| format!("there is no scheduler \"{scheduler}\""))
+}
+
+/// What queues of the members of a storage have in common.
+struct Alike {
+    entry: &'static registry::Entry,
+    setup: Setup,
+    frame: Frame,
+}
+
+impl Alike {
+    fn of(queue: &QueueSpec, depth: u32, rotational: bool, budget: bool) -> Result<Self, String> {
+        let kernel = Kernel::parse(
+            &queue.kernel,
+            queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT),
+        )?;
+        let entry = entry_of(&queue.scheduler)?;
+        let legacy = entry.kernels.until.is_some();
+        let numbers = numbers(queue, &kernel, legacy, depth, rotational, budget)?;
+        let mut setup = Setup::new(kernel);
+        setup.rotational = rotational;
+        setup.depth_device = depth;
+        setup.nr_requests = numbers.nr_requests;
+        for (name, value) in &queue.tunables {
+            setup.values.set(
+                entry.name,
+                entry.parameters,
+                &kernel,
+                name,
+                i128::from(*value),
+            )?;
+        }
+        let frame = Frame {
+            costs: HostCost::Same(CpuCost::default()),
+            processors: 1,
+            numbers,
+            kernel,
+            merge_rule: merge_rule(entry.name),
+            direct: false,
+            depth,
+            tags: depth,
+            flusher: false,
+            services: None,
+        };
+        Ok(Self {
+            entry,
+            setup,
+            frame,
+        })
+    }
+
+    fn each<Q>(
+        &self,
+        members: u32,
+        queue: impl Fn(AnyScheduler, &Frame) -> Q,
+    ) -> Result<Vec<Q>, String> {
+        (0..members)
+            .map(|_| Ok(queue(self.entry.build(&self.setup)?, &self.frame)))
+            .collect()
+    }
+}
+
+fn merge_rule(scheduler: &str) -> MergeRule {
+    match scheduler {
+        "none" | "kyber" => MergeRule::Recent,
+        _ => MergeRule::Hash,
+    }
 }
 
 fn numbers(

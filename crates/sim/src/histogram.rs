@@ -63,6 +63,18 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// The same value so many times.
+    pub fn record_many(&mut self, value: Nanos, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let last = self.bins.len() - 1;
+        self.bins[Self::index(value.0).min(last)] += count;
+        self.count += count;
+        self.sum += u128::from(value.0) * u128::from(count);
+        self.max = self.max.max(value);
+    }
+
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.bins.iter_mut().zip(other.bins.iter()) {
             *mine += theirs;

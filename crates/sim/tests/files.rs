@@ -160,7 +160,7 @@ fn what_files_cannot_be_is_one_sentence() {
         refuse(&|value| value["load"]["files"]["report"] = json!(9)),
         refuse(&|value| value["load"]["files"]["phases"] = json!([])),
         refuse(&|value| value["load"]["files"]["memory_bytes"] = json!(1000)),
-        refuse(&|value| value["load"]["buffered"] = json!(false)),
+        refuse(&|value| value["load"]["files"]["phases"][0]["depth"] = json!(2)),
         refuse(&|value| value["host"] = json!("abacus")),
     ] {
         assert!(!error.is_empty() && !error.contains('\n'), "{error}");

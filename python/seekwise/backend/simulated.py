@@ -116,14 +116,14 @@ class SimulatedBackend:
             if workload.sync and any(operation.endswith("write") for operation in workload.operations):
                 raise UsageError(
                     f"system {system.name}: `sync` on a bare drive or array is not modelled",
-                    hint='model a file system (`options = { filesystem = "ext4" }`, `direct = false`), or measure it',
+                    hint='model a file system (`options = { filesystem = "ext4" }`), or measure it',
                 )
         for workload in study.workload:
             # Only where somebody asked for it: the default speaks to the measuring backends, and the record says that it was not done.
             if workload.end_fsync and "end_fsync" in workload.model_fields_set:
                 raise UsageError(
                     f"system {system.name}: `end_fsync` on a bare drive or array is not modelled",
-                    hint='set `end_fsync = false`, model a file system (`options = { filesystem = "ext4" }`, `direct = false`), or measure it',
+                    hint='set `end_fsync = false`, model a file system (`options = { filesystem = "ext4" }`), or measure it',
                 )
 
     def _check_parameters(self, study: Study) -> None:

@@ -16,7 +16,7 @@ from seekwise.errors import UsageError
 from seekwise.explain import controllers
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.study.factors import Value
+from seekwise.study.factors import ISCHED_PREFIX, Value
 from seekwise.study.model import Study, System
 from seekwise.study.plan import Cell, Load, Plan, Setting, Trial
 from seekwise.world import cells
@@ -25,8 +25,9 @@ from seekwise.world.value import NotModelled
 
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
-KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors")
-SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth", "read_ahead_kb")
+KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget")
+QUEUE_SETTINGS = ("nr_requests", "max_sectors_kb", "nomerges", "wbt_lat_usec")
+SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth", "read_ahead_kb", *QUEUE_SETTINGS)
 
 
 def is_storage(system: System, study: Study | None) -> bool:
@@ -55,13 +56,18 @@ class Wish:
 
 def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Value]) -> Setup:
     """What a cell and a setting ask for."""
-    unknown = next((name for name in values if name not in SETTINGS), None)
+    unknown = next((name for name in values if name not in SETTINGS and not name.startswith(ISCHED_PREFIX)), None)
     if unknown is not None:
         raise UsageError(
-            f"the simulated backend does not model `{unknown}` on whole storage", hint="known: " + ", ".join(SETTINGS)
+            f"the simulated backend does not model `{unknown}` on whole storage",
+            hint="known: " + ", ".join((*SETTINGS, f"{ISCHED_PREFIX}NAME")),
         )
-    if load.iodepth > 1:
-        raise NotModelled(f"iodepth {load.iodepth} on whole storage")
+    if load.iodepth > 1 and not load.direct:
+        raise NotModelled(f"iodepth {load.iodepth} through the page cache, whose calls wait one by one")
+    if load.iodepth > 1 and "filesystem" not in system.options:
+        raise NotModelled(f"iodepth {load.iodepth} on whole storage without a file system")
+    if load.iodepth > 1 and load.sync:
+        raise NotModelled(f"`sync` with iodepth {load.iodepth}")
     if system.options.get("bitmap", "none") != "none":
         raise NotModelled("a write-intent bitmap on whole storage")
     found = of_system(study.name, study, system)
@@ -72,6 +78,11 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         file_bytes=load.size_bytes,
         memory_bytes=load.memory_limit_bytes,
         random_ios=next((phase.ios_per_thread for phase in load.phases if phase.ios_per_thread), found.random_ios),
+        iodepth=load.iodepth,
+        sync=load.sync,
+        end_fsync=load.end_fsync,
+        runtime_s=next((phase.runtime_s for phase in load.phases), None),
+        queue=_queue(values) | {name: bool(system.options[name]) for name in ("budget",) if name in system.options},
     )
     if "chunk_kib" in values:
         found = replace(found, chunk_kib=int(values["chunk_kib"]))
@@ -80,10 +91,23 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
     if "read_ahead_kb" in values:
         found = replace(found, read_ahead_kib=int(values["read_ahead_kb"]))
     if "queue_depth" in values:
-        if values["queue_depth"] != 1:
-            raise NotModelled(f"queue_depth {values['queue_depth']} on whole storage, other than 1 (NCQ off)")
-        found = replace(found, ncq=False)
+        depth = int(values["queue_depth"])
+        if depth == 1:
+            found = replace(found, ncq=False)
+        elif system.controller is not None:
+            raise NotModelled(f"queue_depth {depth} behind a controller, other than 1 (NCQ off)")
+        else:
+            found = replace(found, queue_depth=depth)
     return found
+
+
+def _queue(values: dict[str, Value]) -> dict[str, object]:
+    """Settings of the drives' queues that are not the kernel's own."""
+    changes: dict[str, object] = {name: int(values[name]) for name in QUEUE_SETTINGS if name in values}
+    tunables = {
+        name.removeprefix(ISCHED_PREFIX): int(value) for name, value in values.items() if name.startswith(ISCHED_PREFIX)
+    }
+    return {**changes, **({"tunables": tunables} if tunables else {})}
 
 
 def wishes(
@@ -97,8 +121,13 @@ def wishes(
     if pace or load.io_class is not None or load.io_priority is not None:
         raise UsageError(
             f"cell {cell.key}: `think_time`, `rate_limit`, `start_stagger`, `io_class` and `io_priority` are not modelled behind the page "
-            "cache",
-            hint="set `direct = true`, or measure with the kernel backend",
+            "cache or on files",
+            hint="set `direct = true` and name no file system, or measure with the kernel backend",
+        )
+    if load.beside:
+        raise UsageError(
+            f"cell {cell.key}: `beside` is not modelled behind the page cache or on files",
+            hint="set `direct = true` and name no file system, or measure with the kernel backend",
         )
     values = {**cell.fixed, **setting.values}
     scheduler = str(values.get("scheduler") or default_scheduler)

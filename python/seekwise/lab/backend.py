@@ -21,7 +21,7 @@ from seekwise.backend.options import drive_parameters
 from seekwise.backend.protocol import Options, Say
 from seekwise.backend.simulated import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS, REGIONS_OWN
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.lab import image, kernels, machine, script
+from seekwise.lab import filesystem, image, kernels, machine, script
 from seekwise.lab.cpio import Entry
 from seekwise.lab.image import Image
 from seekwise.lab.script import Storage
@@ -31,7 +31,7 @@ from seekwise.study.factors import Value
 from seekwise.study.model import Study, System
 from seekwise.study.plan import Cell, Plan, SystemFacts, Trial, trial_seed
 
-NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max")
+NOT_PARAMETERS = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS, "trace_events_max", "filesystem")
 """Options of a system that are not the drive's."""
 TRIALS_PER_GUEST = 8
 BOOT_TIMEOUT_S = 300.0
@@ -132,7 +132,9 @@ class LabBackend:
             )
         wanted = {kernels.find(self.systems[cell.system].kernel).series for cell in plan.cells}
         images = {series: image.build(kernels.KERNELS[series], say) for series in kernels.KERNELS if series in wanted}
-        yield LabSession(plan, run_id, self.systems, images, self.options.guests or 1)
+        formatted = any("filesystem" in self.systems[cell.system].options for cell in plan.cells)
+        programs = filesystem.programs(say) if formatted else {}
+        yield LabSession(plan, run_id, self.systems, images, programs, self.options.guests or 1)
 
 
 @dataclass
@@ -141,6 +143,8 @@ class LabSession:
     run_id: str
     systems: dict[str, System]
     images: dict[str, Image]
+    programs: dict[str, Entry]
+    """What guests with a file system get besides."""
     guests: int
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
@@ -167,7 +171,7 @@ class LabSession:
         return {**cell.fixed, **setting.values}
 
     def _boot(self, group: tuple[Trial, ...], seeds: dict[int, int]) -> machine.Boot:
-        texts, files, virtual_s = [], {}, 0.0
+        texts, files, virtual_s = [], dict(self.programs), 0.0
         for number, trial in enumerate(group):
             cell, values = self.plan.cells[trial.cell], self._values(trial)
             made = storage(self.systems[cell.system], values)
@@ -275,6 +279,7 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
         md={name: int(array[name]) for name in ("stripe_cache_size", "rmw_level") if name in array},
         start_bytes=int(options.get("region_start_bytes", 0)),
         whole_drive=bool(options.get("whole_drive", False)),
+        filesystem=str(options["filesystem"]) if "filesystem" in options else None,
     )
 
 

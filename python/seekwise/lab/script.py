@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from seekwise.backend.kernel import fio_job
 from seekwise.errors import UsageError
+from seekwise.lab import filesystem
 from seekwise.lab.cpio import Entry
 from seekwise.study import factors
 from seekwise.study.factors import Value
@@ -55,6 +56,8 @@ class Storage:
     """Settings of the array by their files in sysfs."""
     start_bytes: int = 0
     whole_drive: bool = False
+    filesystem: str | None = None
+    """The threads' files lie on it; on the device itself when None."""
 
     @property
     def top(self) -> str:
@@ -88,11 +91,15 @@ def trial(
     if storage.level:
         lines += _array(storage)
     lines += _top(storage, values)
+    if storage.filesystem:
+        filled = fio_job.layout(filesystem.place(load.size_bytes), load.threads)
+        files[f"cell/{group}.layout"] = Entry.file(filled.replace("[global]", "[global]\nzero_buffers=1", 1).encode())
+        lines += filesystem.made(storage.top, group)
     lines.append(f"seen {' '.join(dict.fromkeys([*storage.leaves, storage.top]))} > {out}/seen")
     for index, step in enumerate(load.phases):
         name = f"{group}.{index}.fio"
         files[f"cell/{name}"] = Entry.file(job(load, step, storage, seed + index).encode())
-        if not load.direct:
+        if not load.direct or storage.filesystem:
             lines.append("sync; put 3 /proc/sys/vm/drop_caches")
         lines += [
             f"counted {out}/before.{index}",
@@ -100,6 +107,8 @@ def trial(
             f"counted {out}/after.{index}",
         ]
     lines.append(f"seen {' '.join(storage.leaves)} > {out}/seen.after")
+    if storage.filesystem:
+        lines += filesystem.unmade()
     if storage.level:
         lines += ["cat /proc/mdstat", "mdadm --stop --quiet /dev/md0"]
     lines.append(f"unserve {group} {storage.drives} 0 {out}/drives")
@@ -175,8 +184,13 @@ def _top(storage: Storage, values: dict[str, Value]) -> list[str]:
 
 
 def job(load: Load, step: Phase, storage: Storage, seed: int) -> str:
-    """fio's job of one phase, on the top device."""
-    place = fio_job.Place(device=f"/dev/{storage.top}", offset_bytes=storage.start_bytes, region_bytes=load.size_bytes)
+    """fio's job of one phase, on the top device or the files above it."""
+    if storage.filesystem:
+        place = filesystem.place(load.size_bytes)
+    else:
+        place = fio_job.Place(
+            device=f"/dev/{storage.top}", offset_bytes=storage.start_bytes, region_bytes=load.size_bytes
+        )
     lines = fio_job.phase(load, step, place, seed).splitlines()
     if storage.whole_drive:
         lines = [line for line in lines if not line.startswith(("offset_increment=", "size="))]
@@ -197,7 +211,12 @@ def _starter(load: Load, storage: Storage) -> str:
 
 
 def check(storage: Storage, name: str) -> None:
-    """Raises for an array that mdadm would refuse."""
+    """Raises for an array that mdadm would refuse, and for a file system that the guest does not make."""
+    if storage.filesystem is not None and storage.filesystem not in filesystem.KNOWN:
+        raise UsageError(
+            f"system {name}: the laboratory makes no file system `{storage.filesystem}`",
+            hint="known: " + ", ".join(filesystem.KNOWN),
+        )
     if storage.level is None:
         if storage.drives > 1:
             raise UsageError(f"system {name} has {storage.drives} drives and no `raid_level`")

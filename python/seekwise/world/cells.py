@@ -1,7 +1,7 @@
 """From a system's set-up to cells of the compiled simulator, and back to numbers.
 
 Two kinds: direct requests on one drive behind the multi-queue layer (`simulate_cells`), and whole storage - several drives
-under a volume, used directly or through page cache and file system - behind the single queue of the older kernels (`simulate_storage`).
+under a volume, files of a file system, page cache - behind either kind of queue (`simulate_storage`).
 """
 
 from __future__ import annotations
@@ -55,10 +55,9 @@ def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) 
     single_queue = version(setup.kernel) < SINGLE_QUEUE_UNTIL
     if setup.samples is not None and (operation.startswith("rand") or threads != 1 or not single_queue):
         raise NotModelled("gnome-disks reads and writes in order, one request at a time, on a kernel up to 4.20 here")
-    if setup.direct and not single_queue and setup.level is None and setup.controller is None:
+    alone = setup.level is None and setup.controller is None and setup.filesystem is None
+    if setup.direct and not single_queue and alone:
         return json.dumps({"cell": _direct_cell(setup, operation, scheduler, threads, seed)}, sort_keys=True)
-    if not single_queue:
-        raise NotModelled(f"kernel {setup.kernel} over several drives or through the page cache is not modelled")
     return json.dumps({"storage": _storage(setup, operation, scheduler, threads, seed)}, sort_keys=True)
 
 
@@ -89,6 +88,12 @@ def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, see
 
 def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
     rotational = drive_model(setup.drive)["kind"] == "hdd"
+    on_files = not setup.direct or setup.filesystem is not None
+    host = setup.host or (HOSTS.get(setup.study) if not setup.direct else None)
+    besides: dict[str, object] = {"queue": setup.queue} if setup.queue else {}
+    if setup.processors is not None and host is None:
+        # A host model has its own number of them.
+        besides["processors"] = setup.processors
     return {
         "seed": seed,
         "kernel": setup.kernel,
@@ -99,15 +104,16 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
         "level": setup.level,
         "chunk_kib": setup.chunk_kib,
         # Behind a controller NCQ is the controller's to switch; the host keeps as many commands on its unit either way.
-        "depth": None if setup.ncq or setup.controller else 1,
+        "depth": setup.queue_depth if setup.ncq or setup.controller else 1,
         "controller": setup.controller,
         "controller_choices": {"ncq": setup.ncq} if setup.controller else {},
         "drive_parameters": of_model(setup.parameters, setup.drive),
         "controller_parameters": of_model(setup.parameters, setup.controller),
         "member_bytes": setup.partition_bytes,
         "modern_host": not rotational,
-        "host": HOSTS.get(setup.study) if not setup.direct else None,
+        "host": host,
         "read_ahead_kib": setup.read_ahead_kib,
+        **besides,
         "load": {
             "buffered": not setup.direct,
             "random": operation.startswith("rand"),
@@ -118,7 +124,7 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
             "file_bytes": setup.file_bytes,
             "span_ns": (RANDOM_S if operation.startswith("rand") else SEQUENTIAL_S) * 10**9,
             "samples": setup.samples,
-            "files": None if setup.direct else _files(setup, operation, threads),
+            "files": _files(setup, operation, threads) if on_files else None,
         },
     }
 
@@ -126,11 +132,13 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
 def _start_bytes(setup: Setup) -> int:
     if not setup.on_volume:
         return 0
-    return VOLUME_OFFSET_BYTES if setup.direct else VOLUME_METADATA_BYTES
+    return VOLUME_OFFSET_BYTES if setup.direct and setup.filesystem is None else VOLUME_METADATA_BYTES
 
 
 def _files(setup: Setup, operation: str, threads: int) -> dict:
     """tiotest's four phases over the same files, or the one of a fio job over files that lie there already."""
+    if setup.direct or version(setup.kernel) >= SINGLE_QUEUE_UNTIL:
+        return _files_of_fio(setup, operation, threads)
     order = TIOTEST_ORDER if setup.engine is None else (operation,)
     memory = setup.memory_bytes or MEMORY_BYTES
     return {
@@ -144,10 +152,35 @@ def _files(setup: Setup, operation: str, threads: int) -> dict:
                 "random": phase.startswith("rand"),
                 "calls": (setup.random_ios or 1000) if phase.startswith("rand") else None,
                 "fsync": phase.endswith("write"),
+                **({"o_sync": True} if setup.sync and phase.endswith("write") else {}),
             }
             for phase in order
         ],
         "report": order.index(operation),
+    }
+
+
+def _files_of_fio(setup: Setup, operation: str, threads: int) -> dict:
+    """One phase over files that fio has laid out; caches are dropped before it, as every backend does."""
+    random, write = operation.startswith("rand"), operation.endswith("write")
+    memory = setup.memory_bytes or MEMORY_BYTES
+    phase = {
+        "write": write,
+        "random": random,
+        "calls": setup.random_ios if random else None,
+        "depth": setup.iodepth,
+        "runtime_ns": round(setup.runtime_s * 1e9) if setup.runtime_s is not None else None,
+        "fsync": write and setup.end_fsync,
+        "o_sync": write and setup.sync,
+    }
+    whole = setup.direct or setup.runtime_s is not None or (random and setup.random_ios is None)
+    return {
+        "filesystem": setup.filesystem or ("ext4" if setup.on_volume else "raw"),
+        "memory_bytes": memory,
+        "written": True,
+        "span_bytes": None if whole else max(64 * MIB, SPAN_OF_MEMORY * memory // threads),
+        "phases": [phase],
+        "report": 0,
     }
 
 

@@ -69,6 +69,19 @@ class Setup:
     """The kernel's own choice when None."""
     samples: int | None = None
     """The program is gnome-disks, which takes so many samples of the block size; None: it is not."""
+    iodepth: int = 1
+    """Calls of a thread under way; more than one only past the page cache."""
+    sync: bool = False
+    end_fsync: bool = True
+    runtime_s: float | None = None
+    """How long a phase lasts; once through the files, or so many random calls, when None."""
+    queue_depth: int | None = None
+    """Commands that the host keeps outstanding on a drive; the drive's own when None."""
+    queue: Mapping[str, object] = field(default_factory=dict)
+    """Settings of the queues other than the kernel's own, by the compiled simulator's names."""
+    processors: int | None = None
+    host: str | None = None
+    """A host model in place of the text's, or the usual one."""
     parameters: Mapping[str, float] = field(default_factory=dict)
     """Model parameters other than the models' own, by MODEL.NAME; only `run --vary` gives any."""
 
@@ -139,6 +152,8 @@ def of_system(name: str, study: Study, system: System) -> Setup:
         threads=tuple(workload.threads),
         schedulers=tuple(str(each) for each in study.settings.get("scheduler", ())),
         operations=len(workload.operations),
+        processors=int(options["processors"]) if "processors" in options else None,
+        host=str(options["host"]) if "host" in options else None,
         parameters=study.parameters,
     )
 

@@ -87,6 +87,11 @@ impl ReadAhead {
         Self::new(self.generation, self.pages_max)
     }
 
+    /// The same with another limit.
+    pub fn of_pages(&self, pages_max: u64) -> Self {
+        Self::new(self.generation, pages_max)
+    }
+
     /// The reader took `page`; what follows it is sequential.
     pub fn took(&mut self, page: Page) {
         self.previous = Some(page);

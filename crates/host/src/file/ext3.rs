@@ -125,6 +125,10 @@ impl Ext3 {
         )
     }
 
+    pub fn inode_block(&self) -> Block {
+        metadata_of(0, false, self.blocks).1
+    }
+
     pub fn allocate(&mut self, file: u32, page: Page, pages: u64, metadata: &mut Vec<Block>) {
         let end = page + pages;
         let mut at = page;

@@ -59,6 +59,10 @@ impl Ext4 {
         &self.files[file as usize].map
     }
 
+    pub fn inode_block(&self) -> Block {
+        metadata_of(0, true, self.blocks).1
+    }
+
     pub fn allocate(&mut self, file: u32, page: Page, pages: u64, metadata: &mut Vec<Block>) {
         let end = page + pages;
         let mut at = page;

@@ -152,6 +152,15 @@ impl FileSystem {
         }
     }
 
+    /// The block with the inodes of a directory's first files.
+    pub fn inode_block(&self) -> Option<Block> {
+        match self {
+            Self::Raw(_) => None,
+            Self::Ext3(ext3) => Some(ext3.inode_block()),
+            Self::Ext4(ext4) => Some(ext4.inode_block()),
+        }
+    }
+
     /// What a reader of `page` has to have read, and the first page that needs something else.
     pub fn path(&self, file: u32, page: Page) -> (Path, Page) {
         match self {

@@ -26,6 +26,8 @@ use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;
 
 const PAGE_SECTORS: u64 = 8;
+/// No bio of a write is longer than 256 pages.
+const WRITE_SECTORS_MAX: u64 = 256 * PAGE_SECTORS;
 /// Threads are started one after the other.
 pub(super) const FORK: Nanos = Nanos::from_micros(200);
 
@@ -93,6 +95,8 @@ pub struct ArrayMachine<Q, D> {
     pub kick_after_mark: bool,
     /// Page by page (up to 3.19 for raw block devices), or whole windows.
     bio_pages_max: u64,
+    /// Longer ranges are handed down in several (blk-mq: what exceeds `max_sectors_kb` is split where it is submitted).
+    pub range_max: Sectors,
     pub(super) now: Nanos,
     /// Writes that sleep between their copies: whose, and how many copies are sent.
     copies_sent: Vec<(ProcessId, usize)>,
@@ -125,6 +129,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             payer: Payer::System,
             files: None,
             bio_pages_max,
+            range_max: Sectors(u64::MAX),
             kick_after_mark: false,
             now: Nanos::ZERO,
             copies_sent: Vec::new(),
@@ -521,6 +526,38 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// Hands a range of the volume down. Gives the number of pieces sent, and what was left when no request was free.
     pub(super) fn send_range(
+        &mut self,
+        sender: &Sender,
+        start: Lba,
+        sectors: Sectors,
+    ) -> (u32, Option<(Lba, Sectors)>) {
+        let (mut count, mut start, mut left) = (0, start, sectors);
+        loop {
+            let part = self.part_of(sender.write, start, left);
+            let (sent, rest) = self.send_part(sender, start, part);
+            count += sent;
+            left = Sectors(left.0 - part.0);
+            if let Some((from, unsent)) = rest {
+                return (count, Some((from, Sectors(unsent.0 + left.0))));
+            }
+            if left.0 == 0 {
+                return (count, None);
+            }
+            start = start + part;
+        }
+    }
+
+    /// How much of a range goes down at once. Writes are cut at fixed places: one that slept between its copies is cut there again.
+    fn part_of(&self, write: bool, start: Lba, sectors: Sectors) -> Sectors {
+        let most = self.range_max.0;
+        if most >= WRITE_SECTORS_MAX && (write || sectors.0 <= most) {
+            return sectors;
+        }
+        let part = if write { most - start.0 % most } else { most };
+        sectors.min(Sectors(part))
+    }
+
+    fn send_part(
         &mut self,
         sender: &Sender,
         start: Lba,

@@ -1,22 +1,31 @@
 //! One whole storage from its spec to its rates: drives of one model, alone or under md, read through the page cache or used directly.
 //!
 //! Files of the threads lie one after the other from `start_bytes` on, as on a fresh file system; blocks of the file system itself are
-//! not read. Kernels with the single queue only (up to 4.20).
+//! not read. With `files` they lie where a file system puts them, and are read through the page cache or directly.
+//!
+//! Queues are of the kind that the scheduler belongs to: the single queue's (up to 4.20) or blk-mq's.
 
 use super::files::spec::{self as files, FilesSpec};
 use super::hosts::HostModel;
 use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan, SamplesPlan};
 use super::unit::Unit;
 use super::volume::Volume;
+use crate::buffered::CacheCost;
 use crate::build;
 use crate::controller::{self, ControllerSpec};
+use crate::host::HostCost;
 use crate::parallel;
-use crate::spec::QueueSpec;
+use crate::spec::{HostSpec, QueueSpec};
 use crate::spindle::Spindle;
 use seekwise_controller::Choices;
+use seekwise_device::model::Attachment;
 use seekwise_device::{Device, Model};
+use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::{Generation as ReadAheadGeneration, ReadAhead};
+use seekwise_host::cpu::{scheduler_cost, CpuCost};
 use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
+use seekwise_sched::kernel::HZ_DEFAULT;
+use seekwise_sched::Kernel;
 use seekwise_units::{Nanos, Sectors};
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -68,7 +77,32 @@ pub struct StorageSpec {
     /// read_ahead_kb of what the files lie on; the kernel's own choice for a drive or an array when absent.
     #[serde(default)]
     pub read_ahead_kib: Option<u32>,
+    /// Settings of the queues other than the kernel's own.
+    #[serde(default)]
+    pub queue: QueueChanges,
+    /// Processors of a host that no model describes; one when absent.
+    #[serde(default)]
+    pub processors: Option<u32>,
     pub load: LoadSpec,
+}
+
+/// The kernel's own where absent.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueChanges {
+    #[serde(default)]
+    pub nr_requests: Option<u32>,
+    #[serde(default)]
+    pub max_sectors_kb: Option<u32>,
+    #[serde(default)]
+    pub nomerges: u8,
+    #[serde(default)]
+    pub wbt_lat_usec: Option<u64>,
+    /// The driver takes a slot of the drive before it asks the scheduler; as the drive's attachment has it when absent.
+    #[serde(default)]
+    pub budget: Option<bool>,
+    #[serde(default)]
+    pub tunables: BTreeMap<String, i64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -113,46 +147,166 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
 
 /// The figures of each phase; one for loads without files.
 pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
-    let load = &spec.load;
     check(spec)?;
-    let Below {
-        units,
-        volume,
-        depth,
-        rotational,
-        command_kib,
-    } = match &spec.controller {
-        Some(name) => behind_controller(spec, name)?,
-        None => drives(spec)?,
+    let single_queue = build::of_single_queue(&spec.scheduler)?;
+    let mut below = match &spec.controller {
+        Some(name) => behind_controller(spec, name, single_queue)?,
+        None => drives(spec, single_queue)?,
     };
-    let (from, file) = (load.start_bytes / PAGE, load.file_bytes / PAGE);
-    let pages = load.block_bytes / PAGE;
-    let end = from + file * u64::from(load.threads);
-    if end * PAGE > volume.0.capacity().bytes().0 {
+    check_room(spec, &below)?;
+    let host = host(spec, below.light, single_queue)?;
+    let queue = queue_spec(spec, below.command_kib);
+    let (depth, rotational) = (below.depth, below.rotational);
+    let units = core::mem::take(&mut below.units);
+    let count = units.len() as u32;
+    if single_queue {
+        let (queues, kernel) = build::legacy_members(&queue, depth, count, rotational)?;
+        run_over(spec, below, units, queues, kernel, &host, true)
+    } else {
+        let members = build::MqMembers {
+            count,
+            depth,
+            rotational,
+            budget: below.budget,
+            tags: host.tags.unwrap_or(depth),
+        };
+        let (queues, kernel) = build::mq_members(&queue, &members)?;
+        run_over(spec, below, units, queues, kernel, &host, false)
+    }
+}
+
+fn queue_spec(spec: &StorageSpec, command_kib: Option<u32>) -> QueueSpec {
+    let changes = &spec.queue;
+    let mut queue = QueueSpec::of(&spec.scheduler, &spec.kernel);
+    queue.hz = spec.hz;
+    queue.nr_requests = changes.nr_requests;
+    queue.nomerges = changes.nomerges;
+    queue.wbt_lat_usec = changes.wbt_lat_usec;
+    queue.budget = changes.budget;
+    queue.tunables = changes.tunables.clone();
+    queue.max_sectors_kb = match (changes.max_sectors_kb, command_kib) {
+        (Some(set), Some(most)) => Some(set.min(most)),
+        (set, most) => set.or(most),
+    };
+    queue
+}
+
+fn check_room(spec: &StorageSpec, below: &Below) -> Result<(), String> {
+    let load = &spec.load;
+    let capacity = below.volume.0.capacity().bytes().0;
+    let from = load.start_bytes / PAGE * PAGE;
+    let files = (load.file_bytes / PAGE * PAGE).saturating_mul(u64::from(load.threads));
+    if from.saturating_add(files) > capacity {
         return Err(format!(
             "{} files of {} bytes are larger than the volume",
             load.threads, load.file_bytes
         ));
     }
     if let Some(count) = load.samples {
-        if depth >= units[0].depth().0 {
+        if below.depth >= below.units[0].depth().0 {
             return Err(
                 "samples need a depth below the drive's own: a flush is one command more"
                     .to_owned(),
             );
         }
-        if load.block_bytes > volume.0.capacity().bytes().0 / count {
+        if load.block_bytes > capacity / count {
             return Err(format!(
                 "{count} samples of {} bytes are larger than the volume",
                 load.block_bytes
             ));
         }
     }
-    let mut queue = QueueSpec::of(&spec.scheduler, &spec.kernel);
-    queue.hz = spec.hz;
-    queue.max_sectors_kb = command_kib;
-    let count = units.len() as u32;
-    let (queues, kernel) = build::legacy_members(&queue, depth, count, rotational)?;
+    Ok(())
+}
+
+/// The machine around the storage.
+struct Host {
+    costs: HostCosts,
+    processors: u32,
+    /// Requests of a queue when its disk was made, where the host's driver says so.
+    tags: Option<u32>,
+}
+
+fn host(spec: &StorageSpec, light: bool, single_queue: bool) -> Result<Host, String> {
+    let mut found = match &spec.host {
+        None => Host {
+            costs: costs_without_model(spec, light, single_queue),
+            processors: spec.processors.unwrap_or(1),
+            tags: None,
+        },
+        Some(name) => match HostModel::shipped(name) {
+            Ok(model) => Host {
+                costs: model.costs(&spec.scheduler)?,
+                processors: model.processors,
+                tags: None,
+            },
+            Err(unknown) if single_queue => return Err(unknown),
+            Err(unknown) => measured_host(spec, name).map_err(|_| unknown)?,
+        },
+    };
+    if spec.controller.is_some() {
+        // A card takes a command by one register.
+        found.costs.port_command = Nanos::ZERO;
+    }
+    Ok(found)
+}
+
+/// On blk-mq what cells take for the same kernels, so that a file and a region cost alike.
+fn costs_without_model(spec: &StorageSpec, light: bool, single_queue: bool) -> HostCosts {
+    if !single_queue {
+        let request = if light {
+            CpuCost::light()
+        } else {
+            CpuCost::default()
+        };
+        let scheduler = scheduler_cost(&spec.scheduler);
+        HostCosts::of_cells(&request, &CacheCost::default(), scheduler)
+    } else if spec.modern_host {
+        HostCosts::modern()
+    } else {
+        HostCosts::default()
+    }
+}
+
+/// A host whose costs were measured kernel by kernel, by requests of the load's direction and length.
+fn measured_host(spec: &StorageSpec, name: &str) -> Result<Host, String> {
+    let kernel = Kernel::parse(&spec.kernel, HZ_DEFAULT)?;
+    let wanted = HostSpec {
+        model: Some(name.to_owned()),
+        ..HostSpec::default()
+    };
+    let measured = HostCost::of(&wanted, &kernel, &spec.scheduler, CpuCost::default())?;
+    let load = &spec.load;
+    let write = match &load.files {
+        Some(files) => files.phases[files.report].write,
+        None => load.write,
+    };
+    let request = measured.request(!write, load.block_bytes as f64 / PAGE as f64);
+    Ok(Host {
+        costs: HostCosts::of_cells(&request, &measured.cache(), request.scheduler),
+        processors: spec.processors.unwrap_or(1),
+        tags: measured.tags(),
+    })
+}
+
+fn run_over<Q: BlockQueue>(
+    spec: &StorageSpec,
+    below: Below,
+    units: Vec<Unit>,
+    queues: Vec<Q>,
+    kernel: Kernel,
+    host: &Host,
+    single_queue: bool,
+) -> Result<Vec<Value>, String> {
+    let load = &spec.load;
+    let Below {
+        volume,
+        depth,
+        command_kib,
+        ..
+    } = below;
+    let (from, file) = (load.start_bytes / PAGE, load.file_bytes / PAGE);
+    let pages = load.block_bytes / PAGE;
     let members = queues
         .into_iter()
         .zip(units)
@@ -201,25 +355,18 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
         load.threads
     };
     let plans: Vec<ReaderPlan> = (0..readers).map(plan).collect();
-    let host = spec.host.as_deref().map(HostModel::shipped).transpose()?;
-    let mut costs = match &host {
-        Some(host) => host.costs(&spec.scheduler)?,
-        None if spec.modern_host => HostCosts::modern(),
-        None => HostCosts::default(),
-    };
-    if spec.controller.is_some() {
-        // A card takes a command by one register.
-        costs.port_command = Nanos::ZERO;
-    }
     let span = Nanos(load.span_ns);
     // No bio is longer than a command of the device.
     let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
     let capacity = volume.0.capacity();
     let parity = volume.0.parity();
     let mut machine = ArrayMachine::new(
-        members, volume.0, read_ahead, bio_pages, costs, &plans, spec.seed,
+        members, volume.0, read_ahead, bio_pages, host.costs, &plans, spec.seed,
     );
     machine.kick_after_mark = of >= (2, 6, 32);
+    if !single_queue {
+        machine.range_max = machine.member_sectors_max();
+    }
     if let Some(parity) = parity {
         machine.write_stripes(parity, &spec.kernel, kernel)?;
     }
@@ -228,12 +375,15 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
             capacity,
             kernel: of,
             hz: kernel.hz,
+            single_queue,
+            buffered: load.buffered,
             start_bytes: load.start_bytes,
             file_bytes: load.file_bytes,
             block_bytes: load.block_bytes,
             threads: load.threads,
-            processors: host.as_ref().map_or(1, |host| host.processors),
+            processors: host.processors,
             read_ahead,
+            read_ahead_pages: window,
             seed: spec.seed,
         };
         return files::run(&mut machine, wanted, &around);
@@ -267,6 +417,10 @@ struct Below {
     rotational: bool,
     /// Largest command, where the driver's is below the kernel's own limit.
     command_kib: Option<u32>,
+    /// SCSI and SATA: a slot of the drive is taken before the scheduler is asked.
+    budget: bool,
+    /// A short driver path (NVMe).
+    light: bool,
 }
 
 /// Spindles of a storage do not turn in step, and stand elsewhere in each repeat: the number of the first one.
@@ -293,7 +447,7 @@ fn drive_model(spec: &StorageSpec) -> Result<Model, String> {
 }
 
 /// Drives with a queue each, alone or under md.
-fn drives(spec: &StorageSpec) -> Result<Below, String> {
+fn drives(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
     let model = drive_model(spec)?;
     let rotational = model.kind.rotational();
     let mut units = Vec::new();
@@ -304,7 +458,15 @@ fn drives(spec: &StorageSpec) -> Result<Below, String> {
         units.push(Unit::Drive(drive));
     }
     let own = units[0].depth().0;
-    let depth = checked_depth(spec.depth, own, own.saturating_sub(KEPT_BACK).max(1))?;
+    let sata = model.attachment == Attachment::Sata;
+    let light = matches!(model.attachment, Attachment::Nvme | Attachment::None);
+    let version = Kernel::parse(&spec.kernel, HZ_DEFAULT)?;
+    let kept_back = if single_queue || (sata && !version.at_least(4, 19, 0)) {
+        KEPT_BACK
+    } else {
+        0
+    };
+    let depth = checked_depth(spec.depth, own, own.saturating_sub(kept_back).max(1))?;
     let whole = units[0].capacity();
     let capacity = spec
         .member_bytes
@@ -315,11 +477,13 @@ fn drives(spec: &StorageSpec) -> Result<Below, String> {
         depth,
         rotational,
         command_kib: None,
+        budget: sata,
+        light,
     })
 }
 
 /// A unit of a controller: one disk with one queue.
-fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
+fn behind_controller(spec: &StorageSpec, name: &str, single_queue: bool) -> Result<Below, String> {
     let drive = drive_model(spec)?;
     let described = ControllerSpec {
         model: name.to_owned(),
@@ -334,7 +498,9 @@ fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
         parameters: spec.controller_parameters.clone(),
     };
     let (unit, model) = controller::build(&described, &drive, first_instance(spec))?;
-    let own = unit.depth().0;
+    // On blk-mq flushes reach the card, and one of its commands is kept for them.
+    let kept_back = u32::from(!single_queue);
+    let own = unit.depth().0.saturating_sub(kept_back).max(1);
     let capacity = unit.capacity();
     Ok(Below {
         units: vec![Unit::Controller(Box::new(unit))],
@@ -343,6 +509,9 @@ fn behind_controller(spec: &StorageSpec, name: &str) -> Result<Below, String> {
         // Kernels ask a controller's unit whether it turns from 2.6.29 on; cards of the time did not say, which counts as turning.
         rotational: drive.kind.rotational(),
         command_kib: Some(model.get("command_kib") as u32),
+        // A SCSI disk to the kernel.
+        budget: true,
+        light: false,
     })
 }
 
@@ -362,9 +531,6 @@ fn check(spec: &StorageSpec) -> Result<(), String> {
     }
     if let Some(wanted) = &load.files {
         files::check(wanted)?;
-        if !load.buffered {
-            return Err("direct I/O on files is not modelled".to_owned());
-        }
     } else if load.buffered && load.write {
         return Err("writing through the page cache is not modelled".to_owned());
     }
@@ -504,6 +670,8 @@ mod tests {
             modern_host: true,
             host: None,
             read_ahead_kib: None,
+            queue: QueueChanges::default(),
+            processors: None,
             load: LoadSpec {
                 buffered: false,
                 random: true,

@@ -21,8 +21,11 @@ enum Stage {
     DataWait,
     Log,
     LogWait,
+    /// The drives' caches are emptied before the commit block is written.
+    FlushBefore,
     CommitBlock,
     CommitWait,
+    FlushBehind,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +37,8 @@ pub(super) struct Commit {
     run: usize,
     page: u64,
     log: [(u64, u64); 2],
+    /// The flush it waits for.
+    flush: u64,
 }
 
 impl Files {
@@ -139,7 +144,26 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     self.unplug_all();
                     return false;
                 }
-                if commit.stage == Stage::LogWait {
+                match (commit.stage, files.barriers) {
+                    (Stage::LogWait, false) => commit.stage = Stage::CommitBlock,
+                    (_, false) => self.end_commit(files, commit),
+                    (stage, true) => {
+                        commit.flush = self.ask_flush(files);
+                        commit.stage = if stage == Stage::LogWait {
+                            Stage::FlushBefore
+                        } else {
+                            Stage::FlushBehind
+                        };
+                    }
+                }
+                true
+            }
+            Stage::FlushBefore | Stage::FlushBehind => {
+                if !files.flushes.done(commit.flush) {
+                    self.wait(files, index, Wait::Flush(commit.flush));
+                    return false;
+                }
+                if commit.stage == Stage::FlushBefore {
                     commit.stage = Stage::CommitBlock;
                 } else {
                     self.end_commit(files, commit);

@@ -62,15 +62,16 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 }
                 At::Kicked => {
                     let load = files.load();
-                    if !files.generation.background_due(&files.limits, &load) {
+                    if !files.background_due(&load) {
                         files.set_flusher(index, At::Rest, flusher.period_end);
                         continue;
                     }
                     files.set_flusher(index, At::Background, flusher.period_end);
-                    let pages = files
-                        .generation
-                        .turn(&files.limits, files.pace.bandwidth())
-                        .max(ROUND);
+                    let (tick, seen) = (files.tick(self.now), files.seen());
+                    if let Some(pacing) = &mut files.pacing {
+                        pacing.flusher_looks(tick, &seen);
+                    }
+                    let pages = files.turn().max(ROUND);
                     let avoids = files.generation.background_avoids_congestion();
                     files.begin_pass(index, pages, Nanos::NEVER, avoids);
                 }

@@ -10,9 +10,11 @@
 //! or after a millisecond when others want the processor.
 //!
 //! Modelled:      what the files of `seekwise_host::cache` and `seekwise_host::file` say, for files of equal size, one to a thread.
-//! Not modelled:  page locks (a page that is rewritten while it is written does not wait), writing by reclaim, direct I/O on files.
+//! Not modelled:  page locks (a page that is rewritten while it is written does not wait), writing by reclaim.
 
+mod barrier;
 mod commit;
+mod direct;
 mod flusher;
 mod pass;
 mod reader;
@@ -21,13 +23,17 @@ pub mod spec;
 mod writer;
 
 use super::machine::{ArrayMachine, Sender};
+use crate::histogram::Histogram;
+use barrier::Flushes;
 use commit::Commit;
+use direct::Direct;
 use flusher::Flusher;
 use pass::Pass;
 use reader::Reading;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::metadata::MetadataCache;
+use seekwise_host::cache::pacing::{Pacing, Seen, Writer};
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
 use seekwise_host::cache::read_ahead::{Page, ReadAhead};
 use seekwise_host::cache::write_back::{self, Generation, Limits, Load, Pace};
@@ -59,6 +65,12 @@ pub struct PhasePlan {
     pub pages: u64,
     /// Calls of each thread.
     pub calls: u64,
+    /// No call begins after this long.
+    pub runtime: Nanos,
+    /// Past the page cache, with so many calls of a thread under way.
+    pub direct: Option<u32>,
+    /// State of a file that is opened.
+    pub read_ahead: ReadAhead,
     /// At the end of the thread's calls.
     pub fsync: bool,
     /// After each call.
@@ -88,12 +100,15 @@ pub struct FilesPlan {
     pub written: bool,
     /// Whatever lies there unwritten by the threads was written by turns of this many pages.
     pub turn_pages: u64,
-    pub read_ahead: ReadAhead,
+    /// Commits and fsync empty the drives' caches.
+    pub barriers: bool,
+    /// How writers of a cgroup are held back; None: by the limits of the whole machine.
+    pub pacing: Option<Pacing>,
     pub processors: u32,
     pub seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PhaseOutcome {
     pub began: Nanos,
     pub ended: Nanos,
@@ -101,6 +116,8 @@ pub struct PhaseOutcome {
     pub calls: u64,
     pub latency_total: Nanos,
     pub latency_max: Nanos,
+    /// Of each call; kept on blk-mq and for direct calls.
+    pub latency: Option<Box<Histogram>>,
     pub cpu: Times,
     /// Bytes more than before the phase that are told written and not yet on the drives at its end.
     pub held: i64,
@@ -132,6 +149,11 @@ enum IoKind {
     /// Metadata to its place.
     PlaceWrite,
     Log,
+    /// A call past the page cache.
+    Direct {
+        task: u32,
+        began: Nanos,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +169,10 @@ enum Wait {
     /// Data of the committing transaction.
     Data,
     Log,
+    /// One of the task's direct calls.
+    Direct(u32),
+    /// The flush of this number.
+    Flush(u64),
     Phase,
 }
 
@@ -207,8 +233,14 @@ struct Thread {
     random: Random,
     /// Pages dirtied since the last look at the limits.
     dirtied: u64,
+    writer: Writer,
+    /// Length of the newest call, which waits for the dirty limits or fsync may still lengthen.
+    newest: Option<Nanos>,
     /// The running fsync belongs to a call (O_SYNC).
     syncs_call: bool,
+    /// What the running fsync waits for when there is nothing to commit.
+    flush: Option<u64>,
+    direct: Direct,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -219,6 +251,8 @@ struct FileState {
     locked: bool,
     dirtied_when: Option<Nanos>,
     transaction: TransactionId,
+    /// Tick of the file's times.
+    stamped: Option<u64>,
 }
 
 pub(super) struct Files {
@@ -239,6 +273,7 @@ pub(super) struct Files {
     dirty: VecDeque<FileNumber>,
     over: bool,
     pace: Pace,
+    pacing: Option<Box<Pacing>>,
     dirtied_total: u64,
     written_total: u64,
     /// Blocks of metadata that are cached, being read, or dirty without a transaction.
@@ -264,6 +299,12 @@ pub(super) struct Files {
     turn_pages: u64,
     /// All pages have blocks.
     written: bool,
+    barriers: bool,
+    flushes: Flushes,
+    /// Where the inodes of the files are.
+    inode_block: Option<Block>,
+    /// No call begins then.
+    deadline: Nanos,
 }
 
 impl Files {
@@ -291,10 +332,14 @@ impl Files {
                 call_began: Nanos::ZERO,
                 chosen: None,
                 reading: Reading::default(),
-                read_ahead: plan.read_ahead,
+                read_ahead: plan.phases[0].read_ahead,
                 random: Random::new(plan.seed, u64::from(index)),
                 dirtied: 0,
+                writer: Writer::default(),
+                newest: None,
                 syncs_call: false,
+                flush: None,
+                direct: Direct::default(),
             })),
             pass: Pass::default(),
         };
@@ -313,6 +358,7 @@ impl Files {
             });
         }
         let generation = plan.generation;
+        let inode_block = system.inode_block().filter(|_| plan.barriers);
         let mut files = Self {
             cache: PageCache::new(plan.threads as usize, plan.memory_pages),
             system,
@@ -333,6 +379,7 @@ impl Files {
             dirty: VecDeque::new(),
             over: false,
             pace: Pace::default(),
+            pacing: plan.pacing.map(Box::new),
             dirtied_total: 0,
             written_total: 0,
             path_known: MetadataCache::new(generation.sifts_active_pages()),
@@ -354,6 +401,10 @@ impl Files {
             blocks_touched: Vec::new(),
             turn_pages: plan.turn_pages,
             written: false,
+            barriers: plan.barriers,
+            flushes: Flushes::default(),
+            inode_block,
+            deadline: Nanos::NEVER,
         };
         if plan.written {
             files.complete_files();
@@ -384,10 +435,82 @@ impl Files {
         }
     }
 
+    /// Pages of a file that a pass takes at a turn.
+    fn turn(&self) -> u64 {
+        match &self.pacing {
+            Some(pacing) => pacing.turn(),
+            None => self.generation.turn(&self.limits, self.pace.bandwidth()),
+        }
+    }
+
+    fn background_due(&self, load: &Load) -> bool {
+        match &self.pacing {
+            Some(pacing) => load.dirty > pacing.group.background,
+            None => self.generation.background_due(&self.limits, load),
+        }
+    }
+
+    fn tick(&self, now: Nanos) -> u64 {
+        now.0 * u64::from(self.hz) / 1_000_000_000
+    }
+
+    /// What a task sees that looks at the limits of the group. The counters are taken for exact.
+    fn seen(&self) -> Seen {
+        let load = self.load();
+        let dirty = load.dirty + load.writing;
+        Seen {
+            group: dirty,
+            machine: dirty,
+            device: dirty,
+            dirtied_ever: self.dirtied_total,
+            written_ever: self.written_total,
+        }
+    }
+
     fn thread(&mut self, task: usize) -> &mut Thread {
         match &mut self.tasks[task].role {
             Role::Thread(thread) => thread,
             _ => unreachable!("only threads make calls"),
+        }
+    }
+
+    fn thread_of(&self, task: usize) -> Option<&Thread> {
+        match &self.tasks[task].role {
+            Role::Thread(thread) => Some(thread),
+            _ => None,
+        }
+    }
+
+    /// The thread has calls left, and time.
+    fn wants_calls(&self, task: usize, now: Nanos) -> bool {
+        now < self.deadline
+            && self
+                .thread_of(task)
+                .is_some_and(|thread| thread.calls_left > 0)
+    }
+
+    /// Nothing of the thread's calls is left, neither to be begun nor under way.
+    fn through_with_calls(&self, task: usize, now: Nanos) -> bool {
+        let begun = |thread: &Thread| thread.chosen.is_some() || !thread.direct.quiet();
+        !self.wants_calls(task, now) && !self.thread_of(task).is_some_and(begun)
+    }
+
+    /// Calls of a thread are over that took `each`.
+    fn note_calls(&mut self, task: usize, each: Nanos, calls: u64) {
+        self.note_newest(task);
+        let outcome = self.outcomes.last_mut().expect("a phase runs");
+        if let Some(latency) = &mut outcome.latency {
+            latency.record_many(each, calls - 1);
+            self.thread(task).newest = Some(each);
+        }
+    }
+
+    /// Nothing lengthens the newest call any more.
+    fn note_newest(&mut self, task: usize) {
+        let newest = self.thread(task).newest.take();
+        let outcome = self.outcomes.last_mut().expect("a phase runs");
+        if let (Some(latency), Some(newest)) = (&mut outcome.latency, newest) {
+            latency.record(newest);
         }
     }
 
@@ -435,6 +558,10 @@ impl Files {
             Wait::Written(file) => self.cache.writing_of(file) == 0,
             Wait::Data => self.data_left == 0,
             Wait::Log => self.log_left == 0,
+            Wait::Direct(task) => self
+                .thread_of(task as usize)
+                .is_some_and(|thread| thread.direct.news()),
+            Wait::Flush(number) => self.flushes.done(number),
             Wait::Commit(id) => self
                 .journal
                 .as_ref()
@@ -503,6 +630,7 @@ impl Files {
             }
             IoKind::PlaceWrite => self.written_total += 1,
             IoKind::Log => self.log_left -= 1,
+            IoKind::Direct { task, began } => self.thread(task as usize).direct.call_done(began),
         }
     }
 
@@ -577,9 +705,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             ended: begin,
             held: -(self.held_bytes() as i64),
             whole: plan.whole,
+            latency: (files.barriers || plan.direct.is_some()).then(Box::default),
             ..PhaseOutcome::default()
         });
         files.running = 0;
+        files.deadline = Nanos(begin.0.saturating_add(plan.runtime.0));
         for index in 0..files.tasks.len() {
             let Role::Thread(thread) = &mut files.tasks[index].role else {
                 continue;
@@ -588,7 +718,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             thread.calls_left = plan.calls;
             thread.page = 0;
             thread.call_end = 0;
-            thread.read_ahead = thread.read_ahead.fresh();
+            thread.read_ahead = plan.read_ahead;
             files.tasks[index].state =
                 TaskState::Ready(begin + Nanos(super::machine::FORK.0 * index as u64));
             files.running += 1;
@@ -626,7 +756,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     fn set_horizon(&self, files: &mut Files, running: usize) {
-        let mut horizon = Nanos::NEVER;
+        let mut horizon = if files.deadline > self.now {
+            files.deadline
+        } else {
+            Nanos::NEVER
+        };
         let others = self.other_processors.iter().min().copied();
         for (index, task) in files.tasks.iter().enumerate() {
             let (TaskState::Ready(at) | TaskState::Congested(at)) = task.state else {
@@ -674,7 +808,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             let plan = files.phases[files.phase];
             let doing = files.thread(index).doing;
             let goes_on = match doing {
-                Doing::Calls if files.thread(index).calls_left == 0 => {
+                Doing::Calls if files.through_with_calls(index, self.now) => {
                     if plan.write && plan.fsync {
                         let thread = files.thread(index);
                         thread.syncs_call = false;
@@ -685,6 +819,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     }
                     true
                 }
+                Doing::Calls if plan.direct.is_some() => {
+                    self.direct_calls(files, index, &plan, plan.direct.unwrap_or(1))
+                }
                 Doing::Calls if plan.write => self.write_calls(files, index, &plan),
                 Doing::Calls | Doing::Reading => self.read_calls(files, index, &plan),
                 Doing::Balancing { looks, wrote } => self.balance(files, index, looks, wrote),
@@ -693,6 +830,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 Doing::SyncWait => self.sync_wait(files, index),
                 Doing::SyncCommit => self.sync_commit(files, index),
                 Doing::Done => {
+                    files.note_newest(index);
                     files.tasks[index].state = TaskState::Waits(Wait::Phase);
                     files.running -= 1;
                     let ended = self.processor_free.max(self.now);

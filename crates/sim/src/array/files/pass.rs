@@ -95,7 +95,7 @@ impl Files {
                 self.dirty.push_back(file);
                 continue;
             }
-            let turn = self.generation.turn(&self.limits, self.pace.bandwidth());
+            let turn = self.turn();
             let pass = &mut self.tasks[task].pass;
             pass.file = Some(file);
             pass.turn = turn;

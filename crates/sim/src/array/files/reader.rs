@@ -136,6 +136,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             outcome.latency_total += Nanos(cost.0 * whole);
             outcome.latency_max = outcome.latency_max.max(cost);
             files.thread(index).calls_left -= whole;
+            files.note_calls(index, cost, whole);
         }
         let rest = more % plan.pages;
         if rest > 0 {
@@ -161,6 +162,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         outcome.bytes += calls * pages * PAGE_BYTES;
         outcome.latency_total += latency;
         outcome.latency_max = outcome.latency_max.max(latency);
+        files.note_calls(index, latency, calls);
     }
 
     /// Adds the absent pages of a window to the cache; [`Self::ask`] sends for them.

@@ -106,6 +106,9 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         } else {
             file_pages
         },
+        runtime: Nanos::NEVER,
+        direct: None,
+        read_ahead,
         fsync: true,
         o_sync: false,
         drop_caches: true,
@@ -138,7 +141,8 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         phases: PHASES.iter().map(|name| phase(name)).collect(),
         written: false,
         turn_pages: 256,
-        read_ahead,
+        barriers: false,
+        pacing: None,
         processors: 1,
         seed,
     });

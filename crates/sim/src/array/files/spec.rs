@@ -2,8 +2,10 @@
 
 use super::{FilesPlan, PhaseOutcome, PhasePlan};
 use crate::array::machine::ArrayMachine;
+use crate::buffered::{CachePlan, MACHINE_PAGES};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::pacing::{Domain, Pacing};
 use seekwise_host::cache::read_ahead::ReadAhead;
 use seekwise_host::cache::write_back;
 use seekwise_host::file::ext3::JournalPlace;
@@ -22,13 +24,19 @@ const GIVE_UP: Nanos = Nanos::from_secs(24 * 3_600);
 /// Files that lie there already were written by threads that took the processor by turns of about this many pages (2.6: a check of the
 /// dirty limits each 4 MiB at most; range 64 to 1024).
 const TURN_PAGES: u64 = 256;
+/// Of a file system's blocks, what tables and copies of the superblock take at most, and what they and the journal take of any.
+const FIXED_SHARE: u64 = 40;
+const FIXED_BLOCKS: u64 = 2 * JOURNAL_BLOCKS;
+const DEPTH_MAX: u32 = 65_536;
+/// Calls of a thread that only time ends.
+const CALLS_MAX: u64 = 1 << 50;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilesSpec {
     /// `raw` (regions one after the other), `ext3` or `ext4`.
     pub filesystem: String,
-    /// All memory of the machine.
+    /// All memory of the machine; on blk-mq that of the program's cgroup.
     pub memory_bytes: u64,
     /// In the order in which they run over the same files; page cache and drives keep what the phase before left.
     pub phases: Vec<PhaseSpec>,
@@ -56,6 +64,16 @@ pub struct PhaseSpec {
     pub o_sync: bool,
     #[serde(default)]
     pub drop_caches: bool,
+    /// Direct I/O: calls that each thread keeps under way.
+    #[serde(default = "one")]
+    pub depth: u32,
+    /// Threads begin no further call after this long; sequential ones begin again at the file's start until then.
+    #[serde(default)]
+    pub runtime_ns: Option<u64>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// What the engine knows besides.
@@ -63,12 +81,18 @@ pub struct Around {
     pub capacity: Sectors,
     pub kernel: (u32, u32, u32),
     pub hz: u32,
+    /// Otherwise blk-mq: memory is a cgroup's, the program is fio, and barriers reach the drives.
+    pub single_queue: bool,
+    /// Through the page cache.
+    pub buffered: bool,
     pub start_bytes: u64,
     pub file_bytes: u64,
     pub block_bytes: u64,
     pub threads: u32,
     pub processors: u32,
     pub read_ahead: ReadAhead,
+    /// What it reads ahead at most.
+    pub read_ahead_pages: u64,
     pub seed: u64,
 }
 
@@ -86,19 +110,39 @@ pub fn check(spec: &FilesSpec) -> Result<(), String> {
             spec.memory_bytes
         ));
     }
+    for (number, phase) in spec.phases.iter().enumerate() {
+        if !(1..=DEPTH_MAX).contains(&phase.depth) {
+            return Err(format!(
+                "phase {number}: depth is {} calls, outside 1 to {DEPTH_MAX}",
+                phase.depth
+            ));
+        }
+        if phase.depth > 1 && phase.o_sync {
+            return Err(format!(
+                "phase {number}: O_SYNC with {} calls under way is not modelled",
+                phase.depth
+            ));
+        }
+    }
     if !matches!(spec.filesystem.as_str(), "raw" | "ext3" | "ext4") {
         return Err(format!("file system {} is not modelled", spec.filesystem));
     }
     Ok(())
 }
 
-fn file_system(spec: &FilesSpec, around: &Around) -> FileSystem {
+fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> {
     let blocks = (around.capacity.bytes().0 - around.start_bytes) / PAGE;
     let file_pages = around.file_bytes / PAGE;
     let threads = u64::from(around.threads);
     // Blocks of addresses, and windows and chunks begun at the ends of files.
     let used = threads * (file_pages + file_pages / 500 + 4_096);
-    match spec.filesystem.as_str() {
+    if spec.filesystem != "raw" && used + used / FIXED_SHARE + FIXED_BLOCKS > blocks {
+        return Err(format!(
+            "{threads} files of {} bytes do not fit into an {} of {blocks} blocks of 4 KiB beside its own tables and journal",
+            around.file_bytes, spec.filesystem
+        ));
+    }
+    Ok(match spec.filesystem.as_str() {
         "ext3" => {
             // e2fsprogs of 2009 on (1.41) puts the journal into the middle.
             let place = if around.kernel >= (2, 6, 32) {
@@ -113,7 +157,7 @@ fn file_system(spec: &FilesSpec, around: &Around) -> FileSystem {
             first: 0,
             file_pages,
         }),
-    }
+    })
 }
 
 /// Runs the phases up to the one asked for.
@@ -127,23 +171,47 @@ pub fn run<Q: BlockQueue, D: Device>(
     let span = spec
         .span_bytes
         .map_or(file_pages, |bytes| (bytes / PAGE).clamp(pages, file_pages));
+    if !around.buffered && spec.phases.iter().any(|phase| phase.drop_caches) {
+        return Err("direct I/O has no cache that could be dropped".to_owned());
+    }
+    if around.buffered && spec.phases.iter().any(|phase| phase.depth > 1) {
+        return Err(
+            "several calls of a thread at once are not modelled behind the page cache".to_owned(),
+        );
+    }
+    let read_ahead = |random: bool| match (around.single_queue, random) {
+        (true, _) => around.read_ahead,
+        // fio announces how it will read (posix_fadvise): in order doubles the read-ahead, at random there is none.
+        (false, true) => around.read_ahead.of_pages(0),
+        (false, false) => around.read_ahead.of_pages(2 * around.read_ahead_pages),
+    };
     let phase = |phase: &PhaseSpec| PhasePlan {
         write: phase.write,
         random: phase.random,
         pages,
-        calls: phase.calls.unwrap_or((span / pages).max(1)),
+        calls: match phase.runtime_ns {
+            Some(_) => CALLS_MAX,
+            None => phase.calls.unwrap_or((span / pages).max(1)),
+        },
+        runtime: phase.runtime_ns.map_or(Nanos::NEVER, Nanos),
+        direct: (!around.buffered).then_some(phase.depth),
+        read_ahead: read_ahead(phase.random),
         fsync: phase.fsync,
         o_sync: phase.o_sync,
         drop_caches: phase.drop_caches,
-        whole: if phase.random || phase.calls.is_some() {
+        whole: if phase.random || phase.calls.is_some() || phase.runtime_ns.is_some() {
             1.0
         } else {
             file_pages as f64 / span as f64
         },
     };
-    let memory_pages = (spec.memory_bytes - OTHER_BYTES) / PAGE;
+    let memory_pages = if around.single_queue {
+        (spec.memory_bytes - OTHER_BYTES) / PAGE
+    } else {
+        CachePlan::file_pages(spec.memory_bytes)?
+    };
     machine.set_files(FilesPlan {
-        file_system: file_system(spec, around),
+        file_system: file_system(spec, around)?,
         generation: write_back::Generation::of(around.kernel),
         memory_pages,
         total_pages: spec.memory_bytes / PAGE,
@@ -153,9 +221,21 @@ pub fn run<Q: BlockQueue, D: Device>(
         file_pages,
         threads: around.threads,
         phases: spec.phases.iter().map(phase).collect(),
-        turn_pages: TURN_PAGES,
+        // fio fills one file after the other before it measures.
+        turn_pages: if around.single_queue {
+            TURN_PAGES
+        } else {
+            file_pages
+        },
+        barriers: !around.single_queue,
+        pacing: (!around.single_queue).then(|| {
+            Pacing::new(
+                around.hz,
+                Domain::new(memory_pages),
+                Domain::new(MACHINE_PAGES),
+            )
+        }),
         written: spec.written || !spec.phases[0].write,
-        read_ahead: around.read_ahead,
         processors: around.processors,
         seed: around.seed,
     });
@@ -178,7 +258,7 @@ fn longer(outcome: &PhaseOutcome) -> f64 {
 
 fn value(outcome: &PhaseOutcome) -> Value {
     let longer = longer(outcome);
-    json!({
+    let mut value = json!({
         "bytes": outcome.bytes,
         "calls": outcome.calls,
         "elapsed_ns": ((outcome.ended - outcome.began).0 as f64 * longer).round() as u64,
@@ -193,5 +273,9 @@ fn value(outcome: &PhaseOutcome) -> Value {
             "system_ticks": outcome.cpu.system_ticks,
             "hz": outcome.cpu.hz,
         },
-    })
+    });
+    if let Some(latency) = &outcome.latency {
+        value["latency_bins"] = latency.to_json();
+    }
+    value
 }

@@ -5,6 +5,7 @@ use super::{Doing, Files, PhasePlan, TaskState, Wait, PAGE_BYTES};
 use crate::array::machine::ArrayMachine;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::pacing::{Verdict, Writer};
 use seekwise_host::cache::page_cache::{FileNumber, Run};
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::cache::write_back::Duty;
@@ -22,7 +23,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if !self.send_rest(files, index) {
             return false;
         }
-        let check = self.pages_to_look(files);
+        let check = self.pages_to_look(files, index);
         let time = self.processor_free.max(self.now);
         let room = files.horizon.min(self.next_drive_event());
         let costs = self.costs;
@@ -71,9 +72,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let pages = calls * plan.pages;
         thread.page = start + pages;
         thread.calls_left -= calls;
-        thread.dirtied += pages;
+        let new = self.dirty(files, file, start, pages);
+        let counts = if files.pacing.is_some() { new } else { pages };
+        let thread = files.thread(index);
+        thread.dirtied += counts;
         let look = thread.dirtied >= check;
-        self.dirty(files, file, start, pages);
         self.spend_user(Nanos(costs.user.0 * calls));
         self.spend(Nanos(
             (costs.call.0 + costs.page_copy.0 * plan.pages) * calls,
@@ -84,6 +87,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         outcome.bytes += pages * PAGE_BYTES;
         outcome.latency_total += took;
         outcome.latency_max = outcome.latency_max.max(Nanos(took.0 / calls));
+        files.note_calls(index, Nanos(took.0 / calls), calls);
         let thread = files.thread(index);
         thread.call_began = self.processor_free;
         if look {
@@ -99,7 +103,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         true
     }
 
-    fn pages_to_look(&self, files: &Files) -> u64 {
+    fn pages_to_look(&self, files: &mut Files, index: usize) -> u64 {
+        if let Some(pacing) = &files.pacing {
+            let writer = files
+                .thread_of(index)
+                .map_or_else(Writer::default, |thread| thread.writer);
+            return writer.dirtied + pacing.pages_to_look(&writer);
+        }
         if files.generation.writers_submit() {
             if files.over {
                 files.generation.check_every(0, 1, true)
@@ -113,8 +123,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
     }
 
-    /// Pages become dirty in the cache, their blocks are chosen unless that comes later, and the journal hears of it.
-    fn dirty(&mut self, files: &mut Files, file: FileNumber, start: Page, pages: u64) {
+    /// Pages become dirty in the cache, their blocks are chosen unless that comes later, and the journal hears of it. Gives the number of
+    /// those that were clean.
+    fn dirty(&mut self, files: &mut Files, file: FileNumber, start: Page, pages: u64) -> u64 {
         let end = start + pages;
         let mut at = start;
         while at < end {
@@ -140,7 +151,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if !files.system.delays_allocation() {
             self.allocate(files, file, start, pages);
         }
-        files.dirtied_total += files.cache.make_dirty(run);
+        let new = files.cache.make_dirty(run);
+        files.dirtied_total += new;
         files.note_dirty(self.now, file);
         if let Some(journal) = &mut files.journal {
             journal.touch(self.now);
@@ -151,6 +163,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 files.arm_journal(due);
             }
         }
+        if files.inode_block.is_some() {
+            self.stamp(files, file);
+        }
+        new
     }
 
     /// Chooses blocks; the metadata that changes belongs to the running transaction.
@@ -182,6 +198,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         looks: u32,
         wrote: bool,
     ) -> bool {
+        if files.pacing.is_some() {
+            return self.look_at_group(files, index, looks);
+        }
         let load = files.load();
         let dirtied = files.thread(index).dirtied;
         if !files.generation.writers_submit() {
@@ -237,6 +256,41 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
     }
 
+    /// A writer in a cgroup looks at its limits; `looks`: it has slept as long as it was told and goes on.
+    fn look_at_group(&mut self, files: &mut Files, index: usize, looks: u32) -> bool {
+        if looks > 0 {
+            self.leave_balance(files, index);
+            return true;
+        }
+        let now = self.processor_free.max(self.now);
+        let (tick, seen) = (files.tick(now), files.seen());
+        let thread = files.thread(index);
+        let mut writer = thread.writer;
+        writer.dirtied = thread.dirtied;
+        let verdict = match &mut files.pacing {
+            Some(pacing) => pacing.writer_looks(tick, &mut writer, &seen),
+            None => Verdict::Free,
+        };
+        let thread = files.thread(index);
+        thread.dirtied = writer.dirtied;
+        thread.writer = writer;
+        if verdict != Verdict::Free {
+            files.kick_flusher(now);
+        }
+        let Verdict::Sleep { ticks, again } = verdict else {
+            self.leave_balance(files, index);
+            return true;
+        };
+        files.thread(index).doing = Doing::Balancing {
+            looks: u32::from(!again),
+            wrote: false,
+        };
+        // A timer never fires early, so one tick later than asked for at most.
+        let wakes = (tick + ticks + 1) * 1_000_000_000 / u64::from(files.hz);
+        files.tasks[index].state = TaskState::Ready(Nanos(wakes));
+        false
+    }
+
     fn pace_writer(&mut self, files: &mut Files, index: usize, looks: u32, dirtied: u64) -> bool {
         let load = files.load();
         files.pace.follow(
@@ -274,14 +328,17 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     /// The writer goes on with its calls; the look was part of the last one.
     fn leave_balance(&mut self, files: &mut Files, index: usize) {
         let now = self.processor_free.max(self.now);
+        let in_group = files.pacing.is_some();
         let load = files.load();
-        if files.generation.background_due(&files.limits, &load) {
+        if !in_group && files.background_due(&load) {
             files.kick_flusher(now);
         }
         self.book_wait(files, index, now);
         let plan = files.phases[files.phase];
         let thread = files.thread(index);
-        thread.dirtied = 0;
+        if !in_group {
+            thread.dirtied = 0;
+        }
         if plan.o_sync {
             thread.syncs_call = true;
             thread.doing = Doing::SyncPages;
@@ -299,6 +356,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let outcome = files.outcomes.last_mut().expect("a phase runs");
         outcome.latency_total += waited;
         outcome.latency_max = outcome.latency_max.max(waited);
+        if let Some(newest) = &mut files.thread(index).newest {
+            *newest += waited;
+        }
     }
 
     pub(super) fn begin_fsync(&mut self, files: &mut Files, index: usize) {
@@ -325,11 +385,15 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             return false;
         }
         files.thread(index).doing = Doing::SyncCommit;
-        if let Some(journal) = &files.journal {
-            let wanted = files.states[file as usize].transaction;
-            if wanted > journal.committed {
-                files.ask_commit(self.now, wanted);
+        let wanted = files.states[file as usize].transaction;
+        match &files.journal {
+            Some(journal) if wanted > journal.committed => files.ask_commit(self.now, wanted),
+            // Committed already: only the drives' caches are in the way.
+            _ if files.barriers => {
+                let number = self.ask_flush(files);
+                files.thread(index).flush = Some(number);
             }
+            _ => {}
         }
         true
     }
@@ -342,6 +406,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 self.wait(files, index, Wait::Commit(wanted));
                 return false;
             }
+        }
+        if let Some(number) = files.thread(index).flush {
+            if !files.flushes.done(number) {
+                self.wait(files, index, Wait::Flush(number));
+                return false;
+            }
+            files.thread(index).flush = None;
         }
         let now = self.processor_free.max(self.now);
         let by_call = files.thread(index).syncs_call;

@@ -1,5 +1,7 @@
 //! What the host's work costs its processor, step by step.
 
+use crate::buffered::CacheCost;
+use seekwise_host::cpu::CpuCost;
 use seekwise_units::Nanos;
 
 /// Processor time by step.
@@ -41,6 +43,30 @@ pub struct HostCosts {
 }
 
 impl HostCosts {
+    /// The host of cells, whose costs are by request and by page of the cache. A scheduler's functions are paid for before the drive is asked.
+    pub fn of_cells(request: &CpuCost, cache: &CacheCost, scheduler: Nanos) -> Self {
+        let call = Nanos(cache.call).min(request.submit);
+        Self {
+            user: request.user,
+            call,
+            page_copy: Nanos(cache.read_page),
+            page_add: Nanos(cache.new_page),
+            bio: request.submit - call + scheduler,
+            md_bio: Nanos::ZERO,
+            port_command: request.behind,
+            scheduler: Nanos::ZERO,
+            interrupt: request.interrupt,
+            // Direct calls have no pages of the cache; cleaning one is paid for when it is sent.
+            page_end: Nanos::ZERO,
+            switch: request.wake,
+            // Part of submitting.
+            page_pin: Nanos::ZERO,
+            // Without copying, and with adding: range of half to double.
+            page_write: Nanos(cache.write_page.saturating_sub(cache.read_page)),
+            page_send: Nanos(cache.flush_page + cache.clean_page),
+        }
+    }
+
     /// A processor of about 2015 (4 GHz). A synchronous request at depth 1 adds 5 us to the drive's time, range 3 to 10 (class value, as in
     /// the drives' reference): switch 1.2 and interrupt 1.5 us of it, the rest shared over call and bio; range of each half to double.
     pub fn modern() -> Self {

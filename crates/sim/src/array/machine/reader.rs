@@ -376,7 +376,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     /// The drives see the request once the processor has made its bios: only then is the plug released.
-    pub(super) fn spend_direct_call(&mut self, pages: u64, write: bool) {
+    pub(in crate::array) fn spend_direct_call(&mut self, pages: u64, write: bool) {
         let bios = self.volume.pieces(Sectors(pages * PAGE_SECTORS), write);
         self.spend(self.costs.call);
         self.spend(Nanos(

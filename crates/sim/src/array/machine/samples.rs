@@ -99,18 +99,29 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     /// The block layer lets a flush wait for nothing here: the reader's own writes are through, and nobody else writes.
     fn flush_members(&mut self, index: usize) {
         self.spend(self.costs.call);
+        let drives = self.flush_drives();
+        let reader = &mut self.readers[index];
+        reader.outstanding += drives;
+        reader.state = State::WaitsForAll;
+    }
+
+    /// Every member is to empty its cache; gives their number.
+    pub(in crate::array) fn flush_drives(&mut self) -> u32 {
         let now = self.now;
         for member in self.members.iter_mut() {
             member.spindle.flush(now);
         }
-        let reader = &mut self.readers[index];
-        reader.outstanding += self.members.len() as u32;
-        reader.state = State::WaitsForAll;
+        self.members.len() as u32
     }
 
     /// A member's cache is empty.
     pub(super) fn flush_done(&mut self) {
         self.spend(self.costs.interrupt);
+        if let Some(mut files) = self.files.take() {
+            self.drive_flushed(&mut files);
+            self.files = Some(files);
+            return;
+        }
         let wake = self.now.max(self.processor_free) + self.costs.switch;
         // Only one reader takes samples (`storage::check`).
         let reader = &mut self.readers[0];

@@ -1,0 +1,113 @@
+"""Files of a file system on multi-queue kernels, as a study asks for them: what they cost beside the raw device, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from seekwise.backend.simulated import SimulatedBackend
+from seekwise.errors import UsageError
+from seekwise.store.record import Record
+from seekwise.study import plan as plans
+from seekwise.study.model import Study
+
+ON_EXT4 = {"filesystem": "ext4"}
+
+
+def records(workload: dict, settings: dict | None = None, **system: object) -> list[Record]:
+    load = {"size": "256m", "end_fsync": False, **workload}
+    given = Study.model_validate({
+        "name": "files",
+        "backend": "simulated",
+        "system": [{"name": "a", "drive": "samsung_850_evo", "kernel": "6.1", "options": ON_EXT4, **system}],
+        "settings": settings or {"scheduler": ["mq-deadline"]},
+        "workload": [load],
+        "design": {"blocks": 1, "control": False, "sentinel": False},
+    })  # fmt: skip
+    backend = SimulatedBackend()
+    plan = plans.make(given, backend.describe(given))
+    backend.check(plan)
+    with backend.session(plan, "r", lambda _: None) as session:
+        return sorted(session.run(list(plan.trials), {}), key=lambda record: record.setting)
+
+
+def rates(*args: object, **system: object) -> list[float]:
+    return [phase.rate_bytes_per_s for record in records(*args, **system) for phase in record.phases]
+
+
+BUFFERED = {"direct": False, "memory_limit": "64m"}
+
+
+@pytest.mark.parametrize("cache", [{}, BUFFERED])
+@pytest.mark.parametrize(
+    "array", [{}, {"drives": 2, "raid_level": "raid1"}, {"drives": 4, "raid_level": "raid10", "chunk_kib": 64}]
+)
+def test_every_scheduler_of_6_1_reads_and_writes_files(cache, array):
+    operations = ["seq_read", "rand_read", "seq_write", "rand_write"]
+    load = {"operations": operations, "threads": 2, "block_bytes": "16k", "random_ios": 200, "size": "32m", **cache}
+    made = records(load, {"scheduler": ["none", "mq-deadline", "bfq", "kyber"]}, **array)
+    assert len(made) == 4
+    for record in made:
+        assert "not_modelled" not in record.conditions
+        assert [phase.operation for phase in record.phases] == operations
+        assert all(phase.rate_bytes_per_s > 1e6 for phase in record.phases)
+
+
+def test_random_reads_of_a_file_past_the_cache_are_those_of_the_raw_device():
+    load = {"operations": ["rand_read"], "iodepth": 8, "engine": "libaio", "runtime": "1s"}
+    (file,), (raw,) = rates(load), rates(load, options={})
+    assert file == pytest.approx(raw, rel=0.02)
+
+
+def test_settings_of_the_queue_reach_the_files():
+    load = {"operations": ["rand_read"], "iodepth": 32, "engine": "libaio", "threads": 4, "runtime": "500ms"}
+    one, all_tags = rates(load, {"queue_depth": [1, 32]})
+    assert all_tags > 2 * one
+    (few,) = rates(load, {"scheduler": ["mq-deadline"], "nr_requests": [4]})
+    assert few < 0.8 * all_tags
+    (record,) = records(load, {"scheduler": ["mq-deadline"], "iosched.writes_starved": [5]})
+    assert record.load["specs"]["rand_read"]["storage"]["queue"] == {"tunables": {"writes_starved": 5}}
+
+
+def test_access_times_of_files_have_percentiles():
+    for cache in ({}, BUFFERED):
+        (record,) = records({"operations": ["rand_read"], "random_ios": 500, **cache})
+        (phase,) = record.phases
+        assert sum(phase.latency_bins.values()) == phase.ios == 500
+
+
+def test_a_writer_that_syncs_waits_for_the_drives_caches():
+    load = {"operations": ["rand_write"], "random_ios": 100}
+    plain, synced = (records({**load, "sync": sync})[0].phases[0].latency_mean_ns for sync in (False, True))
+    assert synced > plain + 2_000_000
+
+
+def test_buffered_readers_of_a_file_read_ahead():
+    load = {"operations": ["seq_read"], "threads": 1, "block_bytes": "4k", **BUFFERED}
+    little, much = rates(load, {"read_ahead_kb": [4, 512]})
+    assert much > 1.3 * little
+
+
+def test_the_same_seed_gives_the_same_record():
+    load = {"operations": ["rand_write"], "threads": 4, "runtime": "500ms", **BUFFERED}
+    assert rates(load) == rates(load)
+
+
+@pytest.mark.parametrize(
+    ("workload", "system", "word"),
+    [
+        ({"iodepth": 4, "engine": "libaio", **BUFFERED}, {}, "one by one"),
+        ({"iodepth": 4, "engine": "libaio", "sync": True}, {}, "sync"),
+        ({"think_time": "1ms"}, {}, "on files"),
+        ({}, {"options": {"filesystem": "xfs"}}, "xfs"),
+        ({"size": "900g"}, {}, "larger than the volume"),
+        ({}, {"kernel": "2.6.24"}, "mq-deadline"),
+    ],
+)
+def test_what_is_not_modelled_is_one_sentence(workload, system, word):
+    try:
+        (record,) = records({"operations": ["rand_write"], "random_ios": 10, **workload}, **system)
+    except UsageError as refused:
+        said = str(refused)
+    else:
+        said = record.conditions["not_modelled"]["rand_write"]
+    assert word in said and "\n" not in said
