@@ -89,7 +89,7 @@ impl Plug {
         if self.requests.len() >= limit
             || newest.is_some_and(|request| request.sectors.bytes().0 >= FLUSH_BYTES)
         {
-            self.flush(out);
+            self.flush(|request| out.push(request));
         }
         if newest.is_some_and(|request| request.member != bio.member) {
             self.several_queues = true;
@@ -98,7 +98,7 @@ impl Plug {
     }
 
     /// Hands out everything, member by member, each member's requests oldest first.
-    pub fn flush(&mut self, out: &mut Vec<MemberRequest>) {
+    pub fn flush(&mut self, mut out: impl FnMut(MemberRequest)) {
         let next = |requests: &[MemberRequest], newest: bool| {
             if newest {
                 requests.last().copied()
@@ -110,7 +110,7 @@ impl Plug {
             self.requests.retain(|request| {
                 let leaves = request.member == member;
                 if leaves {
-                    out.push(*request);
+                    out(*request);
                 }
                 !leaves
             });
@@ -138,7 +138,7 @@ mod tests {
             plug.add(page(1, start), &mut out);
             plug.add(page(0, start), &mut out);
         }
-        plug.flush(&mut out);
+        plug.flush(|request| out.push(request));
         let sizes: Vec<_> = out
             .iter()
             .map(|request| (request.member, request.sectors.0))

@@ -1,6 +1,7 @@
 //! Stripe heads between rows: which head a row gets, which list it stands in, and which rows follow another as one batch.
 
-use super::{Page, Place, Raid5, PAGE};
+use super::stripe::{bit, Pages, Place, NONE};
+use super::{Raid5, PAGE};
 use crate::md::Generation;
 use seekwise_units::hash::ByNumber;
 
@@ -9,14 +10,14 @@ pub(super) type Rows = ByNumber<u64, u32>;
 
 impl Raid5 {
     fn full(&self, stripe: u32) -> bool {
-        let pages = &self.stripes[stripe as usize].pages;
-        pages.iter().all(|page| page.parity || page.overwritten)
+        let mut words = self.pages(stripe).iter().zip(&self.all);
+        words.all(|(page, &all)| page.parity | page.overwritten == all)
     }
 
     /// Full-stripe writes of neighbouring rows in one chunk follow the first of them (4.1 and later).
     pub(super) fn joins_batch(&mut self, stripe: u32) -> bool {
         if self.config.generation < Generation::Linux4_4
-            || self.missing.contains(&true)
+            || self.missing.iter().any(|&members| members != 0)
             || !self.full(stripe)
         {
             return false;
@@ -28,17 +29,26 @@ impl Raid5 {
         let Some(&before) = self.rows.get(&(row - PAGE)) else {
             return false;
         };
-        let head = self.stripes[before as usize].batch_head.unwrap_or(before);
+        let head = match self.stripes[before as usize].batch_head {
+            NONE => before,
+            head => head,
+        };
         let state = &self.stripes[head as usize];
         let open = state.plugged && !state.computed && state.io_left == 0;
         if !open || !self.full(before) {
             return false;
         }
-        self.stripes[head as usize].batch.push(stripe);
-        self.stripes[stripe as usize].place = Place::Batched;
-        self.stripes[stripe as usize].batch_head = Some(head);
-        if self.stripes[stripe as usize].preread_active {
-            self.stripes[stripe as usize].preread_active = false;
+        let last = match self.stripes[head as usize].last_of_batch {
+            NONE => head,
+            last => last,
+        };
+        self.stripes[last as usize].next_of_batch = stripe;
+        self.stripes[head as usize].last_of_batch = stripe;
+        let joined = &mut self.stripes[stripe as usize];
+        joined.place = Place::Batched;
+        joined.batch_head = head;
+        if joined.preread_active {
+            joined.preread_active = false;
             self.preread_active -= 1;
         }
         true
@@ -60,9 +70,11 @@ impl Raid5 {
         let old = head.row;
         head.row = row;
         head.in_use = true;
-        head.pages.fill(Page::default());
+        let pages = self.pages_of(stripe);
+        pages.fill(Pages::default());
         for member in core::iter::once(roles.p).chain(roles.q) {
-            head.pages[member as usize].parity = true;
+            let (word, bit) = bit(member);
+            pages[word].parity |= bit;
         }
         self.rows.remove(&old);
         self.rows.insert(row, stripe);
@@ -97,7 +109,7 @@ impl Raid5 {
         }
         head.in_use = false;
         head.freed = self.clock;
-        let list = &mut self.free[head.free_list];
+        let list = &mut self.free[head.free_list as usize];
         // Taken again from the cache, a stripe leaves its old entry behind.
         if list.len() >= 2 * self.stripes.len() {
             let stripes = &self.stripes;

@@ -41,6 +41,10 @@ pub const MD_THREAD: ProcessId = ProcessId(1 << 20);
 /// The thread of a resync or rebuild.
 pub const RESYNC_THREAD: ProcessId = ProcessId((1 << 20) + 1);
 
+/// Mark in the number of a request of a member that is a bio of the volume, whole: the rest of the number is the bio's, and nothing else needs to be
+/// known when it comes back. Only levels that keep no account of what is under way have such requests.
+const WHOLE: u32 = 1 << 31;
+
 /// A drive of the array behind its queue.
 pub struct Member<Q, D> {
     pub queue: Q,
@@ -191,7 +195,7 @@ pub struct Md<Q, D> {
     woken: VecDeque<ProcessId>,
     ended: Vec<Done>,
     pieces: Vec<Piece>,
-    finished: Vec<u32>,
+    finished: Vec<Done>,
     effects: Vec<Effect>,
 }
 
@@ -323,10 +327,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// Hands one request to its member; false when the member has no request free.
     fn send<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
         let sent = self.give(now, order, observer);
-        let index = order.piece.member as usize;
-        if sent && !self.members[index].given {
-            self.members[index].given = true;
-            self.given.push(index as u32);
+        if sent {
+            self.note_given(order.piece.member as usize);
         }
         sent
     }
@@ -337,32 +339,97 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let token = self.under_way.insert(*order) as u32;
         let index = order.piece.member as usize;
         let bio = order.bio(token);
+        let sent = self.hand(now, index, &bio, observer);
+        if !sent {
+            self.under_way.remove(token as usize);
+        } else if let Owner::Resync(_) = order.owner {
+            self.members[index].resynced.0 += bio.sectors.0;
+        }
+        sent
+    }
+
+    /// A bio for a member goes into its queue, if there is a request free.
+    #[inline]
+    fn hand<O: Observer>(&mut self, now: Nanos, index: usize, bio: &Bio, observer: &mut O) -> bool {
         let member = &mut self.members[index];
         let sent = member.queue.submit(
             now,
-            &bio,
+            bio,
             &mut member.spindle,
             &mut first_only(index, observer),
         ) == Submission::Accepted;
         if sent {
-            let moved = if order.write {
-                &mut member.written
-            } else {
-                &mut member.read
+            let moved = match bio.direction {
+                Direction::Write => &mut member.written,
+                Direction::Read => &mut member.read,
             };
             moved.0 += bio.sectors.0;
-            if let Owner::Resync(_) = order.owner {
-                member.resynced.0 += bio.sectors.0;
-            }
-        } else {
-            self.under_way.remove(token as usize);
         }
         self.refresh(now, index);
         sent
     }
 
+    /// A read that is one request of a member goes there under its own number.
+    #[inline]
+    fn submit_whole<O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        piece: &Piece,
+        observer: &mut O,
+    ) -> Submission {
+        debug_assert!(bio.token & WHOLE == 0);
+        let index = piece.member as usize;
+        let own = Bio {
+            start: piece.start,
+            token: bio.token | WHOLE,
+            metadata: false,
+            unplug: false,
+            ..*bio
+        };
+        self.whole_bios += 1;
+        let sent = self.hand(now, index, &own, observer);
+        if bio.unplug && !self.plugging && self.given.is_empty() {
+            // The one plug that may have to be removed is this member's.
+            if sent {
+                self.unplug_member(now, index, observer);
+            }
+        } else if sent {
+            self.note_given(index);
+        }
+        if sent {
+            return Submission::Accepted;
+        }
+        let order = Order {
+            owner: Owner::Bio(bio.token),
+            piece: *piece,
+            write: false,
+            sync: bio.sync,
+            no_idle: bio.no_idle,
+            process: bio.process,
+            priority: bio.priority,
+        };
+        self.stall(bio.process, bio.token, &[order])
+    }
+
+    /// A member's plug may have to be removed.
+    #[inline]
+    fn note_given(&mut self, index: usize) {
+        if !self.members[index].given {
+            self.members[index].given = true;
+            self.given.push(index as u32);
+        }
+    }
+
     /// Removes the plugs of the members that were given something: of others there are none.
+    #[inline]
     fn unplug_members<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        if !self.given.is_empty() {
+            self.unplug_given(now, observer);
+        }
+    }
+
+    fn unplug_given<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         let mut given = core::mem::take(&mut self.given);
         if given.len() > 1 {
             given.sort_unstable();
@@ -495,46 +562,57 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
     }
 
-    fn drive_done<O: Observer>(&mut self, now: Nanos, index: usize, observer: &mut O) {
+    /// `done` hears of what ended before anything is put into `ended`.
+    #[inline]
+    fn drive_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        index: usize,
+        observer: &mut O,
+        done: &mut impl FnMut(Done),
+    ) {
         let member = &mut self.members[index];
         let Some(tag) = member.spindle.advance(now) else {
             self.refresh(now, index);
             return;
         };
         member.commands += 1;
-        let mut finished = core::mem::take(&mut self.finished);
-        finished.clear();
-        let (under_way, volume) = (&mut self.under_way, &mut self.volume);
-        let (ended, whole_bios) = (&mut self.ended, &mut self.whole_bios);
+        let (finished, mut whole) = (&mut self.finished, 0);
         member.queue.complete(
             now,
             tag,
             &mut member.spindle,
             &mut first_only(index, observer),
-            |done| match under_way[done.token as usize].owner {
+            |part| {
                 // Told in order, so at once only while nobody is put off.
-                Owner::Bio(token) if finished.is_empty() => {
-                    let order = under_way.remove(done.token as usize);
-                    volume.read_done(&order.piece);
-                    ended.push(Done {
-                        token,
-                        sectors: order.piece.sectors,
+                if part.token & WHOLE != 0 && finished.is_empty() {
+                    done(Done {
+                        token: part.token & !WHOLE,
+                        ..part
                     });
-                    *whole_bios -= 1;
+                    whole += 1;
+                } else {
+                    finished.push(part);
                 }
-                _ => finished.push(done.token),
             },
         );
-        if !finished.is_empty() {
-            self.parts_done(now, &finished, observer);
+        self.whole_bios -= whole;
+        if !self.finished.is_empty() {
+            self.parts_done(now, observer);
         }
-        self.finished = finished;
         self.refresh(now, index);
     }
 
-    /// Requests that are not a whole bio of their own are done.
-    fn parts_done<O: Observer>(&mut self, now: Nanos, finished: &[u32], observer: &mut O) {
-        for &token in finished {
+    /// Requests that are not a whole bio of their own are done, and what was joined to them.
+    fn parts_done<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        for place in 0..self.finished.len() {
+            let Done { token, sectors } = self.finished[place];
+            if token & WHOLE != 0 {
+                let token = token & !WHOLE;
+                self.ended.push(Done { token, sectors });
+                self.whole_bios -= 1;
+                continue;
+            }
             let order = self.under_way.remove(token as usize);
             match order.owner {
                 Owner::Bio(token) => {
@@ -570,10 +648,18 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 Owner::BitmapLater => {}
             }
         }
+        self.finished.clear();
     }
 
     /// What the stripe cache did becomes the thread's work.
+    #[inline]
     fn heed_effects(&mut self) {
+        if !self.effects.is_empty() {
+            self.take_effects();
+        }
+    }
+
+    fn take_effects(&mut self) {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Done(job) => self.thread.finishing.push(job),
@@ -662,26 +748,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             _ => None,
         };
         let submission = if let Some(piece) = whole {
-            self.whole_bios += 1;
-            let index = piece.member as usize;
-            let order = Order {
-                owner: Owner::Bio(bio.token),
-                piece,
-                write: false,
-                sync: bio.sync,
-                no_idle: bio.no_idle,
-                process: bio.process,
-                priority: bio.priority,
-            };
-            if bio.unplug && !self.plugging && self.given.is_empty() {
-                // The one plug that may have to be removed is this member's.
-                if self.give(now, &order, observer) {
-                    self.unplug_member(now, index, observer);
-                    return Submission::Accepted;
-                }
-                return self.stall(bio.process, bio.token, &[order]);
-            }
-            self.send_all(now, bio.process, bio.token, &[order], observer)
+            self.submit_whole(now, bio, &piece, observer)
         } else {
             let mut orders = core::mem::take(&mut self.orders);
             orders.clear();
@@ -770,7 +837,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         let next = self.next_at();
         self.clock = now;
         if self.due.first() <= next {
-            self.drive_done(now, self.due.place(), observer);
+            self.drive_done(now, self.due.place(), observer, &mut done);
         } else if self.thread.due <= next {
             self.thread_runs(now, observer);
         } else if self
@@ -782,10 +849,9 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         } else {
             self.resync_runs(now, observer);
         }
-        for place in 0..self.ended.len() {
-            done(self.ended[place]);
+        if !self.ended.is_empty() {
+            self.ended.drain(..).for_each(done);
         }
-        self.ended.clear();
     }
 
     #[inline]

@@ -69,9 +69,12 @@ impl Thread {
 
     /// The turn's work takes until `due`.
     pub fn plan(&mut self, now: Nanos, work: &Work) {
-        let covered = self.covered.take().unwrap_or(self.mirrored.len());
-        self.out.extend(self.mirrored.drain(..covered));
-        self.again |= !self.mirrored.is_empty();
+        let covered = self.covered.take();
+        if !self.mirrored.is_empty() {
+            let covered = covered.unwrap_or(self.mirrored.len());
+            self.out.extend(self.mirrored.drain(..covered));
+            self.again |= !self.mirrored.is_empty();
+        }
         core::mem::swap(&mut self.finishing, &mut self.finishing_now);
         let takes = self.costs.time(work, self.out.len() as u64);
         self.busy += takes;
