@@ -14,10 +14,11 @@ mod row;
 mod stripe;
 mod waiting;
 
-use super::plug::{MemberRequest, Plug};
+use super::plug::{MemberRequest, Plug, Plugged};
 use super::Generation;
 use crate::layout::parity::Parity;
 use cache::Rows;
+use seekwise_units::hash::ByNumber;
 use seekwise_units::{Lba, Sectors};
 use std::collections::VecDeque;
 use stripe::{bit, Chain, Links, Pages, Place, Stripe};
@@ -60,13 +61,22 @@ pub struct Raid5Config {
     pub in_sync_until: Lba,
 }
 
+/// For whom a request goes to a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// The array request that passes by the cache.
+    Bio(BioId),
+    /// The stripe head of the request's first row; it keeps the row until the request is back.
+    Stripe(u32),
+}
+
 /// Something the array did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A request goes to a member. `bio` names the array request for reads that pass by the cache.
+    /// A request goes to a member.
     Issue {
         request: MemberRequest,
-        bio: Option<BioId>,
+        sender: Sender,
     },
     /// All of the array request is done.
     Done(BioId),
@@ -115,14 +125,14 @@ pub struct Raid5 {
     missing: Vec<u64>,
     rebuilt: Vec<u64>,
     plug: Plug,
-    plug_out: Vec<MemberRequest>,
+    plug_out: Vec<Plugged>,
     clock: u64,
     work: Work,
     waiting: Waiting,
     /// Lists of visits, used again.
     spare: Vec<Visits>,
     /// Which visit each row of a write is, while they are listed.
-    visit_of_row: Rows,
+    visit_of_row: ByNumber<u64, u32>,
 }
 
 impl Raid5 {
@@ -149,7 +159,7 @@ impl Raid5 {
                 .collect(),
             pages: vec![Pages::default(); config.stripe_cache_size as usize * words],
             links: Links::new(),
-            rows: Rows::default(),
+            rows: Rows::new(config.stripe_cache_size as usize),
             free,
             handle: VecDeque::new(),
             delayed: VecDeque::new(),
@@ -167,7 +177,7 @@ impl Raid5 {
             work: Work::default(),
             waiting: Waiting::new(lists),
             spare: Vec::new(),
-            visit_of_row: Rows::default(),
+            visit_of_row: ByNumber::default(),
             config,
         }
     }
@@ -244,7 +254,7 @@ impl Raid5 {
                         start: at,
                         sectors: length,
                     },
-                    bio: Some(id),
+                    sender: Sender::Bio(id),
                 });
             }
         }
@@ -432,13 +442,15 @@ impl Raid5 {
         }
     }
 
-    /// The RAID thread runs until nothing is left to handle, holding a plug over the members.
+    /// The RAID thread runs until nothing is left to handle, holding a plug over the members. False where there was nothing.
     #[inline]
-    pub fn run_thread(&mut self, effects: &mut Vec<Effect>) {
+    pub fn run_thread(&mut self, effects: &mut Vec<Effect>) -> bool {
         let activates = !self.delayed.is_empty() && self.preread_active < PREREAD_LIMIT;
-        if activates || !self.handle.is_empty() || !self.hold.is_empty() {
+        let any = activates || !self.handle.is_empty() || !self.hold.is_empty();
+        if any {
             self.run_turns(effects);
         }
+        any
     }
 
     fn run_turns(&mut self, effects: &mut Vec<Effect>) {
@@ -482,9 +494,12 @@ impl Raid5 {
             }
             self.retry_waiting();
         }
-        let issue = |request| Effect::Issue { request, bio: None };
+        let issue = |(request, stripe)| Effect::Issue {
+            request,
+            sender: Sender::Stripe(stripe),
+        };
         effects.extend(self.plug_out.drain(..).map(issue));
-        self.plug.flush(|request| effects.push(issue(request)));
+        self.plug.flush(|plugged| effects.push(issue(plugged)));
     }
 
     /// What the thread has done since the last time; the count begins anew.
@@ -508,42 +523,69 @@ impl Raid5 {
 
     /// A request of the cache to a member is done; the thread has work afterwards.
     pub fn complete(&mut self, request: MemberRequest, effects: &mut Vec<Effect>) {
-        let (word, bit) = bit(request.member);
-        for row in (request.start.0..request.start.0 + request.sectors.0).step_by(PAGE as usize) {
-            let Some(&stripe) = self.rows.get(&row) else {
-                continue;
-            };
-            let page = &mut self.pages_of(stripe)[word];
-            if page.locked & bit == 0 {
-                continue;
-            }
-            page.locked &= !bit;
-            page.uptodate |= bit;
-            let head = &mut self.stripes[stripe as usize];
-            head.io_left -= 1;
-            if head.io_left > 0 {
-                continue;
-            }
-            if head.writing.is_empty() {
-                self.queue_for_thread(stripe);
-                continue;
-            }
-            let mut writing = core::mem::replace(&mut head.writing, Chain::EMPTY);
-            head.place = Place::Free;
-            // Who came to the row while it was on its way out: writers, and readers of a missing member.
-            let came = !head.writers.is_empty() || !head.readers.is_empty();
-            if !came && !head.plugged {
-                self.set_free(stripe);
-            }
-            if came {
-                self.queue_for_thread(stripe);
-            }
-            self.row_changed(row);
-            while let Some(id) = self.links.pop(&mut writing) {
-                self.piece_done(id, effects);
+        let MemberRequest {
+            member,
+            start,
+            sectors,
+            ..
+        } = request;
+        for row in (start.0..start.0 + sectors.0).step_by(PAGE as usize) {
+            if let Some(stripe) = self.stripe_of(row) {
+                self.page_done(stripe, member, effects);
             }
         }
         self.retry_waiting();
+    }
+
+    /// The same, told by the stripe head of its first row ([`Sender::Stripe`]).
+    pub fn complete_from(
+        &mut self,
+        stripe: u32,
+        member: u32,
+        sectors: Sectors,
+        effects: &mut Vec<Effect>,
+    ) {
+        let row = self.stripes[stripe as usize].row;
+        self.page_done(stripe, member, effects);
+        for row in (row + PAGE..row + sectors.0).step_by(PAGE as usize) {
+            if let Some(stripe) = self.stripe_of(row) {
+                self.page_done(stripe, member, effects);
+            }
+        }
+        self.retry_waiting();
+    }
+
+    #[inline]
+    fn page_done(&mut self, stripe: u32, member: u32, effects: &mut Vec<Effect>) {
+        let (word, bit) = bit(member);
+        let page = &mut self.pages_of(stripe)[word];
+        if page.locked & bit == 0 {
+            return;
+        }
+        page.locked &= !bit;
+        page.uptodate |= bit;
+        let head = &mut self.stripes[stripe as usize];
+        head.io_left -= 1;
+        if head.io_left > 0 {
+            return;
+        }
+        if head.writing.is_empty() {
+            self.queue_for_thread(stripe);
+            return;
+        }
+        let mut writing = core::mem::replace(&mut head.writing, Chain::EMPTY);
+        head.place = Place::Free;
+        let row = head.row;
+        // Who came to the row while it was on its way out: writers, and readers of a missing member.
+        if !head.writers.is_empty() || !head.readers.is_empty() {
+            self.queue_for_thread(stripe);
+        } else if !head.plugged {
+            self.set_free(stripe);
+        }
+        self.row_changed(row);
+        while let Some(id) = self.links.pop(&mut writing) {
+            self.piece_done(id, effects);
+        }
     }
 
     /// A request waits for a free stripe, or for a row that is on its way out.

@@ -16,7 +16,9 @@ struct ToRead {
 impl ToRead {
     #[inline]
     fn count(&mut self, pages: u64, missing: u64) {
-        self.missing += (pages & missing).count_ones();
+        if pages & missing != 0 {
+            self.missing += (pages & missing).count_ones();
+        }
         self.present += (pages & !missing).count_ones();
     }
 
@@ -36,7 +38,7 @@ impl Raid5 {
             start: Lba(head.row),
             sectors: Sectors(PAGE),
         };
-        self.plug.add(request, &mut self.plug_out);
+        self.plug.add((request, stripe), &mut self.plug_out);
         let (word, bit) = bit(member);
         self.pages_of(stripe)[word].locked |= bit;
     }
@@ -219,13 +221,12 @@ impl Raid5 {
                 self.preread_active -= 1;
             }
             if stripe != first {
-                head.batch_head = NONE;
                 head.place = Place::Io;
             }
+            head.batch = NONE;
             stripe = core::mem::replace(&mut head.next_of_batch, NONE);
         }
         let head = &mut self.stripes[first as usize];
-        head.last_of_batch = NONE;
         if !sent {
             // Every page of the row lies on missing members.
             let mut writing = core::mem::replace(&mut head.writing, Chain::EMPTY);

@@ -3,6 +3,8 @@
 use super::{BioId, PAGE_SET};
 
 pub(super) const NONE: u32 = u32::MAX;
+/// Row of a stripe that has not been used yet.
+pub(super) const NO_ROW: u64 = u64::MAX;
 
 /// What is known of the pages of up to [`PAGE_SET`] members, a bit each.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,11 +63,12 @@ pub(super) struct Stripe {
     pub writers: Chain,
     pub writing: Chain,
     pub readers: Chain,
-    /// Stripes of the same chunk that are written together with this one (full-stripe writes): the next of them, and of the first the last.
+    /// The next of the stripes whose rows have the same hash.
+    pub next_of_rows: u32,
+    /// The next of the stripes of a chunk that are written together (full-stripe writes).
     pub next_of_batch: u32,
-    pub last_of_batch: u32,
-    /// The stripe whose batch this one is in.
-    pub batch_head: u32,
+    /// Of the first of them the last; of the others, which are [`Place::Batched`], the first.
+    pub batch: u32,
     pub place: Place,
     pub in_use: bool,
     pub preread_active: bool,
@@ -78,15 +81,15 @@ pub(super) struct Stripe {
 impl Stripe {
     pub fn new(free_list: u8) -> Self {
         Self {
-            row: u64::MAX,
+            row: NO_ROW,
             freed: 0,
             io_left: 0,
             writers: Chain::EMPTY,
             writing: Chain::EMPTY,
             readers: Chain::EMPTY,
+            next_of_rows: NONE,
             next_of_batch: NONE,
-            last_of_batch: NONE,
-            batch_head: NONE,
+            batch: NONE,
             place: Place::Free,
             in_use: false,
             preread_active: false,

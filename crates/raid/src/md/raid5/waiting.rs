@@ -165,9 +165,9 @@ impl Waiting {
 
 impl Raid5 {
     fn until(&self, row: u64) -> Until {
-        match self.rows.get(&row) {
+        match self.stripe_of(row) {
             None => Until::ListHasOne(self.list_of(row)),
-            Some(&stripe) if self.stripes[stripe as usize].is_going_out() => Until::RowIsOut,
+            Some(stripe) if self.stripes[stripe as usize].is_going_out() => Until::RowIsOut,
             Some(_) => Until::Tried,
         }
     }

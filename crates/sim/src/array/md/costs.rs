@@ -63,9 +63,6 @@ impl MdCosts {
             0 => 0.0,
             _ => (pages * PAGE_BYTES) as f64 / rate * 1e9,
         };
-        if *work == Work::default() {
-            return Nanos(self.request.0 * requests);
-        }
         let streamed = bytes(work.xor_pages, self.xor_bytes_per_s)
             + bytes(work.syndrome_pages, self.syndrome_bytes_per_s)
             + bytes(work.copied_pages, self.copy_bytes_per_s);

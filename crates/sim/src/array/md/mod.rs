@@ -25,7 +25,6 @@ use crate::stack::{MemberTotals, Stack, Totals};
 use intent::Intent;
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
-use seekwise_raid::md::plug::MemberRequest;
 use seekwise_raid::md::raid5::{Effect, Raid5};
 use seekwise_raid::md::Generation;
 use seekwise_sched::{Direction, Priority, ProcessId};
@@ -44,6 +43,8 @@ pub const RESYNC_THREAD: ProcessId = ProcessId((1 << 20) + 1);
 /// Mark in the number of a request of a member that is a bio of the volume, whole: the rest of the number is the bio's, and nothing else needs to be
 /// known when it comes back. Only levels that keep no account of what is under way have such requests.
 const WHOLE: u32 = 1 << 31;
+/// Mark in the number of a request of the stripe cache; the rest is the stripe head of its first row.
+const OF_STRIPE: u32 = 1 << 30;
 
 /// A drive of the array behind its queue.
 pub struct Member<Q, D> {
@@ -57,6 +58,8 @@ pub struct Member<Q, D> {
     pub commands: u64,
     /// Of `read` and `written`, what a resync moved.
     pub resynced: Sectors,
+    /// Ends less beginnings of its requests: with none under way, what they took. Wraps in between.
+    taken: u64,
     /// Given something since the plugs were removed last.
     given: bool,
 }
@@ -76,8 +79,8 @@ pub(super) enum Owner {
     /// A bio of the volume that became this request and no other, by its token.
     Bio(u32),
     Call(u32),
-    /// The stripe cache.
-    Stripe,
+    /// The stripe cache, and the stripe head of the request's first row.
+    Stripe(u32),
     /// A step of the resync.
     Resync(u32),
     /// A page of the bitmap that data wait for, or one that nothing waits for.
@@ -229,6 +232,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     written: Sectors(0),
                     commands: 0,
                     resynced: Sectors(0),
+                    taken: 0,
                     given: false,
                 })
                 .collect(),
@@ -336,14 +340,20 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// The same, its plug left to the caller.
     #[inline]
     fn give<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
-        let token = self.under_way.insert(*order) as u32;
+        let token = match order.owner {
+            Owner::Stripe(stripe) => stripe | OF_STRIPE,
+            _ => self.under_way.insert(*order) as u32,
+        };
         let index = order.piece.member as usize;
         let bio = order.bio(token);
         let sent = self.hand(now, index, &bio, observer);
-        if !sent {
-            self.under_way.remove(token as usize);
-        } else if let Owner::Resync(_) = order.owner {
-            self.members[index].resynced.0 += bio.sectors.0;
+        match order.owner {
+            Owner::Stripe(_) => {}
+            _ if !sent => {
+                self.under_way.remove(token as usize);
+            }
+            Owner::Resync(_) => self.members[index].resynced.0 += bio.sectors.0,
+            _ => {}
         }
         sent
     }
@@ -364,6 +374,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 Direction::Read => &mut member.read,
             };
             moved.0 += bio.sectors.0;
+            member.taken = member.taken.wrapping_sub(now.0);
         }
         self.refresh(now, index);
         sent
@@ -562,6 +573,28 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
     }
 
+    /// There is something at work beside the load.
+    #[inline(always)]
+    fn has_background(&self) -> bool {
+        self.resync.is_some() || self.intent.is_some()
+    }
+
+    fn background_at(&self) -> Nanos {
+        let resync = self.resync.as_ref().map_or(Nanos::NEVER, Background::due);
+        let daemon = self.intent.as_ref().map(|intent| intent.daemon_at);
+        resync.min(daemon.unwrap_or(Nanos::NEVER))
+    }
+
+    #[inline(never)]
+    fn background_runs<O: Observer>(&mut self, now: Nanos, next: Nanos, observer: &mut O) {
+        let daemon = self.intent.as_ref().map(|intent| intent.daemon_at);
+        if daemon.is_some_and(|daemon_at| daemon_at <= next) {
+            self.bitmap_daemon(now);
+        } else {
+            self.resync_runs(now, observer);
+        }
+    }
+
     /// `done` hears of what ended before anything is put into `ended`.
     #[inline]
     fn drive_done<O: Observer>(
@@ -577,13 +610,15 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             return;
         };
         member.commands += 1;
-        let (finished, mut whole) = (&mut self.finished, 0);
+        let (finished, taken) = (&mut self.finished, &mut member.taken);
+        let mut whole = 0;
         member.queue.complete(
             now,
             tag,
             &mut member.spindle,
             &mut first_only(index, observer),
             |part| {
+                *taken = taken.wrapping_add(now.0);
                 // Told in order, so at once only while nobody is put off.
                 if part.token & WHOLE != 0 && finished.is_empty() {
                     done(Done {
@@ -598,19 +633,28 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         );
         self.whole_bios -= whole;
         if !self.finished.is_empty() {
-            self.parts_done(now, observer);
+            self.parts_done(now, index, observer);
         }
         self.refresh(now, index);
     }
 
     /// Requests that are not a whole bio of their own are done, and what was joined to them.
-    fn parts_done<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+    #[inline(never)]
+    fn parts_done<O: Observer>(&mut self, now: Nanos, member: usize, observer: &mut O) {
         for place in 0..self.finished.len() {
             let Done { token, sectors } = self.finished[place];
             if token & WHOLE != 0 {
                 let token = token & !WHOLE;
                 self.ended.push(Done { token, sectors });
                 self.whole_bios -= 1;
+                continue;
+            }
+            if token & OF_STRIPE != 0 {
+                let parity = self.parity.as_mut().expect("a volume with parity");
+                let stripe = token & !OF_STRIPE;
+                parity.complete_from(stripe, member as u32, sectors, &mut self.effects);
+                self.heed_effects();
+                self.thread.wake(now);
                 continue;
             }
             let order = self.under_way.remove(token as usize);
@@ -631,18 +675,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     }
                     self.part_done(call);
                 }
-                Owner::Stripe => {
-                    let request = MemberRequest {
-                        member: order.piece.member,
-                        write: order.write,
-                        start: order.piece.start,
-                        sectors: order.piece.sectors,
-                    };
-                    let parity = self.parity.as_mut().expect("a volume with parity");
-                    parity.complete(request, &mut self.effects);
-                    self.heed_effects();
-                    self.thread.wake(now);
-                }
+                Owner::Stripe(_) => unreachable!("told by its number"),
                 Owner::Resync(step) => self.resync_part_done(now, step, observer),
                 Owner::Bitmap => self.bitmap_page_done(now),
                 Owner::BitmapLater => {}
@@ -663,8 +696,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Done(job) => self.thread.finishing.push(job),
-                Effect::Issue { request, .. } => {
-                    let order = Order::of_stripe(&request, self.stripe_writes_sync);
+                Effect::Issue { request, sender } => {
+                    let order = Order::of_stripe(&request, sender, self.stripe_writes_sync);
                     self.thread.out.push_back(order);
                 }
             }
@@ -672,26 +705,30 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// The md thread has the processor: it works out what to send, or, when that work is done, sends it.
+    #[inline(never)]
     fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         if self.thread.begins(now) {
             if self.flush_bitmap(now, observer) {
                 return;
             }
-            let mut work = seekwise_raid::md::raid5::Work::default();
+            let mut work = None;
             if let Some(parity) = &mut self.parity {
-                parity.run_thread(&mut self.effects);
-                work = parity.take_work();
+                if parity.run_thread(&mut self.effects) {
+                    work = Some(parity.take_work());
+                }
                 self.heed_effects();
             }
-            self.thread.plan(now, &work);
+            self.thread.plan(now, work.as_ref());
             return;
         }
-        let finishing = core::mem::take(&mut self.thread.finishing_now);
-        for &job in &finishing {
-            let call = self.jobs.remove(job as usize);
-            self.part_done(call);
+        if !self.thread.finishing_now.is_empty() {
+            let finishing = core::mem::take(&mut self.thread.finishing_now);
+            for &job in &finishing {
+                let call = self.jobs.remove(job as usize);
+                self.part_done(call);
+            }
+            self.thread.recycle(finishing);
         }
-        self.thread.recycle(finishing);
         while let Some(order) = self.thread.out.pop_front() {
             if !self.send(now, &order, observer) {
                 self.thread.out.push_front(order);
@@ -819,20 +856,16 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_at(&self) -> Nanos {
-        self.due
-            .first()
-            .min(self.thread.due)
-            .min(self.resync.as_ref().map_or(Nanos::NEVER, Background::due))
-            .min(
-                self.intent
-                    .as_ref()
-                    .map_or(Nanos::NEVER, |intent| intent.daemon_at),
-            )
-            .max(self.clock)
+        let mut next = self.due.first().min(self.thread.due);
+        if self.has_background() {
+            next = next.min(self.background_at());
+        }
+        next.max(self.clock)
     }
 
+    #[inline(always)]
     fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, mut done: impl FnMut(Done)) {
         let next = self.next_at();
         self.clock = now;
@@ -840,14 +873,8 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             self.drive_done(now, self.due.place(), observer, &mut done);
         } else if self.thread.due <= next {
             self.thread_runs(now, observer);
-        } else if self
-            .intent
-            .as_ref()
-            .is_some_and(|intent| intent.daemon_at <= next)
-        {
-            self.bitmap_daemon(now);
         } else {
-            self.resync_runs(now, observer);
+            self.background_runs(now, next, observer);
         }
         if !self.ended.is_empty() {
             self.ended.drain(..).for_each(done);
@@ -905,6 +932,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             written: member.written,
             commands: member.commands,
             busy: member.spindle.busy,
+            taken: Nanos(member.taken),
         };
         self.members.iter().map(of).collect()
     }

@@ -68,7 +68,8 @@ impl Thread {
     }
 
     /// The turn's work takes until `due`.
-    pub fn plan(&mut self, now: Nanos, work: &Work) {
+    #[inline]
+    pub fn plan(&mut self, now: Nanos, work: Option<&Work>) {
         let covered = self.covered.take();
         if !self.mirrored.is_empty() {
             let covered = covered.unwrap_or(self.mirrored.len());
@@ -76,7 +77,11 @@ impl Thread {
             self.again |= !self.mirrored.is_empty();
         }
         core::mem::swap(&mut self.finishing, &mut self.finishing_now);
-        let takes = self.costs.time(work, self.out.len() as u64);
+        let sent = self.out.len() as u64;
+        let takes = match work {
+            Some(work) => self.costs.time(work, sent),
+            None => Nanos(self.costs.request.0 * sent),
+        };
         self.busy += takes;
         self.due = now + takes;
         self.state = State::Working;
