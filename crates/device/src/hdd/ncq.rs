@@ -139,11 +139,11 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
         let mut best = i32::MAX;
         // Whole blocks of slots, so that nothing is left over for a scalar loop; empty slots are out of reach.
         let used = self.len.div_ceil(LANES).min(BLOCKS);
-        for (number, block) in self.blocks[..used].iter().enumerate() {
-            for lane in 0..LANES {
+        for ((number, block), costs) in self.blocks[..used].iter().enumerate().zip(&mut costs) {
+            for (lane, kept) in costs.iter_mut().enumerate() {
                 let slot = (number * LANES + lane) as u32;
                 let cost = block.cost(lane, head, angle, curve);
-                costs[number][lane] = cost;
+                *kept = cost;
                 // The slot goes where the cost means nanoseconds, so that one minimum finds both.
                 best = best.min(((cost & !slots) | slot) as i32);
             }
