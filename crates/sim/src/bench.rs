@@ -253,7 +253,11 @@ mod tests {
         let members = row.members.unwrap();
         // A small write is two reads and two writes of members; some find what they need in the stripe cache.
         assert!(members.commands > 3 * row.ios, "{members:?}");
-        assert_eq!(members.alone_ios, row.ios);
+        // As many for each of its threads.
+        assert!(
+            (row.ios..row.ios + 64).contains(&members.alone_ios),
+            "{members:?}"
+        );
         assert!(members.ratio(row.cpu_seconds) > 0.0);
         assert!(run("hdd-noop", 100, 1).unwrap().members.is_none());
     }
@@ -267,16 +271,16 @@ mod tests {
             (number("threads"), number("read_percent"))
         };
         assert_eq!(job("raid5-read"), (8.0, 100.0));
-        // Each of the eight threads of a drive has two requests under way for nearly all of the time: reads, then writes.
+        // Each of a drive's eight threads has two requests under way, reads and then writes, until the first of the two is done.
         let (threads, read) = job("raid5-write");
         assert!(
-            (13.0..=16.0).contains(&threads) && (49.0..=51.0).contains(&read),
+            (9.0..=15.0).contains(&threads) && (49.0..=51.0).contains(&read),
             "{threads} {read}"
         );
         // Seven reads, and three writes of two reads and two writes each.
         let (threads, read) = job("raid5-mixed");
         assert!(
-            (9.0..=15.0).contains(&threads) && (67.0..=70.0).contains(&read),
+            (8.0..=13.0).contains(&threads) && (67.0..=70.0).contains(&read),
             "{threads} {read}"
         );
     }
