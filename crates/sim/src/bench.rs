@@ -5,6 +5,7 @@
 
 use crate::array::storage::{self, StorageSpec};
 use crate::spec::CellSpec;
+use crate::stack::MemberTotals;
 use crate::{build, cell};
 use cpu_time::ThreadTime;
 use serde_json::{json, Value};
@@ -19,7 +20,7 @@ pub struct Row {
     pub members: Option<MemberCost>,
 }
 
-/// What an array costs per command of its drives, against one of them alone under the same threads.
+/// What an array costs per command of its drives, against one of them alone under the load that each of them had.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberCost {
     pub commands: u64,
@@ -165,12 +166,24 @@ pub fn spec(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
     }))
 }
 
-/// One drive of an array's case under its share of the threads.
+/// Operations by which the load of a member is found.
+const LOAD_IOS: u64 = 20_000;
+
+/// One drive of an array's case under the load of a member: as many requests under way as a member has on average, and its share of reads. A small
+/// write is two reads and two writes of members, two of them at once, so neither is the program's.
 fn alone(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
-    let mut cell = spec(name, ios, seed)?;
-    let threads = &mut cell["phases"][0]["jobs"][0]["threads"];
-    *threads = json!(threads.as_u64().unwrap_or(MEMBERS) / MEMBERS);
-    cell["phases"][0]["jobs"][0]["ios"] = json!(ios.div_ceil(MEMBERS));
+    let mut cell = spec(name, ios.min(LOAD_IOS), seed)?;
+    let array: CellSpec = serde_json::from_value(cell.clone()).map_err(|e| e.to_string())?;
+    let (_, outcome) = build::build(&array)?.machine.run_phase(0)?;
+    let sum = |of: fn(&MemberTotals) -> u64| outcome.members.iter().map(of).sum::<u64>() as f64;
+    let read = sum(|member| member.read.0);
+    let depth = sum(|member| member.taken.0) / outcome.elapsed.0 as f64 / MEMBERS as f64;
+    let threads = (depth.round() as u64).max(1);
+    let job = &mut cell["phases"][0]["jobs"][0];
+    job["threads"] = json!(threads);
+    job["ios"] = json!(ios.div_ceil(threads));
+    job["read_percent"] = json!(100.0 * read / (read + sum(|member| member.written.0)));
+    cell["phases"][0]["operation"] = json!("mixed");
     cell["device"]["array"] = Value::Null;
     Ok(cell)
 }
@@ -240,9 +253,36 @@ mod tests {
         let members = row.members.unwrap();
         // A small write is two reads and two writes of members; some find what they need in the stripe cache.
         assert!(members.commands > 3 * row.ios, "{members:?}");
-        assert_eq!(members.alone_ios, row.ios);
+        // As many for each of its threads.
+        assert!(
+            (row.ios..row.ios + 64).contains(&members.alone_ios),
+            "{members:?}"
+        );
         assert!(members.ratio(row.cpu_seconds) > 0.0);
         assert!(run("hdd-noop", 100, 1).unwrap().members.is_none());
+    }
+
+    #[test]
+    fn a_drive_alone_has_the_load_of_a_member() {
+        let job = |name| {
+            let cell = alone(name, 100_000, 1).unwrap();
+            let job = &cell["phases"][0]["jobs"][0];
+            let number = |key: &str| job[key].as_f64().unwrap();
+            (number("threads"), number("read_percent"))
+        };
+        assert_eq!(job("raid5-read"), (8.0, 100.0));
+        // Each of a drive's eight threads has two requests under way, reads and then writes, until the first of the two is done.
+        let (threads, read) = job("raid5-write");
+        assert!(
+            (9.0..=15.0).contains(&threads) && (49.0..=51.0).contains(&read),
+            "{threads} {read}"
+        );
+        // Seven reads, and three writes of two reads and two writes each.
+        let (threads, read) = job("raid5-mixed");
+        assert!(
+            (8.0..=13.0).contains(&threads) && (67.0..=70.0).contains(&read),
+            "{threads} {read}"
+        );
     }
 
     #[test]

@@ -357,7 +357,11 @@ impl<S: Stack, O: Observer> Machine<S, O> {
     #[cold]
     fn wake_sleepers(&mut self) {
         while let Some(process) = self.storage.take_woken() {
-            let thread = self.thread_of_process[process.0 as usize];
+            // A thread of a phase before this one may be told late; its process is nobody now.
+            let thread = self.thread_of_process.get(process.0 as usize);
+            let Some(&thread) = thread.filter(|&&thread| thread != u32::MAX) else {
+                continue;
+            };
             let plan = &self.threads[thread as usize].plan;
             let at = self
                 .processors

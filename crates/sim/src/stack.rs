@@ -52,6 +52,8 @@ pub struct MemberTotals {
     pub written: Sectors,
     pub commands: u64,
     pub busy: Nanos,
+    /// What its requests took from its queue to their end, summed: over the elapsed time, how many were under way on average.
+    pub taken: Nanos,
 }
 
 /// What the drives and the storage's own threads have done since the start.
@@ -78,6 +80,7 @@ impl MemberTotals {
             written: Sectors(self.written.0 - earlier.written.0),
             commands: self.commands - earlier.commands,
             busy: self.busy - earlier.busy,
+            taken: Nanos(self.taken.0.wrapping_sub(earlier.taken.0)),
         }
     }
 }

@@ -485,3 +485,30 @@ fn buffered_random_writes_with_much_memory_end() {
         }
     }
 }
+
+/// Readers of a missing member that wait for requests may be told after their phase is over, when there are fewer processes.
+#[test]
+fn who_is_told_after_his_phase_is_nobody() {
+    let mut case = Case::new("raid5", 8).on("6.12", "none");
+    case = case.with("missing", json!([2])).with("chunk_kib", json!(4));
+    let job = |threads: u32, depth: u32, ios: u32, sequential: bool| {
+        let pattern = if sequential { "sequential" } else { "mixed" };
+        let read = if sequential { 100.0 } else { 50.0 };
+        let mut job = json!({"threads": threads, "depth": depth, "pattern": pattern, "block_bytes": 4096, "ios": ios,
+            "read_percent": read});
+        if !sequential {
+            job["random_percent"] = json!(50.0);
+        }
+        job
+    };
+    let mut spec = case.spec(job(8, 8, 500, true));
+    spec["seed"] = json!(526);
+    spec["device"]["depth"] = json!(1);
+    spec["phases"] = json!([
+        {"operation": "first", "jobs": [job(8, 8, 500, true)]},
+        {"operation": "second", "jobs": [job(1, 1, 4000, false)]},
+    ]);
+    let spec: CellSpec = serde_json::from_value(spec).unwrap();
+    let result = cell::run(&spec).unwrap();
+    assert_eq!(result["phases"][1]["ios"], 4000);
+}

@@ -18,21 +18,55 @@ use super::geometry::Extent;
 
 /// Slots of the waiting set; a multiple of the vector width.
 pub const SLOTS: usize = 32;
-const LANES: usize = 8;
+pub const LANES: usize = 8;
 /// Marks of an empty slot: a cost above every real one.
 const NO_TRACK: u32 = u32::MAX;
 const OUT_OF_REACH: u32 = 1 << 30;
 
-/// Positions of waiting accesses, one array per property. `N` is how many fit.
+/// Properties of some accesses side by side, so that the few that usually wait lie in few cache lines.
 #[derive(Clone, Copy, Debug)]
-pub struct Accesses<const N: usize> {
-    cylinder: [i32; N],
-    track: [u32; N],
-    angle: [u32; N],
+struct Block {
+    cylinder: [i32; LANES],
+    track: [u32; LANES],
+    angle: [u32; LANES],
     /// Ticks that a write settles longer.
-    settle: [u32; N],
-    /// Order of arrival.
-    serial: [u32; N],
+    settle: [u32; LANES],
+}
+
+impl Block {
+    const EMPTY: Self = Self {
+        cylinder: [0; LANES],
+        track: [NO_TRACK; LANES],
+        angle: [0; LANES],
+        settle: [OUT_OF_REACH; LANES],
+    };
+
+    /// Ticks to reach the access in `lane` when the head sees `angle`.
+    #[inline(always)]
+    fn cost(&self, lane: usize, head: Head, angle: u32, curve: &SeekCurve) -> u32 {
+        // Absolute value and maximum are one instruction each in floating point, and several in integers of the oldest vector units.
+        let distance = ((self.cylinder[lane] - head.cylinder as i32) as f32).abs();
+        let distance = if distance > 1.0 { distance } else { 1.0 };
+        let moved = curve.ticks_over(distance) + self.settle[lane];
+        let seek = if self.track[lane] == head.track {
+            0
+        } else {
+            moved
+        };
+        let wait = self.angle[lane]
+            .wrapping_sub(angle.wrapping_add(seek))
+            .wrapping_add(SLACK)
+            & ANGLE_MASK;
+        // What is less than nothing has its sign bit set.
+        let wait = wait as i32 - SLACK as i32;
+        seek + (wait & !(wait >> 31)) as u32
+    }
+}
+
+/// Positions of up to `8 * BLOCKS` waiting accesses, a power of two.
+#[derive(Clone, Copy, Debug)]
+pub struct Accesses<const BLOCKS: usize> {
+    blocks: [Block; BLOCKS],
     len: usize,
 }
 
@@ -43,113 +77,84 @@ pub struct Head {
     pub track: u32,
 }
 
-impl<const N: usize> Accesses<N> {
+impl<const BLOCKS: usize> Accesses<BLOCKS> {
+    const SLOTS: usize = BLOCKS * LANES;
+
     pub fn new() -> Self {
         Self {
-            cylinder: [0; N],
-            track: [NO_TRACK; N],
-            angle: [0; N],
-            settle: [OUT_OF_REACH; N],
-            serial: [0; N],
+            blocks: [Block::EMPTY; BLOCKS],
             len: 0,
         }
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    pub fn is_full(&self) -> bool {
-        self.len == N
-    }
-
     #[inline]
-    pub fn push(&mut self, extent: &Extent, settle: u32, serial: u32) {
-        let slot = self.len;
-        self.cylinder[slot] = extent.first.cylinder as i32;
-        self.track[slot] = extent.first.track;
-        self.angle[slot] = extent.first.angle;
-        self.settle[slot] = settle;
-        self.serial[slot] = serial;
-        self.len = slot + 1;
+    pub fn push(&mut self, extent: &Extent, settle: u32) {
+        let (block, lane) = (&mut self.blocks[self.len / LANES], self.len % LANES);
+        block.cylinder[lane] = extent.first.cylinder as i32;
+        block.track[lane] = extent.first.track;
+        block.angle[lane] = extent.first.angle;
+        block.settle[lane] = settle;
+        self.len += 1;
     }
 
     /// Takes a slot out; the last one moves into its place.
     #[inline]
     pub fn swap_remove(&mut self, slot: usize) {
-        let last = self.len - 1;
-        self.cylinder[slot] = self.cylinder[last];
-        self.track[slot] = self.track[last];
-        self.angle[slot] = self.angle[last];
-        self.settle[slot] = self.settle[last];
-        self.serial[slot] = self.serial[last];
-        self.track[last] = NO_TRACK;
-        self.settle[last] = OUT_OF_REACH;
-        self.len = last;
+        self.len -= 1;
+        let (last, from) = (&self.blocks[self.len / LANES], self.len % LANES);
+        let (cylinder, track) = (last.cylinder[from], last.track[from]);
+        let (angle, settle) = (last.angle[from], last.settle[from]);
+        let (block, lane) = (&mut self.blocks[slot / LANES], slot % LANES);
+        block.cylinder[lane] = cylinder;
+        block.track[lane] = track;
+        block.angle[lane] = angle;
+        block.settle[lane] = settle;
+        let last = &mut self.blocks[self.len / LANES];
+        last.track[from] = NO_TRACK;
+        last.settle[from] = OUT_OF_REACH;
     }
 
     /// Ticks to reach the access in `slot` when the head sees `angle`.
-    #[inline(always)]
+    #[inline]
     pub fn cost(&self, slot: usize, head: Head, angle: u32, curve: &SeekCurve) -> u32 {
-        // Absolute value and maximum are one instruction each in floating point, and several in integers of the oldest vector units.
-        let distance = ((self.cylinder[slot] - head.cylinder as i32) as f32).abs();
-        let distance = if distance > 1.0 { distance } else { 1.0 };
-        let moved = curve.ticks_over(distance) + self.settle[slot];
-        let seek = if self.track[slot] == head.track {
-            0
-        } else {
-            moved
-        };
-        let wait = self.angle[slot]
-            .wrapping_sub(angle.wrapping_add(seek))
-            .wrapping_add(SLACK)
-            & ANGLE_MASK;
-        // What is less than nothing has its sign bit set.
-        let wait = wait as i32 - SLACK as i32;
-        seek + (wait & !(wait >> 31)) as u32
+        self.blocks[slot / LANES].cost(slot % LANES, head, angle, curve)
     }
 
     /// The slot that can be reached soonest, and its cost.
     #[inline]
     pub fn nearest(&self, head: Head, angle: u32, curve: &SeekCurve) -> (usize, u32) {
-        debug_assert!(self.len > 0 && N.is_power_of_two());
-        let mut costs = [0; N];
-        let slots = N as u32 - 1;
+        debug_assert!(self.len > 0 && Self::SLOTS.is_power_of_two());
+        let slots = Self::SLOTS as u32 - 1;
+        let mut costs = [[0; LANES]; BLOCKS];
         let mut best = i32::MAX;
         // Whole blocks of slots, so that nothing is left over for a scalar loop; empty slots are out of reach.
-        for block in 0..self.len.div_ceil(LANES).min(N / LANES) {
-            let first = block * LANES;
-            for lane in 0..LANES {
-                let slot = first + lane;
-                let cost = self.cost(slot, head, angle, curve);
-                costs[slot] = cost;
+        let used = self.len.div_ceil(LANES).min(BLOCKS);
+        for ((number, block), costs) in self.blocks[..used].iter().enumerate().zip(&mut costs) {
+            for (lane, kept) in costs.iter_mut().enumerate() {
+                let slot = (number * LANES + lane) as u32;
+                let cost = block.cost(lane, head, angle, curve);
+                *kept = cost;
                 // The slot goes where the cost means nanoseconds, so that one minimum finds both.
-                best = best.min(((cost & !slots) | slot as u32) as i32);
+                best = best.min(((cost & !slots) | slot) as i32);
             }
         }
         let slot = best as usize & slots as usize;
-        (slot, costs[slot])
-    }
-
-    /// The slot that arrived first.
-    #[inline]
-    pub fn oldest(&self) -> usize {
-        let mut oldest = 0;
-        for slot in 1..self.len {
-            // Serials wrap; those that wait together are close.
-            if (self.serial[slot].wrapping_sub(self.serial[oldest]) as i32) < 0 {
-                oldest = slot;
-            }
-        }
-        oldest
+        // Kept rather than worked out again: that would have to wait for itself, step by step.
+        (slot, costs[slot / LANES][slot % LANES])
     }
 }
 
-impl<const N: usize> Default for Accesses<N> {
+impl<const BLOCKS: usize> Default for Accesses<BLOCKS> {
     fn default() -> Self {
         Self::new()
     }
@@ -220,7 +225,9 @@ pub struct Waiting {
 /// Commands that wait for the arm.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
-    pub accesses: Accesses<SLOTS>,
+    pub accesses: Accesses<{ SLOTS / LANES }>,
+    /// Order of arrival.
+    serials: [u32; SLOTS],
     commands: [Waiting; SLOTS],
     /// Where the waiting reads start.
     reads: Filter,
@@ -236,6 +243,7 @@ impl Queue {
     pub fn new() -> Self {
         Self {
             accesses: Accesses::new(),
+            serials: [0; SLOTS],
             commands: [Waiting::default(); SLOTS],
             reads: Filter::new(),
             serial: 0,
@@ -264,7 +272,8 @@ impl Queue {
         if !waiting.write {
             self.reads.add(waiting.start);
         }
-        self.accesses.push(&waiting.extent, settle, self.serial);
+        self.serials[slot] = self.serial;
+        self.accesses.push(&waiting.extent, settle);
         self.serial = self.serial.wrapping_add(1);
         self.commands[slot] = waiting;
     }
@@ -274,6 +283,7 @@ impl Queue {
         let last = self.accesses.len() - 1;
         let taken = self.commands[slot];
         self.commands[slot] = self.commands[last];
+        self.serials[slot] = self.serials[last];
         self.accesses.swap_remove(slot);
         if !taken.write {
             self.reads.remove(taken.start);
@@ -302,6 +312,18 @@ impl Queue {
         (0..self.accesses.len())
             .filter(|&slot| within(&self.commands[slot]))
             .min_by_key(|&slot| (self.commands[slot].start, self.commands[slot].arrival))
+    }
+
+    /// The slot that arrived first.
+    fn oldest(&self) -> usize {
+        let mut oldest = 0;
+        for slot in 1..self.len() {
+            // Serials wrap; those that wait together are close.
+            if (self.serials[slot].wrapping_sub(self.serials[oldest]) as i32) < 0 {
+                oldest = slot;
+            }
+        }
+        oldest
     }
 
     pub fn command(&self, slot: usize) -> &Waiting {
@@ -334,7 +356,7 @@ impl Queue {
         if now.saturating_sub(self.oldest_arrival) <= limit {
             return None;
         }
-        let oldest = self.accesses.oldest();
+        let oldest = self.oldest();
         self.oldest_arrival = self.commands[oldest].arrival;
         (now.saturating_sub(self.oldest_arrival) > limit).then_some(oldest)
     }
@@ -361,7 +383,7 @@ impl Queue {
         }
         self.credit += ordering.share(waiting);
         if self.credit < 1 << 16 {
-            return costing(self, self.accesses.oldest());
+            return costing(self, self.oldest());
         }
         self.credit -= 1 << 16;
         let (slot, cost) = self.accesses.nearest(head, angle, curve);
@@ -373,7 +395,7 @@ impl Queue {
         let best = decoded
             .map(|other| costing(self, other))
             .min_by_key(|&(_, cost)| cost);
-        best.unwrap_or_else(|| costing(self, self.accesses.oldest()))
+        best.unwrap_or_else(|| costing(self, self.oldest()))
     }
 }
 
@@ -421,7 +443,7 @@ mod tests {
         let spindle = Spindle::new(7200.0, 0);
         let curve = curve(&spindle);
         let mut random = Addresses::new(7);
-        let mut queue = Accesses::<SLOTS>::new();
+        let mut queue = Accesses::<{ SLOTS / LANES }>::new();
         for round in 0..5_000u32 {
             while queue.len() <= (round as usize * 7) % SLOTS {
                 let first = Place {
@@ -433,11 +455,7 @@ mod tests {
                     first,
                     ..Extent::default()
                 };
-                queue.push(
-                    &extent,
-                    (random.below(2) as u32) * curve.write_settle,
-                    round,
-                );
+                queue.push(&extent, (random.below(2) as u32) * curve.write_settle);
             }
             let head = Head {
                 cylinder: random.below(86_000) as u32,
@@ -473,14 +491,13 @@ mod tests {
                 angle: random.below(1 << 24) as u32,
             };
             let (first, from) = (place(&mut random), place(&mut random));
-            let mut queue = Accesses::<SLOTS>::new();
+            let mut queue = Accesses::<{ SLOTS / LANES }>::new();
             queue.push(
                 &Extent {
                     first,
                     ..Extent::default()
                 },
                 curve.write_settle,
-                0,
             );
             let seek = match first.track == from.track {
                 true => 0,

@@ -5,7 +5,7 @@
 //! Not modelled:  contents, media-based caches.
 
 use super::geometry::{Extent, Geometry};
-use super::ncq::{Accesses, Head};
+use super::ncq::{Accesses, Head, LANES};
 use super::rotation::Spindle;
 use super::seek::SeekCurve;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -14,8 +14,6 @@ pub const DIRTY_MAX: usize = 128;
 /// Adjacent writes are joined up to 1 MiB, so that one destaging does not hold up reads for long.
 const JOINED_SECTORS_MAX: u64 = 2048;
 const FLUSHES_MAX: usize = 32;
-/// Extents looked at side by side; [`DIRTY_MAX`] is a multiple.
-const LANES: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DirtyExtent {
@@ -41,7 +39,7 @@ struct Flush {
 
 #[derive(Clone, Copy, Debug)]
 pub struct WriteCache {
-    accesses: Accesses<DIRTY_MAX>,
+    accesses: Accesses<{ DIRTY_MAX / LANES }>,
     extents: [DirtyExtent; DIRTY_MAX],
     /// First sector of each extent, its low half, and its length: looked through side by side.
     firsts: [u32; DIRTY_MAX],
@@ -183,7 +181,7 @@ impl WriteCache {
         }
         let slot = self.accesses.len();
         let extent = geometry.extent(start, sectors);
-        self.accesses.push(&extent, settle, self.serial as u32);
+        self.accesses.push(&extent, settle);
         self.firsts[slot] = start.0 as u32;
         self.lengths[slot] = sectors.0 as u32;
         self.extents[slot] = DirtyExtent {

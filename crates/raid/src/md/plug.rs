@@ -18,6 +18,9 @@ pub struct MemberRequest {
     pub sectors: Sectors,
 }
 
+/// A request in the plug, and what its sender knows its beginning by.
+pub type Plugged = (MemberRequest, u32);
+
 const FLUSH_BYTES: u64 = 128 << 10;
 const REQUESTS_ONE_QUEUE: usize = 32;
 const REQUESTS_QUEUES: usize = 64;
@@ -25,7 +28,7 @@ const REQUESTS_QUEUES: usize = 64;
 /// A plug over the queues of all members.
 #[derive(Clone, Debug)]
 pub struct Plug {
-    requests: Vec<MemberRequest>,
+    requests: Vec<Plugged>,
     several_queues: bool,
     newest_first: bool,
     pub sectors_max: Sectors,
@@ -43,30 +46,22 @@ impl Plug {
     }
 
     /// The one plugged request that a bio to `member` is tried against.
-    fn candidate(&mut self, member: u32) -> Option<&mut MemberRequest> {
-        if self.newest_first
-            || self
-                .requests
-                .last()
-                .is_some_and(|request| request.member == member)
-        {
-            self.requests
-                .iter_mut()
-                .rev()
-                .find(|request| request.member == member)
+    fn candidate(&mut self, member: u32) -> Option<&mut Plugged> {
+        let of_member = |(request, _): &&mut Plugged| request.member == member;
+        let newest = self.requests.last();
+        if self.newest_first || newest.is_some_and(|(request, _)| request.member == member) {
+            self.requests.iter_mut().rev().find(of_member)
         } else {
-            self.requests
-                .iter_mut()
-                .find(|request| request.member == member)
+            self.requests.iter_mut().find(of_member)
         }
     }
 
     /// Takes a bio; what has to leave the plug first goes to `out`.
-    pub fn add(&mut self, bio: MemberRequest, out: &mut Vec<MemberRequest>) {
+    pub fn add(&mut self, (bio, place): Plugged, out: &mut Vec<Plugged>) {
         let sectors_max = self.sectors_max;
-        if let Some(request) = self
+        if let Some((request, first)) = self
             .candidate(bio.member)
-            .filter(|request| request.write == bio.write)
+            .filter(|(request, _)| request.write == bio.write)
         {
             let grown = Sectors(request.sectors.0 + bio.sectors.0);
             if grown <= sectors_max {
@@ -76,6 +71,7 @@ impl Plug {
                 }
                 if bio.start + bio.sectors == request.start {
                     (request.start, request.sectors) = (bio.start, grown);
+                    *first = place;
                     return;
                 }
             }
@@ -85,32 +81,46 @@ impl Plug {
         } else {
             REQUESTS_ONE_QUEUE
         };
-        let newest = self.requests.last().copied();
+        let newest = self.requests.last().map(|(request, _)| *request);
         if self.requests.len() >= limit
             || newest.is_some_and(|request| request.sectors.bytes().0 >= FLUSH_BYTES)
         {
-            self.flush(out);
+            self.flush(|plugged| out.push(plugged));
         }
         if newest.is_some_and(|request| request.member != bio.member) {
             self.several_queues = true;
         }
-        self.requests.push(bio);
+        self.requests.push((bio, place));
     }
 
     /// Hands out everything, member by member, each member's requests oldest first.
-    pub fn flush(&mut self, out: &mut Vec<MemberRequest>) {
-        let next = |requests: &[MemberRequest], newest: bool| {
+    pub fn flush(&mut self, mut out: impl FnMut(Plugged)) {
+        // Small writes leave two requests, of two members.
+        if let &[first, second] = self.requests.as_slice() {
+            let swapped = self.newest_first && first.0.member != second.0.member;
+            for plugged in if swapped {
+                [second, first]
+            } else {
+                [first, second]
+            } {
+                out(plugged);
+            }
+            self.requests.clear();
+            return;
+        }
+        let next = |requests: &[Plugged], newest: bool| {
             if newest {
                 requests.last().copied()
             } else {
                 requests.first().copied()
             }
         };
-        while let Some(MemberRequest { member, .. }) = next(&self.requests, self.newest_first) {
-            self.requests.retain(|request| {
-                let leaves = request.member == member;
+        while let Some((MemberRequest { member, .. }, _)) = next(&self.requests, self.newest_first)
+        {
+            self.requests.retain(|plugged| {
+                let leaves = plugged.0.member == member;
                 if leaves {
-                    out.push(*request);
+                    out(*plugged);
                 }
                 !leaves
             });
@@ -122,13 +132,14 @@ impl Plug {
 mod tests {
     use super::*;
 
-    fn page(member: u32, start: u64) -> MemberRequest {
-        MemberRequest {
+    fn page(member: u32, start: u64) -> Plugged {
+        let request = MemberRequest {
             member,
             write: true,
             start: Lba(start),
             sectors: Sectors(8),
-        }
+        };
+        (request, start as u32)
     }
 
     #[test]
@@ -138,10 +149,10 @@ mod tests {
             plug.add(page(1, start), &mut out);
             plug.add(page(0, start), &mut out);
         }
-        plug.flush(&mut out);
+        plug.flush(|plugged| out.push(plugged));
         let sizes: Vec<_> = out
             .iter()
-            .map(|request| (request.member, request.sectors.0))
+            .map(|(request, _)| (request.member, request.sectors.0))
             .collect();
         assert_eq!(sizes, [(0, 24), (1, 24)]);
     }
@@ -153,6 +164,6 @@ mod tests {
         assert!(out.is_empty());
         plug.add(page(0, 4096), &mut out);
         assert_eq!(out.len(), 1);
-        assert_eq!(out[0].sectors, Sectors(256));
+        assert_eq!(out[0].0.sectors, Sectors(256));
     }
 }

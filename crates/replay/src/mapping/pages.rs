@@ -3,7 +3,7 @@
 use super::array_file::{ArrayConf, ArrayEvent, ArrayRow};
 use super::MappingFile;
 use seekwise_raid::layout::parity::Parity;
-use seekwise_raid::md::raid5::{BioId, Effect, Raid5, Raid5Config, PAGE};
+use seekwise_raid::md::raid5::{BioId, Effect, Raid5, Raid5Config, Sender, PAGE};
 use seekwise_raid::ParityLayout;
 use seekwise_units::{Lba, Sectors};
 use std::collections::BTreeMap;
@@ -31,7 +31,11 @@ struct Replay {
 impl Replay {
     fn settle(&mut self) {
         for effect in core::mem::take(&mut self.effects) {
-            if let Effect::Issue { request, bio } = effect {
+            if let Effect::Issue { request, sender } = effect {
+                let bio = match sender {
+                    Sender::Bio(id) => Some(id),
+                    Sender::Stripe(_) => None,
+                };
                 for at in (request.start.0 / PAGE * PAGE..request.start.0 + request.sectors.0)
                     .step_by(PAGE as usize)
                 {

@@ -211,7 +211,8 @@ impl<'a> Planned<'a> {
         macro_rules! machine {
             ($observer:expr) => {{
                 let queue = either(policy);
-                let machine = self.assembled(frame, rotational, queue, drives, $observer)?;
+                let mut machine = self.assembled(frame, rotational, queue, drives, $observer)?;
+                machine.storage.share(processor.clone());
                 Ok(self.prepared(frame, machine.sharing(processor)))
             }};
         }

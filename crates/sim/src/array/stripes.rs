@@ -13,7 +13,7 @@ use seekwise_host::block::{unplug_due, BlockQueue};
 use seekwise_host::cpu::Payer;
 use seekwise_raid::layout::parity::Parity;
 use seekwise_raid::md::plug::MemberRequest;
-use seekwise_raid::md::raid5::{Effect, Raid5, Raid5Config, RmwLevel};
+use seekwise_raid::md::raid5::{Effect, Raid5, Raid5Config, RmwLevel, Sender};
 use seekwise_raid::md::Generation;
 use seekwise_sched::kernel::Kernel;
 use seekwise_sched::{Priority, ProcessId};
@@ -126,10 +126,10 @@ impl Stripes {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Done(job) => self.thread.finishing.push(job),
-                Effect::Issue { request, .. } => {
+                Effect::Issue { request, sender } => {
                     self.thread
                         .out
-                        .push_back(Order::of_stripe(&request, self.sync));
+                        .push_back(Order::of_stripe(&request, sender, self.sync));
                 }
             }
         }
@@ -176,7 +176,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             stripes.heed_effects();
             let work = stripes.raid5.take_work();
             let before = stripes.thread.busy;
-            stripes.thread.plan(now, &work);
+            stripes.thread.plan(now, Some(&work));
             let takes = stripes.thread.busy - before;
             self.spend(takes);
             stripes.thread.due = self.processor_free.max(now);
@@ -214,9 +214,12 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
 impl Order {
     /// A request of the stripe cache.
-    pub(super) fn of_stripe(request: &MemberRequest, writes_sync: bool) -> Self {
+    pub(super) fn of_stripe(request: &MemberRequest, sender: Sender, writes_sync: bool) -> Self {
+        let Sender::Stripe(stripe) = sender else {
+            unreachable!("only the thread sends for stripes");
+        };
         Self {
-            owner: super::md::Owner::Stripe,
+            owner: super::md::Owner::Stripe(stripe),
             piece: Piece {
                 member: request.member,
                 start: request.start,

@@ -1,22 +1,77 @@
 //! Stripe heads between rows: which head a row gets, which list it stands in, and which rows follow another as one batch.
 
-use super::{Page, Place, Raid5, PAGE};
+use super::stripe::{bit, Pages, Place, Stripe, NONE, NO_ROW};
+use super::{Raid5, PAGE};
 use crate::md::Generation;
-use seekwise_units::hash::ByNumber;
 
-/// Something by row. Rows are looked up several times for each page that moves, and nobody else chooses them.
-pub(super) type Rows = ByNumber<u64, u32>;
+/// Stripes by row: a list for each value of a hash, through the stripes themselves (as md has it).
+pub(super) struct Rows {
+    first: Vec<u32>,
+    shift: u32,
+}
+
+impl Rows {
+    pub fn new(stripes: usize) -> Self {
+        let lists = (2 * stripes.max(1)).next_power_of_two();
+        Self {
+            first: vec![NONE; lists],
+            shift: u64::BITS - lists.trailing_zeros(),
+        }
+    }
+
+    /// Multiplicative hash (Knuth, TAOCP 3, 6.4).
+    #[inline]
+    fn list(&self, row: u64) -> usize {
+        (row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+}
 
 impl Raid5 {
+    /// The stripe that stands for a row.
+    #[inline]
+    pub(super) fn stripe_of(&self, row: u64) -> Option<u32> {
+        let mut stripe = self.rows.first[self.rows.list(row)];
+        while stripe != NONE {
+            let head = &self.stripes[stripe as usize];
+            if head.row == row {
+                return Some(stripe);
+            }
+            stripe = head.next_of_rows;
+        }
+        None
+    }
+
+    /// The stripe stands for another row from now on, which none stands for.
+    fn assign(&mut self, stripe: u32, row: u64) {
+        let old = self.stripes[stripe as usize].row;
+        if old != NO_ROW {
+            let after = self.stripes[stripe as usize].next_of_rows;
+            let list = self.rows.list(old);
+            if self.rows.first[list] == stripe {
+                self.rows.first[list] = after;
+            } else {
+                let mut at = self.rows.first[list];
+                while self.stripes[at as usize].next_of_rows != stripe {
+                    at = self.stripes[at as usize].next_of_rows;
+                }
+                self.stripes[at as usize].next_of_rows = after;
+            }
+        }
+        let list = self.rows.list(row);
+        let head = &mut self.stripes[stripe as usize];
+        head.row = row;
+        head.next_of_rows = core::mem::replace(&mut self.rows.first[list], stripe);
+    }
+
     fn full(&self, stripe: u32) -> bool {
-        let pages = &self.stripes[stripe as usize].pages;
-        pages.iter().all(|page| page.parity || page.overwritten)
+        let mut words = self.pages(stripe).iter().zip(&self.all);
+        words.all(|(page, &all)| page.parity | page.overwritten == all)
     }
 
     /// Full-stripe writes of neighbouring rows in one chunk follow the first of them (4.1 and later).
     pub(super) fn joins_batch(&mut self, stripe: u32) -> bool {
         if self.config.generation < Generation::Linux4_4
-            || self.missing.contains(&true)
+            || self.missing.iter().any(|&members| members != 0)
             || !self.full(stripe)
         {
             return false;
@@ -25,20 +80,32 @@ impl Raid5 {
         if row % self.map().chunk.0 == 0 || self.stripes[stripe as usize].place != Place::Free {
             return false;
         }
-        let Some(&before) = self.rows.get(&(row - PAGE)) else {
+        let Some(before) = self.stripe_of(row - PAGE) else {
             return false;
         };
-        let head = self.stripes[before as usize].batch_head.unwrap_or(before);
+        let head = match &self.stripes[before as usize] {
+            Stripe {
+                place: Place::Batched,
+                batch,
+                ..
+            } => *batch,
+            _ => before,
+        };
         let state = &self.stripes[head as usize];
         let open = state.plugged && !state.computed && state.io_left == 0;
         if !open || !self.full(before) {
             return false;
         }
-        self.stripes[head as usize].batch.push(stripe);
-        self.stripes[stripe as usize].place = Place::Batched;
-        self.stripes[stripe as usize].batch_head = Some(head);
-        if self.stripes[stripe as usize].preread_active {
-            self.stripes[stripe as usize].preread_active = false;
+        let last = match core::mem::replace(&mut self.stripes[head as usize].batch, stripe) {
+            NONE => head,
+            last => last,
+        };
+        self.stripes[last as usize].next_of_batch = stripe;
+        let joined = &mut self.stripes[stripe as usize];
+        joined.place = Place::Batched;
+        joined.batch = head;
+        if joined.preread_active {
+            joined.preread_active = false;
             self.preread_active -= 1;
         }
         true
@@ -46,7 +113,7 @@ impl Raid5 {
 
     /// The stripe head of a row: the cached one, or the least recently freed one. None while all are busy.
     pub(super) fn take_stripe(&mut self, row: u64) -> Option<u32> {
-        if let Some(&stripe) = self.rows.get(&row) {
+        if let Some(stripe) = self.stripe_of(row) {
             self.stripes[stripe as usize].in_use = true;
             return Some(stripe);
         }
@@ -56,16 +123,15 @@ impl Raid5 {
         }
         let (stripe, _) = self.free[list].pop_front()?;
         let roles = self.map().roles_at(row);
-        let head = &mut self.stripes[stripe as usize];
-        let old = head.row;
-        head.row = row;
-        head.in_use = true;
-        head.pages.fill(Page::default());
+        let old = self.stripes[stripe as usize].row;
+        self.assign(stripe, row);
+        self.stripes[stripe as usize].in_use = true;
+        let pages = self.pages_of(stripe);
+        pages.fill(Pages::default());
         for member in core::iter::once(roles.p).chain(roles.q) {
-            head.pages[member as usize].parity = true;
+            let (word, bit) = bit(member);
+            pages[word].parity |= bit;
         }
-        self.rows.remove(&old);
-        self.rows.insert(row, stripe);
         self.row_changed(old);
         self.row_changed(row);
         Some(stripe)
@@ -97,7 +163,7 @@ impl Raid5 {
         }
         head.in_use = false;
         head.freed = self.clock;
-        let list = &mut self.free[head.free_list];
+        let list = &mut self.free[head.free_list as usize];
         // Taken again from the cache, a stripe leaves its old entry behind.
         if list.len() >= 2 * self.stripes.len() {
             let stripes = &self.stripes;

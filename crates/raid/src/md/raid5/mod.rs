@@ -3,22 +3,25 @@
 //! A *stripe head* covers one 4 KiB row: a page of each member. A write is cut into rows; the RAID thread decides per row
 //! between read-modify-write and reconstruct-write, reads, computes parity and writes. Reads of present members pass by.
 //!
-//! `cache`: stripe heads between rows. `row`: what the thread does with one. `waiting`: requests that find no stripe. Here: requests in, effects
-//! out, and the thread's turns.
+//! `stripe`: what a stripe head is. `cache`: stripe heads between rows. `row`: what the thread does with one. `waiting`: requests that find no
+//! stripe. Here: requests in, effects out, and the thread's turns.
 //!
 //! Source: linux-block-layer reference 9.4 (drivers/md/raid5.c 2.6.23 to 6.12); vectors recorded from 6.1 and 6.12.
 //! Not modelled: journal, reshape, bad blocks, worker groups, a cache that grows by itself.
 
 mod cache;
 mod row;
+mod stripe;
 mod waiting;
 
-use super::plug::{MemberRequest, Plug};
+use super::plug::{MemberRequest, Plug, Plugged};
 use super::Generation;
 use crate::layout::parity::Parity;
 use cache::Rows;
+use seekwise_units::hash::ByNumber;
 use seekwise_units::{Lba, Sectors};
 use std::collections::VecDeque;
+use stripe::{bit, Chain, Links, Pages, Place, Stripe};
 use waiting::{Rest, Visits, Waiting};
 
 /// Sectors in a page, the unit of the stripe cache.
@@ -26,6 +29,9 @@ pub const PAGE: u64 = 8;
 
 /// What a caller knows a request by.
 pub type BioId = u32;
+
+/// Members whose pages are told of in one word.
+const PAGE_SET: u32 = u64::BITS;
 
 /// Stripes that the RAID thread takes in one go (MAX_STRIPE_BATCH, 3.x and later).
 const THREAD_BATCH: usize = 8;
@@ -55,67 +61,22 @@ pub struct Raid5Config {
     pub in_sync_until: Lba,
 }
 
-/// One page of a stripe head.
-#[derive(Clone, Copy, Debug, Default)]
-struct Page {
-    /// P or Q of the row.
-    parity: bool,
-    /// The cache holds what the member should hold.
-    uptodate: bool,
-    /// Under way to or from the member, or being computed.
-    locked: bool,
-    to_write: bool,
-    overwritten: bool,
-    /// Written by the computation that is now on its way out.
-    written: bool,
-    /// Read on behalf of a reader (degraded array), not of a write.
-    wanted: bool,
-}
-
+/// For whom a request goes to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Free,
-    /// On the list of stripes to handle, held back, or activated after being held back.
-    Handle,
-    Delayed,
-    Hold,
-    /// Waits for members; comes back on completion.
-    Io,
-    /// Follows the head of its batch.
-    Batched,
-}
-
-#[derive(Clone, Debug)]
-struct Stripe {
-    row: u64,
-    place: Place,
-    in_use: bool,
-    pages: Vec<Page>,
-    /// Writes attached and not yet computed; `later` came while the row was busy.
-    writers: Vec<BioId>,
-    writing: Vec<BioId>,
-    readers: Vec<(BioId, u32)>,
-    io_left: u32,
-    preread_active: bool,
-    computed: bool,
-    /// Stripes of the same chunk that are written together with this one (full-stripe writes).
-    batch: Vec<u32>,
-    /// The stripe whose batch this one is in.
-    batch_head: Option<u32>,
-    /// Waits for the submitter's plug to end.
-    plugged: bool,
-    /// When it was freed last; an entry of a free list with another stamp is stale.
-    freed: u64,
-    free_list: usize,
+pub enum Sender {
+    /// The array request that passes by the cache.
+    Bio(BioId),
+    /// The stripe head of the request's first row; it keeps the row until the request is back.
+    Stripe(u32),
 }
 
 /// Something the array did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A request goes to a member. `bio` names the array request for reads that pass by the cache.
+    /// A request goes to a member.
     Issue {
         request: MemberRequest,
-        bio: Option<BioId>,
+        sender: Sender,
     },
     /// All of the array request is done.
     Done(BioId),
@@ -131,10 +92,23 @@ pub struct Work {
     pub syndrome_pages: u64,
 }
 
+/// Puts a member into a set, or takes it out.
+fn mark(set: &mut [u64], member: u32, contained: bool) {
+    let (word, bit) = bit(member);
+    if contained {
+        set[word] |= bit;
+    } else {
+        set[word] &= !bit;
+    }
+}
+
 /// The array. Time does not occur here: the caller tells what completed and when the thread runs.
 pub struct Raid5 {
     config: Raid5Config,
     stripes: Vec<Stripe>,
+    /// Of each stripe as many as there are words of members.
+    pages: Vec<Pages>,
+    links: Links,
     rows: Rows,
     /// Free stripes, least recently freed first, with the stamp of their freeing.
     free: Vec<VecDeque<(u32, u64)>>,
@@ -146,25 +120,19 @@ pub struct Raid5 {
     /// Pieces that are left of each array request, by its id, and how many have any.
     bios: Vec<u32>,
     open: usize,
-    missing: Vec<bool>,
-    /// Missing to readers, but written already.
-    rebuilt: Vec<bool>,
+    /// Words of members: all of them, those that are missing, those that are missing to readers but written already.
+    all: Vec<u64>,
+    missing: Vec<u64>,
+    rebuilt: Vec<u64>,
     plug: Plug,
-    plug_out: Vec<MemberRequest>,
+    plug_out: Vec<Plugged>,
     clock: u64,
     work: Work,
     waiting: Waiting,
     /// Lists of visits, used again.
     spare: Vec<Visits>,
     /// Which visit each row of a write is, while they are listed.
-    visit_of_row: Rows,
-}
-
-impl Stripe {
-    /// Parity is computed and the pages are not all on the members yet: md makes whoever comes wait for that.
-    fn is_going_out(&self) -> bool {
-        self.computed || !self.writing.is_empty()
-    }
+    visit_of_row: ByNumber<u64, u32>,
 }
 
 impl Raid5 {
@@ -175,30 +143,23 @@ impl Raid5 {
         } else {
             1
         };
-        let stripe = |index: usize| Stripe {
-            row: u64::MAX,
-            place: Place::Free,
-            in_use: false,
-            pages: vec![Page::default(); members],
-            writers: Vec::new(),
-            writing: Vec::new(),
-            readers: Vec::new(),
-            io_left: 0,
-            preread_active: false,
-            computed: false,
-            batch: Vec::new(),
-            batch_head: None,
-            plugged: false,
-            freed: 0,
-            free_list: index % lists,
-        };
+        let words = members.div_ceil(PAGE_SET as usize);
+        let mut all = vec![0; words];
+        for member in 0..members as u32 {
+            let (word, bit) = bit(member);
+            all[word] |= bit;
+        }
         let mut free = vec![VecDeque::new(); lists];
         for index in 0..config.stripe_cache_size {
             free[index as usize % lists].push_back((index, 0));
         }
         Self {
-            stripes: (0..config.stripe_cache_size as usize).map(stripe).collect(),
-            rows: Rows::default(),
+            stripes: (0..config.stripe_cache_size as usize)
+                .map(|index| Stripe::new((index % lists) as u8))
+                .collect(),
+            pages: vec![Pages::default(); config.stripe_cache_size as usize * words],
+            links: Links::new(),
+            rows: Rows::new(config.stripe_cache_size as usize),
             free,
             handle: VecDeque::new(),
             delayed: VecDeque::new(),
@@ -207,27 +168,47 @@ impl Raid5 {
             preread_active: 0,
             bios: Vec::new(),
             open: 0,
-            missing: vec![false; members],
-            rebuilt: vec![false; members],
+            all,
+            missing: vec![0; words],
+            rebuilt: vec![0; words],
             plug: Plug::new(config.generation, config.member_sectors_max),
             plug_out: Vec::new(),
             clock: 0,
             work: Work::default(),
             waiting: Waiting::new(lists),
             spare: Vec::new(),
-            visit_of_row: Rows::default(),
+            visit_of_row: ByNumber::default(),
             config,
         }
     }
 
     /// A member has failed or comes back.
     pub fn set_missing(&mut self, member: u32, missing: bool) {
-        self.missing[member as usize] = missing;
+        mark(&mut self.missing, member, missing);
     }
 
     /// A missing member has been replaced and takes writes.
     pub fn set_rebuilt(&mut self, member: u32, rebuilt: bool) {
-        self.rebuilt[member as usize] = rebuilt;
+        mark(&mut self.rebuilt, member, rebuilt);
+    }
+
+    /// Whether a member is in a set.
+    #[inline]
+    fn has(&self, set: &[u64], member: u32) -> bool {
+        let (word, bit) = bit(member);
+        set[word] & bit != 0
+    }
+
+    #[inline]
+    fn pages(&self, stripe: u32) -> &[Pages] {
+        let words = self.all.len();
+        &self.pages[stripe as usize * words..][..words]
+    }
+
+    #[inline]
+    fn pages_of(&mut self, stripe: u32) -> &mut [Pages] {
+        let words = self.all.len();
+        &mut self.pages[stripe as usize * words..][..words]
     }
 
     fn map(&self) -> &Parity {
@@ -255,7 +236,7 @@ impl Raid5 {
         let mut left = 0;
         for (piece, length) in crate::layout::split_at_chunks(start, sectors, self.map().chunk) {
             let (member, at) = self.map().locate(piece);
-            if self.missing[member as usize] {
+            if self.has(&self.missing, member) {
                 let (row, end) = (at.0 / PAGE * PAGE, (at.0 + length.0).next_multiple_of(PAGE));
                 left += ((end - row) / PAGE) as u32;
                 self.attach_or_wait(Rest::Read {
@@ -273,7 +254,7 @@ impl Raid5 {
                         start: at,
                         sectors: length,
                     },
-                    bio: Some(id),
+                    sender: Sender::Bio(id),
                 });
             }
         }
@@ -394,9 +375,10 @@ impl Raid5 {
                             end,
                         });
                     };
-                    let head = &mut self.stripes[stripe as usize];
-                    head.readers.push((id, member));
-                    head.pages[member as usize].wanted = true;
+                    let readers = &mut self.stripes[stripe as usize].readers;
+                    self.links.push(readers, id);
+                    let (word, bit) = bit(member);
+                    self.pages_of(stripe)[word].wanted |= bit;
                     self.queue_for_thread(stripe);
                     row += PAGE;
                 }
@@ -410,16 +392,19 @@ impl Raid5 {
         let Some(stripe) = self.take_stripe(row) else {
             return false;
         };
-        let head = &mut self.stripes[stripe as usize];
-        if head.is_going_out() {
+        if self.stripes[stripe as usize].is_going_out() {
             return false;
         }
         for &(member, whole) in pages {
-            let page = &mut head.pages[member as usize];
-            page.to_write = true;
-            page.overwritten |= whole;
+            let (word, bit) = bit(member);
+            let page = &mut self.pages_of(stripe)[word];
+            page.to_write |= bit;
+            if whole {
+                page.overwritten |= bit;
+            }
         }
-        head.writers.push(id);
+        let head = &mut self.stripes[stripe as usize];
+        self.links.push(&mut head.writers, id);
         if sync && !head.preread_active {
             head.preread_active = true;
             self.preread_active += 1;
@@ -436,7 +421,14 @@ impl Raid5 {
     }
 
     /// The submitter's plug ends: its rows go to the RAID thread.
+    #[inline]
     pub fn unplug(&mut self) {
+        if !self.plugged.is_empty() {
+            self.unplug_rows();
+        }
+    }
+
+    fn unplug_rows(&mut self) {
         while let Some(stripe) = self.plugged.pop_front() {
             self.stripes[stripe as usize].plugged = false;
             match self.stripes[stripe as usize].place {
@@ -450,9 +442,18 @@ impl Raid5 {
         }
     }
 
-    /// The RAID thread runs until nothing is left to handle, holding a plug over the members.
-    pub fn run_thread(&mut self, effects: &mut Vec<Effect>) {
-        let mut turns = 0;
+    /// The RAID thread runs until nothing is left to handle, holding a plug over the members. False where there was nothing.
+    #[inline]
+    pub fn run_thread(&mut self, effects: &mut Vec<Effect>) -> bool {
+        let activates = !self.delayed.is_empty() && self.preread_active < PREREAD_LIMIT;
+        let any = activates || !self.handle.is_empty() || !self.hold.is_empty();
+        if any {
+            self.run_turns(effects);
+        }
+        any
+    }
+
+    fn run_turns(&mut self, effects: &mut Vec<Effect>) {
         loop {
             if self.preread_active < PREREAD_LIMIT {
                 while let Some(stripe) = self.delayed.pop_front() {
@@ -483,13 +484,8 @@ impl Raid5 {
                 count += 1;
             }
             if count == 0 {
-                // Its plug is as the turn before left it, empty.
-                if turns == 0 {
-                    return;
-                }
                 break;
             }
-            turns += 1;
             for &stripe in &taken[..count] {
                 self.handle_stripe(stripe, effects);
             }
@@ -498,13 +494,12 @@ impl Raid5 {
             }
             self.retry_waiting();
         }
-        let mut out = core::mem::take(&mut self.plug_out);
-        self.plug.flush(&mut out);
-        effects.extend(
-            out.drain(..)
-                .map(|request| Effect::Issue { request, bio: None }),
-        );
-        self.plug_out = out;
+        let issue = |(request, stripe)| Effect::Issue {
+            request,
+            sender: Sender::Stripe(stripe),
+        };
+        effects.extend(self.plug_out.drain(..).map(issue));
+        self.plug.flush(|plugged| effects.push(issue(plugged)));
     }
 
     /// What the thread has done since the last time; the count begins anew.
@@ -528,42 +523,69 @@ impl Raid5 {
 
     /// A request of the cache to a member is done; the thread has work afterwards.
     pub fn complete(&mut self, request: MemberRequest, effects: &mut Vec<Effect>) {
-        for row in (request.start.0..request.start.0 + request.sectors.0).step_by(PAGE as usize) {
-            let Some(&stripe) = self.rows.get(&row) else {
-                continue;
-            };
-            let head = &mut self.stripes[stripe as usize];
-            let page = &mut head.pages[request.member as usize];
-            if !page.locked {
-                continue;
+        let MemberRequest {
+            member,
+            start,
+            sectors,
+            ..
+        } = request;
+        for row in (start.0..start.0 + sectors.0).step_by(PAGE as usize) {
+            if let Some(stripe) = self.stripe_of(row) {
+                self.page_done(stripe, member, effects);
             }
-            page.locked = false;
-            page.uptodate = true;
-            head.io_left -= 1;
-            if head.io_left > 0 {
-                continue;
-            }
-            if head.writing.is_empty() {
-                self.queue_for_thread(stripe);
-                continue;
-            }
-            let mut writing = core::mem::take(&mut head.writing);
-            head.place = Place::Free;
-            if head.writers.is_empty() && head.readers.is_empty() && !head.plugged {
-                self.set_free(stripe);
-            }
-            // Who came to the row while it was on its way out: writers, and readers of a missing member.
-            let head = &self.stripes[stripe as usize];
-            if !head.writers.is_empty() || !head.readers.is_empty() {
-                self.queue_for_thread(stripe);
-            }
-            self.row_changed(row);
-            for id in writing.drain(..) {
-                self.piece_done(id, effects);
-            }
-            self.stripes[stripe as usize].writing = writing;
         }
         self.retry_waiting();
+    }
+
+    /// The same, told by the stripe head of its first row ([`Sender::Stripe`]).
+    pub fn complete_from(
+        &mut self,
+        stripe: u32,
+        member: u32,
+        sectors: Sectors,
+        effects: &mut Vec<Effect>,
+    ) {
+        let row = self.stripes[stripe as usize].row;
+        self.page_done(stripe, member, effects);
+        for row in (row + PAGE..row + sectors.0).step_by(PAGE as usize) {
+            if let Some(stripe) = self.stripe_of(row) {
+                self.page_done(stripe, member, effects);
+            }
+        }
+        self.retry_waiting();
+    }
+
+    #[inline]
+    fn page_done(&mut self, stripe: u32, member: u32, effects: &mut Vec<Effect>) {
+        let (word, bit) = bit(member);
+        let page = &mut self.pages_of(stripe)[word];
+        if page.locked & bit == 0 {
+            return;
+        }
+        page.locked &= !bit;
+        page.uptodate |= bit;
+        let head = &mut self.stripes[stripe as usize];
+        head.io_left -= 1;
+        if head.io_left > 0 {
+            return;
+        }
+        if head.writing.is_empty() {
+            self.queue_for_thread(stripe);
+            return;
+        }
+        let mut writing = core::mem::replace(&mut head.writing, Chain::EMPTY);
+        head.place = Place::Free;
+        let row = head.row;
+        // Who came to the row while it was on its way out: writers, and readers of a missing member.
+        if !head.writers.is_empty() || !head.readers.is_empty() {
+            self.queue_for_thread(stripe);
+        } else if !head.plugged {
+            self.set_free(stripe);
+        }
+        self.row_changed(row);
+        while let Some(id) = self.links.pop(&mut writing) {
+            self.piece_done(id, effects);
+        }
     }
 
     /// A request waits for a free stripe, or for a row that is on its way out.

@@ -1,23 +1,46 @@
 //! What the RAID thread does with one row: read what is missing, compute parity, write; or rebuild a page that a reader wants.
 
-use super::{Effect, Page, Place, Raid5, RmwLevel, PAGE};
+use super::stripe::{bit, highest_first, Chain, Place, NONE};
+use super::{Effect, Raid5, RmwLevel, PAGE};
 use crate::md::plug::MemberRequest;
 use crate::md::Generation;
 use seekwise_units::{Lba, Sectors};
 
+/// Pages that one way of writing a row has to read.
+#[derive(Clone, Copy, Default)]
+struct ToRead {
+    present: u32,
+    missing: u32,
+}
+
+impl ToRead {
+    #[inline]
+    fn count(&mut self, pages: u64, missing: u64) {
+        if pages & missing != 0 {
+            self.missing += (pages & missing).count_ones();
+        }
+        self.present += (pages & !missing).count_ones();
+    }
+
+    /// A page on a missing member costs as if it were all of them.
+    fn cost(&self, members: u32) -> u32 {
+        self.present + self.missing * 2 * members
+    }
+}
+
 impl Raid5 {
     fn send(&mut self, stripe: u32, member: u32, write: bool) {
-        let row = self.stripes[stripe as usize].row;
+        let head = &mut self.stripes[stripe as usize];
+        head.io_left += 1;
         let request = MemberRequest {
             member,
             write,
-            start: Lba(row),
+            start: Lba(head.row),
             sectors: Sectors(PAGE),
         };
-        self.plug.add(request, &mut self.plug_out);
-        let head = &mut self.stripes[stripe as usize];
-        head.pages[member as usize].locked = true;
-        head.io_left += 1;
+        self.plug.add((request, stripe), &mut self.plug_out);
+        let (word, bit) = bit(member);
+        self.pages_of(stripe)[word].locked |= bit;
     }
 
     pub(super) fn handle_stripe(&mut self, stripe: u32, effects: &mut Vec<Effect>) {
@@ -40,69 +63,64 @@ impl Raid5 {
 
     /// Reads of a missing member: everything else of the row is read, then the page is computed. False while reading.
     fn serve_degraded_readers(&mut self, stripe: u32, effects: &mut Vec<Effect>) -> bool {
-        let members = self.map().members;
-        let wanted: Vec<u32> = (0..members)
-            .filter(|&member| self.stripes[stripe as usize].pages[member as usize].wanted)
-            .collect();
-        if wanted
-            .iter()
-            .any(|&member| !self.stripes[stripe as usize].pages[member as usize].uptodate)
-        {
-            // As many present pages as there is data are enough; P before Q, as md prefers.
-            let row = self.stripes[stripe as usize].row;
-            let q = self.map().roles_at(row).q;
-            let mut sources: Vec<u32> = (0..members)
-                .filter(|&member| !self.missing[member as usize] && Some(member) != q)
-                .collect();
-            sources.extend(q.filter(|&member| !self.missing[member as usize]));
-            sources.truncate(self.map().data_members() as usize);
-            let to_read: Vec<u32> = sources
-                .into_iter()
-                .rev()
-                .filter(|&member| !self.stripes[stripe as usize].pages[member as usize].uptodate)
-                .collect();
-            if !to_read.is_empty() {
-                to_read
-                    .into_iter()
-                    .for_each(|member| self.send(stripe, member, false));
+        let pages = self.pages_of(stripe);
+        if pages.iter().any(|page| page.wanted & !page.uptodate != 0) {
+            if self.read_to_rebuild(stripe) {
                 return false;
             }
-            for &member in &wanted {
-                self.stripes[stripe as usize].pages[member as usize].uptodate = true;
+            for page in self.pages_of(stripe) {
+                page.uptodate |= page.wanted;
             }
             self.work.xor_pages += u64::from(self.map().data_members());
         }
-        self.work.copied_pages += self.stripes[stripe as usize].readers.len() as u64;
-        for &member in &wanted {
-            self.stripes[stripe as usize].pages[member as usize].wanted = false;
+        for page in self.pages_of(stripe) {
+            page.wanted = 0;
         }
-        let mut readers = core::mem::take(&mut self.stripes[stripe as usize].readers);
-        for (id, _) in readers.drain(..) {
+        let mut readers =
+            core::mem::replace(&mut self.stripes[stripe as usize].readers, Chain::EMPTY);
+        while let Some(id) = self.links.pop(&mut readers) {
+            self.work.copied_pages += 1;
             self.piece_done(id, effects);
         }
-        self.stripes[stripe as usize].readers = readers;
         true
+    }
+
+    /// Reads what a missing page is computed from, highest member first; false if all of it is there.
+    fn read_to_rebuild(&mut self, stripe: u32) -> bool {
+        // As many present pages as there is data are enough; P before Q, as md prefers.
+        let row = self.stripes[stripe as usize].row;
+        let q = self.map().roles_at(row).q;
+        let present = |member: &u32| !self.has(&self.missing, *member);
+        let others = (0..self.map().members).filter(|&member| Some(member) != q);
+        let sources = others.chain(q).filter(present);
+        let needed = self.map().data_members() as usize;
+        let to_read: Vec<u32> = sources
+            .take(needed)
+            .filter(|&member| {
+                let (word, bit) = bit(member);
+                self.pages(stripe)[word].uptodate & bit == 0
+            })
+            .collect();
+        for &member in to_read.iter().rev() {
+            self.send(stripe, member, false);
+        }
+        !to_read.is_empty()
     }
 
     /// Chooses between read-modify-write and reconstruct-write; reads what is missing, or computes.
     fn prepare_write(&mut self, stripe: u32) {
         let head = &self.stripes[stripe as usize];
         let (members, row) = (self.map().members, head.row);
-        // Pages that each way has to read; one on a missing member costs as if it were all of them.
-        let (mut rmw, mut rcw) = (0, 0);
-        for (page, missing) in head.pages.iter().zip(&self.missing) {
-            let cost = match (page.uptodate, missing) {
-                (true, _) => 0,
-                (false, false) => 1,
-                (false, true) => 2 * members,
-            };
-            if page.to_write || page.parity {
-                rmw += cost;
-            }
-            if !page.parity && !page.overwritten {
-                rcw += cost;
-            }
+        let reads_now = head.preread_active;
+        // Pages that each way has to read.
+        let (mut modify, mut reconstruct) = (ToRead::default(), ToRead::default());
+        for ((page, &missing), &all) in self.pages(stripe).iter().zip(&self.missing).zip(&self.all)
+        {
+            modify.count((page.to_write | page.parity) & !page.uptodate, missing);
+            let kept = all & !page.parity & !page.overwritten;
+            reconstruct.count(kept & !page.uptodate, missing);
         }
+        let (mut rmw, mut rcw) = (modify.cost(members), reconstruct.cost(members));
         let rmw_possible = self.config.rmw_level != RmwLevel::Disabled
             && (self.map().parities == 1 || self.config.generation >= Generation::Linux4_4);
         if row >= self.config.in_sync_until.0 || !rmw_possible {
@@ -110,23 +128,20 @@ impl Raid5 {
             (rcw, rmw) = (rcw.min(1), 2 * members + 2);
         }
         let prefer_rmw = rmw < rcw || (rmw == rcw && self.config.rmw_level == RmwLevel::Preferred);
-        // What is to be read, highest member first.
-        let read = |(page, missing): (&Page, &bool)| {
-            let wanted = if prefer_rmw {
-                page.to_write || page.parity
-            } else {
-                !page.parity && !page.overwritten
-            };
-            wanted && !page.uptodate && !missing
-        };
-        let any = rmw > 0 && rcw > 0 && head.pages.iter().zip(&self.missing).any(read);
+        let preferred = if prefer_rmw { modify } else { reconstruct };
+        let any = rmw > 0 && rcw > 0 && preferred.present > 0;
         if !any {
             self.compute(stripe);
-        } else if head.preread_active {
-            for member in (0..members).rev() {
-                let place = member as usize;
-                let page = &self.stripes[stripe as usize].pages[place];
-                if read((page, &self.missing[place])) {
+        } else if reads_now {
+            // Highest member first.
+            for word in (0..self.all.len()).rev() {
+                let page = self.pages(stripe)[word];
+                let wanted = if prefer_rmw {
+                    page.to_write | page.parity
+                } else {
+                    self.all[word] & !page.parity & !page.overwritten
+                };
+                for member in highest_first(word, wanted & !page.uptodate & !self.missing[word]) {
                     self.send(stripe, member, false);
                 }
             }
@@ -135,16 +150,22 @@ impl Raid5 {
     }
 
     /// Parity is computed; the pages go out when the thread comes round again.
-    fn compute(&mut self, stripe: u32) {
-        for place in 0..self.group_len(stripe) {
-            let stripe = self.of_group(stripe, place);
-            let data = u64::from(self.map().data_members());
-            let head = &mut self.stripes[stripe as usize];
-            let written = head.pages.iter().filter(|page| page.to_write).count() as u64;
-            let reconstructs = head
-                .pages
-                .iter()
-                .all(|page| page.overwritten || page.uptodate || page.parity);
+    fn compute(&mut self, first: u32) {
+        let data = u64::from(self.map().data_members());
+        let words = self.all.len();
+        let mut stripe = first;
+        while stripe != NONE {
+            let (mut written, mut reconstructs) = (0, true);
+            let from = stripe as usize * words;
+            for (page, &all) in self.pages[from..from + words].iter_mut().zip(&self.all) {
+                written += u64::from(page.to_write.count_ones());
+                reconstructs &= page.overwritten | page.uptodate | page.parity == all;
+                let goes_out = page.to_write | page.parity;
+                page.written |= goes_out;
+                page.uptodate |= goes_out;
+                page.to_write = 0;
+                page.overwritten = 0;
+            }
             // Reconstructing reads every data page once. Modifying takes the old data out of the parity and the new data in.
             let sources = if reconstructs {
                 data
@@ -156,72 +177,64 @@ impl Raid5 {
             if self.config.parity.parities == 2 {
                 self.work.syndrome_pages += sources;
             }
-            for page in &mut head.pages {
-                if page.to_write || page.parity {
-                    page.written = true;
-                    page.uptodate = true;
-                }
-                page.to_write = false;
-                page.overwritten = false;
-            }
+            let head = &mut self.stripes[stripe as usize];
             core::mem::swap(&mut head.writing, &mut head.writers);
             head.computed = true;
             let row = head.row;
+            stripe = head.next_of_batch;
             self.row_changed(row);
         }
     }
 
-    /// Stripes that go out together with this one, itself the first.
-    fn group_len(&self, stripe: u32) -> usize {
-        1 + self.stripes[stripe as usize].batch.len()
-    }
-
-    fn of_group(&self, stripe: u32, place: usize) -> u32 {
-        match place {
-            0 => stripe,
-            _ => self.stripes[stripe as usize].batch[place - 1],
-        }
-    }
-
-    fn write_out(&mut self, stripe: u32, effects: &mut Vec<Effect>) {
+    fn write_out(&mut self, first: u32, effects: &mut Vec<Effect>) {
         let mut sent = false;
-        let group = self.group_len(stripe);
-        for member in (0..self.map().members).rev() {
-            if self.missing[member as usize] && !self.rebuilt[member as usize] {
-                continue;
+        // Member by member, of each the whole batch.
+        for word in (0..self.all.len()).rev() {
+            let takes = self.all[word] & (!self.missing[word] | self.rebuilt[word]);
+            let mut written = 0;
+            let mut stripe = first;
+            while stripe != NONE {
+                written |= self.pages(stripe)[word].written;
+                stripe = self.stripes[stripe as usize].next_of_batch;
             }
-            for place in 0..group {
-                let each = self.of_group(stripe, place);
-                if self.stripes[each as usize].pages[member as usize].written {
-                    self.send(each, member, true);
-                    sent = true;
+            for member in highest_first(word, written & takes) {
+                let (_, bit) = bit(member);
+                let mut stripe = first;
+                while stripe != NONE {
+                    if self.pages(stripe)[word].written & bit != 0 {
+                        self.send(stripe, member, true);
+                        sent = true;
+                    }
+                    stripe = self.stripes[stripe as usize].next_of_batch;
                 }
             }
         }
-        for place in 0..group {
-            let each = self.of_group(stripe, place);
-            let head = &mut self.stripes[each as usize];
+        let mut stripe = first;
+        while stripe != NONE {
+            for page in self.pages_of(stripe) {
+                page.written = 0;
+            }
+            let head = &mut self.stripes[stripe as usize];
             head.computed = false;
-            head.pages.iter_mut().for_each(|page| page.written = false);
             if head.preread_active {
                 head.preread_active = false;
                 self.preread_active -= 1;
             }
-            if place > 0 {
-                head.batch_head = None;
+            if stripe != first {
                 head.place = Place::Io;
             }
+            head.batch = NONE;
+            stripe = core::mem::replace(&mut head.next_of_batch, NONE);
         }
-        self.stripes[stripe as usize].batch.clear();
+        let head = &mut self.stripes[first as usize];
         if !sent {
             // Every page of the row lies on missing members.
-            let mut writing = core::mem::take(&mut self.stripes[stripe as usize].writing);
-            let row = self.stripes[stripe as usize].row;
+            let mut writing = core::mem::replace(&mut head.writing, Chain::EMPTY);
+            let row = head.row;
             self.row_changed(row);
-            for id in writing.drain(..) {
+            while let Some(id) = self.links.pop(&mut writing) {
                 self.piece_done(id, effects);
             }
-            self.stripes[stripe as usize].writing = writing;
         }
     }
 }

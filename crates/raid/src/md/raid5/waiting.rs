@@ -165,9 +165,9 @@ impl Waiting {
 
 impl Raid5 {
     fn until(&self, row: u64) -> Until {
-        match self.rows.get(&row) {
+        match self.stripe_of(row) {
             None => Until::ListHasOne(self.list_of(row)),
-            Some(&stripe) if self.stripes[stripe as usize].is_going_out() => Until::RowIsOut,
+            Some(stripe) if self.stripes[stripe as usize].is_going_out() => Until::RowIsOut,
             Some(_) => Until::Tried,
         }
     }
@@ -200,7 +200,16 @@ impl Raid5 {
     }
 
     /// Everybody who waits tries once, in the order of their coming. Whoever tries in vain unplugs.
+    #[inline]
     pub(super) fn retry_waiting(&mut self) {
+        if !self.waiting.is_empty() {
+            self.retry_all();
+        }
+        self.unplug();
+    }
+
+    #[cold]
+    fn retry_all(&mut self) {
         let mut from = 0;
         while !self.waiting.is_empty() {
             let Some(request) = self.next_to_try(from) else {
@@ -215,7 +224,6 @@ impl Raid5 {
             }
             from = request + 1;
         }
-        self.unplug();
         debug_assert!(self.stand_where_they_are_found());
     }
 

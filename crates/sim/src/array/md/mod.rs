@@ -25,7 +25,7 @@ use crate::stack::{MemberTotals, Stack, Totals};
 use intent::Intent;
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
-use seekwise_raid::md::plug::MemberRequest;
+use seekwise_host::cpu::SharedProcessor;
 use seekwise_raid::md::raid5::{Effect, Raid5};
 use seekwise_raid::md::Generation;
 use seekwise_sched::{Direction, Priority, ProcessId};
@@ -41,6 +41,12 @@ pub const MD_THREAD: ProcessId = ProcessId(1 << 20);
 /// The thread of a resync or rebuild.
 pub const RESYNC_THREAD: ProcessId = ProcessId((1 << 20) + 1);
 
+/// Mark in the number of a request of a member that is a bio of the volume, whole: the rest of the number is the bio's, and nothing else needs to be
+/// known when it comes back. Only levels that keep no account of what is under way have such requests.
+const WHOLE: u32 = 1 << 31;
+/// Mark in the number of a request of the stripe cache; the rest is the stripe head of its first row.
+const OF_STRIPE: u32 = 1 << 30;
+
 /// A drive of the array behind its queue.
 pub struct Member<Q, D> {
     pub queue: Q,
@@ -53,6 +59,8 @@ pub struct Member<Q, D> {
     pub commands: u64,
     /// Of `read` and `written`, what a resync moved.
     pub resynced: Sectors,
+    /// Ends less beginnings of its requests: with none under way, what they took. Wraps in between.
+    taken: u64,
     /// Given something since the plugs were removed last.
     given: bool,
 }
@@ -72,8 +80,8 @@ pub(super) enum Owner {
     /// A bio of the volume that became this request and no other, by its token.
     Bio(u32),
     Call(u32),
-    /// The stripe cache.
-    Stripe,
+    /// The stripe cache, and the stripe head of the request's first row.
+    Stripe(u32),
     /// A step of the resync.
     Resync(u32),
     /// A page of the bitmap that data wait for, or one that nothing waits for.
@@ -191,7 +199,7 @@ pub struct Md<Q, D> {
     woken: VecDeque<ProcessId>,
     ended: Vec<Done>,
     pieces: Vec<Piece>,
-    finished: Vec<u32>,
+    finished: Vec<Done>,
     effects: Vec<Effect>,
 }
 
@@ -225,6 +233,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     written: Sectors(0),
                     commands: 0,
                     resynced: Sectors(0),
+                    taken: 0,
                     given: false,
                 })
                 .collect(),
@@ -257,6 +266,11 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             finished: Vec::new(),
             effects: Vec::new(),
         }
+    }
+
+    /// The md thread books this processor.
+    pub fn share(&mut self, processor: SharedProcessor) {
+        self.thread.sharing(processor);
     }
 
     /// Events of a member may have moved, and somebody who waits for a request of it may go on.
@@ -323,10 +337,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// Hands one request to its member; false when the member has no request free.
     fn send<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
         let sent = self.give(now, order, observer);
-        let index = order.piece.member as usize;
-        if sent && !self.members[index].given {
-            self.members[index].given = true;
-            self.given.push(index as u32);
+        if sent {
+            self.note_given(order.piece.member as usize);
         }
         sent
     }
@@ -334,33 +346,105 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// The same, its plug left to the caller.
     #[inline]
     fn give<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
-        let token = self.under_way.insert(*order) as u32;
+        let token = match order.owner {
+            Owner::Stripe(stripe) => stripe | OF_STRIPE,
+            _ => self.under_way.insert(*order) as u32,
+        };
         let index = order.piece.member as usize;
         let bio = order.bio(token);
+        let sent = self.hand(now, index, &bio, observer);
+        match order.owner {
+            Owner::Stripe(_) => {}
+            _ if !sent => {
+                self.under_way.remove(token as usize);
+            }
+            Owner::Resync(_) => self.members[index].resynced.0 += bio.sectors.0,
+            _ => {}
+        }
+        sent
+    }
+
+    /// A bio for a member goes into its queue, if there is a request free.
+    #[inline]
+    fn hand<O: Observer>(&mut self, now: Nanos, index: usize, bio: &Bio, observer: &mut O) -> bool {
         let member = &mut self.members[index];
         let sent = member
             .queue
-            .submit(now, &bio, &mut member.spindle, &mut heard(index, observer))
+            .submit(now, bio, &mut member.spindle, &mut heard(index, observer))
             == Submission::Accepted;
         if sent {
-            let moved = if order.write {
-                &mut member.written
-            } else {
-                &mut member.read
+            let moved = match bio.direction {
+                Direction::Write => &mut member.written,
+                Direction::Read => &mut member.read,
             };
             moved.0 += bio.sectors.0;
-            if let Owner::Resync(_) = order.owner {
-                member.resynced.0 += bio.sectors.0;
-            }
-        } else {
-            self.under_way.remove(token as usize);
+            member.taken = member.taken.wrapping_sub(now.0);
         }
         self.refresh(now, index);
         sent
     }
 
+    /// A read that is one request of a member goes there under its own number.
+    #[inline]
+    fn submit_whole<O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        piece: &Piece,
+        observer: &mut O,
+    ) -> Submission {
+        debug_assert!(bio.token & WHOLE == 0);
+        let index = piece.member as usize;
+        let own = Bio {
+            start: piece.start,
+            token: bio.token | WHOLE,
+            metadata: false,
+            unplug: false,
+            ..*bio
+        };
+        self.whole_bios += 1;
+        let sent = self.hand(now, index, &own, observer);
+        if bio.unplug && !self.plugging && self.given.is_empty() {
+            // The one plug that may have to be removed is this member's.
+            if sent {
+                self.unplug_member(now, index, observer);
+            }
+        } else if sent {
+            self.note_given(index);
+        }
+        if sent {
+            return Submission::Accepted;
+        }
+        let order = Order {
+            owner: Owner::Bio(bio.token),
+            piece: *piece,
+            write: false,
+            sync: bio.sync,
+            no_idle: bio.no_idle,
+            process: bio.process,
+            priority: bio.priority,
+        };
+        self.stall(bio.process, bio.token, &[order])
+    }
+
+    /// A member's plug may have to be removed.
+    #[inline]
+    fn note_given(&mut self, index: usize) {
+        if !self.members[index].given {
+            self.members[index].given = true;
+            self.given.push(index as u32);
+        }
+    }
+
     /// Removes the plugs of the members that were given something: of others there are none.
+    #[inline]
     fn unplug_members<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        if !self.given.is_empty() {
+            self.unplug_given(now, observer);
+        }
+    }
+
+    fn unplug_given<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         let mut given = core::mem::take(&mut self.given);
         if given.len() > 1 {
             given.sort_unstable();
@@ -493,46 +577,90 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
     }
 
-    fn drive_done<O: Observer>(&mut self, now: Nanos, index: usize, observer: &mut O) {
+    /// There is something at work beside the load.
+    #[inline(always)]
+    fn has_background(&self) -> bool {
+        self.resync.is_some() || self.intent.is_some()
+    }
+
+    fn background_at(&self) -> Nanos {
+        let resync = self.resync.as_ref().map_or(Nanos::NEVER, Background::due);
+        let daemon = self.intent.as_ref().map(|intent| intent.daemon_at);
+        resync.min(daemon.unwrap_or(Nanos::NEVER))
+    }
+
+    #[inline(never)]
+    fn background_runs<O: Observer>(&mut self, now: Nanos, next: Nanos, observer: &mut O) {
+        let daemon = self.intent.as_ref().map(|intent| intent.daemon_at);
+        if daemon.is_some_and(|daemon_at| daemon_at <= next) {
+            self.bitmap_daemon(now);
+        } else {
+            self.resync_runs(now, observer);
+        }
+    }
+
+    /// `done` hears of what ended before anything is put into `ended`.
+    #[inline]
+    fn drive_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        index: usize,
+        observer: &mut O,
+        done: &mut impl FnMut(Done),
+    ) {
         let member = &mut self.members[index];
         let Some(tag) = member.spindle.advance(now) else {
             self.refresh(now, index);
             return;
         };
         member.commands += 1;
-        let mut finished = core::mem::take(&mut self.finished);
-        finished.clear();
-        let (under_way, volume) = (&mut self.under_way, &mut self.volume);
-        let (ended, whole_bios) = (&mut self.ended, &mut self.whole_bios);
+        let (finished, taken) = (&mut self.finished, &mut member.taken);
+        let mut whole = 0;
         member.queue.complete(
             now,
             tag,
             &mut member.spindle,
             &mut heard(index, observer),
-            |done| match under_way[done.token as usize].owner {
+            |part| {
+                *taken = taken.wrapping_add(now.0);
                 // Told in order, so at once only while nobody is put off.
-                Owner::Bio(token) if finished.is_empty() => {
-                    let order = under_way.remove(done.token as usize);
-                    volume.read_done(&order.piece);
-                    ended.push(Done {
-                        token,
-                        sectors: order.piece.sectors,
+                if part.token & WHOLE != 0 && finished.is_empty() {
+                    done(Done {
+                        token: part.token & !WHOLE,
+                        ..part
                     });
-                    *whole_bios -= 1;
+                    whole += 1;
+                } else {
+                    finished.push(part);
                 }
-                _ => finished.push(done.token),
             },
         );
-        if !finished.is_empty() {
-            self.parts_done(now, &finished, observer);
+        self.whole_bios -= whole;
+        if !self.finished.is_empty() {
+            self.parts_done(now, index, observer);
         }
-        self.finished = finished;
         self.refresh(now, index);
     }
 
-    /// Requests that are not a whole bio of their own are done.
-    fn parts_done<O: Observer>(&mut self, now: Nanos, finished: &[u32], observer: &mut O) {
-        for &token in finished {
+    /// Requests that are not a whole bio of their own are done, and what was joined to them.
+    #[inline(never)]
+    fn parts_done<O: Observer>(&mut self, now: Nanos, member: usize, observer: &mut O) {
+        for place in 0..self.finished.len() {
+            let Done { token, sectors } = self.finished[place];
+            if token & WHOLE != 0 {
+                let token = token & !WHOLE;
+                self.ended.push(Done { token, sectors });
+                self.whole_bios -= 1;
+                continue;
+            }
+            if token & OF_STRIPE != 0 {
+                let parity = self.parity.as_mut().expect("a volume with parity");
+                let stripe = token & !OF_STRIPE;
+                parity.complete_from(stripe, member as u32, sectors, &mut self.effects);
+                self.heed_effects();
+                self.thread.wake(now);
+                continue;
+            }
             let order = self.under_way.remove(token as usize);
             match order.owner {
                 Owner::Bio(token) => {
@@ -551,32 +679,29 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     }
                     self.part_done(call);
                 }
-                Owner::Stripe => {
-                    let request = MemberRequest {
-                        member: order.piece.member,
-                        write: order.write,
-                        start: order.piece.start,
-                        sectors: order.piece.sectors,
-                    };
-                    let parity = self.parity.as_mut().expect("a volume with parity");
-                    parity.complete(request, &mut self.effects);
-                    self.heed_effects();
-                    self.thread.wake(now);
-                }
+                Owner::Stripe(_) => unreachable!("told by its number"),
                 Owner::Resync(step) => self.resync_part_done(now, step, observer),
                 Owner::Bitmap => self.bitmap_page_done(now),
                 Owner::BitmapLater => {}
             }
         }
+        self.finished.clear();
     }
 
     /// What the stripe cache did becomes the thread's work.
+    #[inline]
     fn heed_effects(&mut self) {
+        if !self.effects.is_empty() {
+            self.take_effects();
+        }
+    }
+
+    fn take_effects(&mut self) {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Done(job) => self.thread.finishing.push(job),
-                Effect::Issue { request, .. } => {
-                    let order = Order::of_stripe(&request, self.stripe_writes_sync);
+                Effect::Issue { request, sender } => {
+                    let order = Order::of_stripe(&request, sender, self.stripe_writes_sync);
                     self.thread.out.push_back(order);
                 }
             }
@@ -584,26 +709,30 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// The md thread has the processor: it works out what to send, or, when that work is done, sends it.
+    #[inline(never)]
     fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         if self.thread.begins(now) {
             if self.flush_bitmap(now, observer) {
                 return;
             }
-            let mut work = seekwise_raid::md::raid5::Work::default();
+            let mut work = None;
             if let Some(parity) = &mut self.parity {
-                parity.run_thread(&mut self.effects);
-                work = parity.take_work();
+                if parity.run_thread(&mut self.effects) {
+                    work = Some(parity.take_work());
+                }
                 self.heed_effects();
             }
-            self.thread.plan(now, &work);
+            self.thread.plan(now, work.as_ref());
             return;
         }
-        let finishing = core::mem::take(&mut self.thread.finishing_now);
-        for &job in &finishing {
-            let call = self.jobs.remove(job as usize);
-            self.part_done(call);
+        if !self.thread.finishing_now.is_empty() {
+            let finishing = core::mem::take(&mut self.thread.finishing_now);
+            for &job in &finishing {
+                let call = self.jobs.remove(job as usize);
+                self.part_done(call);
+            }
+            self.thread.recycle(finishing);
         }
-        self.thread.recycle(finishing);
         while let Some(order) = self.thread.out.pop_front() {
             if !self.send(now, &order, observer) {
                 self.thread.out.push_front(order);
@@ -660,26 +789,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             _ => None,
         };
         let submission = if let Some(piece) = whole {
-            self.whole_bios += 1;
-            let index = piece.member as usize;
-            let order = Order {
-                owner: Owner::Bio(bio.token),
-                piece,
-                write: false,
-                sync: bio.sync,
-                no_idle: bio.no_idle,
-                process: bio.process,
-                priority: bio.priority,
-            };
-            if bio.unplug && !self.plugging && self.given.is_empty() {
-                // The one plug that may have to be removed is this member's.
-                if self.give(now, &order, observer) {
-                    self.unplug_member(now, index, observer);
-                    return Submission::Accepted;
-                }
-                return self.stall(bio.process, bio.token, &[order]);
-            }
-            self.send_all(now, bio.process, bio.token, &[order], observer)
+            self.submit_whole(now, bio, &piece, observer)
         } else {
             let mut orders = core::mem::take(&mut self.orders);
             orders.clear();
@@ -750,40 +860,29 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_at(&self) -> Nanos {
-        self.due
-            .first()
-            .min(self.thread.due)
-            .min(self.resync.as_ref().map_or(Nanos::NEVER, Background::due))
-            .min(
-                self.intent
-                    .as_ref()
-                    .map_or(Nanos::NEVER, |intent| intent.daemon_at),
-            )
-            .max(self.clock)
+        let mut next = self.due.first().min(self.thread.due);
+        if self.has_background() {
+            next = next.min(self.background_at());
+        }
+        next.max(self.clock)
     }
 
+    #[inline(always)]
     fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, mut done: impl FnMut(Done)) {
         let next = self.next_at();
         self.clock = now;
         if self.due.first() <= next {
-            self.drive_done(now, self.due.place(), observer);
+            self.drive_done(now, self.due.place(), observer, &mut done);
         } else if self.thread.due <= next {
             self.thread_runs(now, observer);
-        } else if self
-            .intent
-            .as_ref()
-            .is_some_and(|intent| intent.daemon_at <= next)
-        {
-            self.bitmap_daemon(now);
         } else {
-            self.resync_runs(now, observer);
+            self.background_runs(now, next, observer);
         }
-        for place in 0..self.ended.len() {
-            done(self.ended[place]);
+        if !self.ended.is_empty() {
+            self.ended.drain(..).for_each(done);
         }
-        self.ended.clear();
     }
 
     #[inline]
@@ -841,6 +940,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             written: member.written,
             commands: member.commands,
             busy: member.spindle.busy,
+            taken: Nanos(member.taken),
         };
         self.members.iter().map(of).collect()
     }

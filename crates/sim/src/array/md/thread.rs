@@ -2,6 +2,7 @@
 
 use super::costs::MdCosts;
 use super::Order;
+use seekwise_host::cpu::SharedProcessor;
 use seekwise_raid::md::raid5::{BioId, Work};
 use seekwise_units::Nanos;
 use std::collections::VecDeque;
@@ -20,6 +21,8 @@ enum State {
 
 pub(in crate::array) struct Thread {
     costs: MdCosts,
+    /// The machine's only one, where it serves the drives too.
+    processor: Option<SharedProcessor>,
     state: State,
     pub due: Nanos,
     /// Something came up while it was at work.
@@ -42,6 +45,7 @@ impl Thread {
     pub fn new(costs: MdCosts) -> Self {
         Self {
             costs,
+            processor: None,
             state: State::Asleep,
             due: Nanos::NEVER,
             again: false,
@@ -55,6 +59,20 @@ impl Thread {
         }
     }
 
+    pub fn sharing(&mut self, processor: SharedProcessor) {
+        self.processor = Some(processor);
+    }
+
+    /// When this work is done that it begins now.
+    #[inline]
+    fn works(&mut self, now: Nanos, work: Nanos) -> Nanos {
+        self.busy += work;
+        match &self.processor {
+            Some(processor) => processor.book(now, work),
+            None => now + work,
+        }
+    }
+
     /// Processor time since this was last asked.
     pub fn take_work(&mut self) -> Nanos {
         let work = self.busy - self.told;
@@ -65,8 +83,7 @@ impl Thread {
     pub fn wake(&mut self, now: Nanos) {
         if self.state == State::Asleep {
             self.state = State::Woken;
-            self.due = now + self.costs.switch;
-            self.busy += self.costs.switch;
+            self.due = self.works(now, self.costs.switch);
         } else if self.state != State::Woken {
             self.again = true;
         }
@@ -78,14 +95,21 @@ impl Thread {
     }
 
     /// The turn's work takes until `due`.
-    pub fn plan(&mut self, now: Nanos, work: &Work) {
-        let covered = self.covered.take().unwrap_or(self.mirrored.len());
-        self.out.extend(self.mirrored.drain(..covered));
-        self.again |= !self.mirrored.is_empty();
+    #[inline]
+    pub fn plan(&mut self, now: Nanos, work: Option<&Work>) {
+        let covered = self.covered.take();
+        if !self.mirrored.is_empty() {
+            let covered = covered.unwrap_or(self.mirrored.len());
+            self.out.extend(self.mirrored.drain(..covered));
+            self.again |= !self.mirrored.is_empty();
+        }
         core::mem::swap(&mut self.finishing, &mut self.finishing_now);
-        let takes = self.costs.time(work, self.out.len() as u64);
-        self.busy += takes;
-        self.due = now + takes;
+        let sent = self.out.len() as u64;
+        let takes = match work {
+            Some(work) => self.costs.time(work, sent),
+            None => Nanos(self.costs.request.0 * sent),
+        };
+        self.due = self.works(now, takes);
         self.state = State::Working;
     }
 
@@ -104,8 +128,7 @@ impl Thread {
     pub fn bitmap_goes_on(&mut self, now: Nanos) {
         if self.state == State::WaitsForBitmap {
             self.state = State::Woken;
-            self.due = now + self.costs.switch;
-            self.busy += self.costs.switch;
+            self.due = self.works(now, self.costs.switch);
         }
     }
 
@@ -131,8 +154,7 @@ impl Thread {
     pub fn request_free(&mut self, now: Nanos) {
         if self.state == State::WaitsForRequest {
             self.state = State::Working;
-            self.due = now + self.costs.switch;
-            self.busy += self.costs.switch;
+            self.due = self.works(now, self.costs.switch);
         }
     }
 
