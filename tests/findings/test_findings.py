@@ -132,3 +132,11 @@ def test_systems_that_differ_in_one_thing_are_compared_and_others_are_not():
 
 def test_no_records_no_findings():
     assert findings.find([], ()) == []
+
+
+def test_settings_with_as_many_but_other_thread_counts_are_not_compared():
+    """Trials that were not valid leave such gaps."""
+    kept = [each for each in branches() if (each.setting, each.factors["threads"]) not in {("noop", 1), ("cfq", 8)}]
+    three = [each for each in kept if each.setting in ("noop", "cfq")]
+    assert all("noop" not in text or "cfq" not in text for text in texts(three))
+    assert texts(kept, kind="groups")

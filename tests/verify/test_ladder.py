@@ -39,7 +39,7 @@ def test_the_simulator_predicts_the_rate_of_writers_that_the_kernel_holds_back()
 
 def test_the_simulator_predicts_everything_that_was_recorded_within_the_limits():
     report = ladder.verify([LADDER], {})
-    assert report.total == 440
+    assert report.total == 500
     assert report.is_met, ladder.text(report)
 
 

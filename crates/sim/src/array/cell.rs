@@ -250,8 +250,7 @@ impl<'a> Planned<'a> {
             .collect();
         let md = self.spec.build(
             &self.geometry,
-            &self.cell.queue.kernel,
-            frame.kernel.hz,
+            (&self.cell.queue.kernel, frame.kernel.hz),
             rotational,
             frame.numbers.max_sectors,
             members,

@@ -238,8 +238,7 @@ impl ArraySpec {
     pub fn build<Q: BlockQueue, D: Device>(
         &self,
         geometry: &Geometry,
-        kernel: &str,
-        hz: u32,
+        (kernel, hz): (&str, u32),
         rotational: bool,
         member_sectors_max: Sectors,
         members: Vec<(Q, Spindle<D>)>,
