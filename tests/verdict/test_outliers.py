@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seekwise.verdict import Observation, judge
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.verdict import Observation, judge, remarks
 from seekwise.verdict.outliers import MAD_TO_SD, median_polish, modified_z, outliers
 
 
@@ -57,3 +58,16 @@ def test_quiet_noise_is_rarely_flagged() -> None:
             for s in ("a", "b", "c")
         ]
         assert len(outliers(observations)) < 0.05 * len(observations)
+
+
+@pytest.mark.parametrize(("off", "named"), [(0.999, False), (0.8, True)])
+def test_what_stands_apart_by_less_than_counts_is_not_named(off: float, named: bool) -> None:
+    """Runs of a simulator agree to a hair; one that is off by a thousandth stands apart of them, and says nothing."""
+    rng = np.random.default_rng(12)
+    made = []
+    for block in range(5):
+        for setting in ("a", "b", "c"):
+            rate = 1e8 * float(np.exp(rng.normal(0, 0.00001))) * (off if (block, setting) == (2, "b") else 1.0)
+            phase = Phase("seq_read", 1.0, round(rate), 4000, {1000: 4000}, 1e14 / rate, 1000, CpuSeconds(0.0, 0.1))
+            made.append(Record("r", len(made), block, "threads=1", setting, {}, "measured", 1, "now", (phase,)))
+    assert any("stand apart" in line for line in remarks(made)) == named

@@ -69,6 +69,13 @@ def test_winners_are_judged_by_exact_time_and_a_record_keeps_what_the_ticks_of_o
     assert cells.cpu_metrics(scattered, 1, ticks=True)["cpueff"] == pytest.approx(1024 * 250 / 240)
 
 
+def test_ticks_are_printed_by_kernels_that_count_them_alone():
+    """A writer that is held back sleeps until a tick and is seldom hit by one; since 2.6.33 its time is measured."""
+    assert [cells.prints_ticks(kernel) for kernel in ("2.6.24", "2.6.32", "2.6.33", "4.4", "6.1")] == [True] * 2 + [
+        False
+    ] * 3
+
+
 def test_phases_of_one_run_over_files_are_simulated_once():
     setup = setup_of("st3250620ns")
     texts = [cells.spec(setup, operation, "noop", 1, 1) for operation in cells.TIOTEST_ORDER]

@@ -200,8 +200,9 @@ def _record(
         if "error" in result:
             missing[wish.operation] = str(result["error"])
         else:
-            phases.append(phase(wish.operation, result, cell.load.threads))
-            specs[wish.operation] = json.loads(wish.spec)
+            spec = specs[wish.operation] = json.loads(wish.spec)
+            ticks = "storage" in spec and cells.prints_ticks(spec["storage"]["kernel"])
+            phases.append(phase(wish.operation, result, cell.load.threads, ticks=ticks))
     return Record(
         run_id=run_id,
         trial=trial.index,
@@ -235,10 +236,11 @@ def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
     return {}
 
 
-def phase(operation: str, result: dict, threads: int) -> Phase:
+def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
     """A phase of a record from a result of the compiled simulator: of one drive's cell, or of a storage.
 
-    Processor time is exact; what the text's program would print of it, by ticks and with its fault, stands in the details.
+    Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel counts them, stands
+    in the details.
     """
     if "phases" in result:
         (result,) = result["phases"]
@@ -253,7 +255,7 @@ def phase(operation: str, result: dict, threads: int) -> Phase:
         latency_max_ns=result["latency_max_ns"],
         cpu=CpuSeconds(0.0, 0.0) if cpu is None else _cpu(cpu),
         device_bytes=result.get("device_bytes"),
-        details={"printed": cells.cpu_metrics(result, threads, ticks=True)} if cpu and "system_ticks" in cpu else {},
+        details={"printed": cells.cpu_metrics(result, threads, ticks=ticks)} if cpu and "system_ticks" in cpu else {},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from seekwise.store.record import Record
@@ -41,7 +42,12 @@ def remarks(records: Sequence[Record]) -> list[str]:
     if restless := unsteady(compared):
         named = ", ".join(f"{setting} in {cell}" for cell, setting in list(restless)[:NAMED_MAX])
         said.append(f"not steady, so never a winner: {named}{_more(len(restless))}")
-    flagged = outliers(observations(compared, over_threads=False))
+    # In a simulator values agree to a hair, and what stands apart of them by less than counts is nothing to look for.
+    flagged = [
+        outlier
+        for outlier in outliers(observations(compared, over_threads=False))
+        if abs(math.log(outlier.ratio)) >= RULE.threshold_log(outlier.metric)
+    ]
     if flagged:
         named = ", ".join(
             f"{o.metric} of {o.setting} in {o.cell}, block {o.block}, {o.ratio:.2f} times" for o in flagged[:NAMED_MAX]

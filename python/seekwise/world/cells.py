@@ -229,6 +229,13 @@ def _metrics(document: dict, result: dict) -> dict[str, float]:
     return {**_of_storage(result), **(cpu_metrics(result, load["threads"]) if "cpu" in result else {})}
 
 
+def prints_ticks(kernel: str) -> bool:
+    """Whether a program is told the ticks that fell on it. From 2.6.33 on its time is what the scheduler measured, and ticks only divide it
+    into user and system time (Linux v2.6.33 kernel/sys.c, k_getrusage, and kernel/sched.c, thread_group_times): who always sleeps when a
+    tick comes, as held-back writers do, would otherwise seem to cost nothing."""
+    return version(kernel) < (2, 6, 33)
+
+
 def cpu_metrics(result: dict, threads: int, *, ticks: bool = False) -> dict[str, float]:
     """CPU use as tiotest 0.3.3 works it out, and the data moved per second of system time, which its fault leaves alone.
 
