@@ -111,3 +111,15 @@ def test_what_is_not_modelled_is_one_sentence(workload, system, word):
     else:
         said = record.conditions["not_modelled"]["rand_write"]
     assert word in said and "\n" not in said
+
+
+def test_an_array_without_a_chunk_has_mdadms():
+    load = {"operations": ["seq_read"], "threads": 1, "block_bytes": "64k", "runtime": "300ms"}
+    array = {"drives": 3, "raid_level": "raid5"}
+    assert rates(load, **array) == rates(load, **array, chunk_kib=512)
+
+
+def test_a_file_system_that_is_not_modelled_is_refused_before_the_run():
+    with pytest.raises(UsageError, match="file system `xfs`, which is not modelled") as refused:
+        records({"operations": ["seq_read"]}, options={"filesystem": "xfs"})
+    assert "ext4" in (refused.value.hint or "")

@@ -143,6 +143,12 @@ class SimulatedBackend:
                 f"system {system.name} has the unknown option `{unknown}`",
                 hint="known for arrays and file systems: " + ", ".join(storage_trials.KNOWN_OPTIONS),
             )
+        filesystem = system.options.get("filesystem", "raw")
+        if filesystem not in storage_trials.FILESYSTEMS:
+            raise UsageError(
+                f"system {system.name} has the file system `{filesystem}`, which is not modelled",
+                hint="modelled: " + ", ".join(storage_trials.FILESYSTEMS),
+            )
         for values in _wanted(study):
             if "scheduler" in values:
                 _describe(_spec(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[_probe_phase()]))

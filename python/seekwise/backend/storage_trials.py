@@ -25,6 +25,7 @@ from seekwise.world.value import NotModelled
 
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
+FILESYSTEMS = ("ext3", "ext4", "raw")
 KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget")
 QUEUE_SETTINGS = ("nr_requests", "max_sectors_kb", "nomerges", "wbt_lat_usec")
 SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth", "read_ahead_kb", *QUEUE_SETTINGS)

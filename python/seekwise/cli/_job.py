@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,9 @@ import click
 from seekwise import backend as backends
 from seekwise.backend.protocol import Backend, Options
 from seekwise.cli import _live, _shown
+from seekwise.errors import UsageError
 from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
 from seekwise.study import budget as budgets
 from seekwise.study import plan, run
 from seekwise.study.model import Study
@@ -70,6 +73,17 @@ def carried_out(
         finish(store, new, made, backend, as_json=as_json, report_folder=report_folder)
 
 
+def _check_answered(records: Iterable[Record], study: str) -> None:
+    """A simulated run of which nothing is modelled has no outcome to show; its records keep why."""
+    reasons = []
+    for record in records:
+        if record.phases:
+            return
+        reasons += (record.conditions.get("not_modelled") or {}).values()
+    if reasons:
+        raise UsageError(f"nothing of study {study} can be simulated: {reasons[0]}")
+
+
 def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bool, report_folder: Path | None) -> None:
     run_id = what.run_id
     with _live.watching(made.blocks, quiet=as_json) as watcher:
@@ -81,6 +95,7 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
             with contextlib.suppress(OSError):  # the terminal may be what went away
                 click.echo(f"interrupted after {valid} of {len(made.trials)} trials; settings are back{hint}", err=True)
             raise
+    _check_answered(store.records(run_id), made.study)
     from seekwise.study import outcome  # loads the statistics, which nothing before this needs
 
     found = outcome.of(store, store.run(run_id))

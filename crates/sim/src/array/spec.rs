@@ -67,6 +67,15 @@ const BITMAP_BITS_0_90: u64 = 60 * 1024 * 8;
 /// md's own default (drivers/md/raid5.c, NR_STRIPES).
 pub(super) const STRIPE_CACHE_DEFAULT: u32 = 256;
 
+/// The chunk that mdadm takes when none is named, of the time of a kernel (mdadm 3.1, 2009: 512 KiB, before 64).
+pub fn default_chunk_kib(generation: md::Generation) -> u64 {
+    if generation < md::Generation::Linux4_4 {
+        64
+    } else {
+        512
+    }
+}
+
 impl ArraySpec {
     fn level(&self) -> Result<Level, String> {
         let layout = self.layout.as_deref();
@@ -106,15 +115,12 @@ impl ArraySpec {
     pub fn geometry(&self, kernel: &str, member: Sectors) -> Result<Geometry, String> {
         let level = self.level()?;
         let generation = generation(kernel)?;
-        let default = if generation < md::Generation::Linux4_4 {
-            64
-        } else {
-            512
-        };
         if level == Level::Raid1 && self.chunk_kib.is_some() {
             return Err("RAID 1 has no chunks, so a chunk size means nothing to it".to_owned());
         }
-        let chunk = self.chunk_kib.unwrap_or(default);
+        let chunk = self
+            .chunk_kib
+            .unwrap_or_else(|| default_chunk_kib(generation));
         if chunk > 1 << 30 {
             return Err(format!("a chunk is 4 KiB to 1 GiB, not {chunk} KiB"));
         }

@@ -8,6 +8,7 @@
 use super::files::spec::{self as files, FilesSpec};
 use super::hosts::HostModel;
 use super::machine::{ArrayMachine, HostCosts, ReaderKind, ReaderPlan, SamplesPlan};
+use super::spec::default_chunk_kib;
 use super::unit::Unit;
 use super::volume::Volume;
 use crate::buffered::CacheCost;
@@ -583,13 +584,13 @@ fn volume(
         }),
         Some(other) => return Err(format!("level {other} is not modelled")),
     };
+    let generation = md::Generation::of_kernel(&spec.kernel)
+        .ok_or_else(|| format!("kernel {} is not understood", spec.kernel))?;
     let chunk = match (spec.chunk_kib, level) {
         (Some(kib), _) => Sectors::from_kib(kib),
         (None, Level::Raid1) => Sectors::from_kib(64),
-        (None, _) => return Err("a striped level needs chunk_kib".to_owned()),
+        (None, _) => Sectors::from_kib(default_chunk_kib(generation)),
     };
-    let generation = md::Generation::of_kernel(&spec.kernel)
-        .ok_or_else(|| format!("kernel {} is not understood", spec.kernel))?;
     let geometry = Geometry::new(level, spec.drives, chunk, capacity).map_err(|error| error.0)?;
     Ok((Volume::md(geometry, generation, rotational), Some(geometry)))
 }
