@@ -42,7 +42,7 @@ def branches() -> list[Record]:
 
 def test_two_branches_are_found_with_who_is_in_them_and_by_how_much():
     (text,) = texts(branches(), kind="groups")
-    assert "falls into 2 groups: noop and deadline (rises from 55 MB/s at 1 thread to 84.5 at 8)" in text
+    assert "falls into 2 groups: noop and deadline (rises from 55 MiB/s at 1 thread to 84.5 at 8)" in text
     assert "anticipatory and cfq" in text
     assert "level at 1 thread" in text
 
@@ -56,7 +56,7 @@ def test_level_settings_are_one_group():
     rates = {"a": 100, "b": 103, "c": 98}
     made = [record("A", name, "seq_write", t, rate / t**0.2) for name, rate in rates.items() for t in (1, 2, 4, 8)]
     (text,) = texts(made, kind="groups")
-    assert "all 3 settings are level; the rate falls from 100 MB/s at 1 thread" in text
+    assert "all 3 settings are level; the rate falls from 100 MiB/s at 1 thread" in text
 
 
 def test_scatter_of_repeats_keeps_noise_from_looking_like_groups():
@@ -74,7 +74,7 @@ def test_the_slope_of_access_time_is_a_fit_per_thread():
 
 
 def test_a_curve_that_turns_is_neither_rising_nor_falling():
-    assert trend({1: 70, 2: 140, 4: 120, 8: 94}, "MB/s").startswith("goes from 70 MB/s at 1 thread over 140 at 2")
+    assert trend({1: 70, 2: 140, 4: 120, 8: 94}, "MiB/s").startswith("goes from 70 MiB/s at 1 thread over 140 at 2")
 
 
 def array_table(chunk: int) -> tuple[list[Record], tuple[System, ...]]:

@@ -10,7 +10,7 @@ from seekwise.report.printed import repeats
 from seekwise.store.record import Record
 
 METRICS = ("rate", "access_time", "cpu_efficiency")
-UNITS = {"rate": "MB/s", "access_time": "ms", "cpu_efficiency": "MB per system-CPU second"}
+UNITS = {"rate": "MiB/s", "access_time": "ms", "cpu_efficiency": "MiB per system-CPU second"}
 OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
 NAMES = {
     "seq_read": "sequential reading",
@@ -90,7 +90,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def span(values: Iterable[float], unit: str) -> str:
-    """`80 MB/s` or `76 to 84 MB/s`."""
+    """`80 MiB/s` or `76 to 84 MiB/s`."""
     given = list(values)
     low, high = number(min(given)), number(max(given))
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"

@@ -130,7 +130,7 @@ def _average(curves: dict[str, Curve], members: Sequence[str]) -> Curve:
 
 
 def _behaviour(curve: Curve) -> str:
-    return trend(curve, "MB/s") if len(curve) > 1 else f"is {number(mean(curve.values()))} MB/s"
+    return trend(curve, UNITS["rate"]) if len(curve) > 1 else f"is {number(mean(curve.values()))} {UNITS['rate']}"
 
 
 def _rates(means: Means, where: str, operation: str, curves: dict[str, Curve]) -> list[Finding]:

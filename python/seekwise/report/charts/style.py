@@ -56,9 +56,17 @@ def configured(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
     return (
         chart.configure(font="system-ui, sans-serif", background="white")
         .configure_axis(
-            labelFontSize=11, titleFontSize=11, titleFontWeight="normal", gridColor="#e6e6e6", domainColor="#888"
+            labelFontSize=11,
+            titleFontSize=11,
+            titleFontWeight="normal",
+            titlePadding=10,
+            gridColor="#e6e6e6",
+            domainColor="#888",
         )
-        .configure_legend(labelFontSize=11, titleFontSize=11, symbolSize=80, symbolStrokeWidth=2, orient="bottom")
+        # The reader's font may be wider than the one that the labels were measured with.
+        .configure_legend(
+            labelFontSize=11, titleFontSize=11, symbolSize=80, symbolStrokeWidth=2, orient="bottom", columnPadding=28
+        )
         .configure_header(labelFontSize=12, labelFontWeight="bold", title=None)
         .configure_view(strokeWidth=0)
     )
