@@ -176,15 +176,23 @@ def test_a_scheduler_that_the_kernel_does_not_have_is_refused_with_the_one_meant
     assert meant in caught.value.hint
 
 
-def test_a_direct_load_runs_ahead_of_the_kernels_threads_with_the_usual_priority_and_a_buffered_one_in_turn():
+@pytest.mark.parametrize(
+    ("more", "rotational", "starter"),
+    [
+        ("", False, "chrt -f 10 fio"),
+        ("", True, "fio"),
+        ('direct = false\nmemory_limit = "64m"\n', False, "limited 67108864 fio"),
+    ],
+)
+def test_a_direct_load_on_flash_runs_ahead_of_the_kernels_threads_with_the_usual_priority(more, rotational, starter):
     from seekwise.study import plan
 
-    for more, starter in (("", "chrt -f 10 fio"), ('direct = false\nmemory_limit = "64m"\n', "limited 67108864 fio")):
-        made = parse.loads(STUDY.format(more="") + more, "here")
-        load = plan.make(made, LabBackend(Options()).describe(made)).cells[0].load
-        text, files = script.trial(0, script.Storage("wd2500ys", 1, 31, True, {}), load, {"scheduler": "bfq"}, seed=7)
-        assert f"\n{starter} --output" in text
-        assert ("prioclass=2\nprio=4\n" in files["cell/t0.0.fio"].data.decode()) == load.direct
+    made = parse.loads(STUDY.format(more="") + more, "here")
+    load = plan.make(made, LabBackend(Options()).describe(made)).cells[0].load
+    storage = script.Storage("wd2500ys", 1, 31, rotational, {})
+    text, files = script.trial(0, storage, load, {"scheduler": "bfq"}, seed=7)
+    assert f"\n{starter} --output" in text
+    assert ("prioclass=2\nprio=4\n" in files["cell/t0.0.fio"].data.decode()) == starter.startswith("chrt")
 
 
 def test_a_typo_in_a_models_name_is_a_usage_error_that_names_the_one_meant(tmp_path):
