@@ -9,6 +9,8 @@ from seekwise.errors import UsageError
 from seekwise.study import plan as plans
 from seekwise.study.model import Study
 
+from .studies import carried_out
+
 
 def study(log: dict, **changes: object) -> Study:
     return Study.model_validate({
@@ -29,11 +31,7 @@ def study(log: dict, **changes: object) -> Study:
 
 def ios(given: Study) -> dict[str, dict[str, int]]:
     """{scheduler: {operation: requests}}."""
-    backend = SimulatedBackend()
-    plan = plans.make(given, backend.describe(given))
-    backend.check(plan)
-    with backend.session(plan, "r", lambda _: None) as session:
-        made = list(session.run(list(plan.trials), {}))
+    made = carried_out(given)
     return {each.factors["scheduler"]: {phase.operation: phase.ios for phase in each.phases} for each in made}
 
 
@@ -68,10 +66,7 @@ def test_poisson_arrivals_keep_the_rate_and_make_requests_wait_for_each_other():
             update={"threads": [1], "rate_limit": 60 * 16384, "arrivals": arrivals, "beside": [], "runtime": 20.0}
         )
         given = given.model_copy(update={"workload": [load]})
-        backend = SimulatedBackend()
-        plan = plans.make(given, backend.describe(given))
-        with backend.session(plan, "r", lambda _: None) as session:
-            phase = next(iter(session.run(list(plan.trials), {}))).phases[0]
+        phase = carried_out(given)[0].phases[0]
         return phase.ios / 20, phase.latency_mean_ns
 
     (even_rate, even_ns), (random_rate, random_ns) = reads("even"), reads("poisson")

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import UsageError
 from seekwise.store.record import Phase
-from seekwise.study import plan as plans
-from seekwise.study.model import Study
+
+from .studies import carried_out, study
 
 
 def phases(workload: dict, settings: dict | None = None, **system: object) -> list[Phase]:
     load = {"direct": False, "memory_limit": "64m", "size": "2g", "runtime": "2s", "end_fsync": False, **workload}
     load = {name: value for name, value in load.items() if value is not None}
-    given = Study.model_validate({
-        "name": "buffered",
-        "backend": "simulated",
-        "system": [{"name": "a", "drive": "wd2500ys", "kernel": "6.1", **system}],
-        "settings": settings or {"scheduler": ["mq-deadline"]},
-        "workload": [load],
-        "design": {"blocks": 1, "control": False, "sentinel": False},
-    })  # fmt: skip
-    backend = SimulatedBackend()
-    plan = plans.make(given, backend.describe(given))
-    backend.check(plan)
-    with backend.session(plan, "r", lambda _: None) as session:
-        records = sorted(session.run(list(plan.trials), {}), key=lambda record: record.setting)
+    records = carried_out(study({"drive": "wd2500ys", "kernel": "6.1", **system}, load, settings))
     return [phase for record in records for phase in record.phases]
 
 

@@ -11,31 +11,19 @@ from seekwise.study import plan as plans
 from seekwise.study import starters
 from seekwise.study.model import Study
 
-
-def records(given: Study) -> list:
-    backend = SimulatedBackend()
-    plan = plans.make(given, backend.describe(given))
-    backend.check(plan)
-    with backend.session(plan, "r", lambda _: None) as session:
-        return list(session.run(list(plan.trials), {}))
+from . import studies
 
 
 def study(settings: dict | None = None, **system: object) -> Study:
     unit = {"name": "u", "drive": "st3250620ns", "drives": 3, "raid_level": "raid5", "controller": "9650SE-4LPML"}
-    return Study.model_validate({
-        "name": "unit",
-        "backend": "simulated",
-        "system": [{**unit, **system}],
-        "settings": settings or {"scheduler": ["mq-deadline"]},
-        "workload": [{"operations": ["rand_read", "rand_write"], "threads": 8, "random_ios": 60}],
-        "design": {"blocks": 1, "control": False, "sentinel": False},
-    })  # fmt: skip
+    load = {"operations": ["rand_read", "rand_write"], "threads": 8, "random_ios": 60}
+    return studies.study({**unit, **system}, load, settings)
 
 
 @pytest.mark.parametrize("kernel", ["2.6.24", "4.4", "6.12"])
 def test_a_unit_of_a_controller_is_simulated_under_every_block_layer(kernel: str) -> None:
     scheduler = "mq-deadline" if kernel == "6.12" else "deadline"
-    (record,) = records(study({"scheduler": [scheduler]}, kernel=kernel))
+    (record,) = studies.carried_out(study({"scheduler": [scheduler]}, kernel=kernel))
     assert [phase.operation for phase in record.phases] == ["rand_read", "rand_write"]
     assert all(phase.bytes == 8 * 60 * 4096 for phase in record.phases)
 
@@ -47,14 +35,16 @@ def test_facts_of_the_controller_stand_with_the_result() -> None:
     shown = "\n".join(facts.stack)
     for fact in ("3w-9xxx 2.26.02.010", "224 MB", "FE9X 3.08.00.016", "4 lanes", "mode Performance"):
         assert fact in shown
-    (record,) = records(given)
+    (record,) = studies.carried_out(given)
     card = record.environment["controller"]
     assert card["firmware"] == "FE9X 3.08.00.016"
     assert card["ncq"] == "False"
 
 
 def test_settings_sweep_level_and_chunk_of_a_unit() -> None:
-    made = records(study({"raid_level": ["raid0", "raid5"], "chunk_kib": [64, 256], "scheduler": ["none"]}, drives=4))
+    made = studies.carried_out(
+        study({"raid_level": ["raid0", "raid5"], "chunk_kib": [64, 256], "scheduler": ["none"]}, drives=4)
+    )
     assert len(made) == 4
     assert len({record.phases[0].latency_mean_ns for record in made}) == 4
 
@@ -62,7 +52,7 @@ def test_settings_sweep_level_and_chunk_of_a_unit() -> None:
 def test_ncq_inside_is_the_units_own_setting() -> None:
     rates = []
     for ncq in ("on", "off"):
-        (record,) = records(study(options={"ncq": ncq}))
+        (record,) = studies.carried_out(study(options={"ncq": ncq}))
         rates.append(record.phases[0].rate_bytes_per_s)
     assert rates[0] > 1.05 * rates[1]
 
@@ -87,7 +77,7 @@ def test_the_starter_study_tells_hardware_from_fake_raid() -> None:
     given, _ = starters.open_study("fake-raid")
     small = [each.model_copy(update={"runtime": 0.5, "threads": [2]}) for each in given.workload]
     design = given.design.model_copy(update={"blocks": 1, "control": False})
-    made = records(given.model_copy(update={"workload": small, "design": design}))
+    made = studies.carried_out(given.model_copy(update={"workload": small, "design": design}))
     kinds = {
         finding.numbers["first"]: finding.numbers["kind"]
         for finding in find(made, given.system)

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import UsageError
 from seekwise.store.record import Record
-from seekwise.study import plan as plans
-from seekwise.study.model import Study
+
+from .studies import carried_out, study
 
 ON_EXT4 = {"filesystem": "ext4"}
 
 
 def records(workload: dict, settings: dict | None = None, **system: object) -> list[Record]:
     load = {"size": "256m", "end_fsync": False, **workload}
-    given = Study.model_validate({
-        "name": "files",
-        "backend": "simulated",
-        "system": [{"name": "a", "drive": "samsung_850_evo", "kernel": "6.1", "options": ON_EXT4, **system}],
-        "settings": settings or {"scheduler": ["mq-deadline"]},
-        "workload": [load],
-        "design": {"blocks": 1, "control": False, "sentinel": False},
-    })  # fmt: skip
-    backend = SimulatedBackend()
-    plan = plans.make(given, backend.describe(given))
-    backend.check(plan)
-    with backend.session(plan, "r", lambda _: None) as session:
-        return sorted(session.run(list(plan.trials), {}), key=lambda record: record.setting)
+    drive = {"drive": "samsung_850_evo", "kernel": "6.1", "options": ON_EXT4}
+    return carried_out(study({**drive, **system}, load, settings))
 
 
 def rates(*args: object, **system: object) -> list[float]:

@@ -175,19 +175,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     if let Some(kib) = drive.command_kib() {
         numbers.max_sectors = numbers.max_sectors.min(Sectors::from_kib(u64::from(kib)));
     }
-    let mut setup = Setup::new(kernel);
-    setup.rotational = rotational;
-    setup.depth_device = depth;
-    setup.nr_requests = numbers.nr_requests;
-    for (name, value) in &queue.tunables {
-        setup.values.set(
-            entry.name,
-            entry.parameters,
-            &kernel,
-            name,
-            i128::from(*value),
-        )?;
-    }
+    let setup = setup_of(entry, queue, &kernel, &numbers, (depth, rotational))?;
     let policy = entry.build(&setup)?;
     let processors = spec.host.processors.unwrap_or(1);
     check(
@@ -553,19 +541,7 @@ impl Alike {
         let entry = entry_of(&queue.scheduler)?;
         let legacy = entry.kernels.until.is_some();
         let numbers = numbers(queue, &kernel, legacy, depth, rotational, budget)?;
-        let mut setup = Setup::new(kernel);
-        setup.rotational = rotational;
-        setup.depth_device = depth;
-        setup.nr_requests = numbers.nr_requests;
-        for (name, value) in &queue.tunables {
-            setup.values.set(
-                entry.name,
-                entry.parameters,
-                &kernel,
-                name,
-                i128::from(*value),
-            )?;
-        }
+        let setup = setup_of(entry, queue, &kernel, &numbers, (depth, rotational))?;
         let frame = Frame {
             costs: HostCost::Same(CpuCost::default()),
             processors: 1,
@@ -594,6 +570,30 @@ impl Alike {
             .map(|_| Ok(queue(self.entry.build(&self.setup)?, &self.frame)))
             .collect()
     }
+}
+
+/// What a policy is built with: the disk as the queue sees it, and its tunables.
+fn setup_of(
+    entry: &registry::Entry,
+    queue: &QueueSpec,
+    kernel: &Kernel,
+    numbers: &QueueNumbers,
+    (depth, rotational): (u32, bool),
+) -> Result<Setup, String> {
+    let mut setup = Setup::new(*kernel);
+    setup.rotational = rotational;
+    setup.depth_device = depth;
+    setup.nr_requests = numbers.nr_requests;
+    for (name, value) in &queue.tunables {
+        setup.values.set(
+            entry.name,
+            entry.parameters,
+            kernel,
+            name,
+            i128::from(*value),
+        )?;
+    }
+    Ok(setup)
 }
 
 fn merge_rule(scheduler: &str) -> MergeRule {

@@ -48,20 +48,19 @@ pub struct Measured {
     series: String,
     /// The program's own work per operation.
     user: Number,
-    /// Of a request's submit and complete together, what the call costs however many requests md makes of it.
-    call: Number,
     /// Requests of a queue when its disk was made.
     tags: Number,
     read: Request,
     write: Request,
     cache: Option<Cache>,
-    md: Md,
 }
 
 /// Nanoseconds of md ([`MdCosts`]), and of a page.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Md {
+    /// Of a request's submit and complete together, what the call costs however many requests md makes of it.
+    call: Number,
     /// An operation goes through md.
     bio: Number,
     /// More for a read of a member under a scheduler, which is handed out by a thread of the kernel's: one waking for each, where those of one
@@ -77,8 +76,9 @@ struct Md {
 }
 
 impl Md {
-    fn numbers(&self) -> [&Number; 9] {
+    fn numbers(&self) -> [&Number; 10] {
         [
+            &self.call,
             &self.bio,
             &self.run,
             &self.run_behind,
@@ -152,17 +152,26 @@ struct Model {
     name: String,
     source: String,
     confidence: String,
+    /// Measured under one kernel, taken for all.
+    md: Md,
     kernel: Vec<Measured>,
+}
+
+/// A model's host under one kernel and scheduler.
+#[derive(Clone, Debug)]
+pub struct Host {
+    kernel: Measured,
+    md: Md,
+    scheduler: String,
 }
 
 /// What each operation of a cell costs.
 #[derive(Clone, Debug)]
 pub enum HostCost {
     Same(CpuCost),
-    /// By the scheduler's name.
-    Measured(Box<Measured>, String),
+    Measured(Box<Host>),
     /// The same over an array whose members cost their own requests.
-    Array(Box<Measured>, String),
+    Array(Box<Host>),
 }
 
 impl HostCost {
@@ -201,15 +210,19 @@ impl HostCost {
                     known.join(", ")
                 )
             })?;
-        Ok(Self::Measured(Box::new(measured), scheduler.to_owned()))
+        Ok(Self::Measured(Box::new(Host {
+            kernel: measured,
+            md: model.md,
+            scheduler: scheduler.to_owned(),
+        })))
     }
 
     /// Over an array: what its members' requests cost, where that was measured, and what is left for the operation.
     pub fn over_members(self) -> (Self, Option<Services>) {
         match self {
-            Self::Measured(host, scheduler) => {
-                let services = host.services(&scheduler);
-                (Self::Array(host, scheduler), Some(services))
+            Self::Measured(host) => {
+                let services = host.services();
+                (Self::Array(host), Some(services))
             }
             same => (same, None),
         }
@@ -223,7 +236,7 @@ impl HostCost {
     /// Of md, where that was measured.
     pub fn md(&self) -> Option<MdCosts> {
         match self {
-            Self::Measured(host, _) | Self::Array(host, _) => Some(host.md.costs()),
+            Self::Measured(host) | Self::Array(host) => Some(host.md.costs()),
             Self::Same(_) => None,
         }
     }
@@ -232,8 +245,8 @@ impl HostCost {
     fn operation(&self, reads: f64, pages: f64) -> CpuCost {
         match self {
             Self::Same(cost) => *cost,
-            Self::Measured(host, scheduler) => host.operation(scheduler, reads, pages),
-            Self::Array(host, _) => host.call(),
+            Self::Measured(host) => host.kernel.operation(&host.scheduler, reads, pages),
+            Self::Array(host) => host.call(),
         }
     }
 
@@ -251,8 +264,9 @@ impl HostCost {
     /// Of the page cache.
     pub fn cache(&self) -> CacheCost {
         match self {
-            Self::Measured(host, _) | Self::Array(host, _) => {
-                host.cache.map_or_else(CacheCost::default, |c| c.cost())
+            Self::Measured(host) | Self::Array(host) => {
+                let cache = &host.kernel.cache;
+                cache.map_or_else(CacheCost::default, |c| c.cost())
             }
             Self::Same(_) => CacheCost::default(),
         }
@@ -261,7 +275,7 @@ impl HostCost {
     /// Requests of a queue when its disk was made, if the host's driver says so: what write-back throttling counts with.
     pub fn tags(&self) -> Option<u32> {
         match self {
-            Self::Measured(host, _) | Self::Array(host, _) => Some(host.tags.value as u32),
+            Self::Measured(host) | Self::Array(host) => Some(host.kernel.tags.value as u32),
             Self::Same(_) => None,
         }
     }
@@ -272,12 +286,12 @@ impl HostCost {
     }
 }
 
-impl Measured {
+impl Host {
     /// Of an operation through md, whose requests are paid for by themselves.
     fn call(&self) -> CpuCost {
-        let half = Nanos((self.call.value / 2.0) as u64);
+        let half = Nanos((self.md.call.value / 2.0) as u64);
         CpuCost {
-            user: Nanos(self.user.value as u64),
+            user: Nanos(self.kernel.user.value as u64),
             submit: half + Nanos(self.md.bio.value as u64),
             interrupt: half,
             wake: Nanos::ZERO,
@@ -287,10 +301,13 @@ impl Measured {
     }
 
     /// Of a member's requests: all but the call.
-    fn services(&self, scheduler: &str) -> Services {
-        let half = self.call.value / 2.0;
+    fn services(&self) -> Services {
+        let half = self.md.call.value / 2.0;
         let service = |of: &Request| {
-            let more = of.scheduler.get(scheduler).map_or(0.0, |more| more.value);
+            let more = of
+                .scheduler
+                .get(&self.scheduler)
+                .map_or(0.0, |more| more.value);
             let ns = |value: f64| Nanos(value.max(0.0) as u64);
             Service {
                 send: ns(of.submit.value - half + more),
@@ -301,17 +318,19 @@ impl Measured {
                 behind_page: ns(of.behind_page.value),
             }
         };
-        let mut read = service(&self.read);
-        if scheduler != "none" {
+        let mut read = service(&self.kernel.read);
+        if self.scheduler != "none" {
             read.send += Nanos(self.md.run.value as u64);
             read.behind += Nanos(self.md.run_behind.value as u64);
         }
         Services {
             read,
-            write: service(&self.write),
+            write: service(&self.kernel.write),
         }
     }
+}
 
+impl Measured {
     fn operation(&self, scheduler: &str, reads: f64, pages: f64) -> CpuCost {
         let writes = 1.0 - reads;
         let both = |of: &dyn Fn(&Request) -> f64| {
@@ -342,9 +361,8 @@ impl Measured {
                 .into_iter()
                 .chain(r.scheduler.values())
             })
-            .chain([&self.user, &self.call, &self.tags])
+            .chain([&self.user, &self.tags])
             .chain(self.cache.iter().flat_map(Cache::numbers))
-            .chain(self.md.numbers())
     }
 }
 
@@ -352,7 +370,8 @@ fn parse(text: &str) -> Result<Model, String> {
     let model: Model =
         toml::from_str(text).map_err(|error| format!("a host model: {}", error.message()))?;
     let out = |n: &&Number| !(n.range[0] >= 0.0 && n.value >= n.range[0] && n.value <= n.range[1]);
-    if let Some(wrong) = model.kernel.iter().flat_map(Measured::numbers).find(out) {
+    let numbers = model.kernel.iter().flat_map(Measured::numbers);
+    if let Some(wrong) = numbers.chain(model.md.numbers()).find(out) {
         return Err(format!(
             "host {}: {} ns is outside {} to {} ns",
             model.id, wrong.value, wrong.range[0], wrong.range[1]

@@ -178,6 +178,11 @@ impl<S: Stack, O: Observer> Machine<S, O> {
         self
     }
 
+    /// As many, with nothing booked; a shared one as it is.
+    pub fn idle_processors(&self) -> Processors {
+        self.processors.idle()
+    }
+
     pub fn processors(&self) -> usize {
         self.processors.count()
     }

@@ -31,11 +31,6 @@ pub trait Stack {
     /// A process that may try again, oldest sleeper first.
     fn take_woken(&mut self) -> Option<ProcessId>;
 
-    /// Processor time of the storage's own threads since this was last asked.
-    fn take_thread_work(&mut self) -> Nanos {
-        Nanos::ZERO
-    }
-
     /// Requests that nobody serves yet or that are being served.
     fn allocated(&self) -> usize;
     fn totals(&self) -> Totals;

@@ -128,6 +128,14 @@ impl Processors {
         }
     }
 
+    /// As many, with nothing booked; a shared one as it is.
+    pub fn idle(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            ..Self::new(self.free_at.len() as u32)
+        }
+    }
+
     pub fn count(&self) -> usize {
         self.free_at.len()
     }

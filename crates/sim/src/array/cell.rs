@@ -40,6 +40,15 @@ fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> 
     }
 }
 
+/// Programs and the md thread book one processor.
+fn shared<Q: BlockQueue, D: Device, O: Observer>(
+    mut machine: Machine<Md<Q, D>, O>,
+    processor: SharedProcessor,
+) -> Machine<Md<Q, D>, O> {
+    machine.storage.share(processor.clone());
+    machine.sharing(processor)
+}
+
 /// An array that can be, before its members are built.
 pub struct Planned<'a> {
     spec: &'a ArraySpec,
@@ -150,8 +159,12 @@ impl<'a> Planned<'a> {
             return self.served(frame, rotational, drives, services, policy);
         }
         if let Some(plan) = cache {
+            let mut machine = machine!(either(policy), drives, Unobserved);
+            if frame.processors == 1 {
+                machine = shared(machine, SharedProcessor::default());
+            }
             return Ok(Box::new(BufferedMachine::new(
-                machine!(either(policy), drives, Unobserved),
+                machine,
                 self.cell.clone(),
                 self.geometry.capacity(),
                 frame.costs.clone(),
@@ -211,9 +224,8 @@ impl<'a> Planned<'a> {
         macro_rules! machine {
             ($observer:expr) => {{
                 let queue = either(policy);
-                let mut machine = self.assembled(frame, rotational, queue, drives, $observer)?;
-                machine.storage.share(processor.clone());
-                Ok(self.prepared(frame, machine.sharing(processor)))
+                let machine = self.assembled(frame, rotational, queue, drives, $observer)?;
+                Ok(self.prepared(frame, shared(machine, processor)))
             }};
         }
         match self.cell.trace_events_max {

@@ -29,7 +29,7 @@ use seekwise_sched::kernel::HZ_DEFAULT;
 use seekwise_sched::Kernel;
 use seekwise_units::{Nanos, Sectors};
 use serde::Deserialize;
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -78,32 +78,13 @@ pub struct StorageSpec {
     /// read_ahead_kb of what the files lie on; the kernel's own choice for a drive or an array when absent.
     #[serde(default)]
     pub read_ahead_kib: Option<u32>,
-    /// Settings of the queues other than the kernel's own.
+    /// Settings of the queues other than the kernel's own: fields of [`QueueSpec`] besides those that stand here.
     #[serde(default)]
-    pub queue: QueueChanges,
+    pub queue: Map<String, Value>,
     /// Processors of a host that no model describes; one when absent.
     #[serde(default)]
     pub processors: Option<u32>,
     pub load: LoadSpec,
-}
-
-/// The kernel's own where absent.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueChanges {
-    #[serde(default)]
-    pub nr_requests: Option<u32>,
-    #[serde(default)]
-    pub max_sectors_kb: Option<u32>,
-    #[serde(default)]
-    pub nomerges: u8,
-    #[serde(default)]
-    pub wbt_lat_usec: Option<u64>,
-    /// The driver takes a slot of the drive before it asks the scheduler; as the drive's attachment has it when absent.
-    #[serde(default)]
-    pub budget: Option<bool>,
-    #[serde(default)]
-    pub tunables: BTreeMap<String, i64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -156,7 +137,7 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     };
     check_room(spec, &below)?;
     let host = host(spec, below.light, single_queue)?;
-    let queue = queue_spec(spec, below.command_kib);
+    let queue = queue_spec(spec, below.command_kib)?;
     let (depth, rotational) = (below.depth, below.rotational);
     let units = core::mem::take(&mut below.units);
     let count = units.len() as u32;
@@ -176,20 +157,18 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     }
 }
 
-fn queue_spec(spec: &StorageSpec, command_kib: Option<u32>) -> QueueSpec {
-    let changes = &spec.queue;
-    let mut queue = QueueSpec::of(&spec.scheduler, &spec.kernel);
-    queue.hz = spec.hz;
-    queue.nr_requests = changes.nr_requests;
-    queue.nomerges = changes.nomerges;
-    queue.wbt_lat_usec = changes.wbt_lat_usec;
-    queue.budget = changes.budget;
-    queue.tunables = changes.tunables.clone();
-    queue.max_sectors_kb = match (changes.max_sectors_kb, command_kib) {
+fn queue_spec(spec: &StorageSpec, command_kib: Option<u32>) -> Result<QueueSpec, String> {
+    let mut fields = spec.queue.clone();
+    fields.insert("scheduler".to_owned(), json!(spec.scheduler));
+    fields.insert("kernel".to_owned(), json!(spec.kernel));
+    fields.insert("hz".to_owned(), json!(spec.hz));
+    let mut queue: QueueSpec = serde_json::from_value(Value::Object(fields))
+        .map_err(|error| format!("settings of the queues: {error}"))?;
+    queue.max_sectors_kb = match (queue.max_sectors_kb, command_kib) {
         (Some(set), Some(most)) => Some(set.min(most)),
         (set, most) => set.or(most),
     };
-    queue
+    Ok(queue)
 }
 
 fn check_room(spec: &StorageSpec, below: &Below) -> Result<(), String> {
@@ -671,7 +650,7 @@ mod tests {
             modern_host: true,
             host: None,
             read_ahead_kib: None,
-            queue: QueueChanges::default(),
+            queue: Map::new(),
             processors: None,
             load: LoadSpec {
                 buffered: false,

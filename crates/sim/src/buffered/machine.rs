@@ -174,7 +174,7 @@ impl<'a, S: Stack> Phase<'a, S> {
     ) -> Self {
         let plan = machine.plan;
         let start = machine.inner.now;
-        let count = machine.inner.processors() as u32;
+        let processors = machine.inner.idle_processors();
         let max_sectors = machine.inner.max_sectors();
         let before = (
             machine.inner.storage.totals(),
@@ -229,7 +229,7 @@ impl<'a, S: Stack> Phase<'a, S> {
                 Domain::new(plan.pages),
                 Domain::new(super::MACHINE_PAGES),
             ),
-            processors: Processors::new(count),
+            processors,
             agenda,
             running: threads.len(),
             threads,
@@ -336,15 +336,11 @@ impl<'a, S: Stack> Phase<'a, S> {
         self.processors.book(0, *self.now, work);
     }
 
-    /// What the drives' requests cost since the last look, and md's thread where there is no other processor for it.
+    /// What the drives' requests cost since the last look.
     fn price(&mut self) -> Nanos {
-        let thread = match self.processors.count() {
-            1 => self.storage.take_thread_work(),
-            _ => Nanos::ZERO,
-        };
         let watch = std::mem::take(self.watch);
         if watch.writes_begun + watch.writes_ended == 0 {
-            return thread;
+            return Nanos::ZERO;
         }
         let bare = self.costs.request(false, 0.0);
         let page = self.costs.request(false, 1.0);
@@ -353,7 +349,7 @@ impl<'a, S: Stack> Phase<'a, S> {
         let begun = bare.submit.0 * watch.writes_begun
             + bare.scheduler.0 * runs
             + (page.submit - bare.submit).0 * watch.pages_begun;
-        thread + Nanos(begun + bare.interrupt.0 * watch.writes_ended)
+        Nanos(begun + bare.interrupt.0 * watch.writes_ended)
     }
 
     fn completion(&mut self) {

@@ -917,10 +917,6 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         self.calls.len() + self.whole_bios
     }
 
-    fn take_thread_work(&mut self) -> Nanos {
-        self.thread.take_work()
-    }
-
     fn totals(&self) -> Totals {
         let sum = |of: fn(&Member<Q, D>) -> u64| self.members.iter().map(of).sum::<u64>();
         Totals {

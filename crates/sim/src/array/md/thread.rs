@@ -21,7 +21,7 @@ enum State {
 
 pub(in crate::array) struct Thread {
     costs: MdCosts,
-    /// The machine's only one, where it serves the drives too.
+    /// The machine's, where there is but one for all.
     processor: Option<SharedProcessor>,
     state: State,
     pub due: Nanos,
@@ -29,8 +29,6 @@ pub(in crate::array) struct Thread {
     again: bool,
     /// Processor time so far.
     pub busy: Nanos,
-    /// What of it somebody has been told.
-    told: Nanos,
     pub out: VecDeque<Order>,
     /// Mirrored writes that nobody has sent yet.
     pub mirrored: VecDeque<Order>,
@@ -50,7 +48,6 @@ impl Thread {
             due: Nanos::NEVER,
             again: false,
             busy: Nanos::ZERO,
-            told: Nanos::ZERO,
             out: VecDeque::new(),
             mirrored: VecDeque::new(),
             finishing: Vec::new(),
@@ -71,13 +68,6 @@ impl Thread {
             Some(processor) => processor.book(now, work),
             None => now + work,
         }
-    }
-
-    /// Processor time since this was last asked.
-    pub fn take_work(&mut self) -> Nanos {
-        let work = self.busy - self.told;
-        self.told = self.busy;
-        work
     }
 
     pub fn wake(&mut self, now: Nanos) {
