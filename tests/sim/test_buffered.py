@@ -108,3 +108,12 @@ def test_large_random_reads_in_little_memory_go_on():
         "operations": ["rand_read"], "block_bytes": "1m", "threads": 7, "size": "8m", "memory_limit": "16m", "runtime": "200ms",
     }, {"scheduler": ["none"]}, drive="intel_p5800x")  # fmt: skip
     assert found.elapsed_s < 0.5 and found.ios > 50
+
+
+def test_each_copy_of_a_mirrored_write_costs_the_processor():
+    """On flash behind the laboratory's processor, which serves the drives; with the first copy alone paid for, both would be equal."""
+    load = {"operations": ["seq_write"], "threads": 1, "block_bytes": "64k", "runtime": "500ms"}
+    drive = {"drive": "samsung_850_evo", "options": {"host": "laboratory", "hz": 250}}
+    (alone,) = phases(load, **drive)
+    (mirror,) = phases(load, **drive, drives=2, raid_level="raid1")
+    assert mirror.rate_bytes_per_s < 0.75 * alone.rate_bytes_per_s
