@@ -184,3 +184,25 @@ fn ext3_rows_have_their_recorded_rates() {
     assert!(outcome.median_error.expect("rows") <= 0.06);
     assert!(outcome.passed >= 118, "{:#?}", outcome.misses);
 }
+
+/// Between two requests the interrupt ends the pages of the first. The disk has turned on by then: even where a block of addresses lies between
+/// two runs of data the next sector is gone, and each request costs a turn.
+#[test]
+fn a_disk_at_depth_1_misses_a_turn_while_the_host_ends_a_request() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/vectors/machine/legacy.csv");
+    let text = std::fs::read_to_string(path).expect("the recorded table");
+    let rows: Vec<&str> = text
+        .lines()
+        .enumerate()
+        .filter(|(index, line)| *index == 0 || line.contains(",ext3 files,single,1,satf,seqwrite,"))
+        .map(|(_, line)| line)
+        .collect();
+    let outcome = rates::verify(&rows.join("\n"), 1).expect("a table");
+    assert_eq!((outcome.passed, outcome.total), (16, 16));
+    assert!(
+        outcome.median_error.expect("rows") <= 0.02,
+        "{:?}",
+        outcome.median_error
+    );
+}

@@ -10,6 +10,7 @@ from seekwise.study import outcome
 from seekwise.study.outcome import Outcome
 from seekwise.study.plan import Plan, Setting
 from seekwise.verdict import tables
+from seekwise.verdict.model import blocks_text
 
 NOT_COVERED_MUCH = 0.2
 
@@ -36,12 +37,7 @@ def for_workload(found: Outcome, workload: Workload) -> Advised:
         return Advised(advice, None, weighed)
     if not weighed.best:
         more = [v.blocks_more for v in weighed.verdicts if v.metric == "rate" and v.blocks_more]
-        many = (
-            f"{outcome.BLOCKS_MANY} or more"
-            if more and max(more) >= outcome.BLOCKS_MANY
-            else f"about {max(more, default=0)}"
-        )
-        reasons = (f"{many} more blocks would decide",) if more else ()
+        reasons = (f"{blocks_text(max(more))} more blocks would decide",) if more else ()
         advice = Advice(
             f"keep {reference}: for {workload.name} these trials decide nothing", reasons, caution=tuple(cautions)
         )

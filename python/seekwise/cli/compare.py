@@ -161,6 +161,8 @@ def _device(facts: dict[str, Any]) -> str:
 
 
 def _show(found: comparing.Comparison, everything: bool) -> None:
+    from seekwise.verdict.model import blocks_text
+
     counts = ", ".join(f"{count} {word}" for word in WORDS if (count := found.count(word)))
     click.echo(f"run {found.new} against {found.base}: {counts}\n")
     shown = [c for c in found.changes if everything or c.outcome not in ("tie", "small")]
@@ -170,7 +172,7 @@ def _show(found: comparing.Comparison, everything: bool) -> None:
     order = {word: i for i, word in enumerate(WORDS)}
     for change in sorted(shown, key=lambda c: (order[c.outcome], c.cell, c.setting)):
         v = change.verdict
-        more = f", about {v.blocks_more} more blocks" if v.blocks_more else ""
+        more = f", {blocks_text(v.blocks_more)} more blocks" if v.blocks_more else ""
         table.add_row(
             change.cell,
             change.setting,

@@ -21,7 +21,7 @@ from seekwise.study.model import Study
 from seekwise.study.plan import Plan, Setting, SystemFacts
 from seekwise.verdict import tables
 from seekwise.verdict.control import judge_control
-from seekwise.verdict.model import Verdict
+from seekwise.verdict.model import Verdict, blocks_text
 from seekwise.verdict.observe import observations
 from seekwise.verdict.records import judge_records, remarks
 from seekwise.verdict.rule import RULE_VERSION
@@ -158,7 +158,7 @@ def _cell(entry: tables.WinnerCell) -> WinnerCell:
     blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
     detail += f"{', ' if detail else ''}{blocks} blocks"
     if entry.blocks_more:
-        detail += f"; about {entry.blocks_more} more would decide"
+        detail += f"; {blocks_text(entry.blocks_more)} more would decide"
     return WinnerCell(entry.text, word, detail)
 
 
@@ -276,9 +276,6 @@ def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
     )
 
 
-BLOCKS_MANY = 100
-
-
 def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     undecided = [v for v in verdicts if v.word == "undecided"]
     if not undecided:
@@ -287,8 +284,7 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     text = f"{len(undecided)} of {len(verdicts)} comparisons are undecided"
     if more:
         middle = more[len(more) // 2]
-        many = f"more than {BLOCKS_MANY}" if middle > BLOCKS_MANY else f"about {middle}"
-        text += f"; {many} further blocks would settle half of them"
+        text += f"; {blocks_text(middle)} further blocks would settle half of them"
     return (text,)
 
 

@@ -25,6 +25,15 @@ class Observation:
     value: float
 
 
+BLOCKS_MANY = 100
+"""Above this a forecast of blocks is not a number to plan with."""
+
+
+def blocks_text(blocks: int) -> str:
+    """`about 12`, or `more than 100` of a forecast that only says many."""
+    return f"more than {BLOCKS_MANY}" if blocks > BLOCKS_MANY else f"about {blocks}"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A against B in one cell by one metric."""
@@ -47,7 +56,7 @@ class Verdict:
     q_value: float | None
     blocks: int
     blocks_more: int | None
-    """How many more blocks would probably decide; None when decided."""
+    """How many more blocks would probably decide; None when decided. A guess above `BLOCKS_MANY` only says many."""
     rule_version: str
     reason: str = ""
     p_value: float | None = None

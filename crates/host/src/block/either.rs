@@ -77,6 +77,10 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
     }
 
     #[inline]
+    fn sectors_of(&self, tag: u32) -> Sectors {
+        each!(self, queue => queue.sectors_of(tag))
+    }
+
     fn complete<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,

@@ -213,6 +213,9 @@ pub trait BlockQueue {
         observer: &mut O,
     );
 
+    /// Length of the request that went to the drive as the command `tag`.
+    fn sectors_of(&self, tag: u32) -> Sectors;
+
     /// The drive is done with the command `tag`. `done` hears of every bio of the request.
     fn complete<D: Driver, O: Observer>(
         &mut self,

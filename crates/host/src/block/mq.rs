@@ -456,6 +456,13 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
     }
 
     #[inline]
+    fn sectors_of(&self, tag: u32) -> Sectors {
+        self.table
+            .get(self.slot_of_tag[tag as usize])
+            .request
+            .sectors
+    }
+
     fn complete<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,

@@ -7,7 +7,8 @@
 //!                  reclaimed when memory is short
 //! ```
 //!
-//! Modelled:      presence, reading, dirt, write-back and read-ahead marks by page; two lists with promotion at the second use.
+//! Modelled:      presence, reading, dirt, write-back and read-ahead marks by page; dirty pages whose content jbd's task has written (it sends
+//!                buffers: fs/jbd/commit.c and __block_write_full_page in fs/buffer.c, 2.6.24 to 2.6.32); two lists with promotion at the second use.
 //! Not modelled:  zones, mapped pages, swapping, shadow entries (3.15 on), writing by reclaim (kswapd's page-out).
 //! Source:        mm/vmscan.c, mm/swap.c of 2.6.32 (two file lists, mark_page_accessed); 2.6.23 has the same two lists for all pages.
 
@@ -36,8 +37,13 @@ struct Cached {
     used: Bits,
     active: Bits,
     marked: Bits,
+    /// Dirty, but what is in them has been sent by the journal's task.
+    sent: Bits,
+    /// What the journal's task has sent of them is not on the drives yet.
+    sending: Bits,
     dirty_pages: u64,
     writing_pages: u64,
+    sent_pages: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +58,17 @@ pub struct PageCache {
     added: u64,
     inactive: VecDeque<Run>,
     active: VecDeque<Run>,
+}
+
+/// What a task that writes back finds in a dirty page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// To be written.
+    Dirty,
+    /// The journal's task has sent it, and it is under way.
+    Sending,
+    /// The journal's task has written it: the page only counts as dirty.
+    Written,
 }
 
 /// What a reader finds.
@@ -202,20 +219,71 @@ impl PageCache {
     pub fn make_dirty(&mut self, run: Run) -> u64 {
         let cached = &mut self.files[run.file as usize];
         let new = cached.dirty.set(run.start, run.pages);
+        if cached.sent_pages > 0 {
+            cached.sent_pages -= cached.sent.clear(run.start, run.pages);
+        }
         cached.dirty_pages += new;
         self.dirty += new;
         new
     }
 
-    /// The first run of dirty pages in `from..end`, `most` pages at most.
-    pub fn next_dirty(&self, file: FileNumber, from: Page, end: Page, most: u64) -> Option<Run> {
-        let dirty = &self.files[file as usize].dirty;
-        let start = dirty.next_set(from, end);
+    /// The first run of dirty pages in `from..end` of which all is in the same state, `most` pages at most.
+    pub fn next_dirty(
+        &self,
+        file: FileNumber,
+        from: Page,
+        end: Page,
+        most: u64,
+    ) -> Option<(Run, Content)> {
+        let cached = &self.files[file as usize];
+        let start = cached.dirty.next_set(from, end);
         if start >= end {
             return None;
         }
-        let pages = dirty.next_clear(start, end.min(start + most)) - start;
-        Some(Run { file, start, pages })
+        let mut stop = cached.dirty.next_clear(start, end.min(start + most));
+        let mut content = Content::Dirty;
+        if cached.sent_pages > 0 || cached.sending.get(start) {
+            if cached.sending.get(start) {
+                content = Content::Sending;
+                stop = cached.sending.next_clear(start, stop);
+            } else {
+                stop = cached.sending.next_set(start, stop);
+                if cached.sent.get(start) {
+                    content = Content::Written;
+                    stop = cached.sent.next_clear(start, stop);
+                } else {
+                    stop = cached.sent.next_set(start, stop);
+                }
+            }
+        }
+        let pages = stop - start;
+        Some((Run { file, start, pages }, content))
+    }
+
+    /// The journal's task sends what is in dirty pages; the pages stay as they are.
+    pub fn begin_send(&mut self, run: Run) {
+        let cached = &mut self.files[run.file as usize];
+        cached.sent_pages += cached.sent.set(run.start, run.pages);
+        cached.sending.set(run.start, run.pages);
+    }
+
+    pub fn send_done(&mut self, run: Run) {
+        self.files[run.file as usize]
+            .sending
+            .clear(run.start, run.pages);
+    }
+
+    /// Somebody who writes back finds that dirty pages have been written.
+    pub fn found_written(&mut self, run: Run) {
+        let cached = &mut self.files[run.file as usize];
+        cached.sent_pages -= cached.sent.clear(run.start, run.pages);
+        let cleaned = cached.dirty.clear(run.start, run.pages);
+        cached.dirty_pages -= cleaned;
+        self.dirty -= cleaned;
+    }
+
+    pub fn is_sending(&self, file: FileNumber, page: Page) -> bool {
+        self.files[file as usize].sending.get(page)
     }
 
     /// Dirty pages go to the drives.
@@ -387,12 +455,32 @@ mod tests {
         cache.add(run(500, 20), false);
         assert_eq!(cache.find(0, 0), Found::There);
         assert_eq!(cache.find(0, 59), Found::Absent);
-        let dirty = cache.next_dirty(0, 0, 1000, 16).unwrap();
-        assert_eq!(dirty, run(0, 16));
+        let (dirty, content) = cache.next_dirty(0, 0, 1000, 16).unwrap();
+        assert_eq!((dirty, content), (run(0, 16), Content::Dirty));
         cache.begin_write(dirty);
         assert_eq!((cache.dirty(), cache.writing()), (24, 16));
         cache.write_done(dirty);
         assert_eq!((cache.dirty_of(0), cache.writing_of(0)), (24, 0));
+    }
+
+    #[test]
+    fn pages_that_the_journal_wrote_are_dirty_until_somebody_looks() {
+        let mut cache = PageCache::new(1, 100);
+        cache.add(run(0, 40), false);
+        cache.make_dirty(run(0, 40));
+        cache.begin_send(run(10, 10));
+        assert_eq!((cache.dirty(), cache.writing()), (40, 0));
+        let found = |cache: &PageCache, from| cache.next_dirty(0, from, 1000, 100);
+        assert_eq!(found(&cache, 0), Some((run(0, 10), Content::Dirty)));
+        assert_eq!(found(&cache, 10), Some((run(10, 10), Content::Sending)));
+        cache.send_done(run(10, 10));
+        assert_eq!(found(&cache, 12), Some((run(12, 8), Content::Written)));
+        // Written to again: there is something to send.
+        assert_eq!(cache.make_dirty(run(12, 1)), 0);
+        assert_eq!(found(&cache, 12), Some((run(12, 1), Content::Dirty)));
+        cache.found_written(run(13, 7));
+        assert_eq!((cache.dirty(), cache.dirty_of(0)), (33, 33));
+        assert_eq!(found(&cache, 13), Some((run(20, 20), Content::Dirty)));
     }
 
     #[test]

@@ -144,6 +144,11 @@ impl FileSystem {
         matches!(self, Self::Ext3(_))
     }
 
+    /// The journal's task writes ordered data block by block, past the pages (jbd); otherwise it writes the files back.
+    pub fn journal_sends_buffers(&self) -> bool {
+        matches!(self, Self::Ext3(_))
+    }
+
     pub fn journal(&self) -> Option<journal::Area> {
         match self {
             Self::Raw(_) => None,

@@ -102,6 +102,8 @@ pub struct ArrayMachine<Q, D> {
     copies_sent: Vec<(ProcessId, usize)>,
     pieces: Vec<Piece>,
     finished: Vec<u32>,
+    /// When the interrupts so far are served, one after the other.
+    interrupts_free: Nanos,
 }
 
 impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
@@ -135,6 +137,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             copies_sent: Vec::new(),
             pieces: Vec::new(),
             finished: Vec::new(),
+            interrupts_free: Nanos::ZERO,
         }
     }
 
@@ -172,7 +175,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     }
                 }
                 Source::Timer(member) => {
-                    let Member { queue, spindle } = &mut self.members[member];
+                    let Member { queue, spindle, .. } = &mut self.members[member];
                     queue.fire(time, spindle, &mut Unobserved);
                 }
                 Source::Reader(reader) => {
@@ -313,7 +316,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     pub(super) fn end_plugs(&mut self) {
-        for Member { queue, spindle } in self.members.iter_mut() {
+        for Member { queue, spindle, .. } in self.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
         }
         if let Some(stripes) = &mut self.stripes {
@@ -346,7 +349,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     pub(super) fn unplug_members(&mut self) {
-        for Member { queue, spindle } in self.members.iter_mut() {
+        for Member { queue, spindle, .. } in self.members.iter_mut() {
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
     }
@@ -385,24 +388,49 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     /// False when the host has nothing to do with it.
     fn drive_done(&mut self, index: usize) -> bool {
         self.payer = Payer::Interrupt;
-        let Member { queue, spindle } = &mut self.members[index];
-        let done = spindle.advance(self.now);
+        let member = &mut self.members[index];
+        if let Some(&(served, tag)) = member.told.front() {
+            if served <= self.now {
+                member.told.pop_front();
+                self.queue_done(index, tag);
+                return true;
+            }
+        }
+        let done = member.spindle.advance(self.now);
         // A fake controller's mapping and parity are the driver's work.
-        let work = core::mem::take(&mut spindle.host_work);
+        let work = core::mem::take(&mut member.spindle.host_work);
         let Some(tag) = done else {
             self.spend(work);
             return work > Nanos::ZERO;
         };
-        if tag == spindle.flush_tag() {
+        if tag == member.spindle.flush_tag() {
             self.flush_done();
             return true;
         }
+        // The pages end before the queue is run: a drive without anything else to do has turned on by then.
+        let pages = member.queue.sectors_of(tag).0 / PAGE_SECTORS;
+        let work = self.costs.interrupt
+            + Nanos(self.costs.scheduler.0 / 3 + self.costs.page_end.0 * pages)
+            + work;
+        self.spend(work);
+        self.interrupts_free = self.interrupts_free.max(self.now) + work;
+        if self.interrupts_free > self.now {
+            let told = (self.interrupts_free, tag);
+            self.members[index].told.push_back(told);
+        } else {
+            self.queue_done(index, tag);
+        }
+        true
+    }
+
+    /// The interrupt of a command has been served: its queue hears of it, and runs.
+    fn queue_done(&mut self, index: usize, tag: u32) {
         let mut finished = core::mem::take(&mut self.finished);
         finished.clear();
+        let Member { queue, spindle, .. } = &mut self.members[index];
         queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
             finished.push(done.token)
         });
-        self.spend(self.costs.interrupt + Nanos(self.costs.scheduler.0 / 3) + work);
         self.spend_commands();
         for &token in &finished {
             let UnderWay {
@@ -413,8 +441,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             if !write {
                 self.volume.read_done(&piece);
             }
-            let pages = piece.sectors.0 / PAGE_SECTORS;
-            self.spend(Nanos(self.costs.page_end.0 * pages));
             match owner {
                 Owner::Reader(reader) => self.readers[reader as usize].piece_done(&piece),
                 Owner::File(io) => {
@@ -442,7 +468,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             self.files = Some(files);
         }
         self.finished = finished;
-        true
     }
 
     fn wake_for_requests(&mut self) {
@@ -516,7 +541,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         };
         let token = self.under_way.insert(entry) as u32;
         let bio = order.bio(token);
-        let Member { queue, spindle } = &mut self.members[order.piece.member as usize];
+        let Member { queue, spindle, .. } = &mut self.members[order.piece.member as usize];
         let sent = queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Accepted;
         if !sent {
             self.under_way.remove(token as usize);
@@ -597,7 +622,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             let token = self.under_way.insert(entry) as u32;
             let bio = sender.bio(token, &piece);
             self.spend(sender.bio);
-            let Member { queue, spindle } = &mut self.members[piece.member as usize];
+            let Member { queue, spindle, .. } = &mut self.members[piece.member as usize];
             if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
                 // Taken back whole; what of it was sent already is not sent again.
                 self.under_way.remove(token as usize);

@@ -8,10 +8,21 @@ use core::ops::{Index, IndexMut};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_units::Nanos;
+use std::collections::VecDeque;
 
 pub(super) struct Member<Q, D> {
     pub queue: Q,
     pub spindle: Spindle<D>,
+    /// Commands that the drive has done and of which the queue hears when the interrupt has been served: then, and their tags.
+    pub told: VecDeque<(Nanos, u32)>,
+}
+
+impl<Q, D: Device> Member<Q, D> {
+    /// When its drive or an interrupt of it is due.
+    fn drive_due(&self) -> Nanos {
+        let told = self.told.front().map_or(Nanos::NEVER, |told| told.0);
+        self.spindle.next_at().min(told)
+    }
 }
 
 /// When a member's drive and its queue's timer are due.
@@ -32,7 +43,11 @@ pub(super) struct Members<Q, D> {
 impl<Q: BlockQueue, D: Device> Members<Q, D> {
     pub fn new(members: Vec<(Q, Spindle<D>)>) -> Self {
         let dues = members.iter().map(|_| Cell::new(None)).collect();
-        let member = |(queue, spindle)| Member { queue, spindle };
+        let member = |(queue, spindle)| Member {
+            queue,
+            spindle,
+            told: VecDeque::new(),
+        };
         Self {
             all: members.into_iter().map(member).collect(),
             dues,
@@ -47,10 +62,10 @@ impl<Q: BlockQueue, D: Device> Members<Q, D> {
     #[inline]
     pub fn due(&self, index: usize) -> Due {
         self.dues[index].get().unwrap_or_else(|| {
-            let Member { queue, spindle } = &self.all[index];
+            let member = &self.all[index];
             let due = Due {
-                drive: spindle.next_at(),
-                timer: queue.timer(),
+                drive: member.drive_due(),
+                timer: member.queue.timer(),
             };
             self.dues[index].set(Some(due));
             due

@@ -54,8 +54,8 @@ impl Flusher {
         let room = plan.request_pages * plan.spread;
         let mut pages = 0;
         while self.left > 0 {
-            let Some(run) = cache.next_dirty(0, self.cursor, u64::MAX >> 8, self.left.min(room))
-            else {
+            let found = cache.next_dirty(0, self.cursor, u64::MAX >> 8, self.left.min(room));
+            let Some((run, _)) = found else {
                 // The next round begins at the front.
                 self.cursor = 0;
                 self.left = 0;

@@ -9,6 +9,20 @@ import altair as alt
 from seekwise.report.charts.style import PANEL_COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, configured, scales
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 
+SHOWN_MOST = 3.0
+"""Intervals are drawn up to so many times the greatest value of their panel: two scattered blocks say next to nothing, and their
+interval would press everything else onto the axis."""
+
+
+def cut(rows: list[dict]) -> None:
+    """Ends intervals at the edge of the picture, and says which (`cut`)."""
+    most: dict[str, float] = {}
+    for row in rows:
+        most[row["panel"]] = max(most.get(row["panel"], 0.0), SHOWN_MOST * row["value"])
+    for row in rows:
+        row["cut"] = row["high"] > most[row["panel"]]
+        row["high"] = min(row["high"], most[row["panel"]])
+
 
 def metric_lines(
     summaries: Sequence[dict[str, object]],
@@ -23,7 +37,7 @@ def metric_lines(
 ) -> alt.TopLevelMixin:
     """Chart of `metric` (a name of `seekwise.report.rows.METRICS`) over the factor `x`; any factor may be x, colour or panel.
 
-    Rows come from `summary_rows`; rows without the metric are left out.
+    Rows come from `summary_rows`; rows without the metric are left out. An arrowhead ends an interval that goes on beyond the picture.
     """
     rows = [
         {
@@ -40,6 +54,7 @@ def metric_lines(
     ]
     if not rows:
         raise ValueError(f"no row has {metric}")
+    cut(rows)
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     panels = [
         OPERATION_NAMES[name] for name in OPERATION_ORDER if OPERATION_NAMES[name] in {row["panel"] for row in rows}
@@ -66,6 +81,9 @@ def metric_lines(
         ),
         base.mark_rule(strokeWidth=1.4).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q", xOffset=offset),
     ]
+    if any(row["cut"] for row in rows):
+        arrow = base.transform_filter("datum.cut").mark_text(text="▲", fontSize=9, baseline="top")
+        layers.append(arrow.encode(y=alt.Y("high:Q", scale=scale), xOffset=offset))
     if not one_point:
         line = base.mark_line(strokeWidth=1.6, opacity=0.8).encode(
             y=y_axis, strokeDash=alt.StrokeDash("setting:N", scale=dashes, title=None), xOffset=offset

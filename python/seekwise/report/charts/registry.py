@@ -55,7 +55,7 @@ def _exceedance(records: Sequence[Record]) -> alt.TopLevelMixin | None:
 
 
 CHARTS: tuple[Chart, ...] = (
-    Chart("rate", "Rate", "All threads together, MB of 10^6 bytes. Mark: geometric mean over blocks; bar: its 95 % interval.",
+    Chart("rate", "Rate", "All threads together, MB of 10^6 bytes. Mark: geometric mean over blocks; bar: its 95 % interval, with an arrowhead where it goes on beyond the picture.",
           _lines("rate_mb_s", "rate [MB/s], higher is better")),
     Chart("access-time", "Access time", "Mean time of one request as the thread sees it. Bar: 95 % interval over blocks.",
           _lines("access_ms", "access time [ms], lower is better")),

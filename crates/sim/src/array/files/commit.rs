@@ -5,7 +5,7 @@ use super::{Files, IoKind, Role, TaskState, Wait, DEVICE_FILE, PAGE_SECTORS};
 use crate::array::machine::ArrayMachine;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
-use seekwise_host::cache::page_cache::Run;
+use seekwise_host::cache::page_cache::{Content, Run};
 use seekwise_host::file::address;
 use seekwise_host::file::journal::TransactionId;
 use seekwise_units::{Nanos, Sectors};
@@ -211,18 +211,23 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             let end = run.start + run.pages;
             let from = run.start.max(commit.page);
             let found = files.cache.next_dirty(run.file, from, end, 1);
-            let Some(found) = found else {
+            let Some((found, content)) = found else {
                 commit.run += 1;
                 commit.page = 0;
                 continue;
             };
+            if content != Content::Dirty {
+                commit.page = found.start + found.pages;
+                continue;
+            }
             let sync = files.committing.synchronous && files.generation.synchronous_fsync();
             let rest_of_run = Run {
                 pages: (end - found.start).min(JOINING_PAGES),
                 ..found
             };
             let lead = self.costs.page_send;
-            let pages = self.send_joining(files, index, rest_of_run, sync, lead);
+            let buffers = files.system.journal_sends_buffers();
+            let pages = self.send_joining(files, index, rest_of_run, sync, lead, buffers);
             if pages > 0 {
                 commit.page = found.start + pages;
                 return true;
@@ -231,11 +236,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             let Some((block, _)) = files.system.locate(found.file, found.start, 1) else {
                 continue;
             };
-            let run = Run { pages: 1, ..found };
-            files.cache.begin_write(run);
-            let sequence = files.sequence;
-            files.sequence += 1;
-            let io = files.new_io(IoKind::Write { run, sequence });
+            let io = files.begin_write(Run { pages: 1, ..found }, buffers);
             self.spend(self.costs.page_send);
             files.tasks[index].pass.rest =
                 Some((io, address(block, files.offset), Sectors(PAGE_SECTORS)));

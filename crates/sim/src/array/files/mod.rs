@@ -141,6 +141,8 @@ enum IoKind {
     Write {
         run: Run,
         sequence: u64,
+        /// By the journal's task, past the pages.
+        buffers: bool,
     },
     /// A block that a reader needs before it knows its own.
     PathRead {
@@ -165,6 +167,11 @@ enum Wait {
     },
     PathBlock(Block),
     Written(FileNumber),
+    /// The journal's task holds what is in a page until the drive has it.
+    Sent {
+        file: FileNumber,
+        page: Page,
+    },
     Commit(TransactionId),
     /// Data of the committing transaction.
     Data,
@@ -537,6 +544,22 @@ impl Files {
         self.ios.insert(io) as u32
     }
 
+    /// Dirty pages go to the drives; `buffers`: what is in them, but the pages stay dirty.
+    fn begin_write(&mut self, run: Run, buffers: bool) -> u32 {
+        if buffers {
+            self.cache.begin_send(run);
+        } else {
+            self.cache.begin_write(run);
+        }
+        let sequence = self.sequence;
+        self.sequence += 1;
+        self.new_io(IoKind::Write {
+            run,
+            sequence,
+            buffers,
+        })
+    }
+
     /// The earliest event of a task, and which.
     pub(super) fn next_task(&self, processor_free: Nanos) -> (Nanos, Nanos, usize) {
         let mut best = (Nanos::NEVER, Nanos::NEVER, 0);
@@ -556,6 +579,7 @@ impl Files {
             Wait::Page { file, page } => self.cache.find(file, page) != Found::Coming,
             Wait::PathBlock(block) => !self.path_coming.contains(&block),
             Wait::Written(file) => self.cache.writing_of(file) == 0,
+            Wait::Sent { file, page } => !self.cache.is_sending(file, page),
             Wait::Data => self.data_left == 0,
             Wait::Log => self.log_left == 0,
             Wait::Direct(task) => self
@@ -617,8 +641,16 @@ impl Files {
         }
         match self.ios.remove(io as usize).kind {
             IoKind::Read { .. } => {}
-            IoKind::Write { run, sequence } => {
-                self.cache.write_done(run);
+            IoKind::Write {
+                run,
+                sequence,
+                buffers,
+            } => {
+                if buffers {
+                    self.cache.send_done(run);
+                } else {
+                    self.cache.write_done(run);
+                }
                 self.written_total += run.pages;
                 if sequence < self.data_before {
                     self.data_left -= 1;

@@ -4,7 +4,7 @@ use super::{Files, IoKind, TaskState, Wait, DEVICE_FILE};
 use crate::array::machine::ArrayMachine;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
-use seekwise_host::cache::page_cache::{FileNumber, Run};
+use seekwise_host::cache::page_cache::{Content, FileNumber, Run};
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::file::address;
 use seekwise_sched::Direction;
@@ -32,6 +32,21 @@ pub(super) struct Pass {
     pub rest: Option<(u32, Lba, Sectors)>,
     /// Files that it may still take; files dirtied later wait for the next pass.
     files_left: usize,
+}
+
+impl Pass {
+    /// Some pages of the file in hand are dealt with.
+    fn go_on(&mut self, run: Run) {
+        self.cursor = run.start + run.pages;
+        self.left -= run.pages;
+        self.turn -= run.pages;
+        self.written += run.pages;
+    }
+
+    /// It sleeps for nothing (wbc.nonblocking).
+    fn avoids(&self) -> bool {
+        matches!(self.kind, PassKind::Files { avoids: true, .. })
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,7 +160,7 @@ impl Files {
     }
 
     /// The next dirty pages of the file in hand.
-    fn next_run(&mut self, task: usize) -> Option<Run> {
+    fn next_run(&mut self, task: usize) -> Option<(Run, Content)> {
         let most = if self.system.writes_block_by_block() {
             1
         } else {
@@ -194,9 +209,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 files.end_pass(task);
                 return PassEnd::Done;
             }
-            if matches!(pass.kind, PassKind::Files { avoids: true, .. })
-                && self.congested(Direction::Write, false)
-            {
+            if pass.avoids() && self.congested(Direction::Write, false) {
                 files.end_pass(task);
                 return PassEnd::Congested;
             }
@@ -220,7 +233,26 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 }
                 continue;
             };
-            self.write_run(files, task, run);
+            let (run, content) = run;
+            match content {
+                Content::Dirty => self.write_run(files, task, run),
+                Content::Written => {
+                    files.cache.found_written(run);
+                    self.spend(Nanos(self.costs.page_send.0 * run.pages));
+                    files.tasks[task].pass.go_on(run);
+                }
+                Content::Sending if files.tasks[task].pass.avoids() => {
+                    let run = Run { pages: 1, ..run };
+                    self.spend(self.costs.page_send);
+                    files.tasks[task].pass.go_on(run);
+                }
+                Content::Sending => {
+                    let (file, page) = (run.file, run.start);
+                    self.wait(files, task, Wait::Sent { file, page });
+                    self.unplug_all();
+                    return PassEnd::NotYet;
+                }
+            }
         }
     }
 
@@ -235,16 +267,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             .locate(file, start, pages)
             .expect("dirty pages have blocks");
         let run = Run { file, start, pages };
-        files.cache.begin_write(run);
-        let sequence = files.sequence;
-        files.sequence += 1;
-        let io = files.new_io(IoKind::Write { run, sequence });
+        let io = files.begin_write(run, false);
         self.spend(Nanos(self.costs.page_send.0 * pages));
         let pass = &mut files.tasks[task].pass;
-        pass.cursor = start + pages;
-        pass.left -= pages;
-        pass.turn -= pages;
-        pass.written += pages;
+        pass.go_on(run);
         let at = address(block, files.offset);
         let sectors = Sectors(pages * super::PAGE_SECTORS);
         pass.rest = Some((io, at, sectors));
@@ -263,7 +289,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             start: pass.cursor,
             pages: most,
         };
-        let pages = self.send_joining(files, task, run, sync, Nanos::ZERO);
+        let pages = self.send_joining(files, task, run, sync, Nanos::ZERO, false);
         let pass = &mut files.tasks[task].pass;
         pass.cursor += pages;
         pass.left -= pages;
@@ -282,10 +308,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         run: Run,
         sync: bool,
         lead: Nanos,
+        buffers: bool,
     ) -> u64 {
         let Run { file, start, pages } = run;
         let found = files.cache.next_dirty(file, start, start + pages, pages);
-        let Some(dirty) = found.filter(|dirty| dirty.start == start && dirty.pages > 1) else {
+        let several = |(run, content): &(Run, Content)| {
+            run.start == start && run.pages > 1 && *content == Content::Dirty
+        };
+        let Some((dirty, _)) = found.filter(several) else {
             return 0;
         };
         let Some((block, pages)) = files.system.locate(file, start, dirty.pages) else {
@@ -303,10 +333,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             return 0;
         }
         let run = Run { file, start, pages };
-        files.cache.begin_write(run);
-        let sequence = files.sequence;
-        files.sequence += 1;
-        let io = files.new_io(IoKind::Write { run, sequence });
+        let io = files.begin_write(run, buffers);
         sender.owner = crate::array::machine::Owner::File(io);
         (sender.bio, sender.md) = (Nanos::ZERO, Nanos::ZERO);
         self.spend(Nanos(each.0 * pages));

@@ -230,7 +230,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             member.queue.begin_plug();
         }
         self.send(index);
-        for Member { queue, spindle } in self.members.iter_mut() {
+        for Member { queue, spindle, .. } in self.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
         }
     }
@@ -294,7 +294,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     self.submit_window(index, window);
                     if there && self.kick_after_mark {
                         // The reader will not wait now, so nobody would unplug.
-                        for Member { queue, spindle } in self.members.iter_mut() {
+                        for Member { queue, spindle, .. } in self.members.iter_mut() {
                             queue.process_waits(self.now, spindle, &mut Unobserved);
                         }
                     }
@@ -307,7 +307,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             if !reader.pages.front().copied().unwrap_or(false) {
                 reader.state = State::WaitsForPage;
                 // Waiting for a page unplugs every drive below the volume.
-                for Member { queue, spindle } in self.members.iter_mut() {
+                for Member { queue, spindle, .. } in self.members.iter_mut() {
                     queue.process_waits(self.now, spindle, &mut Unobserved);
                 }
                 return;
@@ -332,7 +332,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         self.readers[index].state = State::WaitsForAll;
         self.send(index);
         // A task that sleeps for a request gives its plug up, too.
-        for Member { queue, spindle } in self.members.iter_mut() {
+        for Member { queue, spindle, .. } in self.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
@@ -402,7 +402,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if !self.send(index) {
             return;
         }
-        for Member { queue, spindle } in self.members.iter_mut() {
+        for Member { queue, spindle, .. } in self.members.iter_mut() {
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
     }
