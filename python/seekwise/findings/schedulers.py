@@ -10,11 +10,14 @@ from itertools import pairwise
 
 from seekwise.findings.means import NAMES, UNITS, Means, listed, number, span
 from seekwise.findings.model import Finding
+from seekwise.verdict.naming import pieces
 
 Curve = dict[int, float]
 """Value by thread count."""
 STEP = 0.03
 """A step against a trend up to this share is none, and a whole way up to it is no trend."""
+PARTS_MOST = 6
+"""So many groups a sentence can carry."""
 FIT_MIN = 0.9
 """From this share of explained variance on a slope is called linear."""
 
@@ -133,6 +136,14 @@ def _behaviour(curve: Curve) -> str:
     return trend(curve, UNITS["rate"]) if len(curve) > 1 else f"is {number(mean(curve.values()))} {UNITS['rate']}"
 
 
+def _shortened(parts: list[str]) -> list[str]:
+    """The ends of a long row, and how many stand between; the numbers of all are in the finding."""
+    if len(parts) <= PARTS_MOST:
+        return parts
+    head = PARTS_MOST - 2
+    return [*parts[:head], f"{len(parts) - head - 1} groups between", parts[-1]]
+
+
 def _rates(means: Means, where: str, operation: str, curves: dict[str, Curve]) -> list[Finding]:
     found = groups(curves, means.level)
     counts = list(next(iter(curves.values())))
@@ -147,12 +158,12 @@ def _rates(means: Means, where: str, operation: str, curves: dict[str, Curve]) -
         how = "both" if len(curves) == 2 else f"all {len(curves)}"
         words = _behaviour(_average(curves, found[0]))
         return [Finding("groups", f"{where}: {how} settings {means.alike()}; the rate {words}", numbers)]
-    parts = [f"{listed(members)} ({_behaviour(_average(curves, members))})" for members in found]
+    parts = [f"{listed(pieces(members, list(curves)))} ({_behaviour(_average(curves, members))})" for members in found]
     first, last = _average(curves, found[0]), _average(curves, found[-1])
     factor = mean(first.values()) / mean(last.values()) if mean(last.values()) > 0 else float("inf")
     equal = [t for t in counts if _level_at(curves, t, means.level)]
     together = f"; level at {listed(str(t) for t in equal)} thread{'' if equal == [1] else 's'}" if equal else ""
-    text = f"{where} falls into {len(found)} groups: {'; '.join(parts)}; the first is {factor:.2f} times the last{together}"
+    text = f"{where} falls into {len(found)} groups: {'; '.join(_shortened(parts))}; the first is {factor:.2f} times the last{together}"
     return [Finding("groups", text, {**numbers, "factor": factor, "level_at_threads": equal})]
 
 
@@ -170,10 +181,12 @@ def _access(means: Means, where: str, curves: dict[str, Curve]) -> list[Finding]
         fits = {m: slope(curves[m]) for m in members}
         numbers |= {m: {"slope_ms_per_thread": s, "r2": fit} for m, (s, fit) in fits.items()}
         linear = "" if min(fit for _, fit in fits.values()) >= FIT_MIN else ", not linearly"
-        parts.append(f"{span((s for s, _ in fits.values()), 'ms')} per thread with {listed(members)}{linear}")
+        parts.append(
+            f"{span((s for s, _ in fits.values()), 'ms')} per thread with {listed(pieces(members, list(curves)))}{linear}"
+        )
     least = min(curves.values(), key=lambda curve: mean(curve.values()))
     start = next(iter(least))
-    text = f"{where}: access time is {number(least[start])} ms at {_threads(start)} and grows by {'; '.join(parts)}"
+    text = f"{where}: access time is {number(least[start])} ms at {_threads(start)} and grows by {'; '.join(_shortened(parts))}"
     return [Finding("slope", text, {"settings": numbers})]
 
 

@@ -284,7 +284,7 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     text = f"{len(undecided)} of {len(verdicts)} comparisons are undecided"
     if more:
         middle = more[len(more) // 2]
-        text += f"; {blocks_text(middle)} further blocks would settle half of them"
+        text += f"; {blocks_text(middle)} further block{'' if middle == 1 else 's'} would settle half of them"
     return (text,)
 
 

@@ -52,6 +52,13 @@ def loads(text: str, source: str, *, folder: Path | None = None) -> Study:
     return study
 
 
+MISSING = {
+    "workload": 'what is to be done: `[[workload]]` with `profile = "tiotest"`, or with `operations` of your own',
+    "system": "what is to be measured: `[[system]]` with `name`, and `target` or `drive`",
+}
+"""What a key is for that only a reader of the reference would know."""
+
+
 def _explained(error: ValidationError, source: str, table: dict[str, object]) -> UsageError:
     """The first thing that is wrong, in a sentence; how many more there are, in the hint."""
     details = error.errors(include_url=False)
@@ -65,7 +72,7 @@ def _explained(error: ValidationError, source: str, table: dict[str, object]) ->
         name = str(first["loc"][-1])
         return UsageError(f"{source}: unknown key `{key}`", hint=_joined(_suggestion(name, known), more))
     if kind == "missing":
-        return UsageError(f"{source}: `{key}` is missing", hint=more or None)
+        return UsageError(f"{source}: `{key}` is missing", hint=_joined(MISSING.get(key, ""), more))
     message = str(first["msg"]).removeprefix("Value error, ")
     if kind == "value_error" and not message.startswith("must be"):
         where = f" in `{key}`" if key else ""

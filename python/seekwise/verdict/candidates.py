@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from seekwise.verdict.families import holm
 from seekwise.verdict.model import Verdict
+from seekwise.verdict.naming import pieces
 from seekwise.verdict.rule import RULE, Rule, more_is_better
 
 
@@ -38,14 +39,16 @@ class Candidates:
     @property
     def groups_text(self) -> str:
         """`noop + deadline against anticipatory + cfq`; empty when there are fewer than two groups."""
-        return " against ".join(" + ".join(group) for group in self.groups) if len(self.groups) > 1 else ""
+        if len(self.groups) < 2:
+            return ""
+        return " against ".join(" + ".join(pieces(group, self.order)) for group in self.groups)
 
     @property
     def text(self) -> str:
         """As printed in a winner table: names, `=` when all are shown equal, `?` when nothing is shown."""
         if self.all_equal:
             return "="
-        return " / ".join(self.best) if len(self.best) < len(self.order) else "?"
+        return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else "?"
 
 
 def candidates(verdicts: Sequence[Verdict], *, level: float | None = None, rule: Rule = RULE) -> Candidates:
