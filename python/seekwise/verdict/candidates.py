@@ -15,6 +15,9 @@ from seekwise.verdict.model import Verdict
 from seekwise.verdict.naming import pieces
 from seekwise.verdict.rule import RULE, Rule, more_is_better
 
+GROUPS_MOST = 4
+"""So many groups a cell of a table can carry."""
+
 
 @dataclass(frozen=True)
 class Candidates:
@@ -41,7 +44,9 @@ class Candidates:
         """`noop + deadline against anticipatory + cfq`; empty when there are fewer than two groups."""
         if len(self.groups) < 2:
             return ""
-        return " against ".join(" + ".join(pieces(group, self.order)) for group in self.groups)
+        named = [" + ".join(pieces(group, self.order)) for group in self.groups[:GROUPS_MOST]]
+        rest = len(self.groups) - len(named)
+        return " against ".join(named) + (f" against {rest} more group{'' if rest == 1 else 's'}" if rest else "")
 
     @property
     def text(self) -> str:
