@@ -65,7 +65,7 @@ pub(super) const BLOCKED_MAX: usize = 32;
 /// Two ways to the same sector are the same moment if they differ by less: durations are rounded down.
 const ROUNDING: Nanos = Nanos(1_000);
 
-/// Plain data of 20 KB, of which [`State::copy_from`] moves what is in use.
+/// Plain data, so that a copy is one movement of 20 KB.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub(super) queue: Queue,
@@ -111,40 +111,6 @@ impl Mechanics {
 }
 
 impl State {
-    /// Becomes the other, without the room that is free there.
-    pub(super) fn copy_from(&mut self, other: &Self) {
-        let Self {
-            queue,
-            head,
-            free_at,
-            work,
-            follower,
-            stream,
-            kept,
-            segments,
-            link,
-            dirty,
-            blocked,
-            blocked_count,
-            busy,
-            sent_at,
-        } = other;
-        self.queue.copy_from(queue);
-        self.head = *head;
-        self.free_at = *free_at;
-        self.work = *work;
-        self.follower = *follower;
-        self.stream = *stream;
-        self.kept = *kept;
-        self.segments = *segments;
-        self.link = *link;
-        self.dirty.copy_from(dirty);
-        self.blocked[..*blocked_count].copy_from_slice(&blocked[..*blocked_count]);
-        self.blocked_count = *blocked_count;
-        self.busy = *busy;
-        self.sent_at = *sent_at;
-    }
-
     /// When the arm is through with what it does of its own accord and turns to those who wait, if that comes before anything else.
     /// It may have begun, and ended, while the link was still sending what the arm read before: then it is told of after that.
     #[inline]

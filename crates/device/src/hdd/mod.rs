@@ -217,7 +217,7 @@ impl Hdd {
         }
         let copy = match &mut ahead.state {
             Some(room) => {
-                room.copy_from(&self.state);
+                **room = *self.state;
                 room
             }
             None => ahead.state.insert(self.state.clone()),

@@ -97,13 +97,6 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
         self.len == 0
     }
 
-    /// Becomes the other, without what neither holds.
-    pub fn copy_from(&mut self, other: &Self) {
-        let used = self.len.max(other.len).div_ceil(LANES);
-        self.blocks[..used].copy_from_slice(&other.blocks[..used]);
-        self.len = other.len;
-    }
-
     #[inline]
     pub fn push(&mut self, extent: &Extent, settle: u32) {
         let (block, lane) = (&mut self.blocks[self.len / LANES], self.len % LANES);
@@ -299,29 +292,6 @@ impl Queue {
             self.reads.remove(taken.start);
         }
         taken
-    }
-
-    /// Becomes the other, whose free slots are left out.
-    pub fn copy_from(&mut self, other: &Self) {
-        let Self {
-            accesses,
-            serials,
-            commands,
-            reads,
-            serial,
-            oldest_arrival,
-            last_arrival,
-            credit,
-        } = other;
-        let waiting = accesses.len();
-        self.accesses.copy_from(accesses);
-        self.serials[..waiting].copy_from_slice(&serials[..waiting]);
-        self.commands[..waiting].copy_from_slice(&commands[..waiting]);
-        self.reads = *reads;
-        self.serial = *serial;
-        self.oldest_arrival = *oldest_arrival;
-        self.last_arrival = *last_arrival;
-        self.credit = *credit;
     }
 
     pub fn find(&self, tag: Tag) -> Option<usize> {

@@ -71,35 +71,6 @@ impl WriteCache {
         }
     }
 
-    /// Becomes the other, whose free slots are left out.
-    pub fn copy_from(&mut self, other: &Self) {
-        let Self {
-            accesses,
-            extents,
-            firsts,
-            lengths,
-            extents_max,
-            sectors,
-            sectors_max,
-            serial,
-            in_flight,
-            flushes,
-            flush_count,
-        } = other;
-        let dirty = accesses.len();
-        self.accesses.copy_from(accesses);
-        self.extents[..dirty].copy_from_slice(&extents[..dirty]);
-        self.firsts[..dirty].copy_from_slice(&firsts[..dirty]);
-        self.lengths[..dirty].copy_from_slice(&lengths[..dirty]);
-        self.extents_max = *extents_max;
-        self.sectors = *sectors;
-        self.sectors_max = *sectors_max;
-        self.serial = *serial;
-        self.in_flight = *in_flight;
-        self.flushes[..*flush_count].copy_from_slice(&flushes[..*flush_count]);
-        self.flush_count = *flush_count;
-    }
-
     pub fn enabled(&self) -> bool {
         self.extents_max > 0
     }
