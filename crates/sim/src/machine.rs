@@ -293,7 +293,6 @@ impl<S: Stack, O: Observer> Machine<S, O> {
             let thread = self.agenda.next_at();
             let timer = self.storage.timer();
             let timer = Nanos(timer.0.saturating_add(self.timer_lag.0));
-            self.events += 1;
             if drive <= thread && drive <= timer {
                 if drive == Nanos::NEVER {
                     return Err(Stalled {
@@ -305,10 +304,12 @@ impl<S: Stack, O: Observer> Machine<S, O> {
                 self.completion();
             } else if timer <= thread {
                 self.advance(timer);
+                self.events += 1;
                 self.storage.fire(self.now, &mut self.observer);
                 self.wake_sleepers();
             } else {
                 self.advance(thread);
+                self.events += 1;
                 self.act();
             }
         }
@@ -328,7 +329,8 @@ impl<S: Stack, O: Observer> Machine<S, O> {
         // Merged requests end several operations at once; nearly always it is one.
         let mut first = None;
         let further = &mut self.finished;
-        self.storage
+        self.events += self
+            .storage
             .advance(now, &mut self.observer, |Done { token, .. }| {
                 let operation = &mut in_flight[token as usize];
                 operation.bios -= 1;

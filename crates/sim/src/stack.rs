@@ -20,8 +20,10 @@ pub trait Stack {
 
     /// When a drive or a thread of the storage's own is due next; `Nanos::NEVER` when none is.
     fn next_at(&self) -> Nanos;
-    /// What is due at [`Stack::next_at`] happens. `done` hears of every bio that ends with it.
-    fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, done: impl FnMut(Done));
+    /// What is due at [`Stack::next_at`] happens. `done` hears of every bio that ends with it. How many steps that were: one, or more of which
+    /// nobody outside heard but of the last.
+    fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, done: impl FnMut(Done))
+        -> u64;
 
     /// When [`Stack::fire`] is due next.
     fn timer(&self) -> Nanos;
@@ -133,11 +135,17 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
     }
 
     #[inline(always)]
-    fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, done: impl FnMut(Done)) {
+    fn advance<O: Observer>(
+        &mut self,
+        now: Nanos,
+        observer: &mut O,
+        done: impl FnMut(Done),
+    ) -> u64 {
         if let Some(tag) = self.drive.advance(now) {
             self.queue
                 .complete(now, tag, &mut self.drive, observer, done);
         }
+        1
     }
 
     #[inline(always)]

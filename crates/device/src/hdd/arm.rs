@@ -221,7 +221,7 @@ impl State {
             }
         }
         let waiting = self.queue.take(slot);
-        let mut media_end = from + mechanics.spindle.time_of(cost) + waiting.extent.transfer;
+        let mut media_end = from + mechanics.spindle.time_of(cost) + waiting.transfer;
         if waiting.write {
             media_end += mechanics.partial_write(waiting.start, waiting.sectors);
         }
@@ -341,7 +341,7 @@ impl State {
     fn follow(&mut self, mechanics: &Mechanics, slot: usize) {
         let waiting = self.queue.take(slot);
         let from = self.free_at;
-        let passed = from + mechanics.geometry.gap_before(waiting.start) + waiting.extent.transfer;
+        let passed = from + mechanics.geometry.gap_before(waiting.start) + waiting.transfer;
         let media_end = passed.max(waiting.arrival + mechanics.cached_overhead);
         self.occupy(mechanics, &waiting, from, media_end);
     }
@@ -357,10 +357,7 @@ impl State {
         // On a slow link the data of the command before may still be on their way.
         let completion = media_end.max(self.sent_at) + mechanics.link_tail(waiting.sectors);
         self.sent_at = completion;
-        self.head = Head {
-            cylinder: waiting.extent.last_cylinder,
-            track: waiting.extent.last_track,
-        };
+        self.head = waiting.last;
         self.free_at = media_end;
         self.work = Work::Command {
             tag: waiting.tag,

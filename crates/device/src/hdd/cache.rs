@@ -18,7 +18,7 @@ const FILTER_SLOTS: usize = 1024;
 /// Addresses that share a slot of the filter: 32 MiB.
 const FILTER_SHIFT: u32 = 16;
 /// Segments whose regions are looked at side by side.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// What [`Segments::lookup`] finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,18 +116,37 @@ impl Segments {
         self.filter[slot] != 0 || self.filter[(slot + FILTER_SLOTS - 1) % FILTER_SLOTS] != 0
     }
 
-    /// Whether one of a block of segments may begin in the regions from the one before that of `first` up to that of `last`. Others may seem to,
-    /// addresses 2 TiB apart being in the same region here, and those with nothing in them; who asks looks which is meant.
+    /// Segments that may begin in the regions from the one before that of `first` up to that of `last`, lowest first. Others may seem to, addresses
+    /// 2 TiB apart being in the same region here, and those with nothing in them; who asks looks which is meant.
     #[inline]
-    fn any_near(&self, block: usize, first: u64, last: u64) -> bool {
+    fn near_segments(&self, first: u64, last: u64) -> impl Iterator<Item = usize> {
         let low = Self::region(first).wrapping_sub(1);
         let span = Self::region(last).wrapping_sub(low);
-        let regions: &[u16] = &self.regions[block..block + LANES];
-        let mut any = false;
-        for region in regions {
-            any |= region.wrapping_sub(low) <= span;
+        let mut near = 0;
+        for (block, regions) in self.regions.chunks_exact(LANES).enumerate() {
+            if block * LANES >= self.count {
+                break;
+            }
+            // A bit each, found without a jump.
+            let mut bits = 0u16;
+            for (lane, region) in regions.iter().enumerate() {
+                let bit = 1 << lane;
+                bits |= if region.wrapping_sub(low) <= span {
+                    bit
+                } else {
+                    0
+                };
+            }
+            near |= u32::from(bits) << (block * LANES);
         }
-        any
+        core::iter::from_fn(move || {
+            if near == 0 {
+                return None;
+            }
+            let segment = near.trailing_zeros() as usize;
+            near &= near - 1;
+            Some(segment)
+        })
     }
 
     /// How much of an extent is in a segment.
@@ -136,20 +155,15 @@ impl Segments {
         if !self.near(start.0) {
             return Held::Nothing;
         }
-        for block in (0..self.count).step_by(LANES) {
-            if !self.any_near(block, start.0, start.0) {
-                continue;
-            }
-            for segment in block..self.count.min(block + LANES) {
-                let (from, to) = (self.start[segment], self.end[segment]);
-                // A segment that ends where the extent starts can be continued; an unused one has no sectors.
-                if from <= start.0 && start.0 <= to && from < to {
-                    return if end.0 <= to {
-                        Held::All
-                    } else {
-                        Held::UpTo(Lba(to), segment)
-                    };
-                }
+        for segment in self.near_segments(start.0, start.0) {
+            let (from, to) = (self.start[segment], self.end[segment]);
+            // A segment that ends where the extent starts can be continued; an unused one has no sectors.
+            if from <= start.0 && start.0 <= to && from < to {
+                return if end.0 <= to {
+                    Held::All
+                } else {
+                    Held::UpTo(Lba(to), segment)
+                };
             }
         }
         Held::Nothing
@@ -186,20 +200,22 @@ impl Segments {
     /// Forgets every segment that overlaps what is being written.
     #[inline]
     pub fn invalidate(&mut self, start: Lba, end: Lba) {
-        let short = end.0 - start.0 <= 1 << FILTER_SHIFT;
-        if short && !self.near(start.0) && !self.near(end.0) {
-            return;
+        if end.0 - start.0 > 1 << FILTER_SHIFT {
+            for segment in 0..self.count {
+                self.drop_overlapped(segment, start, end);
+            }
+        } else if self.near(start.0) || self.near(end.0) {
+            for segment in self.near_segments(start.0, end.0) {
+                self.drop_overlapped(segment, start, end);
+            }
         }
-        for block in (0..self.count).step_by(LANES) {
-            if short && !self.any_near(block, start.0, end.0) {
-                continue;
-            }
-            for segment in block..self.count.min(block + LANES) {
-                // One decision instead of several that are hard to foresee; what is empty ends at zero.
-                if (self.start[segment] < end.0) & (start.0 < self.end[segment]) {
-                    self.drop_segment(segment);
-                }
-            }
+    }
+
+    #[inline]
+    fn drop_overlapped(&mut self, segment: usize, start: Lba, end: Lba) {
+        // One decision instead of several that are hard to foresee; what is empty ends at zero.
+        if (self.start[segment] < end.0) & (start.0 < self.end[segment]) {
+            self.drop_segment(segment);
         }
     }
 }

@@ -350,10 +350,14 @@ impl Device for Hdd {
             start: from,
             sectors,
             arrival: now,
-            extent,
+            transfer: extent.transfer,
+            last: Head {
+                cylinder: extent.last_cylinder,
+                track: extent.last_track,
+            },
             segment,
         };
-        state.queue.push(waiting, settle);
+        state.queue.push(waiting, &extent, settle);
         match state.work {
             Work::Idle => {
                 state.free_at = state.free_at.max(now);

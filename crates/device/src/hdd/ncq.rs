@@ -209,15 +209,18 @@ fn ideal_gain(waiting: usize) -> f64 {
     GAINS[4].1
 }
 
-/// A waiting command, beside its place in [`Accesses`].
+/// A waiting command, beside its place in [`Accesses`]: one cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub struct Waiting {
     pub tag: u32,
     pub write: bool,
     pub start: Lba,
     pub sectors: Sectors,
     pub arrival: Nanos,
-    pub extent: Extent,
+    /// Of its extent: what it takes from the first sector on, and where it ends.
+    pub transfer: Nanos,
+    pub last: Head,
     /// Segment of the cache that ends where this read starts, as far as was known when it came.
     pub segment: usize,
 }
@@ -263,7 +266,7 @@ impl Queue {
     }
 
     #[inline]
-    pub fn push(&mut self, waiting: Waiting, settle: u32) {
+    pub fn push(&mut self, waiting: Waiting, extent: &Extent, settle: u32) {
         let slot = self.accesses.len();
         if slot == 0 {
             self.oldest_arrival = waiting.arrival;
@@ -273,7 +276,7 @@ impl Queue {
             self.reads.add(waiting.start);
         }
         self.serials[slot] = self.serial;
-        self.accesses.push(&waiting.extent, settle);
+        self.accesses.push(extent, settle);
         self.serial = self.serial.wrapping_add(1);
         self.commands[slot] = waiting;
     }

@@ -98,14 +98,14 @@ impl Plug {
         // Small writes leave two requests, of two members.
         if let &[first, second] = self.requests.as_slice() {
             let swapped = self.newest_first && first.0.member != second.0.member;
-            for plugged in if swapped {
-                [second, first]
-            } else {
-                [first, second]
-            } {
-                out(plugged);
-            }
             self.requests.clear();
+            if swapped {
+                out(second);
+                out(first);
+            } else {
+                out(first);
+                out(second);
+            }
             return;
         }
         let next = |requests: &[Plugged], newest: bool| {

@@ -13,7 +13,7 @@ use seekwise_host::block::{unplug_due, BlockQueue};
 use seekwise_host::cpu::Payer;
 use seekwise_raid::layout::parity::Parity;
 use seekwise_raid::md::plug::MemberRequest;
-use seekwise_raid::md::raid5::{Effect, Raid5, Raid5Config, RmwLevel, Sender};
+use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel, Sender};
 use seekwise_raid::md::Generation;
 use seekwise_sched::kernel::Kernel;
 use seekwise_sched::{Priority, ProcessId};
@@ -33,11 +33,9 @@ pub(super) struct Stripes {
     thread: Thread,
     jobs: Slab<Job>,
     hz: u32,
-    sync: bool,
     unplug_at: Nanos,
     sleepers: Vec<ProcessId>,
     pub woken: Vec<ProcessId>,
-    effects: Vec<Effect>,
 }
 
 impl Stripes {
@@ -48,11 +46,9 @@ impl Stripes {
             thread: Thread::new(costs),
             jobs: Slab::new(),
             hz,
-            sync: false,
             unplug_at: Nanos::NEVER,
             sleepers: Vec::new(),
             woken: Vec::new(),
-            effects: Vec::new(),
         }
     }
 
@@ -82,9 +78,9 @@ impl Stripes {
             volume_end: start + sectors,
         };
         let job = self.jobs.insert(Job { owner, piece }) as u32;
-        self.sync = sync && self.generation >= Generation::Linux4_4;
+        self.thread.stripe_writes_sync = sync && self.generation >= Generation::Linux4_4;
         self.raid5
-            .submit(job, start, sectors, true, sync, &mut self.effects);
+            .submit(job, start, sectors, true, sync, &mut self.thread);
         if self.full() {
             // Who waits for a stripe unplugs.
             self.unplug(now);
@@ -110,8 +106,7 @@ impl Stripes {
             start: piece.start,
             sectors: piece.sectors,
         };
-        self.raid5.complete(request, &mut self.effects);
-        self.heed_effects();
+        self.raid5.complete(request, &mut self.thread);
         self.thread.wake(now);
         if !self.full() {
             self.woken.append(&mut self.sleepers);
@@ -120,19 +115,6 @@ impl Stripes {
 
     pub fn request_free(&mut self, now: Nanos) {
         self.thread.request_free(now);
-    }
-
-    fn heed_effects(&mut self) {
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Done(job) => self.thread.finishing.push(job),
-                Effect::Issue { request, sender } => {
-                    self.thread
-                        .out
-                        .push_back(Order::of_stripe(&request, sender, self.sync));
-                }
-            }
-        }
     }
 }
 
@@ -172,8 +154,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         } else if stripes.thread.begins(now) {
             self.take_processor();
             self.payer = Payer::KernelThread;
-            stripes.raid5.run_thread(&mut stripes.effects);
-            stripes.heed_effects();
+            stripes.raid5.run_thread(&mut stripes.thread);
             let work = stripes.raid5.take_work();
             let before = stripes.thread.busy;
             stripes.thread.plan(now, Some(&work));

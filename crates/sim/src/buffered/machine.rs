@@ -303,7 +303,6 @@ impl<'a, S: Stack> Phase<'a, S> {
         let drive = self.storage.next_at();
         let thread = self.agenda.next_at();
         let timer = self.storage.timer();
-        self.events += 1;
         if drive <= thread && drive <= timer {
             if drive == Nanos::NEVER {
                 return Err(Stalled {
@@ -315,11 +314,13 @@ impl<'a, S: Stack> Phase<'a, S> {
             self.completion();
         } else if timer <= thread {
             *self.now = timer.max(*self.now);
+            self.events += 1;
             self.storage.fire(*self.now, self.watch);
             self.pay();
             self.wake_sleepers();
         } else {
             *self.now = thread;
+            self.events += 1;
             let entry = self.agenda.pop().expect("just looked at");
             match entry & 3 {
                 STEP => self.step((entry >> 2) as usize),
@@ -354,7 +355,8 @@ impl<'a, S: Stack> Phase<'a, S> {
 
     fn completion(&mut self) {
         let finished = &mut self.finished;
-        self.storage
+        self.events += self
+            .storage
             .advance(*self.now, self.watch, |Done { token, .. }| {
                 finished.push(token);
             });

@@ -82,6 +82,22 @@ pub enum Effect {
     Done(BioId),
 }
 
+/// Who is told what the array does, in order: a list of effects, or at once who acts on them.
+pub trait Outbox {
+    fn issue(&mut self, request: MemberRequest, sender: Sender);
+    fn done(&mut self, id: BioId);
+}
+
+impl Outbox for Vec<Effect> {
+    fn issue(&mut self, request: MemberRequest, sender: Sender) {
+        self.push(Effect::Issue { request, sender });
+    }
+
+    fn done(&mut self, id: BioId) {
+        self.push(Effect::Done(id));
+    }
+}
+
 /// What the thread did since it was asked last: passes over stripes, pages copied and read for parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
@@ -224,13 +240,10 @@ impl Raid5 {
         sectors: Sectors,
         write: bool,
         sync: bool,
-        effects: &mut Vec<Effect>,
+        effects: &mut impl Outbox,
     ) {
         if write {
-            let mut visits = self.spare.pop().unwrap_or_default();
-            self.list_visits(start, sectors, &mut visits);
-            self.opened(id, visits.rows.len() as u32);
-            self.attach_or_wait(Rest::Write { id, visits, sync });
+            self.submit_write(id, start, sectors, sync);
             return;
         }
         let mut left = 0;
@@ -247,20 +260,38 @@ impl Raid5 {
                 });
             } else {
                 left += 1;
-                effects.push(Effect::Issue {
-                    request: MemberRequest {
-                        member,
-                        write: false,
-                        start: at,
-                        sectors: length,
-                    },
-                    sender: Sender::Bio(id),
-                });
+                let request = MemberRequest {
+                    member,
+                    write: false,
+                    start: at,
+                    sectors: length,
+                };
+                effects.issue(request, Sender::Bio(id));
             }
         }
         self.opened(id, left);
     }
 
+    fn submit_write(&mut self, id: BioId, start: Lba, sectors: Sectors, sync: bool) {
+        let page = start.0 / PAGE * PAGE;
+        if start.0 + sectors.0 > page + PAGE {
+            let visits = self.visits_of(start, sectors);
+            self.opened(id, visits.rows.len() as u32);
+            self.attach_or_wait(Rest::Write { id, visits, sync });
+            return;
+        }
+        // One visit needs no list, unless it is in vain.
+        let (member, row) = self.map().locate(Lba(page));
+        self.opened(id, 1);
+        if !self.attach_write(id, row.0, &[(member, sectors.0 == PAGE)], sync) {
+            self.unplug();
+            let visits = self.visits_of(start, sectors);
+            let number = self.waiting.number();
+            self.wait(number, Rest::Write { id, visits, sync });
+        }
+    }
+
+    #[inline]
     fn opened(&mut self, id: BioId, pieces: u32) {
         let place = id as usize;
         if place >= self.bios.len() {
@@ -271,8 +302,14 @@ impl Raid5 {
     }
 
     /// The rows that a write meets, in the order in which md visits them.
-    fn list_visits(&mut self, start: Lba, sectors: Sectors, visits: &mut Visits) {
+    fn visits_of(&mut self, start: Lba, sectors: Sectors) -> Visits {
+        let mut visits = self.spare.pop().unwrap_or_default();
         visits.clear();
+        self.list_visits(start, sectors, &mut visits);
+        visits
+    }
+
+    fn list_visits(&mut self, start: Lba, sectors: Sectors, visits: &mut Visits) {
         let map = self.config.parity;
         let (begin, end) = (start.0, start.0 + sectors.0);
         let first_page = begin / PAGE * PAGE;
@@ -444,7 +481,7 @@ impl Raid5 {
 
     /// The RAID thread runs until nothing is left to handle, holding a plug over the members. False where there was nothing.
     #[inline]
-    pub fn run_thread(&mut self, effects: &mut Vec<Effect>) -> bool {
+    pub fn run_thread(&mut self, effects: &mut impl Outbox) -> bool {
         let activates = !self.delayed.is_empty() && self.preread_active < PREREAD_LIMIT;
         let any = activates || !self.handle.is_empty() || !self.hold.is_empty();
         if any {
@@ -453,7 +490,7 @@ impl Raid5 {
         any
     }
 
-    fn run_turns(&mut self, effects: &mut Vec<Effect>) {
+    fn run_turns(&mut self, effects: &mut impl Outbox) {
         loop {
             if self.preread_active < PREREAD_LIMIT {
                 while let Some(stripe) = self.delayed.pop_front() {
@@ -494,12 +531,9 @@ impl Raid5 {
             }
             self.retry_waiting();
         }
-        let issue = |(request, stripe)| Effect::Issue {
-            request,
-            sender: Sender::Stripe(stripe),
-        };
-        effects.extend(self.plug_out.drain(..).map(issue));
-        self.plug.flush(|plugged| effects.push(issue(plugged)));
+        let mut issue = |(request, stripe)| effects.issue(request, Sender::Stripe(stripe));
+        self.plug_out.drain(..).for_each(&mut issue);
+        self.plug.flush(issue);
     }
 
     /// What the thread has done since the last time; the count begins anew.
@@ -507,22 +541,22 @@ impl Raid5 {
         core::mem::take(&mut self.work)
     }
 
-    fn piece_done(&mut self, id: BioId, effects: &mut Vec<Effect>) {
+    fn piece_done(&mut self, id: BioId, effects: &mut impl Outbox) {
         let left = &mut self.bios[id as usize];
         *left -= 1;
         if *left == 0 {
             self.open -= 1;
-            effects.push(Effect::Done(id));
+            effects.done(id);
         }
     }
 
     /// A read that passed by the cache is done.
-    pub fn bypass_complete(&mut self, id: BioId, effects: &mut Vec<Effect>) {
+    pub fn bypass_complete(&mut self, id: BioId, effects: &mut impl Outbox) {
         self.piece_done(id, effects);
     }
 
     /// A request of the cache to a member is done; the thread has work afterwards.
-    pub fn complete(&mut self, request: MemberRequest, effects: &mut Vec<Effect>) {
+    pub fn complete(&mut self, request: MemberRequest, effects: &mut impl Outbox) {
         let MemberRequest {
             member,
             start,
@@ -543,7 +577,7 @@ impl Raid5 {
         stripe: u32,
         member: u32,
         sectors: Sectors,
-        effects: &mut Vec<Effect>,
+        effects: &mut impl Outbox,
     ) {
         let row = self.stripes[stripe as usize].row;
         self.page_done(stripe, member, effects);
@@ -556,7 +590,7 @@ impl Raid5 {
     }
 
     #[inline]
-    fn page_done(&mut self, stripe: u32, member: u32, effects: &mut Vec<Effect>) {
+    fn page_done(&mut self, stripe: u32, member: u32, effects: &mut impl Outbox) {
         let (word, bit) = bit(member);
         let page = &mut self.pages_of(stripe)[word];
         if page.locked & bit == 0 {

@@ -1,7 +1,7 @@
 //! What the RAID thread does with one row: read what is missing, compute parity, write; or rebuild a page that a reader wants.
 
 use super::stripe::{bit, highest_first, Chain, Place, NONE};
-use super::{Effect, Raid5, RmwLevel, PAGE};
+use super::{Outbox, Raid5, RmwLevel, PAGE};
 use crate::md::plug::MemberRequest;
 use crate::md::Generation;
 use seekwise_units::{Lba, Sectors};
@@ -43,7 +43,7 @@ impl Raid5 {
         self.pages_of(stripe)[word].locked |= bit;
     }
 
-    pub(super) fn handle_stripe(&mut self, stripe: u32, effects: &mut Vec<Effect>) {
+    pub(super) fn handle_stripe(&mut self, stripe: u32, effects: &mut impl Outbox) {
         self.work.stripes += 1;
         let head = &self.stripes[stripe as usize];
         if head.io_left > 0 {
@@ -62,7 +62,7 @@ impl Raid5 {
     }
 
     /// Reads of a missing member: everything else of the row is read, then the page is computed. False while reading.
-    fn serve_degraded_readers(&mut self, stripe: u32, effects: &mut Vec<Effect>) -> bool {
+    fn serve_degraded_readers(&mut self, stripe: u32, effects: &mut impl Outbox) -> bool {
         let pages = self.pages_of(stripe);
         if pages.iter().any(|page| page.wanted & !page.uptodate != 0) {
             if self.read_to_rebuild(stripe) {
@@ -186,7 +186,7 @@ impl Raid5 {
         }
     }
 
-    fn write_out(&mut self, first: u32, effects: &mut Vec<Effect>) {
+    fn write_out(&mut self, first: u32, effects: &mut impl Outbox) {
         let mut sent = false;
         // Member by member, of each the whole batch.
         for word in (0..self.all.len()).rev() {

@@ -26,7 +26,7 @@ use intent::Intent;
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_host::cpu::SharedProcessor;
-use seekwise_raid::md::raid5::{Effect, Raid5};
+use seekwise_raid::md::raid5::Raid5;
 use seekwise_raid::md::Generation;
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -185,7 +185,6 @@ pub struct Md<Q, D> {
     plugged: Vec<Order>,
     /// When rows and mirrored writes that wait for an unplug go to the thread.
     unplug_at: Nanos,
-    stripe_writes_sync: bool,
     thread: Thread,
     resync: Option<Background>,
     intent: Option<Box<Intent>>,
@@ -200,7 +199,6 @@ pub struct Md<Q, D> {
     ended: Vec<Done>,
     pieces: Vec<Piece>,
     finished: Vec<Done>,
-    effects: Vec<Effect>,
 }
 
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
@@ -252,7 +250,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             plugging: false,
             plugged: Vec::new(),
             unplug_at: Nanos::NEVER,
-            stripe_writes_sync: false,
             thread: Thread::new(costs),
             resync: None,
             intent: None,
@@ -264,7 +261,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             ended: Vec::new(),
             pieces: Vec::new(),
             finished: Vec::new(),
-            effects: Vec::new(),
         }
     }
 
@@ -479,7 +475,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             self.write_intended(now, call, bio);
         }
         if write && self.parity.is_some() {
-            self.stripe_writes_sync = bio.sync && self.generation >= Generation::Linux4_4;
+            self.thread.stripe_writes_sync = bio.sync && self.generation >= Generation::Linux4_4;
             self.stripe_job(call, bio.start, bio.sectors, Some(bio.sync));
             self.hand_over(now, bio.sync || bio.unplug);
             return;
@@ -560,9 +556,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             sectors,
             write.is_some(),
             write.unwrap_or(true),
-            &mut self.effects,
+            &mut self.thread,
         );
-        debug_assert!(self.effects.is_empty(), "only the thread sends for stripes");
     }
 
     fn part_done(&mut self, call: u32) {
@@ -615,7 +610,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         };
         member.commands += 1;
         let (finished, taken) = (&mut self.finished, &mut member.taken);
-        let mut whole = 0;
+        let (mut whole, mut first) = (0, None);
         member.queue.complete(
             now,
             tag,
@@ -623,107 +618,115 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             &mut heard(index, observer),
             |part| {
                 *taken = taken.wrapping_add(now.0);
-                // Told in order, so at once only while nobody is put off.
-                if part.token & WHOLE != 0 && finished.is_empty() {
+                // Told in order, so at once only while nobody is put off. Nearly always there is one part.
+                if first.is_some() {
+                    finished.push(part);
+                } else if part.token & WHOLE != 0 {
                     done(Done {
                         token: part.token & !WHOLE,
                         ..part
                     });
                     whole += 1;
                 } else {
-                    finished.push(part);
+                    first = Some(part);
                 }
             },
         );
         self.whole_bios -= whole;
-        if !self.finished.is_empty() {
-            self.parts_done(now, index, observer);
+        if let Some(first) = first {
+            self.request_done(now, index, first, observer);
+            if !self.finished.is_empty() {
+                self.further_done(now, index, observer);
+            }
         }
         self.refresh(now, index);
     }
 
-    /// Requests that are not a whole bio of their own are done, and what was joined to them.
-    #[inline(never)]
-    fn parts_done<O: Observer>(&mut self, now: Nanos, member: usize, observer: &mut O) {
+    /// The same of what was joined to it.
+    #[cold]
+    fn further_done<O: Observer>(&mut self, now: Nanos, member: usize, observer: &mut O) {
         for place in 0..self.finished.len() {
-            let Done { token, sectors } = self.finished[place];
-            if token & WHOLE != 0 {
-                let token = token & !WHOLE;
-                self.ended.push(Done { token, sectors });
-                self.whole_bios -= 1;
-                continue;
-            }
-            if token & OF_STRIPE != 0 {
-                let parity = self.parity.as_mut().expect("a volume with parity");
-                let stripe = token & !OF_STRIPE;
-                parity.complete_from(stripe, member as u32, sectors, &mut self.effects);
-                self.heed_effects();
-                self.thread.wake(now);
-                continue;
-            }
-            let order = self.under_way.remove(token as usize);
-            match order.owner {
-                Owner::Bio(token) => {
-                    self.volume.read_done(&order.piece);
-                    self.ended.push(Done {
-                        token,
-                        sectors: order.piece.sectors,
-                    });
-                    self.whole_bios -= 1;
-                }
-                Owner::Call(call) => {
-                    if order.write {
-                        self.volume.write_done(&order.piece);
-                    } else {
-                        self.volume.read_done(&order.piece);
-                    }
-                    self.part_done(call);
-                }
-                Owner::Stripe(_) => unreachable!("told by its number"),
-                Owner::Resync(step) => self.resync_part_done(now, step, observer),
-                Owner::Bitmap => self.bitmap_page_done(now),
-                Owner::BitmapLater => {}
-            }
+            self.request_done(now, member, self.finished[place], observer);
         }
         self.finished.clear();
     }
 
-    /// What the stripe cache did becomes the thread's work.
+    /// A request is done that is not a whole bio of its own, or comes behind one that is not.
     #[inline]
-    fn heed_effects(&mut self) {
-        if !self.effects.is_empty() {
-            self.take_effects();
+    fn request_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        member: usize,
+        Done { token, sectors }: Done,
+        observer: &mut O,
+    ) {
+        if token & WHOLE != 0 {
+            let token = token & !WHOLE;
+            self.ended.push(Done { token, sectors });
+            self.whole_bios -= 1;
+        } else if token & OF_STRIPE != 0 {
+            let parity = self.parity.as_mut().expect("a volume with parity");
+            let stripe = token & !OF_STRIPE;
+            parity.complete_from(stripe, member as u32, sectors, &mut self.thread);
+            self.thread.wake(now);
+        } else {
+            self.order_done(now, token, observer);
         }
     }
 
-    fn take_effects(&mut self) {
-        for effect in self.effects.drain(..) {
-            match effect {
-                Effect::Done(job) => self.thread.finishing.push(job),
-                Effect::Issue { request, sender } => {
-                    let order = Order::of_stripe(&request, sender, self.stripe_writes_sync);
-                    self.thread.out.push_back(order);
-                }
-            }
-        }
-    }
-
-    /// The md thread has the processor: it works out what to send, or, when that work is done, sends it.
     #[inline(never)]
-    fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+    fn order_done<O: Observer>(&mut self, now: Nanos, number: u32, observer: &mut O) {
+        let order = self.under_way.remove(number as usize);
+        match order.owner {
+            Owner::Bio(token) => {
+                self.volume.read_done(&order.piece);
+                self.ended.push(Done {
+                    token,
+                    sectors: order.piece.sectors,
+                });
+                self.whole_bios -= 1;
+            }
+            Owner::Call(call) => {
+                if order.write {
+                    self.volume.write_done(&order.piece);
+                } else {
+                    self.volume.read_done(&order.piece);
+                }
+                self.part_done(call);
+            }
+            Owner::Stripe(_) => unreachable!("told by its number"),
+            Owner::Resync(step) => self.resync_part_done(now, step, observer),
+            Owner::Bitmap => self.bitmap_page_done(now),
+            Owner::BitmapLater => {}
+        }
+    }
+
+    /// After a step that nobody heard of the md thread takes the next one at the same instant, and before anything else: many of its turns find
+    /// nothing to do.
+    #[inline]
+    fn thread_goes_on(&self, now: Nanos) -> bool {
+        self.thread.due <= now
+            && self.due.first() > now
+            && self.timer() >= now
+            && self.ended.is_empty()
+            && !self.has_background()
+    }
+
+    /// The md thread has the processor: it works out what to send, or, when that work is done, sends it. True if it sent something.
+    #[inline]
+    fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) -> bool {
         if self.thread.begins(now) {
             if self.flush_bitmap(now, observer) {
-                return;
+                return true;
             }
             let mut work = None;
             if let Some(parity) = &mut self.parity {
-                if parity.run_thread(&mut self.effects) {
+                if parity.run_thread(&mut self.thread) {
                     work = Some(parity.take_work());
                 }
-                self.heed_effects();
             }
             self.thread.plan(now, work.as_ref());
-            return;
+            return false;
         }
         if !self.thread.finishing_now.is_empty() {
             let finishing = core::mem::take(&mut self.thread.finishing_now);
@@ -733,12 +736,24 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             }
             self.thread.recycle(finishing);
         }
-        while let Some(order) = self.thread.out.pop_front() {
-            if !self.send(now, &order, observer) {
-                self.thread.out.push_front(order);
-                self.thread.sleep_for_request();
-                return;
-            }
+        if self.thread.out.is_empty() && self.given.is_empty() {
+            self.thread.rest(now);
+            return false;
+        }
+        self.thread_sends(now, observer);
+        true
+    }
+
+    fn thread_sends<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        let mut orders = core::mem::take(&mut self.thread.out);
+        let refused = orders
+            .iter()
+            .position(|order| !self.send(now, order, observer));
+        orders.drain(..refused.unwrap_or(orders.len()));
+        self.thread.out = orders;
+        if refused.is_some() {
+            self.thread.sleep_for_request();
+            return;
         }
         self.unplug_members(now, observer);
         self.thread.rest(now);
@@ -870,19 +885,28 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     }
 
     #[inline(always)]
-    fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, mut done: impl FnMut(Done)) {
+    fn advance<O: Observer>(
+        &mut self,
+        now: Nanos,
+        observer: &mut O,
+        mut done: impl FnMut(Done),
+    ) -> u64 {
         let next = self.next_at();
         self.clock = now;
+        let mut steps = 1;
         if self.due.first() <= next {
             self.drive_done(now, self.due.place(), observer, &mut done);
         } else if self.thread.due <= next {
-            self.thread_runs(now, observer);
+            while !self.thread_runs(now, observer) && self.thread_goes_on(now) {
+                steps += 1;
+            }
         } else {
             self.background_runs(now, next, observer);
         }
         if !self.ended.is_empty() {
             self.ended.drain(..).for_each(done);
         }
+        steps
     }
 
     #[inline]

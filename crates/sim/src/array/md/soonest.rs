@@ -2,56 +2,80 @@
 
 use seekwise_units::Nanos;
 
+/// Keys of a search that are looked at side by side.
+const LANES: usize = 4;
+
+/// A time and its place are one number, so that the least of them says both, without a jump: which drive is next cannot be foreseen.
 #[derive(Clone, Debug)]
 pub struct Soonest {
-    times: Vec<Nanos>,
-    first: Nanos,
-    place: usize,
+    /// Time and place each; a multiple of [`LANES`], later than never from the last place on.
+    keys: Vec<u64>,
+    first: u64,
+    /// Low bits of a key that are its place.
+    place_bits: u32,
 }
 
 impl Soonest {
     /// All of them never.
     pub fn new(places: usize) -> Self {
-        Self {
-            times: vec![Nanos::NEVER; places],
-            first: Nanos::NEVER,
-            place: 0,
+        let place_bits = places.next_power_of_two().trailing_zeros();
+        let mut keys = vec![u64::MAX; places.next_multiple_of(LANES)];
+        for (place, key) in keys[..places].iter_mut().enumerate() {
+            *key = Self::key(place_bits, place, Nanos::NEVER);
         }
+        Self {
+            first: keys[0],
+            keys,
+            place_bits,
+        }
+    }
+
+    /// With a place of three bits there is room for 73 years.
+    #[inline(always)]
+    fn key(place_bits: u32, place: usize, time: Nanos) -> u64 {
+        debug_assert!(time == Nanos::NEVER || time.0 < u64::MAX >> place_bits);
+        time.0 << place_bits | place as u64
     }
 
     #[inline]
     pub fn first(&self) -> Nanos {
-        self.first
+        let time = self.first >> self.place_bits;
+        if time == u64::MAX >> self.place_bits {
+            Nanos::NEVER
+        } else {
+            Nanos(time)
+        }
     }
 
     /// The lowest place of those that have the earliest time.
     #[inline]
     pub fn place(&self) -> usize {
-        self.place
+        (self.first & ((1 << self.place_bits) - 1)) as usize
     }
 
     #[inline]
     pub fn set(&mut self, place: usize, time: Nanos) {
-        let before = core::mem::replace(&mut self.times[place], time);
-        if before == time {
+        let key = Self::key(self.place_bits, place, time);
+        let before = core::mem::replace(&mut self.keys[place], key);
+        if before == key {
             return;
         }
-        if time < self.first || (time == self.first && place < self.place) {
-            (self.first, self.place) = (time, place);
-        } else if place == self.place {
+        if before == self.first {
             self.search();
+        } else {
+            self.first = self.first.min(key);
         }
     }
 
     fn search(&mut self) {
-        let (mut first, mut place) = (self.times[0], 0);
-        for (index, &time) in self.times.iter().enumerate().skip(1) {
-            // A choice between values: which it is cannot be foreseen, so a jump would be mistaken every other time.
-            let earlier = u64::from(time < first).wrapping_neg();
-            first = Nanos((time.0 & earlier) | (first.0 & !earlier));
-            place = (index & earlier as usize) | (place & !(earlier as usize));
+        let mut least = [u64::MAX; LANES];
+        for keys in self.keys.chunks_exact(LANES) {
+            for (least, &key) in least.iter_mut().zip(keys) {
+                *least = key.min(*least);
+            }
         }
-        (self.first, self.place) = (first, place);
+        let [a, b, c, d] = least;
+        self.first = a.min(b).min(c.min(d));
     }
 }
 

@@ -3,7 +3,8 @@
 use super::costs::MdCosts;
 use super::Order;
 use seekwise_host::cpu::SharedProcessor;
-use seekwise_raid::md::raid5::{BioId, Work};
+use seekwise_raid::md::plug::MemberRequest;
+use seekwise_raid::md::raid5::{BioId, Outbox, Sender, Work};
 use seekwise_units::Nanos;
 use std::collections::VecDeque;
 
@@ -37,6 +38,22 @@ pub(in crate::array) struct Thread {
     /// Mirrored writes whose bits are on the members, when that was waited for.
     covered: Option<usize>,
     pub finishing_now: Vec<BioId>,
+    /// Writes of the stripe cache are sent as synchronous ones.
+    pub stripe_writes_sync: bool,
+}
+
+/// What the stripe cache does becomes the thread's work.
+impl Outbox for Thread {
+    #[inline]
+    fn issue(&mut self, request: MemberRequest, sender: Sender) {
+        let order = Order::of_stripe(&request, sender, self.stripe_writes_sync);
+        self.out.push_back(order);
+    }
+
+    #[inline]
+    fn done(&mut self, id: BioId) {
+        self.finishing.push(id);
+    }
 }
 
 impl Thread {
@@ -53,6 +70,7 @@ impl Thread {
             finishing: Vec::new(),
             covered: None,
             finishing_now: Vec::new(),
+            stripe_writes_sync: false,
         }
     }
 
