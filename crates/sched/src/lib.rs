@@ -19,7 +19,6 @@ pub mod none;
 pub mod noop;
 pub mod parameter;
 mod processes;
-mod quotient;
 pub mod registry;
 pub mod request;
 pub mod scheduler;

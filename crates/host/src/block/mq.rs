@@ -166,6 +166,13 @@ impl<S: Scheduler> MqQueue<S> {
     /// Dispatch: what is held first, then the scheduler one by one until no tag or nothing (section 8.1).
     #[inline]
     fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        // At most completions there is nothing to do.
+        if self.held != NONE || self.policy.waiting() != 0 {
+            self.run_on(now, driver, observer);
+        }
+    }
+
+    fn run_on<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         loop {
             if self.held != NONE {
                 self.restart = true;

@@ -264,7 +264,7 @@ impl Bfq {
     }
 
     /// A request comes: it is known from now on, and which queue and process are its own.
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, now: Nanos, request: &Request) -> (u32, Slot) {
         self.enter(now);
         let priority = request.priority;
@@ -298,7 +298,7 @@ impl Bfq {
     }
 
     /// What an arrival tells of its process.
-    #[inline]
+    #[inline(always)]
     fn learn(&mut self, index: u32, slot: &Slot) {
         self.watch_think_time(index);
         self.sample_seek(index, slot);
@@ -374,7 +374,7 @@ impl Bfq {
     }
 
     /// A queue without requests has one again, which counts `charge` against its budget.
-    #[inline]
+    #[inline(always)]
     fn wake(&mut self, index: u32, process: u32, charge: i64) {
         let tick = self.tick;
         let arrival = self.judge_arrival(index, process);
@@ -584,12 +584,15 @@ impl Scheduler for Bfq {
     fn insert_and_dispatch(&mut self, now: Nanos, request: &Request) -> bool {
         let (index, slot) = self.admit(now, request);
         self.learn(index, &slot);
-        if !request.sync || self.queues[index as usize].busy {
+        if request.sync && !self.queues[index as usize].busy {
+            if self.pass(index, request.id, &slot) {
+                return true;
+            }
+        } else {
             self.add(index, request.id, &slot);
             self.stop_waiting_for(index, slot.sectors);
-            return self.dispatch(now).is_some();
         }
-        self.pass(index, request.id, &slot) || self.dispatch(now).is_some()
+        self.dispatch(now).is_some()
     }
 
     fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {

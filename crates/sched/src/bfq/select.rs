@@ -9,7 +9,6 @@ use super::queue::Queue;
 use super::service::{Entity, CLASS_IDLE};
 use super::waiting::Slot;
 use super::Bfq;
-use crate::quotient::quotient;
 use crate::request::RequestId;
 use seekwise_units::{Lba, Nanos};
 
@@ -190,8 +189,7 @@ impl Bfq {
     fn charge_time(&mut self, index: u32, millis: i64) {
         let entity = self.service.get_mut(index);
         let timeout = self.settings.slot_millis;
-        let for_timeout = self.max_budget.saturating_mul(millis.min(timeout));
-        let for_time = quotient(for_timeout as u64, timeout as u64) as i64;
+        let for_time = self.max_budget.saturating_mul(millis.min(timeout)) / timeout;
         let charge = for_time.max(entity.service);
         entity.budget = entity.budget.max(charge);
         let rest = charge - entity.service;
@@ -301,6 +299,7 @@ impl Bfq {
         self.bury_if_gone(index);
     }
 
+    #[inline]
     fn serve_next(&mut self) -> Option<u32> {
         if self.busy_queues() == 0 {
             return None;
@@ -370,7 +369,7 @@ impl Bfq {
 
     /// A synchronous request of a queue that was not busy while nothing else waits: the queue is next, it is put in service and the
     /// request handed out, and nobody looks at where it would have stood. False if somebody has to: there the request stands now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pass(&mut self, index: u32, id: RequestId, slot: &Slot) -> bool {
         let charge = slot.sectors as i64;
         let may_stand = self.may_stand(index);
@@ -398,7 +397,7 @@ impl Bfq {
     }
 
     /// The request `id` goes to the drive: whether it is one to measure, and how fast the drive is.
-    #[inline]
+    #[inline(always)]
     fn watch_hand_out(&mut self, index: u32, id: RequestId) {
         let serving = self.in_service == Some(index);
         if serving && core::mem::take(&mut self.measure_next) {
@@ -408,7 +407,7 @@ impl Bfq {
     }
 
     /// A request of `index` has left its queue for the drive.
-    #[inline]
+    #[inline(always)]
     fn handed_out(&mut self, index: u32) {
         if self.in_service == Some(index) {
             self.review_raising(index);
@@ -419,6 +418,7 @@ impl Bfq {
         self.in_driver += 1;
     }
 
+    #[inline]
     fn watch_rate(&mut self, index: u32, id: RequestId) {
         let slot = *self.slot(id);
         let seeky = slot.is_seek(self.last_position, self.settings.rotational);

@@ -14,8 +14,6 @@
 //! Queues are few (one per process), so sorted arrays serve as trees. Not modelled: groups (cgroups).
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-wf2q.c; the algorithm is Bennett and Zhang's WF2Q+ with budgets.
 
-use crate::quotient::quotient;
-
 /// Bits of fraction in virtual time. Linux 5.10 to 6.12: WFQ_SERVICE_SHIFT.
 const FRACTION_BITS: u32 = 22;
 pub const CLASSES: usize = 3;
@@ -101,7 +99,7 @@ fn span(service: i64, weight: u64) -> u64 {
         // Often, and a division takes its time.
         return 0;
     }
-    quotient((service as u64) << FRACTION_BITS, weight.max(1))
+    ((service as u64) << FRACTION_BITS) / weight.max(1)
 }
 
 /// The last [`span`] of its kind: budgets, requests and weights are mostly those of the time before, and a division takes its time.
