@@ -106,6 +106,10 @@ impl Scheduler for AnyScheduler {
     fn pass(&mut self, now: Nanos, request: &Request) -> bool {
         forward!(self, policy => policy.pass(now, request))
     }
+    #[inline]
+    fn insert_and_dispatch(&mut self, now: Nanos, request: &Request) -> bool {
+        forward!(self, policy => policy.insert_and_dispatch(now, request))
+    }
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
         forward!(self, policy => policy.dispatch_forced(now, id))
     }

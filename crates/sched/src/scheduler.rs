@@ -22,6 +22,14 @@ pub trait Scheduler: Clone {
         false
     }
 
+    /// A request comes while nothing waits, and the queue pulls at once: [`Scheduler::insert`], then [`Scheduler::dispatch`]. True: it was
+    /// handed out. For policies that have much to put in order which a request that does not stay makes nobody look at.
+    #[inline]
+    fn insert_and_dispatch(&mut self, now: Nanos, request: &Request) -> bool {
+        self.insert(now, request);
+        self.dispatch(now).is_some()
+    }
+
     /// Takes the waiting request `id` as though the policy had just chosen it (replay after a miss).
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId);
 

@@ -397,6 +397,7 @@ impl Device for Hdd {
         Some(self.complete_next(now))
     }
 
+    #[inline]
     fn complete_next(&mut self, now: Nanos) -> Tag {
         self.catch_up(now);
         let (mechanics, state) = (&self.mechanics, &mut *self.state);

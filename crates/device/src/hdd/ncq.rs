@@ -61,6 +61,27 @@ impl Block {
         let wait = wait as i32 - SLACK as i32;
         seek + (wait & !(wait >> 31)) as u32
     }
+
+    /// The costs of all lanes, kept in `costs`, and the least of them. The slot goes where the cost means nanoseconds, so that one
+    /// minimum finds both; `slots` is the mask of slots, `first` the one of the first lane.
+    #[inline(always)]
+    fn least(
+        &self,
+        first: usize,
+        slots: u32,
+        head: Head,
+        angle: u32,
+        curve: &SeekCurve,
+        costs: &mut [u32; LANES],
+    ) -> i32 {
+        let mut best = i32::MAX;
+        for (lane, kept) in costs.iter_mut().enumerate() {
+            let cost = self.cost(lane, head, angle, curve);
+            *kept = cost;
+            best = best.min(((cost & !slots) | (first + lane) as u32) as i32);
+        }
+        best
+    }
 }
 
 /// Positions of up to `8 * BLOCKS` waiting accesses, a power of two.
@@ -135,21 +156,21 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
     pub fn nearest(&self, head: Head, angle: u32, curve: &SeekCurve) -> (usize, u32) {
         debug_assert!(self.len > 0 && Self::SLOTS.is_power_of_two());
         let slots = Self::SLOTS as u32 - 1;
+        // Costs are kept rather than worked out again: that would have to wait for itself, step by step. Whole blocks of slots, so that
+        // nothing is left over for a scalar loop; empty slots are out of reach.
+        if self.len <= LANES {
+            let mut costs = [0; LANES];
+            let best = self.blocks[0].least(0, slots, head, angle, curve, &mut costs);
+            let slot = best as usize % LANES;
+            return (slot, costs[slot]);
+        }
         let mut costs = [[0; LANES]; BLOCKS];
-        let mut best = i32::MAX;
-        // Whole blocks of slots, so that nothing is left over for a scalar loop; empty slots are out of reach.
         let used = self.len.div_ceil(LANES).min(BLOCKS);
+        let mut best = i32::MAX;
         for ((number, block), costs) in self.blocks[..used].iter().enumerate().zip(&mut costs) {
-            for (lane, kept) in costs.iter_mut().enumerate() {
-                let slot = (number * LANES + lane) as u32;
-                let cost = block.cost(lane, head, angle, curve);
-                *kept = cost;
-                // The slot goes where the cost means nanoseconds, so that one minimum finds both.
-                best = best.min(((cost & !slots) | slot) as i32);
-            }
+            best = best.min(block.least(number * LANES, slots, head, angle, curve, costs));
         }
         let slot = best as usize & slots as usize;
-        // Kept rather than worked out again: that would have to wait for itself, step by step.
         (slot, costs[slot / LANES][slot % LANES])
     }
 }
@@ -319,12 +340,12 @@ impl Queue {
 
     /// The slot that arrived first.
     fn oldest(&self) -> usize {
-        let mut oldest = 0;
-        for slot in 1..self.len() {
-            // Serials wrap; those that wait together are close.
-            if (self.serials[slot].wrapping_sub(self.serials[oldest]) as i32) < 0 {
-                oldest = slot;
-            }
+        let (mut oldest, mut most) = (0, 0);
+        for (slot, serial) in self.serials[..self.len()].iter().enumerate() {
+            // Serials wrap; those that wait together are close. Who came when is not to be foreseen, so nothing branches on it.
+            let since = self.serial.wrapping_sub(*serial);
+            oldest = if since > most { slot } else { oldest };
+            most = most.max(since);
         }
         oldest
     }

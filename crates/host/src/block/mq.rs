@@ -166,6 +166,13 @@ impl<S: Scheduler> MqQueue<S> {
     /// Dispatch: what is held first, then the scheduler one by one until no tag or nothing (section 8.1).
     #[inline]
     fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
+        // At most completions there is nothing to do.
+        if self.held != NONE || self.policy.waiting() != 0 {
+            self.run_on(now, driver, observer);
+        }
+    }
+
+    fn run_on<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         loop {
             if self.held != NONE {
                 self.restart = true;
@@ -266,6 +273,35 @@ impl<S: Scheduler> MqQueue<S> {
         observer.inserted(now, request);
         self.policy.insert(now, request);
         self.merger.inserted(&mut self.table, slot);
+    }
+
+    /// A request that arrives now is alone, and the drive has room for it.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.held == NONE
+            && self.policy.waiting() == 0
+            && !self.free_tags.is_empty()
+            && !self.takes_many
+    }
+
+    /// [`Self::insert`] and [`Self::run`] of a request that is alone: if it is handed out nothing could have been merged with it.
+    #[inline]
+    fn insert_and_run<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        slot: u32,
+        access: Access,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        let request = &self.table.get(slot).request;
+        observer.inserted(now, request);
+        if self.policy.insert_and_dispatch(now, request) {
+            return self.start(now, slot, access, driver, observer);
+        }
+        self.table.get_mut(slot).state = State::Waiting;
+        self.merger.inserted(&mut self.table, slot);
+        self.ask_later(now);
     }
 
     fn flush_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
@@ -423,6 +459,8 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 self.flush_plug(now, observer);
                 self.run(now, driver, observer);
             }
+        } else if self.is_quiet() {
+            self.insert_and_run(now, slot, Access::from(bio), driver, observer);
         } else {
             self.insert(now, slot, observer);
             self.run(now, driver, observer);

@@ -3,6 +3,7 @@
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c.
 
 use super::parameters::THINK_TIME_NONE;
+use super::queue::{Habit, Queue};
 use super::service::CLASS_IDLE;
 use super::Bfq;
 use seekwise_units::Nanos;
@@ -21,13 +22,10 @@ const WATCH_WINDOW: Nanos = Nanos::from_millis(200);
 impl Bfq {
     /// Several classes busy, or weights differ to the disadvantage of `index`?
     pub(super) fn is_asymmetric_for(&self, index: u32) -> bool {
-        self.service.weights_differ_for(index)
-            || self
-                .busy
-                .iter()
-                .map(|count| u32::from(*count > 0))
-                .sum::<u32>()
-                > 1
+        self.service.weights_differ_for(index) || {
+            let classes = self.busy.map(|count| u32::from(count > 0));
+            classes[0] + classes[1] + classes[2] > 1
+        }
     }
 
     pub(super) fn idling_boosts_throughput(&self, index: u32) -> bool {
@@ -42,6 +40,7 @@ impl Bfq {
         (rotational && !queues_inside) || ((rotational || !queues_inside) && greedy)
     }
 
+    #[inline]
     pub(super) fn idling_keeps_guarantees(&self, index: u32) -> bool {
         let queue = &self.queues[index as usize];
         if queue.processes == 0 {
@@ -93,67 +92,37 @@ impl Bfq {
         self.idle_timer = None;
     }
 
-    /// A request comes: how long did the process think?
-    pub(super) fn sample_think_time(&mut self, index: u32) {
-        let cap = self.settings.slice_idle.0.saturating_mul(2);
+    /// A request comes to `index`: how long did the process think, and is that long?
+    #[inline]
+    pub(super) fn watch_think_time(&mut self, index: u32) {
+        let settings = &self.settings;
         let queue = &mut self.queues[index as usize];
-        if self.generation.since_5_12 && (queue.in_flight > 0 || queue.busy) {
-            return;
+        if !self.generation.since_5_12 || (queue.in_flight == 0 && !queue.busy) {
+            queue.habit.sample_think_time(self.now, settings.slice_idle);
         }
-        let habit = &mut queue.habit;
-        let thought = self.now.0.wrapping_sub(habit.last_completion.0).min(cap);
-        habit.think_weight = (7 * habit.think_weight + 256) / 8;
-        habit.think_total = (7 * habit.think_total).saturating_add(thought.saturating_mul(256)) / 8;
-    }
-
-    pub(super) fn judge_think_time(&mut self, index: u32) {
-        let queue = &self.queues[index as usize];
         if !queue.sync
             || self.service.get(index).class == CLASS_IDLE
-            || self.settings.slice_idle == Nanos::ZERO
-            || queue.split_at + self.settings.raise_idle_ticks >= self.tick
+            || settings.slice_idle == Nanos::ZERO
+            || queue.split_at + settings.raise_idle_ticks >= self.tick
         {
             return;
         }
         let limit = if self.generation.since_5_12 {
-            self.settings.slice_idle.0 >> 1
+            settings.slice_idle.0 >> 1
         } else {
-            self.settings.slice_idle.0
+            settings.slice_idle.0
         };
-        let long =
-            queue.habit.think_weight > SAMPLES_VALID && queue.habit.thinks_longer_than(limit);
-        let changed = queue.habit.short_think == long;
-        self.queues[index as usize].habit.short_think = !long;
-        let tolerance = self.queues[index as usize].tolerance;
+        let habit = &mut queue.habit;
+        let long = habit.think_weight > SAMPLES_VALID && habit.thinks_longer_than(limit);
+        let changed = habit.short_think == long;
+        habit.short_think = !long;
         if changed
-            && tolerance.base == Nanos::ZERO
-            && (long || tolerance.cut + self.settings.inject_think_ticks <= self.tick)
+            && queue.tolerance.base == Nanos::ZERO
+            && (long || queue.tolerance.cut + settings.inject_think_ticks <= self.tick)
         {
             self.reset_tolerance(index);
         }
     }
-
-    /// 5.12 on: a queue is I/O-bound if it had requests four fifths of the time lately.
-    pub(super) fn watch_busy_time(&mut self, index: u32) {
-        let now = self.now;
-        let queue = &mut self.queues[index as usize];
-        let (empty, just_created) = (queue.is_empty() && queue.in_flight == 0, queue.just_created);
-        let habit = &mut queue.habit;
-        let watched = now.saturating_sub(habit.watched_since);
-        if empty {
-            let idle = now.0.wrapping_sub(habit.last_completion.0);
-            habit.idle = habit.idle.wrapping_add(idle);
-        }
-        if just_created {
-            return;
-        }
-        habit.io_bound = habit.idle.wrapping_mul(5) <= watched.0;
-        if watched > WATCH_WINDOW {
-            habit.watched_since = Nanos(now.0 - (watched.0 >> 1));
-            habit.idle >>= 1;
-        }
-    }
-
     /// Before 5.12: a queue becomes I/O-bound after 120 arrivals in time.
     pub(super) fn count_in_time(&mut self, index: u32, in_time: bool) {
         let habit = &mut self.queues[index as usize].habit;
@@ -162,5 +131,37 @@ impl Bfq {
         }
         habit.in_time = if in_time { habit.in_time + 1 } else { 0 };
         habit.io_bound = habit.in_time >= IN_TIME_ENOUGH;
+    }
+}
+
+impl Habit {
+    #[inline]
+    fn sample_think_time(&mut self, now: Nanos, slice_idle: Nanos) {
+        let cap = slice_idle.0.saturating_mul(2);
+        let thought = now.0.wrapping_sub(self.last_completion.0).min(cap);
+        self.think_weight = (7 * self.think_weight + 256) / 8;
+        self.think_total = (7 * self.think_total).saturating_add(thought.saturating_mul(256)) / 8;
+    }
+}
+
+impl Queue {
+    /// 5.12 on: a queue is I/O-bound if it had requests four fifths of the time lately.
+    #[inline]
+    pub(super) fn watch_busy_time(&mut self, now: Nanos) {
+        let empty = self.is_empty() && self.in_flight == 0;
+        let habit = &mut self.habit;
+        let watched = now.saturating_sub(habit.watched_since);
+        if empty {
+            let idle = now.0.wrapping_sub(habit.last_completion.0);
+            habit.idle = habit.idle.wrapping_add(idle);
+        }
+        if self.just_created {
+            return;
+        }
+        habit.io_bound = habit.idle.wrapping_mul(5) <= watched.0;
+        if watched > WATCH_WINDOW {
+            habit.watched_since = Nanos(now.0 - (watched.0 >> 1));
+            habit.idle >>= 1;
+        }
     }
 }

@@ -8,7 +8,7 @@
 //! A merge is planned first; it happens with the next request of each process. Only flash that queues goes without close merges.
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c.
 
-use super::queue::Saved;
+use super::queue::{Queue, Saved};
 use super::raising::RAISED;
 use super::service::CLASS_IDLE;
 use super::Bfq;
@@ -24,8 +24,26 @@ impl Bfq {
     }
 
     fn is_too_old_to_merge(&self, index: u32) -> bool {
-        let queue = &self.queues[index as usize];
+        self.is_too_old(&self.queues[index as usize])
+    }
+
+    #[inline]
+    fn is_too_old(&self, queue: &Queue) -> bool {
         queue.busy_service > 0 && queue.first_dispatch + self.settings.merge_ticks < self.tick
+    }
+
+    /// Is there certainly no queue that a request of `index` at `start` should go to instead, if no merge is planned?
+    #[inline]
+    pub(super) fn is_far_from_partners(&self, queue: &Queue, index: u32, start: Lba) -> bool {
+        let far_from_serving = || match self.in_service {
+            Some(serving) if serving != index => {
+                start.distance(self.last_position_in_service) > CLOSE_SECTORS
+            }
+            _ => true,
+        };
+        self.is_too_old(queue)
+            || self.flash_that_queues()
+            || (self.positions.is_empty() && far_from_serving())
     }
 
     pub(super) fn leave_positions(&mut self, index: u32) {
@@ -56,11 +74,22 @@ impl Bfq {
         let Some(next) = next else {
             return;
         };
-        if self.is_too_old_to_merge(index) || self.service.get(index).class == CLASS_IDLE {
-            return;
+        if self.may_stand(index) {
+            self.stand(index, self.slot(next).start);
         }
-        let position = self.slot(next).start.0;
-        // Of two at the same place the first one stays.
+    }
+
+    /// May the queue stand in the list of possible partners?
+    #[inline]
+    pub(super) fn may_stand(&self, index: u32) -> bool {
+        !self.flash_that_queues()
+            && !self.is_too_old_to_merge(index)
+            && self.service.get(index).class != CLASS_IDLE
+    }
+
+    /// The queue, which stands nowhere, stands at `start` from now on. Of two at the same place the first one stays.
+    pub(super) fn stand(&mut self, index: u32, start: Lba) {
+        let position = start.0;
         if let Err(at) = self
             .positions
             .binary_search_by_key(&position, |entry| entry.0)

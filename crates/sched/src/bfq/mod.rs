@@ -182,7 +182,31 @@ impl Bfq {
         self.run_wish |= self.waiting > 0;
     }
 
+    /// The queue that a request of `process` goes to, if nothing is due but to count it: it is the process's own, known for long, and no other
+    /// one to merge it with is near.
+    #[inline]
+    fn settled_queue(&mut self, request: &Request, process: u32) -> Option<u32> {
+        let state = &self.processes[process as usize];
+        if !request.sync || state.priority != request.priority || state.plan.is_some() {
+            return None;
+        }
+        let index = state.sync?;
+        let queue = &self.queues[index as usize];
+        if queue.owner != Some(process)
+            || queue.shared
+            || queue.just_created
+            || queue.merges_into.is_some()
+            || !self.is_far_from_partners(queue, index, request.start)
+        {
+            return None;
+        }
+        self.processes[process as usize].requests += 1;
+        self.queues[index as usize].allocated += 1;
+        Some(index)
+    }
+
     /// The queue that a request of `process` goes to; merges and splits that were due happen.
+    #[inline(never)]
     fn route(&mut self, request: &Request, process: u32) -> u32 {
         if self.processes[process as usize].priority != request.priority {
             self.change_priority(process, request.priority);
@@ -239,13 +263,70 @@ impl Bfq {
         target
     }
 
-    fn sample_seek(&mut self, index: u32, slot: &Slot) {
-        let (rotational, end) = (self.settings.rotational, slot.end());
+    /// A request comes: it is known from now on, and which queue and process are its own.
+    #[inline(always)]
+    fn admit(&mut self, now: Nanos, request: &Request) -> (u32, Slot) {
+        self.enter(now);
+        let priority = request.priority;
+        let process = self.processes.index_or_insert(request.process, || Process {
+            priority,
+            ..Process::default()
+        }) as u32;
+        let index = match self.settled_queue(request, process) {
+            Some(index) => index,
+            None => self.route(request, process),
+        };
+        let id = request.id;
+        if self.slots.len() <= id.0 as usize {
+            self.slots.resize(id.0 as usize + 1, Slot::default());
+        }
+        let expire = if request.sync {
+            self.settings.fifo_expire_sync
+        } else {
+            self.settings.fifo_expire_async
+        };
+        let slot = Slot {
+            start: request.start,
+            sectors: request.sectors.0,
+            queue: index,
+            process,
+            deadline: Nanos(now.0.saturating_add(expire.0)),
+            metadata: request.metadata,
+        };
+        self.slots[id.0 as usize] = slot;
+        (index, slot)
+    }
+
+    /// What an arrival tells of its process.
+    #[inline(always)]
+    fn learn(&mut self, index: u32, slot: &Slot) {
+        self.watch_think_time(index);
+        self.sample_seek(index, slot);
         let queue = &mut self.queues[index as usize];
-        let seeky = slot.is_seek(queue.last_end, rotational);
-        queue.last_end = end;
+        if !queue.sync {
+            return;
+        }
+        let first = if self.generation.since_5_19 {
+            self.processes[slot.process as usize].requests <= 1
+        } else {
+            queue.is_empty()
+        };
+        if self.generation.since_5_12 {
+            queue.watch_busy_time(self.now);
+        }
+        if first {
+            self.watch_first_request(index);
+        }
+    }
+
+    #[inline]
+    fn sample_seek(&mut self, index: u32, slot: &Slot) {
+        let queue = &mut self.queues[index as usize];
+        let seeky = slot.is_seek(queue.last_end, self.settings.rotational);
+        queue.last_end = slot.end();
         queue.seeks.push(seeky);
-        if queue.is_totally_seeky() && self.is_raised(index) && self.is_soft(index) {
+        let soft = queue.raise.span == self.settings.raise_soft_ticks;
+        if soft && queue.is_totally_seeky() && self.is_raised(index) {
             // Before 5.12 even if an interactive period was not over.
             if self.generation.since_5_12 {
                 self.end_soft(index);
@@ -257,50 +338,48 @@ impl Bfq {
 
     /// The request enters its queue.
     fn add(&mut self, index: u32, id: RequestId, slot: &Slot) {
-        let was_raised = self.is_raised(index);
-        let process = slot.process;
-        self.waiting += 1;
-        let queue = &self.queues[index as usize];
-        let (sync, was_busy) = (queue.sync, queue.busy);
-        let first = if self.generation.since_5_19 {
-            self.processes[process as usize].requests <= 1
-        } else {
-            queue.is_empty()
-        };
-        if sync && first {
-            self.watch_first_request(index);
-        }
-        if sync && self.generation.since_5_12 {
-            self.watch_busy_time(index);
-        }
-        let waiting = &mut self.queues[index as usize].waiting;
-        waiting.sorted.insert(slot.start, id);
-        waiting.fifo.push_back(&mut self.links, id);
-        let changed = self.offer(index, id);
+        let changed = self.line_up(index, id, slot);
         if changed {
             self.move_position(index);
         }
-        let mut interactive = false;
-        if was_busy {
-            if self.settings.low_latency && !was_raised {
-                self.raise_asynchronous(index);
-            }
-            if changed {
-                self.next_changed(index);
-            }
-        } else {
-            interactive = self.wake(index, process, was_raised);
+        if !self.queues[index as usize].busy {
+            let charge = self.charge_of_next(index).unwrap_or(0);
+            return self.wake(index, slot.process, charge);
         }
+        let raised = self.is_raised(index);
+        if self.settings.low_latency && !raised {
+            self.raise_asynchronous(index);
+        }
+        if changed {
+            self.next_changed(index);
+        }
+        self.note_arrival(index, raised, false);
+    }
+
+    /// The request stands in its queue. True if it is the next one.
+    fn line_up(&mut self, index: u32, id: RequestId, slot: &Slot) -> bool {
+        self.waiting += 1;
+        let waiting = &mut self.queues[index as usize].waiting;
+        waiting.sorted.insert(slot.start, id);
+        waiting.fifo.push_back(&mut self.links, id);
+        self.offer(index, id)
+    }
+
+    /// A queue that is not raised, or whose raising begins anew, remembers when it last got a request.
+    #[inline]
+    fn note_arrival(&mut self, index: u32, was_raised: bool, interactive: bool) {
         if self.settings.low_latency && (!was_raised || !self.is_raised(index) || interactive) {
             self.queues[index as usize].raise.since = self.tick;
         }
     }
 
-    /// A queue without requests has one again. True if that begins a period of interactive raising.
-    fn wake(&mut self, index: u32, process: u32, was_raised: bool) -> bool {
+    /// A queue without requests has one again, which counts `charge` against its budget.
+    #[inline(always)]
+    fn wake(&mut self, index: u32, process: u32, charge: i64) {
         let tick = self.tick;
         let arrival = self.judge_arrival(index, process);
-        let charge = self.charge_of_next(index).unwrap_or(0);
+        let entity = self.service.get_mut(index);
+        let was_raised = entity.coefficient > 1;
         let queue = &mut self.queues[index as usize];
         let idle_long = queue.was_idle_long(tick, self.settings.raise_idle_ticks);
         let in_time = self.now.0
@@ -309,7 +388,6 @@ impl Bfq {
                 .last_completion
                 .0
                 .saturating_add(self.settings.slice_idle.0.saturating_mul(3));
-        let entity = self.service.get_mut(index);
         let left = entity.budget_left();
         let resumes = queue.may_resume && in_time && left > 0;
         entity.service = 0;
@@ -351,7 +429,7 @@ impl Bfq {
                 self.expire(serving, false, Reason::Preempted);
             }
         }
-        arrival.interactive
+        self.note_arrival(index, was_raised, arrival.interactive);
     }
 
     /// After an arrival at the queue that is waited for: stop waiting, unless the request may still grow.
@@ -461,7 +539,7 @@ impl Bfq {
                 && queue.is_empty()
                 && self.service.get(index).coefficient != raising::RAISED
             {
-                let next = self.soft_next(index);
+                let next = self.soft_next(&self.queues[index as usize]);
                 self.queues[index as usize].soft_next = next;
             }
         }
@@ -497,36 +575,24 @@ impl Bfq {
 
 impl Scheduler for Bfq {
     fn insert(&mut self, now: Nanos, request: &Request) {
-        self.enter(now);
-        let priority = request.priority;
-        let process = self.processes.index_or_insert(request.process, || Process {
-            priority,
-            ..Process::default()
-        }) as u32;
-        let index = self.route(request, process);
-        let id = request.id;
-        if self.slots.len() <= id.0 as usize {
-            self.slots.resize(id.0 as usize + 1, Slot::default());
-        }
-        let expire = if request.sync {
-            self.settings.fifo_expire_sync
-        } else {
-            self.settings.fifo_expire_async
-        };
-        let slot = Slot {
-            start: request.start,
-            sectors: request.sectors.0,
-            queue: index,
-            process,
-            deadline: Nanos(now.0.saturating_add(expire.0)),
-            metadata: request.metadata,
-        };
-        self.slots[id.0 as usize] = slot;
-        self.sample_think_time(index);
-        self.judge_think_time(index);
-        self.sample_seek(index, &slot);
-        self.add(index, id, &slot);
+        let (index, slot) = self.admit(now, request);
+        self.learn(index, &slot);
+        self.add(index, request.id, &slot);
         self.stop_waiting_for(index, slot.sectors);
+    }
+
+    fn insert_and_dispatch(&mut self, now: Nanos, request: &Request) -> bool {
+        let (index, slot) = self.admit(now, request);
+        self.learn(index, &slot);
+        if request.sync && !self.queues[index as usize].busy {
+            if self.pass(index, request.id, &slot) {
+                return true;
+            }
+        } else {
+            self.add(index, request.id, &slot);
+            self.stop_waiting_for(index, slot.sectors);
+        }
+        self.dispatch(now).is_some()
     }
 
     fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {

@@ -95,6 +95,8 @@ impl Generation {
 pub struct Settings {
     pub rotational: bool,
     pub slice_idle: Nanos,
+    /// In whole ticks.
+    pub slice_idle_ticks: i64,
     pub fifo_expire_sync: Nanos,
     pub fifo_expire_async: Nanos,
     pub back_sectors_max: u64,
@@ -139,6 +141,7 @@ impl Settings {
         Self {
             rotational: setup.rotational,
             slice_idle,
+            slice_idle_ticks: setup.kernel.jiffies(slice_idle) as i64,
             fifo_expire_sync: Nanos::from_millis(get("fifo_expire_sync")),
             fifo_expire_async: Nanos::from_millis(get("fifo_expire_async")),
             back_sectors_max: get("back_seek_max") * 2,

@@ -6,7 +6,7 @@
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c.
 
 use super::parameters::WEIGHT_DEFAULT;
-use super::queue::LONG_AGO;
+use super::queue::{Queue, LONG_AGO};
 use super::Bfq;
 
 /// Linux 5.10 to 6.12: bfq_wr_coeff.
@@ -50,8 +50,8 @@ impl Bfq {
     /// Judges a request that arrives at a queue without any.
     pub(super) fn judge_arrival(&self, index: u32, process: u32) -> Arrival {
         let queue = &self.queues[index as usize];
-        let usual_weight =
-            !self.generation.since_5_12 || self.service.get(index).weight_wanted == WEIGHT_DEFAULT;
+        let entity = self.service.get(index);
+        let usual_weight = !self.generation.since_5_12 || entity.weight_wanted == WEIGHT_DEFAULT;
         let burst = queue.in_large_burst;
         let soft = !queue.is_totally_seeky()
             && !burst
@@ -64,7 +64,7 @@ impl Bfq {
         let alone = queue.owner.is_some()
             || (self.generation.since_5_13 && self.processes[process as usize].stably_merged);
         let deserves = self.settings.low_latency
-            && (self.is_raised(index) || (queue.sync && alone && (interactive || soft)));
+            && (entity.coefficient > 1 || (queue.sync && alone && (interactive || soft)));
         Arrival {
             interactive,
             soft,
@@ -191,13 +191,15 @@ impl Bfq {
     }
 
     /// The tick before which a next request would make the queue's rate too high for soft real-time.
-    pub(super) fn soft_next(&self, index: u32) -> i64 {
-        let queue = &self.queues[index as usize];
-        let idle_ticks = self.kernel.jiffies(self.settings.slice_idle) as i64;
+    #[inline]
+    pub(super) fn soft_next(&self, queue: &Queue) -> i64 {
         let at_rate = queue
             .busy_since
             .saturating_add(self.settings.hz.saturating_mul(queue.busy_service) / SOFT_RATE_MAX);
-        queue.soft_next.max(at_rate).max(self.tick + idle_ticks + 4)
+        queue
+            .soft_next
+            .max(at_rate)
+            .max(self.tick + self.settings.slice_idle_ticks + 4)
     }
 
     /// Before 5.12 a queue that is raised as interactive is not measured.

@@ -6,7 +6,8 @@ use super::parameters::{
     ASYNC_CHARGE, BUDGET_MAX_DEFAULT, BUDGET_MIN_PART, SLOTS_ENOUGH, THINK_TIME_NONE,
 };
 use super::queue::Queue;
-use super::service::CLASS_IDLE;
+use super::service::{Entity, CLASS_IDLE};
+use super::waiting::Slot;
 use super::Bfq;
 use crate::request::RequestId;
 use seekwise_units::{Lba, Nanos};
@@ -71,16 +72,14 @@ impl Bfq {
     }
 
     fn served(&mut self, index: u32, sectors: i64) {
-        let raised = self.is_raised(index);
         let queue = &mut self.queues[index as usize];
         if queue.busy_service == 0 {
             queue.first_dispatch = self.tick;
         }
-        if raised {
+        queue.busy_service += sectors;
+        if self.service.served(index, sectors) {
             queue.raise.service += sectors;
         }
-        queue.busy_service += sectors;
-        self.service.served(index, sectors);
     }
 
     /// Another request is next in `index`: its budget must do for it, unless it is being served.
@@ -129,6 +128,7 @@ impl Bfq {
         }
     }
 
+    #[inline]
     pub(super) fn no_longer_busy(&mut self, index: u32, expiring: bool) {
         let queue = &mut self.queues[index as usize];
         queue.busy = false;
@@ -156,8 +156,7 @@ impl Bfq {
     }
 
     /// Is the process slow, and how many milliseconds was it served? `compensate`: the idling at the end does not count.
-    fn slowness(&self, index: u32, compensate: bool) -> (bool, i64) {
-        let queue = &self.queues[index as usize];
+    fn slowness(&self, queue: &Queue, entity: &Entity, compensate: bool) -> (bool, i64) {
         if !queue.sync {
             return (false, 0);
         }
@@ -179,7 +178,7 @@ impl Bfq {
             return (seeky, millis);
         }
         let slow = if slot > SLOT_TELLING {
-            self.service.get(index).service < self.max_budget / 2
+            entity.service < self.max_budget / 2
         } else {
             seeky
         };
@@ -198,11 +197,16 @@ impl Bfq {
     }
 
     /// The budget of the next slot, from how this one went.
+    #[inline]
     fn adapt_budget(&mut self, index: u32, reason: Reason) {
-        let min = self.min_budget();
-        let raised = self.is_raised(index);
         let queue = &self.queues[index as usize];
-        let service = self.service.get(index).service;
+        let entity = self.service.get(index);
+        let (raised, service) = (entity.coefficient > 1, entity.service);
+        if reason == Reason::Preempted && queue.sync && !raised {
+            // That tells nothing of it.
+            return;
+        }
+        let min = self.min_budget();
         let mut budget = if raised { 2 * min } else { queue.budget_max };
         if !queue.sync {
             budget = self.max_budget;
@@ -214,7 +218,7 @@ impl Bfq {
                 Reason::Timeout => (budget * 2).min(self.max_budget),
                 Reason::Exhausted => (budget * 4).min(self.max_budget),
                 Reason::NoMoreRequests => service.max(min),
-                Reason::Preempted => return,
+                Reason::Preempted => budget,
             };
         }
         if self.slots_served >= SLOTS_ENOUGH && self.settings.max_budget.is_none() {
@@ -229,8 +233,9 @@ impl Bfq {
     /// The queue in service gives way.
     pub(super) fn expire(&mut self, index: u32, compensate: bool, reason: Reason) {
         self.slots_ended = self.slots_ended.wrapping_add(1);
-        let (slow, millis) = self.slowness(index, compensate);
-        let raised = self.is_raised(index);
+        let (queue, entity) = (&self.queues[index as usize], self.service.get(index));
+        let (slow, millis) = self.slowness(queue, entity, compensate);
+        let raised = entity.coefficient > 1;
         if !raised && (slow || (reason == Reason::Timeout && self.left_much(index))) {
             self.charge_time(index, millis);
         }
@@ -249,7 +254,8 @@ impl Bfq {
                 if queue.in_flight > 0 {
                     queue.check_soft = true;
                 } else if self.measures_softness(index) {
-                    self.queues[index as usize].soft_next = self.soft_next(index);
+                    let next = self.soft_next(&self.queues[index as usize]);
+                    self.queues[index as usize].soft_next = next;
                 }
             }
         }
@@ -268,6 +274,7 @@ impl Bfq {
         }
     }
 
+    #[inline]
     pub(super) fn leave_service(&mut self, index: u32, reason: Reason) {
         let queue = &mut self.queues[index as usize];
         if queue.shared && queue.is_seeky() {
@@ -292,6 +299,7 @@ impl Bfq {
         self.bury_if_gone(index);
     }
 
+    #[inline]
     fn serve_next(&mut self) -> Option<u32> {
         if self.busy_queues() == 0 {
             return None;
@@ -352,23 +360,65 @@ impl Bfq {
         let id = queue.waiting.next?;
         let charge = self.charge(index, queue, id);
         self.served(index, charge);
+        self.watch_hand_out(index, id);
+        self.queues[index as usize].in_flight += 1;
+        self.remove(id);
+        self.handed_out(index);
+        Some(id)
+    }
+
+    /// A synchronous request of a queue that was not busy while nothing else waits: the queue is next, it is put in service and the
+    /// request handed out, and nobody looks at where it would have stood. False if somebody has to: there the request stands now.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, index: u32, id: RequestId, slot: &Slot) -> bool {
+        let charge = slot.sectors as i64;
+        let may_stand = self.may_stand(index);
+        self.wake(index, slot.process, charge);
+        let blocked = self.settings.strict_guarantees && self.in_driver > 0;
+        let first = self.in_service.is_none() && self.service.is_next(index);
+        if blocked || !first || charge > self.service.get(index).budget_left() {
+            self.line_up(index, id, slot);
+            if may_stand {
+                self.stand(index, slot.start);
+            }
+            return false;
+        }
+        self.serve_next();
+        self.served(index, charge);
+        self.watch_hand_out(index, id);
+        let queue = &mut self.queues[index as usize];
+        queue.in_flight += 1;
+        queue.fifo_checked = true;
+        if queue.awaited {
+            self.stop_idling(index);
+        }
+        self.handed_out(index);
+        true
+    }
+
+    /// The request `id` goes to the drive: whether it is one to measure, and how fast the drive is.
+    #[inline(always)]
+    fn watch_hand_out(&mut self, index: u32, id: RequestId) {
         let serving = self.in_service == Some(index);
         if serving && core::mem::take(&mut self.measure_next) {
             self.waited = Some(id);
         }
         self.watch_rate(index, id);
-        self.queues[index as usize].in_flight += 1;
-        self.remove(id);
-        if serving {
+    }
+
+    /// A request of `index` has left its queue for the drive.
+    #[inline(always)]
+    fn handed_out(&mut self, index: u32) {
+        if self.in_service == Some(index) {
             self.review_raising(index);
             if self.busy_queues() > 1 && self.service.get(index).class == CLASS_IDLE {
                 self.expire(index, false, Reason::Exhausted);
             }
         }
         self.in_driver += 1;
-        Some(id)
     }
 
+    #[inline]
     fn watch_rate(&mut self, index: u32, id: RequestId) {
         let slot = *self.slot(id);
         let seeky = slot.is_seek(self.last_position, self.settings.rotational);

@@ -175,6 +175,8 @@ pub struct Service {
     in_service: Option<u32>,
     next: Option<u32>,
     stamp: u64,
+    /// Queues on the trees, of all classes.
+    active: u32,
     /// Tick at which the idle class was last considered.
     idle_class_served: i64,
     /// 200 ms.
@@ -191,6 +193,7 @@ impl Service {
             in_service: None,
             next: None,
             stamp: 0,
+            active: 0,
             idle_class_served: 0,
             // Linux 5.10 to 6.12: BFQ_CL_IDLE_TIMEOUT = HZ/5.
             idle_class_ticks: hz / 5,
@@ -233,6 +236,12 @@ impl Service {
     /// May another queue be next once the one in service stops?
     pub fn someone_is_next(&self) -> bool {
         self.next != self.in_service
+    }
+
+    /// Is `queue` the one that is served next?
+    #[inline]
+    pub fn is_next(&self, queue: u32) -> bool {
+        self.next == Some(queue)
     }
 
     /// Do queues with pending requests differ in weight, seen from `queue`? The one with the smallest weight need not care.
@@ -294,6 +303,7 @@ impl Service {
 
     fn enter_active(&mut self, queue: u32) {
         self.stamp += 1;
+        self.active += 1;
         let stamp = self.stamp;
         let entity = &mut self.entities[queue as usize];
         entity.place = Place::Active;
@@ -315,9 +325,17 @@ impl Service {
         let entity = &mut self.entities[queue as usize];
         entity.place = Place::Out;
         let active = &mut self.trees[entity.class as usize].active;
-        if let Some(at) = active.iter().position(|waiting| waiting.queue == queue) {
-            active.remove(at);
+        match active.as_slice() {
+            // It is alone on its tree whenever the drive takes all there is.
+            [only] if only.queue == queue => active.clear(),
+            several => {
+                let Some(at) = several.iter().position(|waiting| waiting.queue == queue) else {
+                    return;
+                };
+                active.remove(at);
+            }
         }
+        self.active -= 1;
     }
 
     fn enter_idle(&mut self, queue: u32) {
@@ -367,6 +385,7 @@ impl Service {
     }
 
     /// New finish from the budget, then onto the tree.
+    #[inline]
     fn enqueue(&mut self, queue: u32, shifted_back: bool) {
         self.update_weight(queue, true);
         let entity = &mut self.entities[queue as usize];
@@ -415,7 +434,7 @@ impl Service {
             tree.weights += u64::from(entity.weight);
         }
         self.enqueue(queue, shifted_back);
-        self.reconsider(Some(queue), false);
+        self.reconsider(queue, false);
     }
 
     /// New place for a queue that stays active: its budget changed, or (`expiring`) its slot ended with work left.
@@ -431,7 +450,7 @@ impl Service {
             self.leave_active(queue);
         }
         self.enqueue(queue, false);
-        self.reconsider(Some(queue), expiring);
+        self.reconsider(queue, expiring);
     }
 
     /// The queue has no more work.
@@ -458,30 +477,31 @@ impl Service {
             self.forget(queue);
         }
         if self.next == Some(queue) {
-            self.reconsider(None, expiring);
+            self.next = self.look_up(expiring);
         }
     }
 
-    /// Who is next after a change, of `changed` if it was a queue's arrival or new place?
-    fn reconsider(&mut self, changed: Option<u32>, expiring: bool) {
-        if let Some(queue) = changed.filter(|queue| self.next != Some(*queue)) {
-            let takes_over = match self.next {
-                None => true,
-                Some(next) => {
-                    let (new, old) = (self.get(queue), self.get(next));
-                    new.class == old.class
-                        && !later(new.start, self.trees[new.class as usize].time)
-                        && later(old.finish, new.finish)
-                }
-            };
-            if takes_over {
-                self.next = Some(queue);
-                return;
+    /// Who is next after the arrival or new place of `queue`?
+    #[inline]
+    fn reconsider(&mut self, queue: u32, expiring: bool) {
+        let takes_over = match self.next {
+            None => true,
+            Some(next) if next == queue => false,
+            Some(next) => {
+                let (new, old) = (self.get(queue), self.get(next));
+                new.class == old.class
+                    && !later(new.start, self.trees[new.class as usize].time)
+                    && later(old.finish, new.finish)
             }
-        }
-        self.next = self.look_up(expiring);
+        };
+        self.next = if takes_over {
+            Some(queue)
+        } else {
+            self.look_up(expiring)
+        };
     }
 
+    #[inline]
     fn look_up(&mut self, expiring: bool) -> Option<u32> {
         let mut first = 0;
         if self.idle_class_served + self.idle_class_ticks < self.tick {
@@ -490,6 +510,13 @@ impl Service {
             }
             self.idle_class_served = self.tick;
         }
+        if self.active == 0 {
+            return None;
+        }
+        self.look_up_from(first, expiring)
+    }
+
+    fn look_up_from(&mut self, first: usize, expiring: bool) -> Option<u32> {
         let serving = self.in_service.is_some() && !expiring;
         (first..CLASSES).find_map(|class| self.look_up_in(class, serving))
     }
@@ -523,7 +550,7 @@ impl Service {
         self.in_service = Some(queue);
         self.entities[queue as usize].service = 0;
         self.leave_active(queue);
-        self.reconsider(None, false);
+        self.next = self.look_up(false);
         Some(queue)
     }
 
@@ -539,15 +566,18 @@ impl Service {
         self.in_service = None;
     }
 
-    pub fn served(&mut self, queue: u32, sectors: i64) {
+    /// True if the queue is raised.
+    #[inline]
+    pub fn served(&mut self, queue: u32, sectors: i64) -> bool {
         let entity = &mut self.entities[queue as usize];
         entity.service += sectors;
-        let class = entity.class as usize;
+        let (class, raised) = (entity.class as usize, entity.coefficient > 1);
         let tree = &mut self.trees[class];
         tree.time = tree
             .time
             .wrapping_add(tree.served_span.of(sectors, tree.weights));
         self.forget_idle(class);
+        raised
     }
 
     /// The active queue that was activated last of those that `fits` accepts.

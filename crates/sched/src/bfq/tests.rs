@@ -355,3 +355,115 @@ fn a_seeky_queue_is_not_soft_real_time_and_since_5_12_goes_on_as_interactive() {
         assert_eq!(bfq.service.get(queue).coefficient, coefficient, "{kernel}");
     }
 }
+
+/// All that a policy knows but the room that its lists have, which is what is left of a request that stood in them for no time.
+fn state_of(bfq: &Bfq) -> String {
+    let links = Links::default();
+    format!(
+        "{:?}",
+        Bfq {
+            links,
+            ..bfq.clone()
+        }
+    )
+}
+
+/// Under random loads of several processes a request that comes while nothing waits is served by the short way as by the long one, and
+/// leaves the same policy behind.
+#[test]
+fn inserting_and_dispatching_at_once_is_both_behind_each_other() {
+    let mut state = 11u64;
+    let mut random = move |n: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let mut passed = [0; 2];
+    for round in 0..240u64 {
+        let kernel = ["5.10", "5.12", "5.13", "5.19", "6.1", "6.12"][round as usize % 6];
+        let mut setup = setup(&format!("{kernel}-hz250"));
+        setup.rotational = random(3) > 0;
+        let mut set = |name, value| {
+            let kernel = setup.kernel;
+            setup
+                .values
+                .set("bfq", PARAMETERS, &kernel, name, value)
+                .unwrap();
+        };
+        set("low_latency", i128::from(random(2)));
+        set("strict_guarantees", i128::from(random(8) == 0));
+        set("slice_idle", [8, 8, 2, 0][random(4) as usize]);
+        set("timeout_sync", [124, 8][random(2) as usize]);
+        let mut bfq = Bfq::new(&setup);
+        let processes = 1 + random(10);
+        let depth = 1 + random(12) as usize;
+        let (local, think) = (random(3), 1 + random(40));
+        let mut places = [0; 10];
+        let (mut now, mut free): (u64, Vec<u32>) = (0, (0..64).collect());
+        let (mut driver, mut asleep): (Vec<Request>, Vec<Request>) = (Vec::new(), Vec::new());
+        for _ in 0..600 {
+            now += random(think * MS / 2);
+            while let Some(due) = bfq.timer().filter(|due| due.0 <= now) {
+                bfq.fire(due);
+            }
+            if !driver.is_empty() && (free.is_empty() || random(2) == 0) {
+                let done = driver.swap_remove(random(driver.len() as u64) as usize);
+                bfq.complete(Nanos(now), &done);
+                free.push(done.id.0);
+            } else if let Some(id) = free.pop() {
+                let process = random(processes);
+                let place = &mut places[process as usize];
+                *place = match random(3) < local {
+                    true => *place + 8,
+                    false => random(1 << 28) * 8,
+                };
+                let mut request = of(process as u32, id, *place);
+                request.metadata = random(20) == 0;
+                request.sectors = Sectors([8, 8, 128][random(3) as usize]);
+                if random(6) == 0 {
+                    request = Request {
+                        sync: random(2) == 0,
+                        direction: Direction::Write,
+                        ..request
+                    };
+                }
+                let class = match process {
+                    8 => PriorityClass::Idle,
+                    9 => PriorityClass::RealTime,
+                    _ => PriorityClass::BestEffort,
+                };
+                let level = if random(200) == 0 { 2 } else { 4 };
+                let request = with_class(request, class, level);
+                if bfq.waiting() == 0 && driver.len() < depth {
+                    let mut long = bfq.clone();
+                    long.insert(Nanos(now), &request);
+                    let handed_out = long.dispatch(Nanos(now)).is_some();
+                    assert_eq!(
+                        bfq.insert_and_dispatch(Nanos(now), &request),
+                        handed_out,
+                        "round {round}"
+                    );
+                    assert_eq!(state_of(&bfq), state_of(&long), "round {round}");
+                    passed[usize::from(handed_out)] += 1;
+                    if handed_out {
+                        driver.push(request);
+                    } else {
+                        asleep.push(request);
+                    }
+                } else {
+                    bfq.insert(Nanos(now), &request);
+                    asleep.push(request);
+                }
+            }
+            while driver.len() < depth {
+                let Some(id) = bfq.dispatch(Nanos(now)) else {
+                    break;
+                };
+                let at = asleep.iter().position(|request| request.id == id).unwrap();
+                driver.push(asleep.swap_remove(at));
+            }
+        }
+    }
+    assert!(passed.iter().all(|count| *count > 300), "{passed:?}");
+}
