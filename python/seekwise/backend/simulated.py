@@ -67,8 +67,6 @@ TRACE_EVENTS = 12_000
 BATCH = 4
 # The same of whole storage, where a trial takes a tenth of a second and processors would wait for each other at the end of short batches.
 STORAGE_BATCH = 16
-# Of those so many are under way at once.
-STORAGE_ASIDE = 2
 
 
 class SimulatedBackend:
@@ -246,14 +244,14 @@ class SimulatedSession:
         return storage_trials.is_storage(self.systems[self.plan.cells[trial.cell].system], self.study)
 
     def _storages(self, batches: list[list[Trial]], attempts: dict[int, int]) -> Iterator[Record]:
-        """Two batches are simulated while the records of one are written: what one is waiting for, its last run or its specs, the other fills."""
+        """The next batch is simulated while the records of one are written: processors do not wait for each other in between."""
         stopped = threading.Event()
-        with ThreadPoolExecutor(STORAGE_ASIDE) as aside:
+        with ThreadPoolExecutor(1) as aside:
             try:
                 coming: list[Future[list[Record]]] = []
                 for batch in batches:
                     coming.append(aside.submit(self._storage, batch, attempts, stopped))
-                    if len(coming) > STORAGE_ASIDE:
+                    if len(coming) > 1:
                         yield from coming.pop(0).result()
                 for last in coming:
                     yield from last.result()
