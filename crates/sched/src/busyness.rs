@@ -31,39 +31,6 @@ impl Busyness {
     }
 }
 
-/// What kernels from 5.12 on take from a policy before the first of it starts: as much as there are tags, or one while the queue was busy.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Batch {
-    taken: usize,
-    most: usize,
-}
-
-impl Batch {
-    /// One more is taken; whether it is the first of its batch.
-    pub fn begins(&mut self, busyness: Busyness, nr_requests: u32) -> bool {
-        self.taken += 1;
-        if self.taken == 1 {
-            self.most = busyness.most(nr_requests);
-        }
-        self.taken == 1
-    }
-
-    /// It found a tag. With that a full batch is over.
-    pub fn taken(&mut self, busyness: &mut Busyness) {
-        if self.taken >= self.most {
-            self.end(busyness);
-        }
-    }
-
-    /// Nothing more comes to it.
-    pub fn end(&mut self, busyness: &mut Busyness) {
-        if self.taken > 0 {
-            busyness.update(false);
-        }
-        self.taken = 0;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,21 +46,6 @@ mod tests {
         assert_eq!(busyness.most(256), 1);
         busyness.update(false);
         assert_eq!(busyness.most(256), 256);
-    }
-
-    #[test]
-    fn behind_a_missed_tag_two_are_taken_alone() {
-        let mut busyness = Busyness::default();
-        busyness.update(true);
-        let mut batch = Batch::default();
-        let begun: Vec<bool> = (0..5)
-            .map(|_| {
-                let begins = batch.begins(busyness, 256);
-                batch.taken(&mut busyness);
-                begins
-            })
-            .collect();
-        assert_eq!(begun, [true, true, true, false, false]);
     }
 
     #[test]

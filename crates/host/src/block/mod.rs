@@ -123,8 +123,6 @@ pub trait Driver {
 pub trait Observer {
     /// Of an array, whether it hears of every member; of the first one alone otherwise.
     const EVERY_MEMBER: bool = false;
-    /// It wants [`Observer::batch`].
-    const BATCHES: bool = false;
 
     /// A thread hands a bio to the block layer (again, when it had to sleep).
     fn submitted(&mut self, _now: Nanos, _bio: &Bio) {}
@@ -132,8 +130,6 @@ pub trait Observer {
     fn inserted(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
     /// The queue took the request from the scheduler.
     fn issued(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
-    /// What starts from here on was taken from the policy together, before the first of it started (blk-mq).
-    fn batch(&mut self) {}
     /// The drive accepted it.
     fn started(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
     fn completed(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}

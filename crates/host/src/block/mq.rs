@@ -20,7 +20,7 @@ use super::table::{State, Table, NONE};
 use super::tags::Tags;
 use super::wbt::Throttle;
 use super::{Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
-use seekwise_sched::busyness::{takes_many, Batch, Busyness};
+use seekwise_sched::busyness::{takes_many, Busyness};
 use seekwise_sched::{Kernel, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -173,7 +173,6 @@ impl<S: Scheduler> MqQueue<S> {
     }
 
     fn run_on<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
-        let mut batch = Batch::default();
         loop {
             if self.held != NONE {
                 self.restart = true;
@@ -182,27 +181,18 @@ impl<S: Scheduler> MqQueue<S> {
                     return;
                 }
                 let slot = std::mem::replace(&mut self.held, NONE);
-                if O::BATCHES {
-                    observer.batch();
-                }
                 self.start_taken(now, slot, driver, observer);
                 if self.takes_many && !self.start_held(now, driver, observer) {
                     return;
                 }
-                if O::BATCHES && !self.takes_many {
-                    self.busyness.update(false);
-                }
             }
-            if (self.limits.budget && self.free_tags.is_empty()) || self.policy.waiting() == 0 {
-                if O::BATCHES {
-                    batch.end(&mut self.busyness);
-                }
+            if self.limits.budget && self.free_tags.is_empty() {
+                return;
+            }
+            if self.policy.waiting() == 0 {
                 return;
             }
             if self.takes_many {
-                if O::BATCHES {
-                    observer.batch();
-                }
                 if !self.take_many(now) {
                     self.ask_later(now);
                     return;
@@ -215,29 +205,15 @@ impl<S: Scheduler> MqQueue<S> {
             }
             match self.take(now) {
                 None => {
-                    if O::BATCHES {
-                        batch.end(&mut self.busyness);
-                    }
                     self.ask_later(now);
                     return;
                 }
                 Some(slot) if self.free_tags.is_empty() => {
                     self.restart = true;
                     self.held = slot;
-                    if O::BATCHES {
-                        self.busyness.update(true);
-                    }
                     return;
                 }
-                Some(slot) => {
-                    if O::BATCHES && batch.begins(self.busyness, self.limits.nr_requests) {
-                        observer.batch();
-                    }
-                    self.start_taken(now, slot, driver, observer);
-                    if O::BATCHES {
-                        batch.taken(&mut self.busyness);
-                    }
-                }
+                Some(slot) => self.start_taken(now, slot, driver, observer),
             }
         }
     }
@@ -320,10 +296,6 @@ impl<S: Scheduler> MqQueue<S> {
     ) {
         let request = &self.table.get(slot).request;
         observer.inserted(now, request);
-        if O::BATCHES {
-            observer.batch();
-            self.busyness.update(false);
-        }
         if self.policy.insert_and_dispatch(now, request) {
             return self.start(now, slot, access, driver, observer);
         }

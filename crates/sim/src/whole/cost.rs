@@ -105,8 +105,6 @@ pub struct Costs {
     pub issue: Nanos,
     /// What of `issue` is the policy's choice: a call chooses all that it starts before it starts the first.
     pub choosing: Nanos,
-    /// From the last start of a batch to the first choice of the next one of the same call.
-    pub next_batch: Nanos,
     pub start: Nanos,
     pub start_each: Nanos,
     /// From the queue (or the start) to the submission of the thread's next call when it does not wait.
@@ -501,12 +499,11 @@ impl Costs {
         let (turn, late): (u64, u64) = (turn[rank], late[rank]);
         // One request taken and handed to the driver: two started in a row at depth 16 stand that far apart.
         // What of that is choosing it: without it they stand 1.4 us (5.10: 1.65 us) apart, as where all are chosen before the first starts.
-        // Behind a missed tag two are taken alone: from the first to the second of them 4.0 us (5.10: 3.65 us).
-        let (issue, choosing, next_batch) = match rank {
-            2 if kernel.at_least(6, 12, 0) => (2_750, 1_350, 1_200),
-            2 if kernel.at_least(6, 0, 0) => (2_700, 1_290, 1_300),
-            2 => (2_780, 1_130, 870),
-            _ => (1_600, 0, 0),
+        let (issue, choosing) = match rank {
+            2 if kernel.at_least(6, 12, 0) => (2_750, 1_350),
+            2 if kernel.at_least(6, 0, 0) => (2_700, 1_290),
+            2 => (2_780, 1_130),
+            _ => (1_600, 0),
         };
         let (rest, to_submit) = (1_000, 3_500);
         Self {
@@ -532,7 +529,6 @@ impl Costs {
             slot_end: Nanos(1_080),
             issue: Nanos(issue),
             choosing: Nanos(choosing),
-            next_batch: Nanos(next_batch),
             returns: Nanos(3_000),
             returns_started: Nanos(3_000),
             switch_out: Nanos(3_000),

@@ -266,7 +266,6 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
                 recorder: Recorder::new(events_max),
                 issued: 0,
                 started_sync: Vec::with_capacity(depth.min(4096) as usize),
-                batches: Vec::new(),
             },
             costs,
             max_sectors,
@@ -351,30 +350,14 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         next
     }
 
-    /// Hands over what a call has started: blk-mq chooses all of a batch before the first of it starts.
-    fn hand_over_batch(&mut self, mut at: Nanos) -> u64 {
+    /// Hands over what a call has started: blk-mq chooses all of it before the first starts, while the drive has tags left.
+    fn hand_over_batch(&mut self, at: Nanos) -> u64 {
+        let further = (self.started.commands.len() as u64).saturating_sub(1);
         let (issue, choosing) = (self.costs.issue, self.costs.choosing);
-        let commands = std::mem::take(&mut self.started.commands);
-        let sync = std::mem::take(&mut self.watch.started_sync);
-        let batches = std::mem::take(&mut self.watch.batches);
-        let mut first = 0;
-        for (number, &batch) in batches.iter().filter(|&&batch| batch > 0).enumerate() {
-            let (end, further) = (first + batch as usize, Nanos(choosing.0 * (batch - 1)));
-            self.started.commands.extend(&commands[first..end]);
-            self.watch.started_sync.extend(&sync[first..end]);
-            // `at` has the choice of the call's first command in it.
-            at += match number {
-                0 => further,
-                _ => further + choosing + self.costs.next_batch,
-            };
-            self.costs.issue = issue.saturating_sub(choosing);
-            self.hand_over(at);
-            self.costs.issue = issue;
-            at += Nanos((issue.saturating_sub(choosing) + self.costs.start).0 * batch);
-            first = end;
-        }
-        debug_assert_eq!(first, commands.len());
-        commands.len() as u64
+        self.costs.issue = issue.saturating_sub(choosing);
+        let count = self.hand_over(at + Nanos(choosing.0 * further));
+        self.costs.issue = issue;
+        count
     }
 
     /// Hands what the queue has started to the drive: the first at `at`, each further one later. Gives their number.
@@ -414,7 +397,6 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
         }
         let count = commands.len() as u64;
         self.watch.started_sync.clear();
-        self.watch.batches.clear();
         self.started.commands = commands;
         self.started.commands.clear();
         count

@@ -25,16 +25,9 @@ pub(super) struct Watch {
     pub issued: u64,
     /// Does somebody wait for it? Of each command started since they were handed over.
     pub started_sync: Vec<bool>,
-    /// How many of them were taken together, batch by batch.
-    pub batches: Vec<u64>,
 }
 
 impl Observer for Watch {
-    const BATCHES: bool = true;
-
-    fn batch(&mut self) {
-        self.batches.push(0);
-    }
     fn submitted(&mut self, now: Nanos, bio: &Bio) {
         self.recorder.submitted(now, bio);
     }
@@ -47,10 +40,6 @@ impl Observer for Watch {
     }
     fn started(&mut self, now: Nanos, request: &seekwise_sched::Request) {
         self.started_sync.push(request.sync);
-        match self.batches.last_mut() {
-            Some(batch) => *batch += 1,
-            None => self.batches.push(1),
-        }
         self.recorder.started(now, request);
     }
     fn completed(&mut self, now: Nanos, request: &seekwise_sched::Request) {
