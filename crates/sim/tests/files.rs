@@ -1,6 +1,7 @@
 //! This test will run files through page cache, file system and journal, and hold the recorded rates of ext3 against the simulator.
 
-use seekwise_sim::array::rates;
+mod recorded;
+
 use seekwise_sim::array::storage::{self, StorageSpec};
 use serde_json::{json, Value};
 
@@ -169,16 +170,7 @@ fn what_files_cannot_be_is_one_sentence() {
 
 #[test]
 fn ext3_rows_have_their_recorded_rates() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/vectors/machine/legacy.csv");
-    let text = std::fs::read_to_string(path).expect("the recorded table");
-    let rows: Vec<&str> = text
-        .lines()
-        .enumerate()
-        .filter(|(index, line)| *index == 0 || line.contains(",ext3 files,"))
-        .map(|(_, line)| line)
-        .collect();
-    let outcome = rates::verify(&rows.join("\n"), 1).expect("a table");
+    let outcome = recorded::rows("legacy.csv", ",ext3 files,");
     println!("{outcome:#?}");
     assert_eq!(outcome.total, 128);
     assert!(outcome.median_error.expect("rows") <= 0.06);
@@ -189,20 +181,8 @@ fn ext3_rows_have_their_recorded_rates() {
 /// two runs of data the next sector is gone, and each request costs a turn.
 #[test]
 fn a_disk_at_depth_1_misses_a_turn_while_the_host_ends_a_request() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/vectors/machine/legacy.csv");
-    let text = std::fs::read_to_string(path).expect("the recorded table");
-    let rows: Vec<&str> = text
-        .lines()
-        .enumerate()
-        .filter(|(index, line)| *index == 0 || line.contains(",ext3 files,single,1,satf,seqwrite,"))
-        .map(|(_, line)| line)
-        .collect();
-    let outcome = rates::verify(&rows.join("\n"), 1).expect("a table");
+    let outcome = recorded::rows("legacy.csv", ",ext3 files,single,1,satf,seqwrite,");
     assert_eq!((outcome.passed, outcome.total), (16, 16));
-    assert!(
-        outcome.median_error.expect("rows") <= 0.02,
-        "{:?}",
-        outcome.median_error
-    );
+    let error = outcome.median_error.expect("rows");
+    assert!(error <= 0.02, "{error}");
 }

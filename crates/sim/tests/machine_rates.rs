@@ -1,20 +1,8 @@
 //! This test will simulate the recorded whole-machine rates of raw devices: kernels 2.6.24, 2.6.32 and 4.4 over the exact disk.
 
-use seekwise_sim::array::rates::{self, TableOutcome};
+mod recorded;
 
-fn raw_rows(table: &str) -> TableOutcome {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/vectors/machine")
-        .join(table);
-    let text = std::fs::read_to_string(path).expect("the recorded table");
-    let rows: Vec<&str> = text
-        .lines()
-        .enumerate()
-        .filter(|(index, line)| *index == 0 || line.contains(",raw device,"))
-        .map(|(_, line)| line)
-        .collect();
-    rates::verify(&rows.join("\n"), 1).expect("a table")
-}
+use seekwise_sim::array::rates::{self, TableOutcome};
 
 fn hold(outcome: &TableOutcome) {
     println!(
@@ -41,12 +29,12 @@ fn hold(outcome: &TableOutcome) {
 
 #[test]
 fn raw_devices_at_1000_hz_have_their_recorded_rates() {
-    hold(&raw_rows("legacy.csv"));
+    hold(&recorded::rows("legacy.csv", ",raw device,"));
 }
 
 #[test]
 fn raw_devices_at_250_hz_have_their_recorded_rates() {
-    hold(&raw_rows("legacy-hz250.csv"));
+    hold(&recorded::rows("legacy-hz250.csv", ",raw device,"));
 }
 
 #[test]

@@ -37,7 +37,7 @@ def for_workload(found: Outcome, workload: Workload) -> Advised:
         return Advised(advice, None, weighed)
     if not weighed.best:
         more = [v.blocks_more for v in weighed.verdicts if v.metric == "rate" and v.blocks_more]
-        reasons = (f"{blocks_text(max(more))} more block{'' if max(more) == 1 else 's'} would decide",) if more else ()
+        reasons = (f"{blocks_text(max(more))} would decide",) if more else ()
         advice = Advice(
             f"keep {reference}: for {workload.name} these trials decide nothing", reasons, caution=tuple(cautions)
         )

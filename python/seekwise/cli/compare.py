@@ -172,7 +172,7 @@ def _show(found: comparing.Comparison, everything: bool) -> None:
     order = {word: i for i, word in enumerate(WORDS)}
     for change in sorted(shown, key=lambda c: (order[c.outcome], c.cell, c.setting)):
         v = change.verdict
-        more = f", {blocks_text(v.blocks_more)} more block{'' if v.blocks_more == 1 else 's'}" if v.blocks_more else ""
+        more = f", {blocks_text(v.blocks_more)}" if v.blocks_more else ""
         table.add_row(
             change.cell,
             change.setting,

@@ -158,7 +158,7 @@ def _cell(entry: tables.WinnerCell) -> WinnerCell:
     blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
     detail += f"{', ' if detail else ''}{blocks} blocks"
     if entry.blocks_more:
-        detail += f"; {blocks_text(entry.blocks_more)} more would decide"
+        detail += f"; {blocks_text(entry.blocks_more)} would decide"
     return WinnerCell(entry.text, word, detail)
 
 
@@ -284,7 +284,7 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     text = f"{len(undecided)} of {len(verdicts)} comparisons are undecided"
     if more:
         middle = more[len(more) // 2]
-        text += f"; {blocks_text(middle)} further block{'' if middle == 1 else 's'} would settle half of them"
+        text += f"; {blocks_text(middle)} would settle half of them"
     return (text,)
 
 

@@ -81,6 +81,7 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
         each!(self, queue => queue.sectors_of(tag))
     }
 
+    #[inline]
     fn complete<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,

@@ -478,6 +478,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             .sectors
     }
 
+    #[inline]
     fn complete<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,

@@ -501,6 +501,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             .sectors
     }
 
+    #[inline]
     fn complete<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,

@@ -43,7 +43,6 @@ struct Cached {
     sending: Bits,
     dirty_pages: u64,
     writing_pages: u64,
-    sent_pages: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -219,9 +218,7 @@ impl PageCache {
     pub fn make_dirty(&mut self, run: Run) -> u64 {
         let cached = &mut self.files[run.file as usize];
         let new = cached.dirty.set(run.start, run.pages);
-        if cached.sent_pages > 0 {
-            cached.sent_pages -= cached.sent.clear(run.start, run.pages);
-        }
+        cached.sent.clear(run.start, run.pages);
         cached.dirty_pages += new;
         self.dirty += new;
         new
@@ -241,21 +238,19 @@ impl PageCache {
             return None;
         }
         let mut stop = cached.dirty.next_clear(start, end.min(start + most));
-        let mut content = Content::Dirty;
-        if cached.sent_pages > 0 || cached.sending.get(start) {
-            if cached.sending.get(start) {
-                content = Content::Sending;
-                stop = cached.sending.next_clear(start, stop);
+        let (sending, sent) = (cached.sending.get(start), cached.sent.get(start));
+        for (bits, here) in [(&cached.sending, sending), (&cached.sent, sent)] {
+            stop = if here {
+                bits.next_clear(start, stop)
             } else {
-                stop = cached.sending.next_set(start, stop);
-                if cached.sent.get(start) {
-                    content = Content::Written;
-                    stop = cached.sent.next_clear(start, stop);
-                } else {
-                    stop = cached.sent.next_set(start, stop);
-                }
-            }
+                bits.next_set(start, stop)
+            };
         }
+        let content = match (sending, sent) {
+            (true, _) => Content::Sending,
+            (false, true) => Content::Written,
+            (false, false) => Content::Dirty,
+        };
         let pages = stop - start;
         Some((Run { file, start, pages }, content))
     }
@@ -263,7 +258,7 @@ impl PageCache {
     /// The journal's task sends what is in dirty pages; the pages stay as they are.
     pub fn begin_send(&mut self, run: Run) {
         let cached = &mut self.files[run.file as usize];
-        cached.sent_pages += cached.sent.set(run.start, run.pages);
+        cached.sent.set(run.start, run.pages);
         cached.sending.set(run.start, run.pages);
     }
 
@@ -276,7 +271,7 @@ impl PageCache {
     /// Somebody who writes back finds that dirty pages have been written.
     pub fn found_written(&mut self, run: Run) {
         let cached = &mut self.files[run.file as usize];
-        cached.sent_pages -= cached.sent.clear(run.start, run.pages);
+        cached.sent.clear(run.start, run.pages);
         let cleaned = cached.dirty.clear(run.start, run.pages);
         cached.dirty_pages -= cleaned;
         self.dirty -= cleaned;

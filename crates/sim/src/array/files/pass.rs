@@ -224,7 +224,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             if files.system.writes_block_by_block() && self.write_joining(files, task) {
                 continue;
             }
-            let Some(run) = files.next_run(task) else {
+            let Some((run, content)) = files.next_run(task) else {
                 let single = matches!(files.tasks[task].pass.kind, PassKind::File { .. });
                 files.leave_file(task);
                 if single {
@@ -233,7 +233,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 }
                 continue;
             };
-            let (run, content) = run;
             match content {
                 Content::Dirty => self.write_run(files, task, run),
                 Content::Written => {
@@ -291,10 +290,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         };
         let pages = self.send_joining(files, task, run, sync, Nanos::ZERO, false);
         let pass = &mut files.tasks[task].pass;
-        pass.cursor += pages;
-        pass.left -= pages;
-        pass.turn -= pages;
-        pass.written += pages;
+        pass.go_on(Run { pages, ..run });
         pages > 0
     }
 
