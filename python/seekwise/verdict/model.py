@@ -30,9 +30,9 @@ BLOCKS_MANY = 100
 
 
 def blocks_text(blocks: int) -> str:
-    """`about 12 more blocks`, or `more than 100 more blocks` of a forecast that only says many."""
+    """`about 12 further blocks`, or `more than 100 further blocks` of a forecast that only says many."""
     many = f"more than {BLOCKS_MANY}" if blocks > BLOCKS_MANY else f"about {blocks}"
-    return f"{many} more block{'' if blocks == 1 else 's'}"
+    return f"{many} further block{'' if blocks == 1 else 's'}"
 
 
 @dataclass(frozen=True)
