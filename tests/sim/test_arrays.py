@@ -101,6 +101,7 @@ def test_what_mdadm_would_not_make_is_refused_before_the_first_trial(
 def test_a_resync_and_a_rebuild_are_states_of_a_study() -> None:
     (resync,) = records(study(options={"resync_kib_s": 1000}))
     assert resync.load["array"]["state"] == "resync"
+    assert shown.rows([resync])[0].survives_text == "no failure"
     (rebuild,) = records(study({"scheduler": ["mq-deadline"], "missing": [1], "resync_kib_s": [1000]}))
     assert rebuild.load["array"]["state"] == "rebuild"
     assert rebuild.phases[0].details["resync"]["kib_per_s"] > 800

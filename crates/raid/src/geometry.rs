@@ -266,10 +266,10 @@ impl Geometry {
         }
     }
 
-    /// Does every sector keep a copy, or enough to compute it, without these members?
-    pub fn survives(&self, lost: &[u32]) -> bool {
+    /// How many further members may fail, whatever their place, without these; None where these are already too many.
+    pub fn losses_survived_without(&self, lost: &[u32]) -> Option<u32> {
         let Level::Raid10(layout) = self.level else {
-            return lost.len() <= self.losses_survived() as usize;
+            return self.losses_survived().checked_sub(lost.len() as u32);
         };
         let map = crate::layout::raid10::Raid10 {
             members: self.members,
@@ -279,13 +279,19 @@ impl Geometry {
         };
         // Places of copies repeat after as many chunks as there are members.
         let chunks = (self.capacity().0 / self.chunk.0).min(u64::from(self.members));
-        (0..chunks).all(|chunk| {
-            let mut left = false;
+        let copies_left = (0..chunks).map(|chunk| {
+            let mut left = 0;
             map.copies(Lba(chunk * self.chunk.0), |member, _| {
-                left |= !lost.contains(&member);
+                left += u32::from(!lost.contains(&member));
             });
             left
-        })
+        });
+        copies_left.min().unwrap_or(0).checked_sub(1)
+    }
+
+    /// Does every sector keep a copy, or enough to compute it, without these members?
+    pub fn survives(&self, lost: &[u32]) -> bool {
+        self.losses_survived_without(lost).is_some()
     }
 
     /// md's default read-ahead for the array, in sectors: two stripes, at least 128 KiB.
@@ -370,6 +376,9 @@ mod tests {
         let array = Geometry::new(n2(), 4, Sectors::from_kib(64), GIB).unwrap();
         assert!(array.survives(&[]) && array.survives(&[0, 2]) && array.survives(&[1, 3]));
         assert!(!array.survives(&[0, 1]) && !array.survives(&[2, 3]));
+        assert_eq!(array.losses_survived_without(&[]), Some(1));
+        assert_eq!(array.losses_survived_without(&[0]), Some(0));
+        assert_eq!(array.losses_survived_without(&[0, 1]), None);
     }
 
     #[test]

@@ -308,6 +308,24 @@ fn capacity_failures_and_rebuild_time_come_with_the_result() {
     assert_eq!(array("raid6", 5)["survives_failures"], 2);
 }
 
+/// What is gone already cannot fail again, and until a first resync is through there is no parity to compute from.
+#[test]
+fn failures_left_are_those_of_the_state() {
+    let left = |level, members, states: &[(&str, Value)]| {
+        let case = Case::new(level, members);
+        let case = states
+            .iter()
+            .fold(case, |case, (key, value)| case.with(key, value.clone()));
+        case.run(random(4096, 100.0, 10))["array"]["survives_failures"].clone()
+    };
+    let (one, resync) = (("missing", json!([1])), ("resync", json!({})));
+    assert_eq!(left("raid5", 4, &[one.clone()]), 0);
+    assert_eq!(left("raid6", 5, &[one.clone()]), 1);
+    assert_eq!(left("raid6", 5, &[one.clone(), resync.clone()]), 1);
+    assert_eq!(left("raid10", 4, &[one]), 0);
+    assert_eq!(left("raid5", 4, &[resync]), 0);
+}
+
 #[test]
 fn impossible_arrays_are_refused_in_a_sentence() {
     let cases = [

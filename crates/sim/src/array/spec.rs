@@ -308,6 +308,17 @@ fn generation(kernel: &str) -> Result<md::Generation, String> {
     md::Generation::of_kernel(kernel).ok_or_else(|| format!("kernel {kernel} is not understood"))
 }
 
+/// How many drives may still fail, whatever their place. Until a first resync is through parity is not there to compute from.
+fn failures_left(spec: &ArraySpec, geometry: &Geometry) -> u32 {
+    let parity = matches!(geometry.level, Level::Raid5(_) | Level::Raid6(_));
+    if parity && spec.resync.is_some() && spec.missing.is_empty() {
+        return 0;
+    }
+    geometry
+        .losses_survived_without(&spec.missing)
+        .unwrap_or_default()
+}
+
 /// What an array is, in plain numbers. `rebuild_s`: None where a failure is not survived.
 pub fn describe(spec: &ArraySpec, geometry: &Geometry, rebuild_s: Option<f64>) -> Value {
     let state = match (&spec.resync, spec.missing.is_empty()) {
@@ -326,7 +337,7 @@ pub fn describe(spec: &ArraySpec, geometry: &Geometry, rebuild_s: Option<f64>) -
         "bitmap": spec.bitmap.as_deref().unwrap_or("none"),
         "member_bytes": geometry.member.bytes().0,
         "capacity_bytes": geometry.capacity().bytes().0,
-        "survives_failures": geometry.losses_survived(),
+        "survives_failures": failures_left(spec, geometry),
         "rebuild_s": rebuild_s,
         "read_ahead_kb": geometry.read_ahead().0 / 2,
     })
