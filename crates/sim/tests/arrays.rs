@@ -318,12 +318,14 @@ fn failures_left_are_those_of_the_state() {
             .fold(case, |case, (key, value)| case.with(key, value.clone()));
         case.run(random(4096, 100.0, 10))["array"]["survives_failures"].clone()
     };
-    let (one, resync) = (("missing", json!([1])), ("resync", json!({})));
-    assert_eq!(left("raid5", 4, &[one.clone()]), 0);
-    assert_eq!(left("raid6", 5, &[one.clone()]), 1);
-    assert_eq!(left("raid6", 5, &[one.clone(), resync.clone()]), 1);
-    assert_eq!(left("raid10", 4, &[one]), 0);
-    assert_eq!(left("raid5", 4, &[resync]), 0);
+    let one = [("missing", json!([1]))];
+    let resync = [("resync", json!({}))];
+    let rebuild = [("missing", json!([1])), ("resync", json!({}))];
+    assert_eq!(left("raid5", 4, &one), 0);
+    assert_eq!(left("raid6", 5, &one), 1);
+    assert_eq!(left("raid6", 5, &rebuild), 1);
+    assert_eq!(left("raid10", 4, &one), 0);
+    assert_eq!(left("raid5", 4, &resync), 0);
 }
 
 #[test]
