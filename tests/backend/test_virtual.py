@@ -338,6 +338,8 @@ class FakeSession:
     def __init__(self, log, planned):
         self.log, self.plan = log, planned
 
+    ended_ahead = 0
+
     def run(self, trials, attempts):
         for trial in trials:
             self.log.append(("trial", self.plan.settings[trial.setting].values))

@@ -57,6 +57,23 @@ def test_a_winner_stands_beside_what_the_text_prints():
     )
 
 
+def test_what_ticks_cannot_tell_apart_is_a_tie():
+    """Six runs of 100 ticks: 10 % each, 4 % of their mean."""
+    cells = [("deadline", 100.0), ("cfq", 95.0)]
+
+    def word(ticks: int) -> str:
+        made = []
+        for setting, efficiency in cells:
+            for threads in (1, 2, 4):
+                one = record("A", setting, "seq_read", threads, 80)
+                details = {"printed": {"cpueff": efficiency, "cpueff_error": efficiency * ticks**-0.5}}
+                made.append(replace(one, phases=(replace(one.phases[0], details=details),)))
+        return printed([TABLE], [], made, Style()).tables[0].blocks[0].rows["seq_read"][2].word
+
+    assert word(100) == "="
+    assert word(10_000) == "Deadline"
+
+
 def test_the_mean_that_prefers_high_values_lies_between_the_mean_and_the_greatest():
     assert mean_of([10, 20, 30], "plain") == 20
     assert mean_of([30, 10, 20], "high") == pytest.approx(140 / 6)

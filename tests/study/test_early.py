@@ -47,6 +47,8 @@ class Fake:
         self.run_id = run_id
         return nullcontext(self)
 
+    ended_ahead = 0
+
     def run(self, trials: list[Trial], attempts):
         for trial in trials:
             if self.fail_after is not None and len(self.trials) >= self.fail_after:

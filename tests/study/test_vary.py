@@ -37,7 +37,7 @@ def study(**changes: object) -> Study:
 
 
 def run(given: Study, *words: str) -> list[vary.Sensitivity]:
-    return vary.run(given, vary.parsed(given, words), SimulatedBackend(), seed=1, tell=lambda *_: None)
+    return list(vary.run(given, vary.parsed(given, words), SimulatedBackend(), seed=1, tell=lambda *_: None))
 
 
 def test_a_slower_spindle_moves_the_system_that_has_it_and_no_other():
@@ -100,6 +100,37 @@ def test_a_wrong_name_gets_a_suggestion():
 def test_a_value_that_cannot_be_is_said_with_the_parameter():
     with pytest.raises(UsageError, match="`wd2500ys.rpm` cannot be 1"):
         run(study(), "wd2500ys.rpm=1..7200")
+
+
+def test_an_end_of_a_stated_range_that_cannot_be_is_left_out_with_its_reason():
+    (found,) = run(study(), "wd2500ys.heads")
+    assert found.variation.values == (4.0, 5.0, 6.0)
+    assert sorted(found.conclusions) == [6.0]
+    assert sorted(found.left_out) == [4.0, 5.0]
+    assert "its tracks hold only" in found.left_out[4.0]
+
+
+def test_a_given_value_that_cannot_be_is_refused_before_the_first_run():
+    with pytest.raises(UsageError, match="`wd2500ys.heads` cannot be 4"):
+        vary.parsed(study(), ["wd2500ys.heads=4..6"])
+
+
+def test_what_the_host_s_steps_cost_can_be_varied():
+    options = {"filesystem": "ext3", "host": "opteron_2212"}
+    host = study(system=[{"name": "one", "drive": "st3250620ns", "kernel": "2.6.24", "options": options}])
+    (found,) = run(host, "opteron_2212.user=150..900000/2")
+    slow, usual = (found.figures[value]["random reading on one"] for value in (900000.0, 300.0))
+    assert slow < 0.95 * usual
+
+
+def test_a_conclusion_that_another_seed_changes_hangs_on_chance():
+    given = study()
+    parameter = parameters.named(given, "9650-2LP.command_us")
+    variation = vary.Variation(parameter, (40.0, 80.0, 150.0))
+    usual = {"best rate": "noop", "best access time": "noop"}
+    said = {80.0: usual, 40.0: {**usual, "best rate": "cfq"}, 150.0: {**usual, "best access time": "tie"}}
+    flips = vary.flips_of(variation, said, {"best rate"})
+    assert [(flip.conclusion, flip.by_chance) for flip in flips] == [("best access time", False), ("best rate", True)]
 
 
 @pytest.mark.parametrize(

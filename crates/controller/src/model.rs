@@ -178,6 +178,11 @@ impl Model {
             if range.is_some_and(|(lo, hi)| !(lo..=hi).contains(&parameter.value)) {
                 return refuse(format!("`{key}` lies outside its own range"));
             }
+            if range.is_some_and(|(least, most)| least < lo || most > hi) {
+                return refuse(format!(
+                    "the range of `{key}` reaches beyond {lo} to {hi} {unit}, what can be at all"
+                ));
+            }
         }
         for (key, unit, ..) in RULES {
             if !self.parameters.contains_key(*key) {

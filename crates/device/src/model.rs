@@ -270,7 +270,7 @@ const HDD_RULES: &[Rule] = &[
     optional("read_ahead_kib", "KiB", 0.0, 32_768.0, 512.0),
     optional("read_ahead_min_kib", "KiB", 0.0, 32_768.0, 64.0),
     optional("write_cache", "0 or 1", 0.0, 1.0, 1.0),
-    optional("write_cache_commands", "commands", 1.0, 128.0, 64.0),
+    optional("write_cache_commands", "commands", 1.0, 256.0, 64.0),
     optional("write_cache_kib", "KiB", 4.0, 1_048_576.0, 8192.0),
     optional("destage_delay_ms", "ms", 0.0, 100_000.0, 8.0),
 ];
@@ -488,6 +488,23 @@ impl Model {
                 return Err(ModelError(format!(
                     "`{key}` of drive model `{}` is {} {}; it must lie between {} and {} {}",
                     self.id, parameter.value, rule.unit, rule.lo, rule.hi, rule.unit
+                )));
+            }
+            // What a stated range holds is tried by who asks how much hangs on the parameter.
+            let (low, high) = (
+                parameter.lo.unwrap_or(parameter.value),
+                parameter.hi.unwrap_or(parameter.value),
+            );
+            if !(low <= parameter.value && parameter.value <= high) {
+                return Err(ModelError(format!(
+                    "`{key}` of drive model `{}` is {}, outside its own range of {low} to {high} {}",
+                    self.id, parameter.value, rule.unit
+                )));
+            }
+            if low < rule.lo || high > rule.hi {
+                return Err(ModelError(format!(
+                    "the range of `{key}` of drive model `{}` is {low} to {high} {}; it must lie between {} and {} {}",
+                    self.id, rule.unit, rule.lo, rule.hi, rule.unit
                 )));
             }
         }
@@ -786,6 +803,44 @@ mod tests {
             .set("ncq_dept", 4.0)
             .unwrap_err();
         assert!(error.0.ends_with("did you mean `ncq_depth`"), "{error}");
+    }
+
+    #[test]
+    fn both_ends_of_every_stated_range_can_be_tried() {
+        let mut tried = 0;
+        for (name, _) in SHIPPED {
+            let model = Model::shipped(name).unwrap();
+            for (key, parameter) in &model.parameters {
+                for end in parameter.lo.into_iter().chain(parameter.hi) {
+                    // Surfaces, tracks and sectors hang together: fewer of one need more of another.
+                    let short = |error: &ModelError| error.0.contains("its tracks hold only");
+                    if let Some(error) = model.clone().set(key, end).err().filter(|e| !short(e)) {
+                        panic!("{name}: {key} = {end}: {error}");
+                    }
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 100, "{tried}");
+    }
+
+    #[test]
+    fn a_range_that_cannot_be_tried_is_refused() {
+        let text = SHIPPED.iter().find(|(name, _)| *name == "wd2500ys");
+        let with = |range| {
+            let text = text.unwrap().1.replace("lo = 32, hi = 256", range);
+            Model::parse(&text).map(|_| ()).unwrap_err().0
+        };
+        let beyond = with("lo = 32, hi = 257");
+        assert!(
+            beyond.contains("is 32 to 257 commands; it must lie between 1 and 256"),
+            "{beyond}"
+        );
+        let beside = with("lo = 65, hi = 128");
+        assert!(
+            beside.contains("is 64, outside its own range of 65 to 128"),
+            "{beside}"
+        );
     }
 
     #[test]

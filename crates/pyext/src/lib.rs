@@ -1,9 +1,9 @@
 //! The Python extension `seekwise._core`: thin bindings, no logic. Every function takes and gives plain data
 //! (JSON text where it is structured); its typed face is `python/seekwise/_core.pyi`.
 
-mod controllers;
 mod drives;
 mod mapping;
+mod models;
 mod rates;
 mod simulate;
 mod vectors;
@@ -34,8 +34,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(vectors::check_tunables, module)?)?;
     module.add_function(wrap_pyfunction!(drives::drive_models, module)?)?;
     module.add_function(wrap_pyfunction!(drives::drive_model, module)?)?;
-    module.add_function(wrap_pyfunction!(controllers::controller_models, module)?)?;
-    module.add_function(wrap_pyfunction!(controllers::controller_model, module)?)?;
+    module.add_function(wrap_pyfunction!(models::controller_models, module)?)?;
+    module.add_function(wrap_pyfunction!(models::controller_model, module)?)?;
+    module.add_function(wrap_pyfunction!(models::host_models, module)?)?;
+    module.add_function(wrap_pyfunction!(models::host_model, module)?)?;
+    module.add_function(wrap_pyfunction!(models::check_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
     module.add_function(wrap_pyfunction!(virtual_drives::serve_drives, module)?)?;
     Ok(())

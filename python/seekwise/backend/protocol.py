@@ -28,7 +28,12 @@ class Options:
 
 
 class Session(Protocol):
-    """A prepared run: scratch files made, devices proven and locked. Leaving it removes and restores everything."""
+    """A prepared run: scratch files made, devices proven and locked. Leaving it removes and restores everything.
+
+    `ended_ahead`: trials that have ended, too, when a record is handed out, and whose records follow at once. Time left counts them.
+    """
+
+    ended_ahead: int = 0
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         """Carries out trials of one block in their order; a record per attempt, as each one ends.

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -176,6 +176,7 @@ class SimulatedBackend:
             offered=tuple(found["schedulers"]),
             current={DEVICE: current},
             scheduler=settings["scheduler"],
+            speed="rotational" if settings["rotational"] else "flash",
         )
 
     def _storage_facts(self, system: System) -> SystemFacts:
@@ -188,6 +189,7 @@ class SimulatedBackend:
             leaves=leaves,
             offered=tuple(found["schedulers"]),
             scheduler=found["settings"]["scheduler"],
+            speed="rotational" if found["settings"]["rotational"] else "flash",
         )
 
     def check(self, plan: Plan) -> None:
@@ -228,6 +230,7 @@ class SimulatedSession:
     systems: dict[str, System]
     study: Study
     trace: bool = False
+    ended_ahead: int = 0
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         for whole, group in itertools.groupby(trials, key=self._is_storage):
@@ -252,12 +255,17 @@ class SimulatedSession:
                 for batch in batches:
                     coming.append(aside.submit(self._storage, batch, attempts, stopped))
                     if len(coming) > 1:
-                        yield from coming.pop(0).result()
+                        yield from self._one_by_one(coming.pop(0).result())
                 for last in coming:
-                    yield from last.result()
+                    yield from self._one_by_one(last.result())
             finally:
                 stopped.set()
                 aside.shutdown(wait=True, cancel_futures=True)
+
+    def _one_by_one(self, batch: Sequence[Record]) -> Iterator[Record]:
+        for at, record in enumerate(batch, start=1):
+            self.ended_ahead = len(batch) - at
+            yield record
 
     def _storage(self, batch: list[Trial], attempts: dict[int, int], stopped: threading.Event) -> list[Record]:
         def heed(_done: int, _of: int) -> None:
@@ -277,7 +285,8 @@ class SimulatedSession:
         specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
         started = now()
         results = json.loads(_core.simulate_cells(json.dumps(specs), workers))
-        for trial, seed, spec, result in zip(batch, seeds, specs, results, strict=True):
+        for at, (trial, seed, spec, result) in enumerate(zip(batch, seeds, specs, results, strict=True), start=1):
+            self.ended_ahead = len(batch) - at
             if "error" in result:
                 raise SeekwiseError(f"{self.plan.cells[trial.cell].key} cannot be simulated: {result['error']}")
             yield self._record(trial, seed, spec, result, started, attempts.get(trial.index, 0) + 1)

@@ -22,38 +22,47 @@ def told(done: int, of: int, left_s: float) -> None:
     click.echo(f"run {done} of {of}{left}", err=True)
 
 
-def show(study: Study, found: Sequence[Sensitivity]) -> None:
-    for each in found:
-        parameter = each.variation.parameter
-        stated = (
-            f"stated {number(parameter.low)} to {number(parameter.high)}"
-            if parameter.is_uncertain
-            else "no range stated"
-        )
-        tried = ", ".join(number(value) for value in each.variation.values)
-        click.echo(f"{parameter.key}: {number(parameter.value)} {parameter.unit} ({stated}); tried {tried}")
-        total = len(each.conclusions[parameter.value])
-        inside = [flip for flip in each.flips if flip.within_stated]
-        outside = [flip for flip in each.flips if not flip.within_stated]
-        if not each.flips:
-            click.echo(f"  none of {total} conclusions depends on it")
-        for title, flips in (("within the stated range", inside), ("outside what is stated", outside)):
-            if flips:
-                click.echo(f"  {len(flips)} of {total} conclusions flip {title}:")
-            for flip in flips:
-                changed = ", ".join(f"{outcome} at {number(value)}" for value, outcome in flip.changed.items())
-                click.echo(f"    {flip.conclusion}: {flip.usual}, but {changed}")
-        for line in moved(each):
-            click.echo(f"  {line}")
-        click.echo()
-    certain = _certain(found)
+def show(each: Sensitivity) -> None:
+    """One parameter."""
+    parameter = each.variation.parameter
+    stated = (
+        f"stated {number(parameter.low)} to {number(parameter.high)}" if parameter.is_uncertain else "no range stated"
+    )
+    tried = ", ".join(number(value) for value in sorted(each.conclusions))
+    click.echo(f"{parameter.key}: {number(parameter.value)} {parameter.unit} ({stated}); tried {tried}")
+    for value, reason in each.left_out.items():
+        click.echo(f"  left out {number(value)}: {reason}")
+    total = len(each.conclusions[parameter.value])
+    certain = [flip for flip in each.flips if not flip.by_chance]
+    inside = [flip for flip in certain if flip.within_stated]
+    outside = [flip for flip in certain if not flip.within_stated]
+    by_chance = len(each.flips) - len(certain)
+    if not certain and len(each.conclusions) > 1:
+        click.echo(f"  none of {total} conclusions depends on it")
+    for title, flips in (("within the stated range", inside), ("outside what is stated", outside)):
+        if flips:
+            click.echo(f"  {len(flips)} of {total} conclusions flip {title}:")
+        for flip in flips:
+            changed = ", ".join(f"{outcome} at {number(value)}" for value, outcome in flip.changed.items())
+            click.echo(f"    {flip.conclusion}: {flip.usual}, but {changed}")
+    if by_chance:
+        click.echo(f"  {by_chance} more change, as they do with another seed: they hang on chance")
+    for line in moved(each):
+        click.echo(f"  {line}")
+    click.echo()
+
+
+def summary(study: Study, found: Sequence[Sensitivity]) -> None:
+    holding = _holding(found)
+    chance = len({flip.conclusion for each in found for flip in each.flips if flip.within_stated and flip.by_chance})
     every = len(found[0].conclusions[found[0].variation.parameter.value]) if found else 0
     click.echo(
-        f"{certain} of {every} conclusions of study {study.name} hold at every value tried within a stated range"
+        f"{holding} of {every} conclusions of study {study.name} hold at every value tried within a stated range"
+        + (f"; {chance} of the others change with the seed alone" if chance else "")
     )
 
 
-def _certain(found: Sequence[Sensitivity]) -> int:
+def _holding(found: Sequence[Sensitivity]) -> int:
     names = set(found[0].conclusions[found[0].variation.parameter.value]) if found else set()
     return len(names - {flip.conclusion for each in found for flip in each.flips if flip.within_stated})
 
@@ -66,7 +75,8 @@ def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str,
         "parameters": [
             {
                 "parameter": asdict(each.variation.parameter) | {"key": each.variation.parameter.key},
-                "values": list(each.variation.values),
+                "values": sorted(each.conclusions),
+                "left_out": [{"value": value, "reason": reason} for value, reason in each.left_out.items()],
                 "conclusions": [
                     {"value": value, "outcomes": outcomes} for value, outcomes in sorted(each.conclusions.items())
                 ],
@@ -76,6 +86,7 @@ def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str,
                         "usual": flip.usual,
                         "changed": [{"value": value, "outcome": outcome} for value, outcome in flip.changed.items()],
                         "within_stated_range": flip.within_stated,
+                        "by_chance": flip.by_chance,
                     }
                     for flip in each.flips
                 ],
@@ -83,7 +94,7 @@ def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str,
             }
             for each in found
         ],
-        "holding": _certain(found),
+        "holding": _holding(found),
     }
 
 
@@ -92,8 +103,13 @@ def carry_out(study: Study, words: Sequence[str], backend: object, *, seed: int 
 
     variations = vary.parsed(study, words)
     quiet = (lambda *_: None) if as_json else told
-    found = vary.run(study, variations, backend, seed=seed, tell=quiet)
+    found: list[Sensitivity] = []
+    for each in vary.run(study, variations, backend, seed=seed, tell=quiet):
+        found.append(each)
+        if not as_json:
+            # Many parameters take minutes: what is known by then stays when somebody has seen enough.
+            show(each)
     if as_json:
         _shown.echo_json(document(study, study.design.seed if seed is None else seed, found))
     else:
-        show(study, found)
+        summary(study, found)

@@ -17,7 +17,7 @@ from typing import Any
 
 from seekwise import _core
 from seekwise.errors import UsageError
-from seekwise.explain import controllers
+from seekwise.explain import controllers, hosts
 
 UNITS = Path(__file__).parent / "units"
 # Kernels whose defaults are shown: the last with the single queue, and a recent one.
@@ -59,7 +59,7 @@ def explain(word: str) -> Explanation:
             return _unit(unit)
     if name == "models":
         return _models()
-    if found := controllers.explained(word):
+    if found := controllers.explained(word) or hosts.explained(word):
         return Explanation(word, "model", *found)
     try:
         return _model(word)
@@ -77,7 +77,7 @@ def explain(word: str) -> Explanation:
 
 def words() -> list[str]:
     """Every word that can be explained, without the second names."""
-    return sorted([*_units(), "models", *_core.drive_models(), *_core.controller_models()])
+    return sorted([*_units(), "models", *_core.drive_models(), *_core.controller_models(), *_core.host_models()])
 
 
 def _plain(word: str) -> str:
@@ -187,8 +187,10 @@ def _models() -> Explanation:
         lines.append(f"{name:20} {json.loads(_core.drive_model(name))['name']}")
     for name in _core.controller_models():
         lines.append(f"{name:20} {json.loads(_core.controller_model(name))['name']} (controller)")
+    for name in _core.host_models():
+        lines.append(f"{name:20} {json.loads(_core.host_model(name))['name']} (host)")
     return Explanation(
-        "models", "term", "Drive and controller models", "\n".join(lines), ("confidence", "hardware-raid")
+        "models", "term", "Drive, controller and host models", "\n".join(lines), ("confidence", "hardware-raid")
     )
 
 

@@ -146,6 +146,7 @@ class LabSession:
     programs: dict[str, Entry]
     """What guests with a file system get besides."""
     guests: int
+    ended_ahead: int = 0
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         groups = [
@@ -160,6 +161,7 @@ class LabSession:
         for group, result in zip(groups, results, strict=True):
             for number, trial in enumerate(group):
                 record = self._record(trial, seeds[trial.index], result, number, started)
+                self.ended_ahead = len(group) - 1 - number
                 yield replace(record, attempt=tries[trial.index])
             started = now()
 

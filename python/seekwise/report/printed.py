@@ -6,8 +6,9 @@ print them (2^20 bytes). What the records do not hold is an en dash; what the te
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -134,6 +135,13 @@ PROGRAM_NAMES = {"sys_cpu": "syscpu", "cpu_load": "cpu", "cpu_efficiency": "cpue
 """What the text's program prints, its fault included, where the simulator says it; else a plain share of one processor."""
 
 
+def metric_error(phase: Phase, metric: Metric) -> float:
+    """Standard error of the number above that comes from how the text's kernel counts processor time; 0 where it does not."""
+    program = phase.details.get("printed")
+    known = metric == "cpu_efficiency" and isinstance(program, dict)
+    return float(program.get("cpueff_error", 0.0)) if known else 0.0
+
+
 def mean_of(values: Sequence[float], mean: Mean) -> float:
     if mean == "plain":
         return sum(values) / len(values)
@@ -141,15 +149,21 @@ def mean_of(values: Sequence[float], mean: Mean) -> float:
     return sum(rank * value for rank, value in enumerate(ranked, start=1)) / sum(range(1, len(ranked) + 1))
 
 
-def repeats(records: Sequence[Record], metric: Metric) -> dict[tuple[str, str, str, int, int], list[float]]:
-    """{(system, setting, operation, threads, request size): one value per repeat}; controls and sentinels left out."""
-    found: dict[tuple[str, str, str, int, int], list[float]] = defaultdict(list)
+Place = tuple[str, str, str, int, int]
+"""System, setting, operation, threads, request size."""
+
+
+def repeats(
+    records: Sequence[Record], metric: Metric, number: Callable[[Phase, Metric], float | None] = metric_value
+) -> dict[Place, list[float]]:
+    """One value per repeat; controls and sentinels left out."""
+    found: dict[Place, list[float]] = defaultdict(list)
     for record in records:
         if not record.valid or record.conditions.get("role", "candidate") != "candidate":
             continue
         given = record.factors
         for phase in record.phases:
-            value = metric_value(phase, metric)
+            value = number(phase, metric)
             if value is not None:
                 place = (str(given.get("system")), record.setting, phase.operation)
                 found[(*place, int(given.get("threads", 1)), int(given.get("block_bytes", 0)))].append(value)
@@ -161,21 +175,24 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
     if not tables and not grids:
         return Printed(style=style)
     known = {metric: repeats(records, metric) for metric in TABLE_METRICS}
+    errors = {metric: repeats(records, metric, metric_error) for metric in TABLE_METRICS}
     return Printed(
-        [_table(table, known, style) for table in tables], [_grid(grid, known["rate"], style) for grid in grids], style
+        [_table(table, known, errors, style) for table in tables],
+        [_grid(grid, known["rate"], style) for grid in grids],
+        style,
     )
 
 
-def _table(table: Table, known: dict, style: Style) -> PrintedTable:
-    return PrintedTable(table.number, table.title, [_block(block, known, style) for block in table.block])
+def _table(table: Table, known: dict, errors: dict, style: Style) -> PrintedTable:
+    return PrintedTable(table.number, table.title, [_block(block, known, errors, style) for block in table.block])
 
 
-def _block(block: Block, known: dict, style: Style) -> PrintedBlock:
+def _block(block: Block, known: dict, errors: dict, style: Style) -> PrintedBlock:
     rows: dict[str, list[Cell]] = {}
     for operation in ("seq_read", "seq_write", "rand_read", "rand_write"):
         text = block.text.get(operation, [""] * len(TABLE_METRICS))
         row = [
-            _cell(block.sides, operation, metric, word, known[metric], style)
+            _cell(block.sides, operation, metric, word, known[metric], errors[metric], style)
             for metric, word in zip(TABLE_METRICS, text, strict=True)
         ]
         if any(cell.word != MISSING or cell.text for cell in row):
@@ -183,22 +200,34 @@ def _block(block: Block, known: dict, style: Style) -> PrintedBlock:
     return PrintedBlock(block.title, rows)
 
 
-def _cell(sides: Sequence[Side], operation: str, metric: str, text: str, known: dict, style: Style) -> Cell:
+def _cell(
+    sides: Sequence[Side], operation: str, metric: str, text: str, known: dict, errors: dict, style: Style
+) -> Cell:
     first, second = (_over_threads(side, operation, known, style) for side in sides)
     if first is None or second is None:
         return Cell(metric, MISSING, text, first, second)
-    winner = decide(first, second, (sides[0].printed, sides[1].printed), METRICS[metric][1])
+    error = math.hypot(*(_error_over_threads(side, operation, errors) for side in sides))
+    winner = decide(first, second, (sides[0].printed, sides[1].printed), METRICS[metric][1], error)
     return Cell(metric, "=" if winner == "tie" else winner, text, first, second)
 
 
 def _over_threads(side: Side, operation: str, known: dict, style: Style) -> float | None:
     """Mean over the thread counts of the means over the repeats."""
-    values = [
-        mean_of(found, style.mean)
+    values = [mean_of(found, style.mean) for found in _of_side(side, operation, known)]
+    return sum(values) / len(values) if values else None
+
+
+def _error_over_threads(side: Side, operation: str, errors: dict) -> float:
+    each = [math.hypot(*found) / len(found) for found in _of_side(side, operation, errors)]
+    return math.hypot(*each) / len(each) if each else 0.0
+
+
+def _of_side(side: Side, operation: str, known: dict) -> list[list[float]]:
+    return [
+        found
         for (system, setting, name, _, _), found in known.items()
         if (system, setting, name) == (side.system, side.setting, operation)
     ]
-    return sum(values) / len(values) if values else None
 
 
 def _grid(grid: Grid, known: dict, style: Style) -> PrintedGrid:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 # What fio needs besides its phases: start, clock calibration, reading its result. Measured with fio 3.33 on two cores.
 PHASE_OVERHEAD_S = 0.25
 SETTING_OVERHEAD_S = 0.15
-SIMULATED_TRIAL_S = 0.02
+# The simulator on one core of 2024: set up and recorded, requests to drives, calls that the page cache mostly answers.
+SIMULATED_TRIAL_S = 0.005
+SIMULATED_REQUESTS_PER_S = 3e6
+SIMULATED_CALLS_PER_S = 3e7
 # The laboratory on an idle core of 2020: a virtual second of random I/O takes a tenth of a second, of sequential I/O one or two; a
 # share of the boot, making drives and arrays, starting fio.
 LAB_S_PER_S = 1.0
@@ -51,22 +54,33 @@ def rate_bytes_per_s(load: Load, step: Phase, speed: Speed) -> float:
     return min(rate, load.rate_limit_bytes * load.threads) if load.rate_limit_bytes else rate
 
 
+def phase_cost(load: Load, step: Phase, speed: Speed) -> tuple[float, float]:
+    """(seconds, bytes moved) of one phase."""
+    rate = rate_bytes_per_s(load, step, speed)
+    if step.runtime_s is not None:
+        return step.runtime_s, step.runtime_s * rate
+    per_thread = step.ios_per_thread * load.block_bytes if step.ios_per_thread else load.size_bytes
+    amount = float(per_thread * load.threads)
+    return amount / rate, amount
+
+
 def trial_cost(load: Load, speed: Speed) -> tuple[float, int]:
     """(seconds, bytes written) of one trial."""
     if load.job is not None:
         return JOB_SECONDS, 0
     seconds, written = 0.0, 0.0
     for step in load.phases:
-        rate = rate_bytes_per_s(load, step, speed)
-        if step.runtime_s is not None:
-            lasting, amount = step.runtime_s, step.runtime_s * rate
-        else:
-            per_thread = step.ios_per_thread * load.block_bytes if step.ios_per_thread else load.size_bytes
-            amount = float(per_thread * load.threads)
-            lasting = amount / rate
+        lasting, amount = phase_cost(load, step, speed)
         seconds += lasting + PHASE_OVERHEAD_S
         written += amount if step.operation.endswith("write") else 0.0
     return seconds, int(written)
+
+
+def simulated_trial_s(load: Load, speed: str, workers: int) -> float:
+    """Seconds of the host for one trial in the simulator, of which `workers` run side by side."""
+    amount = 0.0 if load.job is not None else sum(phase_cost(load, step, SPEEDS[speed])[1] for step in load.phases)
+    calls = amount / max(load.block_bytes, 1)
+    return (SIMULATED_TRIAL_S + calls / (SIMULATED_REQUESTS_PER_S if load.direct else SIMULATED_CALLS_PER_S)) / workers
 
 
 def lab_trial_s(load: Load, speed: str) -> float:

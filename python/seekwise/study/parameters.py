@@ -14,18 +14,19 @@ from functools import cache
 
 from seekwise import _core
 from seekwise.errors import UsageError
-from seekwise.study.model import Study
+from seekwise.study import hosts
+from seekwise.study.model import Study, System
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a drive or controller model."""
+    """A number of a drive, controller or host model."""
 
     model: str
     """As the study names it."""
     name: str
     kind: str
-    """`drive` or `controller`."""
+    """`drive`, `controller` or `host`."""
     value: float
     unit: str
     low: float | None
@@ -40,6 +41,14 @@ class Parameter:
     @property
     def is_uncertain(self) -> bool:
         return self.low is not None and self.high is not None and self.low < self.high
+
+    def reason_against(self, value: float) -> str | None:
+        """Why the model cannot have this value, or None."""
+        try:
+            _core.check_parameter(self.kind, self.model, self.name, value)
+        except ValueError as error:
+            return str(error)
+        return None
 
 
 @cache
@@ -73,12 +82,34 @@ def of_controller(name: str) -> tuple[Parameter, ...]:
     )  # fmt: skip
 
 
+@cache
+def of_host(name: str) -> tuple[Parameter, ...]:
+    """None for a host whose costs were measured kernel by kernel: nothing is assumed there."""
+    try:
+        document = json.loads(_core.host_model(name))
+    except ValueError:
+        return ()
+    return tuple(
+        Parameter(
+            name, key, "host", float(row["value"]), row["unit"], row["lo"], row["hi"], row["source"], row["confidence"]
+        )
+        for key, row in document["parameters"].items()
+    )  # fmt: skip
+
+
 def of_study(study: Study) -> list[Parameter]:
     """Every parameter of every model that the study names."""
     drives = dict.fromkeys(system.drive for system in study.system if system.drive)
     controllers = dict.fromkeys(system.controller for system in study.system if system.controller)
+    machines = dict.fromkeys(filter(None, (hosts.of_system(study.name, system) for system in study.system)))
     found = [parameter for name in drives for parameter in of_drive(name)]
-    return found + [parameter for name in controllers for parameter in of_controller(name)]
+    found += [parameter for name in controllers for parameter in of_controller(name)]
+    return found + [parameter for name in machines for parameter in of_host(name)]
+
+
+def models_of(study: Study, system: System) -> tuple[str | None, ...]:
+    """The models whose parameters decide what a system does."""
+    return system.drive, system.controller, hosts.of_system(study.name, system)
 
 
 def named(study: Study, word: str) -> Parameter:

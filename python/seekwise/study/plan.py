@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import random
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
@@ -502,7 +503,10 @@ def estimated(plan: Plan) -> Plan:
     if plan.backend == "simulated":
         return replace(
             plan,
-            trial_s=tuple(estimate.SIMULATED_TRIAL_S for _ in plan.cells),
+            trial_s=tuple(
+                estimate.simulated_trial_s(cell.load, plan.system_of(cell).speed, os.cpu_count() or 1)
+                for cell in plan.cells
+            ),
             bytes_per_trial=tuple(0 for _ in plan.cells),
         )
     if plan.backend == "lab":

@@ -89,8 +89,9 @@ def carry_out(
                     store.add(record)
                     # Trials come in order: what stands before this one is done, valid or given up.
                     todo = [trial for trial in open_trials if trial.index > record.trial]
-                    pace.reached(todo)
-                    tell(Progress(len(plan.trials) - len(todo), len(plan.trials), pace.left_s(todo), record))
+                    left = todo[session.ended_ahead :]
+                    pace.reached(left)
+                    tell(Progress(len(plan.trials) - len(todo), len(plan.trials), pace.left_s(left), record))
     except BaseException as error:
         if known:
             with contextlib.suppress(SeekwiseError):

@@ -1,6 +1,7 @@
 """Sensitivity: a study run at several values of one model parameter, and which of its conclusions change.
 
-Every value runs with the same seeds, so that a change comes from the parameter; systems without the model keep their records. A
+Every value runs with the same seeds, so that a change comes from the parameter; systems without the model keep their records. Besides,
+the study runs as it is with other seeds: a conclusion that changes there hangs on chance, and its flips say nothing of a parameter. A
 conclusion is a winner of the study's tables, else the best setting of each operation; how settings fall into groups; and where an array
 begins to beat one drive.
 """
@@ -9,8 +10,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from seekwise import findings
 from seekwise.backend.protocol import Backend
@@ -28,6 +29,8 @@ POINTS = 3
 POINTS_MAX = 25
 BLOCKS = 3
 """Repeats at each value: the seeds are the same everywhere, so few do."""
+OTHER_SEEDS = 3
+"""Runs of the unchanged study that show what hangs on chance."""
 RANGE_FORM = "LOW..HIGH or LOW..HIGH/POINTS, such as 0.5..2 or 1..9/5"
 
 Tell = Callable[[int, int, float], None]
@@ -40,6 +43,8 @@ class Variation:
 
     parameter: Parameter
     values: tuple[float, ...]
+    is_given: bool = False
+    """A person wrote the range: a value that cannot be is an error. The ends of a stated range are left out with their reason."""
 
     def within_stated(self, value: float) -> bool:
         low, high = self.parameter.low, self.parameter.high
@@ -56,6 +61,8 @@ class Flip:
     """{value: what comes out there}"""
     within_stated: bool
     """At a value inside the range that the model states: the conclusion is not certain."""
+    by_chance: bool = False
+    """Another seed changes it, too."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,8 @@ class Sensitivity:
     flips: list[Flip] = field(default_factory=list)
     figures: dict[float, dict[str, float]] = field(default_factory=dict)
     """{value: {operation on system: mean rate}}, for those that move most."""
+    left_out: dict[float, str] = field(default_factory=dict)
+    """{value: why it cannot be}"""
 
 
 def parsed(study: Study, words: Sequence[str]) -> list[Variation]:
@@ -110,7 +119,16 @@ def _given(parameter: Parameter, span: str) -> Variation:
         )
     if not 2 <= points <= POINTS_MAX:
         raise UsageError(f"{points} points for `{parameter.key}`, but there must be 2 to {POINTS_MAX}")
-    return Variation(parameter, _points(parameter, low, high, points))
+    values = _points(parameter, low, high, points)
+    for value in values:
+        reason = parameter.reason_against(value)
+        if reason is not None:
+            raise _impossible(parameter, value, reason)
+    return Variation(parameter, values, is_given=True)
+
+
+def _impossible(parameter: Parameter, value: float, reason: str) -> UsageError:
+    return UsageError(f"`{parameter.key}` cannot be {number(value)} {parameter.unit}: {reason}")
 
 
 def _points(parameter: Parameter, low: float, high: float, points: int) -> tuple[float, ...]:
@@ -125,26 +143,37 @@ def _points(parameter: Parameter, low: float, high: float, points: int) -> tuple
 
 def run(
     study: Study, variations: Sequence[Variation], backend: Backend, *, seed: int | None, tell: Tell
-) -> list[Sensitivity]:
-    """Runs the study as it is, then at each other value, and compares."""
+) -> Iterator[Sensitivity]:
+    """Runs the study as it is, then at each other value, and compares; each variation is handed out once it is through."""
     blocks = min(study.design.blocks, BLOCKS)
-    total = 1 + sum(len(each.values) - 1 for each in variations)
+    total = 1 + OTHER_SEEDS + sum(len(each.values) - 1 for each in variations)
     pace = _Pace(total, tell)
     usual = _records(study, backend, blocks, seed)
     pace.step()
     if not any(record.phases for record in usual):
         raise RefusedError(f"nothing of study {study.name} can be simulated", hint="`seekwise plan` says why")
-    found = []
+    first = study.design.seed if seed is None else seed
+    said = conclusions(study, usual)
+    chance: set[str] = set()
+    for step in range(1, OTHER_SEEDS + 1):
+        other = conclusions(study, _records(study, backend, blocks, first + step))
+        chance |= {name for name, outcome in said.items() if other.get(name) != outcome}
+        pace.step()
     for variation in variations:
-        by_value = {}
+        parameter = variation.parameter
+        by_value, left_out = {parameter.value: usual}, {}
         for value in variation.values:
-            if value == variation.parameter.value:
-                by_value[value] = usual
+            if value == parameter.value:
                 continue
-            by_value[value] = _at(study, variation.parameter, value, backend, blocks, seed, usual)
+            outcome = parameter.reason_against(value) or _at(study, parameter, value, backend, blocks, seed, usual)
             pace.step()
-        found.append(_compared(study, variation, by_value))
-    return found
+            if not isinstance(outcome, str):
+                by_value[value] = outcome
+            elif variation.is_given:
+                raise _impossible(parameter, value, outcome)
+            else:
+                left_out[value] = outcome
+        yield replace(_compared(study, variation, by_value, chance), left_out=left_out)
 
 
 class _Pace:
@@ -164,20 +193,20 @@ def _at(
     blocks: int,
     seed: int | None,
     usual: list[Record],
-) -> list[Record]:
-    """The records at one value: systems with the model run again, the others stay as they are."""
-    touched = [s for s in study.system if parameter.model in (s.drive, s.controller)]
+) -> list[Record] | str:
+    """The records at one value, or why there are none: systems with the model run again, the others stay as they are."""
+    touched = [s for s in study.system if parameter.model in parameters.models_of(study, s)]
     names = {system.name for system in touched}
     # Seeds hang on a trial's place in the plan, so the whole study is planned and only part of it is run.
     varied = parameters.with_values(study, {parameter.key: value})
     try:
         fresh = _records(varied, backend, blocks, seed, only=names)
     except SeekwiseError as error:
-        raise UsageError(f"`{parameter.key}` cannot be {number(value)} {parameter.unit}: {error.message}") from error
+        return error.message
     usual_reasons = _reasons(usual)
     wrong = next((reason for reason in _reasons(fresh) if reason not in usual_reasons), None)
     if wrong is not None:
-        raise UsageError(f"`{parameter.key}` cannot be {number(value)} {parameter.unit}: {wrong}")
+        return wrong
     return [*fresh, *(record for record in usual if record.factors.get("system") not in names)]
 
 
@@ -248,8 +277,15 @@ def _best(means: Means) -> dict[str, str]:
     return found
 
 
-def _compared(study: Study, variation: Variation, by_value: dict[float, list[Record]]) -> Sensitivity:
+def _compared(
+    study: Study, variation: Variation, by_value: dict[float, list[Record]], chance: Collection[str]
+) -> Sensitivity:
     said = {value: conclusions(study, records) for value, records in by_value.items()}
+    return Sensitivity(variation, said, flips_of(variation, said, chance), _figures(by_value))
+
+
+def flips_of(variation: Variation, said: dict[float, dict[str, str]], chance: Collection[str]) -> list[Flip]:
+    """`said`: {value: conclusions}. `chance`: those that another seed changes, too; their flips come last."""
     usual = said[variation.parameter.value]
     flips = []
     for name in usual:
@@ -258,9 +294,8 @@ def _compared(study: Study, variation: Variation, by_value: dict[float, list[Rec
         }
         if changed:
             inside = any(variation.within_stated(value) for value in changed)
-            flips.append(Flip(name, usual[name], changed, inside))
-    flips.sort(key=lambda flip: not flip.within_stated)
-    return Sensitivity(variation, said, flips, _figures(by_value))
+            flips.append(Flip(name, usual[name], changed, inside, name in chance))
+    return sorted(flips, key=lambda flip: (flip.by_chance, not flip.within_stated))
 
 
 def _figures(by_value: dict[float, list[Record]]) -> dict[float, dict[str, float]]:

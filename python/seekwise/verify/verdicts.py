@@ -1,7 +1,7 @@
 """Winners of the published tables against the simulated world (rung 5 of the ladder).
 
 FILE has `[[block]]` and `[[cell]]` records (default: `tests/seeds/verdicts.toml`). Cells with the same `fact` are one measurement and count
-once. Rule: the metric is averaged over the thread counts of the study; values within 3 % of the greater one are a tie, and so are CPU
+once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of the greater one are a tie, and so are CPU
 efficiencies that differ by no more than the standard error of the ticks in the text's one run: what its clock cannot tell apart it
 cannot have found. Otherwise the greater rate or CPU efficiency wins, and the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
 """
@@ -26,7 +26,7 @@ DEFAULT = Path(__file__).parents[3] / "tests" / "seeds" / "verdicts.toml"
 SHARE = 0.85
 TIE = 0.03
 RULE = (
-    "mean over the thread counts; within 3 % of the greater value, or within the standard error that ticks leave in one run's CPU "
+    "mean over the repeats and the thread counts; within 3 % of the greater value, or within the standard error that ticks leave in CPU "
     "efficiency, is a tie"
 )
 # The printed metric, its name in the language, and whether more of it is better.

@@ -4,6 +4,7 @@ use super::machine::HostCosts;
 use seekwise_host::cpu::scheduler_cost;
 use seekwise_units::Nanos;
 use serde::Deserialize;
+use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
 const SHIPPED: [&str; 4] = [
@@ -12,6 +13,40 @@ const SHIPPED: [&str; 4] = [
     include_str!("../../../../models/host-i7-6700k.toml"),
     include_str!("../../../../models/host-i7-1165g7.toml"),
 ];
+
+/// What each number is the time of.
+const STEPS: [(&str, &str); 13] = [
+    ("user", "the program's own work a call"),
+    ("call", "entry and exit of a system call"),
+    ("page_copy", "finding a page of 4 KiB and copying it"),
+    ("page_add", "allocating a page and adding it to the cache"),
+    (
+        "page_write",
+        "the file system's work for a page written: journal handle, block, buffer",
+    ),
+    (
+        "page_send",
+        "finding a dirty page and making it ready to be sent",
+    ),
+    ("page_end", "each page that ends with a request"),
+    (
+        "page_pin",
+        "pinning a page of the caller for a direct request",
+    ),
+    ("bio", "making a bio, merging it or making a request of it"),
+    (
+        "md_bio",
+        "md's part of a bio: looking it up, choosing a copy, cloning it",
+    ),
+    ("port_command", "giving a command to an on-board SATA port"),
+    ("interrupt", "interrupt and completion of a request"),
+    ("switch", "waking a process and switching to it"),
+];
+/// Not a time but a factor on the published cost of a scheduler's functions per request.
+const FACTOR: &str = "scheduler_factor";
+/// A millisecond a step, or a hundred times the published processor: beyond that it is no host.
+const STEP_NS_MAX: f64 = 1e6;
+const FACTOR_MAX: f64 = 100.0;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,6 +111,65 @@ impl HostModel {
             .ok_or_else(|| format!("there is no host model {name}"))
     }
 
+    pub fn ids() -> Vec<String> {
+        SHIPPED
+            .iter()
+            .map(|text| {
+                Self::parse(text)
+                    .expect("shipped models are checked by a test")
+                    .id
+            })
+            .collect()
+    }
+
+    /// Another number than the model's own; its own range does not bind, what can be at all does.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), String> {
+        let most = if name == FACTOR {
+            FACTOR_MAX
+        } else {
+            STEP_NS_MAX
+        };
+        if !(0.0..=most).contains(&value) {
+            return Err(format!(
+                "`{name}` of host {} is {value}; it must lie between 0 and {most}",
+                self.id
+            ));
+        }
+        if name == FACTOR {
+            self.scheduler_factor.value = value;
+            return Ok(());
+        }
+        match self.nanoseconds.get_mut(name) {
+            Some(number) => number.value = value.round() as u64,
+            None => return Err(format!("host {} has no parameter `{name}`", self.id)),
+        }
+        Ok(())
+    }
+
+    /// Id, name and every number with unit, meaning, range and source, in the form of the other models.
+    pub fn document(&self) -> Value {
+        let mut parameters: BTreeMap<&str, Value> = STEPS
+            .iter()
+            .filter_map(|&(name, meaning)| {
+                let number = self.nanoseconds.get(name)?;
+                let [lo, hi] = number.range;
+                let row = json!({
+                    "value": number.value, "unit": "ns", "lo": lo, "hi": hi, "meaning": meaning,
+                    "source": number.source, "confidence": number.confidence,
+                });
+                Some((name, row))
+            })
+            .collect();
+        let Factor { value, range } = &self.scheduler_factor;
+        let row = json!({
+            "value": value, "unit": "1", "lo": range[0], "hi": range[1],
+            "meaning": "a scheduler's functions per request, against the published ones",
+            "source": "Intel i7-2760QM in the kernel's documentation of BFQ, 6.1", "confidence": "low",
+        });
+        parameters.insert(FACTOR, row);
+        json!({"id": self.id, "name": self.name, "processors": self.processors, "parameters": parameters})
+    }
+
     /// `scheduler`: whose functions each request passes.
     pub fn costs(&self, scheduler: &str) -> Result<HostCosts, String> {
         let of = |name: &str| {
@@ -114,6 +208,13 @@ mod tests {
             let model = HostModel::parse(text).unwrap();
             assert!(model.processors >= 1);
             model.costs("cfq").unwrap();
+            for name in model.nanoseconds.keys() {
+                assert!(
+                    STEPS.iter().any(|step| step.0 == name),
+                    "{}: {name}",
+                    model.id
+                );
+            }
             assert_eq!(HostModel::shipped(&model.id).unwrap().name, model.name);
         }
     }
@@ -132,6 +233,21 @@ mod tests {
             .costs("noop")
             .unwrap();
         assert_eq!(modern.call, HostCosts::modern().call);
+    }
+
+    #[test]
+    fn a_number_can_be_another_one_within_reason() {
+        let mut model = HostModel::shipped("opteron_2212").unwrap();
+        let usual = model.costs("cfq").unwrap();
+        model.set("page_write", 9600.0).unwrap();
+        model.set("scheduler_factor", 2.8).unwrap();
+        let costs = model.costs("cfq").unwrap();
+        assert_eq!(costs.page_write, Nanos(9600));
+        assert_eq!(costs.scheduler.0, 2 * usual.scheduler.0);
+        assert_eq!(model.document()["parameters"]["page_write"]["hi"], 9600);
+        for (name, value) in [("page_write", -1.0), ("page_write", 1e7), ("abacus", 1.0)] {
+            assert!(model.set(name, value).unwrap_err().contains(name));
+        }
     }
 
     #[test]

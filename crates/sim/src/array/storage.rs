@@ -75,6 +75,9 @@ pub struct StorageSpec {
     /// Name of a host model in `models/`; decides costs and processors in place of `modern_host`.
     #[serde(default)]
     pub host: Option<String>,
+    /// Parameters of the host model other than its own.
+    #[serde(default)]
+    pub host_parameters: BTreeMap<String, f64>,
     /// read_ahead_kb of what the files lie on; the kernel's own choice for a drive or an array when absent.
     #[serde(default)]
     pub read_ahead_kib: Option<u32>,
@@ -215,11 +218,16 @@ fn host(spec: &StorageSpec, light: bool, single_queue: bool) -> Result<Host, Str
             tags: None,
         },
         Some(name) => match HostModel::shipped(name) {
-            Ok(model) => Host {
-                costs: model.costs(&spec.scheduler)?,
-                processors: model.processors,
-                tags: None,
-            },
+            Ok(mut model) => {
+                for (name, value) in &spec.host_parameters {
+                    model.set(name, *value)?;
+                }
+                Host {
+                    costs: model.costs(&spec.scheduler)?,
+                    processors: model.processors,
+                    tags: None,
+                }
+            }
             Err(unknown) if single_queue => return Err(unknown),
             Err(unknown) => measured_host(spec, name).map_err(|_| unknown)?,
         },
@@ -649,6 +657,7 @@ mod tests {
             controller_parameters: BTreeMap::new(),
             modern_host: true,
             host: None,
+            host_parameters: BTreeMap::new(),
             read_ahead_kib: None,
             queue: Map::new(),
             processors: None,

@@ -42,6 +42,8 @@ class Ground:
 class KernelSession:
     """`grounds`: by name of system. `work`: folder for job files and results, in memory."""
 
+    ended_ahead = 0
+
     def __init__(self, plan: Plan, run_id: str, program: fio.Fio, grounds: dict[str, Ground], work: Path, say: Say):
         self.plan, self.run_id, self.fio, self.grounds, self.work, self.say = plan, run_id, program, grounds, work, say
         self.repeats_s = 0.0

@@ -1,0 +1,49 @@
+//! Bindings of the controller and host models, and the question whether a parameter of any model can be so.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seekwise_controller::Model as Controller;
+use seekwise_device::Model as Drive;
+use seekwise_sim::array::hosts::HostModel as Host;
+
+/// Ids of the controller models that come with the program.
+#[pyfunction]
+pub fn controller_models() -> Vec<String> {
+    Controller::all().map(|model| model.id).collect()
+}
+
+/// A controller model by any of its names, as JSON. Raises ValueError with one sentence.
+#[pyfunction]
+pub fn controller_model(name: &str) -> PyResult<String> {
+    let model = Controller::shipped(name).map_err(|error| PyValueError::new_err(error.0))?;
+    serde_json::to_string(&model).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Ids of the host models that come with the program.
+#[pyfunction]
+pub fn host_models() -> Vec<String> {
+    Host::ids()
+}
+
+/// A host model by any of its names, as JSON. Raises ValueError with one sentence.
+#[pyfunction]
+pub fn host_model(name: &str) -> PyResult<String> {
+    let model = Host::shipped(name).map_err(PyValueError::new_err)?;
+    Ok(model.document().to_string())
+}
+
+/// Whether a parameter of a `drive`, `controller` or `host` can have this value. Raises ValueError with the reason if not.
+#[pyfunction]
+pub fn check_parameter(kind: &str, model: &str, parameter: &str, value: f64) -> PyResult<()> {
+    let outcome = match kind {
+        "drive" => Drive::shipped(model)
+            .and_then(|mut model| model.set(parameter, value))
+            .map_err(|error| error.0),
+        "controller" => Controller::shipped(model)
+            .and_then(|mut model| model.set(parameter, value))
+            .map_err(|error| error.0),
+        "host" => Host::shipped(model).and_then(|mut model| model.set(parameter, value)),
+        _ => Err(format!("there are no models of kind {kind}")),
+    };
+    outcome.map_err(PyValueError::new_err)
+}

@@ -1,0 +1,37 @@
+"""Host models in words: what each step costs a processor, and what that rests on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from seekwise import _core
+
+TEXT = (
+    "What each step on the way of a request costs one of its {processors} processors. A scheduler's functions are paid by whoever hands "
+    "out a request. `seekwise run STUDY --vary {id}.NAME` says which conclusions hang on a number."
+)
+SEE = ("cpu", "exact", "confidence")
+
+
+def explained(word: str) -> tuple[str, str, tuple[str, ...], Mapping[str, list[dict[str, Any]]]] | None:
+    """Title, text, where to go on and the table of the host called so; None when there is none."""
+    try:
+        model = json.loads(_core.host_model(word))
+    except ValueError:
+        return None
+    rows = [_row(name, entry) for name, entry in model["parameters"].items()]
+    return model["name"], TEXT.format_map(model), SEE, {"parameters": rows}
+
+
+def _row(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "value": entry["value"],
+        "unit": entry["unit"],
+        "low": entry["lo"],
+        "high": entry["hi"],
+        "confidence": entry["confidence"],
+        "source": f"{entry['meaning']}: {entry['source']}",
+    }
