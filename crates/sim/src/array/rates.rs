@@ -29,6 +29,8 @@ pub struct Conditions {
 
 /// Chunk of the recorded RAID 5 (description of the recordings).
 const CHUNK: Sectors = Sectors::from_kib(64);
+/// Ticks a second of kernels whose name does not tell (description of the recordings).
+const RECORDED_HZ: u32 = 1000;
 /// read_ahead_kb of a drive, in pages.
 const READ_AHEAD_PAGES: u64 = 32;
 /// Processes begin at whole MiB.
@@ -54,6 +56,14 @@ impl Default for Unknowns {
             fork: FORK,
             left_out: Vec::new(),
         }
+    }
+}
+
+/// The queue of a recorded machine.
+pub fn recorded_queue(scheduler: &str, kernel: &str) -> QueueSpec {
+    QueueSpec {
+        hz: Some(RECORDED_HZ),
+        ..QueueSpec::of(scheduler, kernel)
     }
 }
 
@@ -134,7 +144,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
             .and_then(|count| count.parse().ok())
             .ok_or_else(|| format!("array {array} is not modelled"))?,
     };
-    let queue = QueueSpec::of(scheduler, kernel);
+    let queue = recorded_queue(scheduler, kernel);
     let (queues, parsed) = build::legacy_members(&queue, *queue_depth, members, true)?;
     let mut spindles = Vec::new();
     for queue in queues {

@@ -5,10 +5,9 @@
 
 use super::{FilesPlan, PhasePlan};
 use crate::array::machine::{ArrayMachine, HostCosts};
-use crate::array::rates::Conditions;
+use crate::array::rates::{recorded_queue, Conditions};
 use crate::array::volume::Volume;
 use crate::build;
-use crate::spec::QueueSpec;
 use crate::spindle::Spindle;
 use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{Generation as ReadAheadGeneration, ReadAhead};
@@ -61,7 +60,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
             (members, Some(Level::Raid5(ParityLayout::LeftSymmetric)))
         }
     };
-    let queue = QueueSpec::of(&conditions.scheduler, kernel);
+    let queue = recorded_queue(&conditions.scheduler, kernel);
     let (queues, parsed) = build::legacy_members(&queue, conditions.queue_depth, members, true)?;
     let mut spindles = Vec::new();
     for queue in queues {
