@@ -19,8 +19,8 @@ pub(super) struct Reading {
     end: Page,
     /// What was not sent because no request was free.
     rest: Option<(u32, Lba, Sectors)>,
-    /// The window was opened by a mark on a page that is there: the reader does not wait now.
-    kicks: bool,
+    /// The page whose mark opened the window. If it is there the reader does not wait now, and nobody else would unplug.
+    at_mark: Option<Page>,
 }
 
 impl Thread {
@@ -75,13 +75,12 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 files
                     .cache
                     .next_absent(file, page + 1, file_pages.min(page + 1 + RUN_PAGES));
-            let there = files.cache.find(file, page) == Found::There;
             let window = files
                 .thread(index)
                 .read_ahead
                 .on_mark(page, wanted, Some(uncached));
             if let Some(window) = window {
-                self.open_window(files, index, window, there);
+                self.open_window(files, index, window, Some(page));
             }
             return true;
         }
@@ -94,7 +93,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             Found::Absent => {
                 let before = files.cache.cached_before(file, page, RUN_PAGES);
                 let window = files.thread(index).read_ahead.on_miss(page, wanted, before);
-                self.open_window(files, index, window, false);
+                self.open_window(files, index, window, None);
                 true
             }
             Found::There => true,
@@ -166,7 +165,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     /// Adds the absent pages of a window to the cache; [`Self::ask`] sends for them.
-    fn open_window(&mut self, files: &mut Files, index: usize, window: Window, kicks: bool) {
+    fn open_window(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        window: Window,
+        at_mark: Option<Page>,
+    ) {
         let file = files.thread(index).file;
         let end = (window.start + window.pages).min(files.file_pages);
         let first = files.cache.next_absent(file, window.start, end);
@@ -192,7 +197,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             from: first,
             end: stop,
             rest: None,
-            kicks,
+            at_mark,
         };
     }
 
@@ -205,7 +210,10 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         self.begin_plugs();
         let done = self.ask_plugged(files, index);
         self.end_plugs();
-        if done && reading.kicks && self.kick_after_mark {
+        // The page with the mark is looked at once all is sent: it may have come while a block of addresses was waited for.
+        let file = files.thread(index).file;
+        let there = |page| files.cache.find(file, page) == Found::There;
+        if done && self.kick_after_mark && reading.at_mark.is_some_and(there) {
             self.unplug_all();
         }
         done
