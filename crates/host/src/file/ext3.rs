@@ -214,14 +214,31 @@ impl Ext3 {
 
     /// A window for the file at or behind its goal, clear of the other files' windows and not without a free block.
     fn new_window(&mut self, file: u32) {
+        let size = self.next_size(file);
+        let (start, end, free) = self.search_window(file, size);
         let inner = &mut self.files[file as usize];
-        if let Some(window) = inner.window.take() {
-            if window.used > (window.end - window.start) / 2 {
-                inner.window_size = (inner.window_size * 2).min(WINDOW_MAX);
-            }
+        inner.window_size = size;
+        inner.goal = free;
+        inner.window = Some(Window {
+            start,
+            end,
+            used: 0,
+        });
+    }
+
+    fn next_size(&self, file: u32) -> u64 {
+        let inner = &self.files[file as usize];
+        let well_used = |window: Window| window.used > (window.end - window.start) / 2;
+        if inner.window.is_some_and(well_used) {
+            (inner.window_size * 2).min(WINDOW_MAX)
+        } else {
+            inner.window_size
         }
-        let size = inner.window_size;
-        let mut at = inner.goal;
+    }
+
+    /// Start and end of the window, and the first free block in it.
+    fn search_window(&self, file: u32, size: u64) -> (Block, Block, Block) {
+        let mut at = self.files[file as usize].goal;
         loop {
             let group = at / GROUP_BLOCKS;
             assert!(group < self.groups, "room was made for all files");
@@ -233,17 +250,29 @@ impl Ext3 {
                 continue;
             }
             if free < start + size {
-                let inner = &mut self.files[file as usize];
-                inner.window = Some(Window {
-                    start,
-                    end: (start + size).min(group_end),
-                    used: 0,
-                });
-                inner.goal = free;
-                return;
+                return (start, (start + size).min(group_end), free);
             }
             at = free;
         }
+    }
+
+    /// What the file's next block is taken by: the bitmap of its group, and how many blocks follow without another search.
+    pub fn next_bitmap(&self, file: u32) -> (Block, u64) {
+        let inner = &self.files[file as usize];
+        let within = inner.window.and_then(|window| {
+            let free = self
+                .taken
+                .next_clear(inner.goal.max(window.start), window.end);
+            (inner.goal >= window.start && free < window.end).then_some((free, window.end))
+        });
+        let (free, end) = within.unwrap_or_else(|| {
+            let (_, end, free) = self.search_window(file, self.next_size(file));
+            (free, end)
+        });
+        (
+            metadata_of(free / GROUP_BLOCKS, false, self.blocks).0,
+            end - free,
+        )
     }
 
     fn clear_of_others(&self, file: u32, from: Block, size: u64) -> Block {
@@ -327,5 +356,27 @@ mod tests {
         assert_eq!((path.blocks[0], until), (None, 1_036));
         assert!(path.blocks[1].is_some());
         assert!(ext3.path(file, 1_036).0.blocks.iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn the_bitmap_that_the_next_block_needs_is_known_beforehand() {
+        let mut system = file_system();
+        let files = [system.create(1), system.create(2), system.create(3)];
+        let (mut at, mut bitmaps) = ([0, 0, 0], Vec::new());
+        for turn in 0..600u64 {
+            let place = (turn * turn % 3) as usize;
+            let (bitmap, blocks) = system.next_bitmap(files[place]);
+            assert!(blocks >= 1);
+            let mut touched = Vec::new();
+            // A block of addresses may come first.
+            let pages = blocks.min(200);
+            system.allocate(files[place], at[place], pages, &mut touched);
+            assert!(touched.contains(&bitmap), "{touched:?} without {bitmap}");
+            at[place] += pages;
+            bitmaps.push(bitmap);
+        }
+        bitmaps.sort_unstable();
+        bitmaps.dedup();
+        assert!(bitmaps.len() >= 3, "{bitmaps:?}");
     }
 }

@@ -134,6 +134,14 @@ impl FileSystem {
         }
     }
 
+    /// What must be in memory before the next block of the file can be chosen as the program writes, and for how many blocks that holds.
+    pub fn next_bitmap(&self, file: u32) -> Option<(Block, u64)> {
+        match self {
+            Self::Ext3(ext3) => Some(ext3.next_bitmap(file)),
+            Self::Raw(_) | Self::Ext4(_) => None,
+        }
+    }
+
     /// Blocks are chosen when pages are written to the drives, not when the program writes.
     pub fn delays_allocation(&self) -> bool {
         matches!(self, Self::Ext4(_))

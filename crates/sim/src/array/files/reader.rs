@@ -6,7 +6,7 @@ use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
 use seekwise_host::cache::read_ahead::{Page, Window};
-use seekwise_host::file::address;
+use seekwise_host::file::{address, Block};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// Calls served from memory in one go at most.
@@ -266,22 +266,29 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     ) -> Option<Page> {
         let (path, until) = files.system.path(file, page);
         for block in path.blocks.into_iter().flatten() {
-            if files.path_known.take(block, &files.cache) {
-                continue;
+            if !self.know_block(files, index, block) {
+                return None;
             }
-            if files.path_coming.insert(block) {
-                let io = files.new_io(IoKind::PathRead { block });
-                let sender = self.sender(files, index, io, false, true);
-                let at = address(block, files.offset);
-                if !self.send_read(files, index, sender, io, at, Sectors(PAGE_SECTORS)) {
-                    return None;
-                }
-            }
-            files.tasks[index].state = TaskState::Waits(Wait::PathBlock(block));
-            self.unplug_all();
-            return None;
         }
         Some(until)
+    }
+
+    /// A block of the file system's own; false while it is being read.
+    pub(super) fn know_block(&mut self, files: &mut Files, index: usize, block: Block) -> bool {
+        if files.path_known.take(block, &files.cache) {
+            return true;
+        }
+        if files.path_coming.insert(block) {
+            let io = files.new_io(IoKind::PathRead { block });
+            let sender = self.sender(files, index, io, false, true);
+            let at = address(block, files.offset);
+            if !self.send_read(files, index, sender, io, at, Sectors(PAGE_SECTORS)) {
+                return false;
+            }
+        }
+        files.tasks[index].state = TaskState::Waits(Wait::PathBlock(block));
+        self.unplug_all();
+        false
     }
 
     /// Sends what a blocked reader could not. False when it is blocked again.

@@ -54,6 +54,15 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let Some(until) = self.know_path(files, index, file, start) else {
             return false;
         };
+        let mut until = until;
+        if files.system.locate(file, start, 1).is_none() {
+            if let Some((bitmap, blocks)) = files.system.next_bitmap(file) {
+                if !self.know_block(files, index, bitmap) {
+                    return false;
+                }
+                until = until.min(start + blocks.max(plan.pages));
+            }
+        }
         let thread = files.thread(index);
         thread.chosen = None;
         let began = thread.call_began;
