@@ -101,7 +101,7 @@ impl Default for HostCosts {
             port_command: Nanos::ZERO,
             scheduler: Nanos::ZERO,
             interrupt: Nanos(4_000),
-            page_end: Nanos(300),
+            page_end: Nanos(250),
             switch: Nanos(3_000),
             page_pin: Nanos(300),
             page_write: Nanos(8_000),
