@@ -270,7 +270,7 @@ const HDD_RULES: &[Rule] = &[
     optional("read_ahead_kib", "KiB", 0.0, 32_768.0, 512.0),
     optional("read_ahead_min_kib", "KiB", 0.0, 32_768.0, 64.0),
     optional("write_cache", "0 or 1", 0.0, 1.0, 1.0),
-    optional("write_cache_commands", "commands", 1.0, 256.0, 64.0),
+    optional("write_cache_commands", "commands", 1.0, 128.0, 64.0),
     optional("write_cache_kib", "KiB", 4.0, 1_048_576.0, 8192.0),
     optional("destage_delay_ms", "ms", 0.0, 100_000.0, 8.0),
 ];
@@ -828,12 +828,12 @@ mod tests {
     fn a_range_that_cannot_be_tried_is_refused() {
         let text = SHIPPED.iter().find(|(name, _)| *name == "wd2500ys");
         let with = |range| {
-            let text = text.unwrap().1.replace("lo = 32, hi = 256", range);
+            let text = text.unwrap().1.replace("lo = 32, hi = 128", range);
             Model::parse(&text).map(|_| ()).unwrap_err().0
         };
-        let beyond = with("lo = 32, hi = 257");
+        let beyond = with("lo = 32, hi = 129");
         assert!(
-            beyond.contains("is 32 to 257 commands; it must lie between 1 and 256"),
+            beyond.contains("is 32 to 129 commands; it must lie between 1 and 128"),
             "{beyond}"
         );
         let beside = with("lo = 65, hi = 128");

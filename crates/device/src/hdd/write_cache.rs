@@ -10,7 +10,7 @@ use super::rotation::Spindle;
 use super::seek::SeekCurve;
 use seekwise_units::{Lba, Nanos, Sectors};
 
-pub const DIRTY_MAX: usize = 256;
+pub const DIRTY_MAX: usize = 128;
 /// Adjacent writes are joined up to 1 MiB, so that one destaging does not hold up reads for long.
 const JOINED_SECTORS_MAX: u64 = 2048;
 const FLUSHES_MAX: usize = 32;

@@ -256,7 +256,7 @@ impl Ext3 {
         }
     }
 
-    /// What the file's next block is taken by: the bitmap of its group, and how many blocks follow without another search.
+    /// The bitmap that the file's next block is taken by, and for how many blocks it surely serves.
     pub fn next_bitmap(&self, file: u32) -> (Block, u64) {
         let inner = &self.files[file as usize];
         let within = inner.window.and_then(|window| {
@@ -265,6 +265,18 @@ impl Ext3 {
                 .next_clear(inner.goal.max(window.start), window.end);
             (inner.goal >= window.start && free < window.end).then_some((free, window.end))
         });
+        // The next window begins behind this one, where nobody has been yet: still in this group.
+        let ahead = within.map(|(_, end)| end + 2 * WINDOW_MAX);
+        let within = match (within, ahead) {
+            (Some((free, end)), Some(ahead))
+                if end / GROUP_BLOCKS == ahead / GROUP_BLOCKS
+                    && self.taken.next_set(end, ahead) == ahead
+                    && self.clear_of_others(file, end, WINDOW_MAX) == end =>
+            {
+                Some((free, end + WINDOW_MAX))
+            }
+            _ => within,
+        };
         let (free, end) = within.unwrap_or_else(|| {
             let (_, end, free) = self.search_window(file, self.next_size(file));
             (free, end)
