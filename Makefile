@@ -36,12 +36,12 @@ lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (k
 LIST ?= tests/vectors/lists
 OUT ?= vectors
 vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') on real kernels into OUT=FOLDER, replayable by `seekwise verify vectors`
-	@$(BIN)/python -m seekwise.lab.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
+	@$(BIN)/python -m seekwise.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
 
 LADDER_DB ?= ladder.db
 ladder: lab ## rung 4, the long form: every study of studies/ladder in the laboratory, kept in tests/vectors/ladder, and the simulator against it
 	@for study in disk flash arrays flash-arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
-	@$(BIN)/python -m seekwise.lab.ladder $(LADDER_DB) tests/vectors/ladder
+	@$(BIN)/python -m seekwise.testbed.ladder $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
 check: install ## formatting and lints

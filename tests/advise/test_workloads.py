@@ -16,12 +16,12 @@ from control.conftest import needs_root
 from seekwise.advise import workloads
 from seekwise.advise.recommend import for_workload
 from seekwise.advise.workloads import Workload, find, shipped, weigh
+from seekwise.analysis import outcome
+from seekwise.analysis.model import Observation
 from seekwise.control.settings import read_settings
 from seekwise.errors import UsageError
 from seekwise.store.database import Store
-from seekwise.study import outcome
 from seekwise.study.plan import Plan
-from seekwise.verdict.model import Observation
 
 # kyber is good at random writes and bad at sequential reads.
 TRUTH = {("kyber", "rand_write", n): 1.5 for n in (1, 8)} | {("kyber", "seq_read", n): 0.7 for n in (1, 8)}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from findings.test_findings import branches, record
+from insights.test_insights import branches, record
 from seekwise import _core
 from seekwise.report.charts import diagrams, lines
 from seekwise.report.charts.export import svg

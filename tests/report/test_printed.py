@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from findings.test_findings import record
+from insights.test_insights import record
 from seekwise.report.printed import Style, mean_of, metric_value, printed
 from seekwise.report.terminal import beside
 from seekwise.study import starters

@@ -135,8 +135,8 @@ def test_an_array_behind_the_page_cache_gives_records_like_any_other():
 
 def test_a_cell_of_a_study_and_a_question_to_the_world_are_the_same_run():
     from seekwise.backend import storage_trials
-    from seekwise.world import cells
-    from seekwise.world.setup import published, setup_of
+    from seekwise.published import cells
+    from seekwise.published.setup import published, setup_of
 
     study = published()["article-2008"]
     backend = SimulatedBackend()
@@ -164,7 +164,7 @@ def test_memory_sizes_are_cells():
 
 
 def test_what_is_not_modelled_has_no_number_and_is_said():
-    from seekwise.study.outcome import not_modelled_notes
+    from seekwise.analysis.outcome import not_modelled_notes
 
     given = array(
         system=[{"name": "r9", "drive": "st3250620ns", "drives": 2, "raid_level": "raid9", "kernel": "2.6.24"}]

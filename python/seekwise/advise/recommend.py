@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seekwise.advise.workloads import Standing, Weighed, Workload, weigh
+from seekwise.analysis import outcome, tables
+from seekwise.analysis.model import blocks_text
+from seekwise.analysis.outcome import Outcome
 from seekwise.report.content import Advice
-from seekwise.study import outcome
-from seekwise.study.outcome import Outcome
 from seekwise.study.plan import Plan, Setting
-from seekwise.verdict import tables
-from seekwise.verdict.model import blocks_text
 
 NOT_COVERED_MUCH = 0.2
 

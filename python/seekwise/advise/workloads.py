@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from seekwise.analysis.candidates import by_cell
+from seekwise.analysis.judge import judge
+from seekwise.analysis.model import Observation, Verdict
+from seekwise.analysis.observe import METRICS, observations
+from seekwise.analysis.rule import CONTROL_SUFFIX, more_is_better
 from seekwise.errors import UsageError
 from seekwise.store.record import Record
-from seekwise.verdict.candidates import by_cell
-from seekwise.verdict.judge import judge
-from seekwise.verdict.model import Observation, Verdict
-from seekwise.verdict.observe import METRICS, observations
-from seekwise.verdict.rule import CONTROL_SUFFIX, more_is_better
 
 OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
 THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}

@@ -11,7 +11,7 @@ BACKENDS = {
     "kernel": "seekwise.backend.kernel.backend:KernelBackend",
     "simulated": "seekwise.backend.simulated:SimulatedBackend",
     "virtual": "seekwise.backend.virtual:VirtualBackend",
-    "lab": "seekwise.lab.backend:LabBackend",
+    "lab": "seekwise.testbed.backend:LabBackend",
 }
 
 

@@ -1,6 +1,6 @@
 """Trials on whole storage - arrays, controllers, page cache and file system - for the simulated backend.
 
-A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise.world`: a study and a
+A system and a load become the same set-up, and the same spec of the compiled simulator, as a question to `seekwise.published`: a study and a
 claim about it cannot drift apart. An operation that is not modelled has no phase in the record; why stands in `conditions.not_modelled`.
 """
 
@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.explain import controllers
+from seekwise.published import cells
+from seekwise.published.setup import Setup, of_system
+from seekwise.published.value import NotModelled
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study.factors import ISCHED_PREFIX, Value
 from seekwise.study.model import Study, System
 from seekwise.study.plan import Cell, Load, Plan, Setting, Trial
-from seekwise.world import cells
-from seekwise.world.setup import Setup, of_system
-from seekwise.world.value import NotModelled
 
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")

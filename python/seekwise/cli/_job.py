@@ -14,10 +14,11 @@ from seekwise import backend as backends
 from seekwise.backend.protocol import Backend, Options
 from seekwise.cli import _live, _shown
 from seekwise.errors import UsageError
+from seekwise.run import execute as run
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.study import budget as budgets
-from seekwise.study import plan, run
+from seekwise.study import plan
 from seekwise.study.model import Study
 from seekwise.study.plan import Plan
 
@@ -37,7 +38,7 @@ def planned(
     """
     backend = backends.get(study.backend, options)
     if until is not None:
-        from seekwise.study import early  # judging loads half a second of libraries
+        from seekwise.run import early  # judging loads half a second of libraries
 
         study = study.model_copy(update={"design": study.design.model_copy(update={"blocks": early.BLOCKS_MAX})})
     facts = backend.describe(study)
@@ -96,7 +97,7 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
                 click.echo(f"interrupted after {valid} of {len(made.trials)} trials; settings are back{hint}", err=True)
             raise
     _check_answered(store.records(run_id), made.study)
-    from seekwise.study import outcome  # loads the statistics, which nothing before this needs
+    from seekwise.analysis import outcome  # loads the statistics, which nothing before this needs
 
     found = outcome.of(store, store.run(run_id))
     if not as_json:

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from seekwise.run.execute import Progress as Told
 from seekwise.study.quantity import time_text
-from seekwise.study.run import Progress as Told
 
 
 class Watcher:

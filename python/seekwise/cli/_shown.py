@@ -18,9 +18,9 @@ from seekwise.study.plan import Plan
 from seekwise.study.quantity import bytes_text, size_word, time_text
 
 if TYPE_CHECKING:
+    from seekwise.analysis.outcome import Outcome
     from seekwise.report.content import ReportContent
-    from seekwise.study.early import Noise
-    from seekwise.study.outcome import Outcome
+    from seekwise.run.early import Noise
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
 
@@ -110,7 +110,7 @@ def figure(value: object) -> str:
 
 
 def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, object]:
-    from seekwise.verdict.document import document
+    from seekwise.analysis.document import document
 
     content = outcome.content
     return {
@@ -197,7 +197,7 @@ def write_report(outcome: Outcome, folder: Path = Path()) -> Path:
 
 def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
     """The plan in lines: what, in which order, how long, how much, what is touched."""
-    from seekwise.study import early
+    from seekwise.run import early
 
     lines = [f"study {plan.study}, backend {plan.backend}, seed {plan.seed}"]
     for facts in plan.systems:

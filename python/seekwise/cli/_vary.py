@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 import click
 
+from seekwise.analysis.sensitivity import Sensitivity, moved
 from seekwise.cli import _shown
-from seekwise.findings.means import number
+from seekwise.insights.means import number
 from seekwise.study.model import Study
 from seekwise.study.quantity import time_text
-from seekwise.study.vary import Sensitivity, moved
 
 SCHEMA = "seekwise.sensitivity/1"
 
@@ -99,7 +99,7 @@ def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str,
 
 
 def carry_out(study: Study, words: Sequence[str], backend: object, *, seed: int | None, as_json: bool) -> None:
-    from seekwise.study import vary
+    from seekwise.analysis import sensitivity as vary
 
     variations = vary.parsed(study, words)
     quiet = (lambda *_: None) if as_json else told

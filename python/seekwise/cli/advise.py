@@ -10,11 +10,11 @@ import click
 from rich.table import Table
 
 from seekwise.advise import recommend, workloads
+from seekwise.analysis import outcome
 from seekwise.cli import _options, _shown
 from seekwise.report import terminal
 from seekwise.report.content import Advice
 from seekwise.store.database import Store
-from seekwise.study import outcome
 from seekwise.study.plan import Plan
 
 SCHEMA = "seekwise.advice/1"

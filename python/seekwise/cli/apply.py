@@ -85,8 +85,8 @@ def _asked(targets: tuple[str, ...], settings: tuple[str, ...]) -> tuple[Wanted,
 
 def _recommended(run: str, purpose: str | None, db: Path | None) -> tuple[Wanted, str]:
     from seekwise.advise import recommend, workloads
+    from seekwise.analysis import outcome
     from seekwise.store.database import Store
-    from seekwise.study import outcome
 
     workload = workloads.find(purpose) if purpose else None
     with Store.open(db, create=False) as store:

@@ -17,7 +17,7 @@ from seekwise.store.record import Record
 from seekwise.study.plan import Plan
 
 if TYPE_CHECKING:
-    from seekwise.verdict import compare as comparing
+    from seekwise.analysis import compare as comparing
 
 # Judging loads half a second of libraries: imported where it is used, so that `--help` and errors are prompt.
 
@@ -49,7 +49,7 @@ def command(
     base: str, new: str, fail_if: tuple[str, ...], kind: bool, everything: bool, db: Path | None, as_json: bool
 ) -> None:
     """Judge the second RUN against the first, cell by cell. Refuses runs of other devices or other loads."""
-    from seekwise.verdict import compare as comparing
+    from seekwise.analysis import compare as comparing
 
     with Store.open(db, create=False) as store:
         runs = [store.run(name) for name in (base, new)]
@@ -83,8 +83,8 @@ def command(
 
 def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) -> None:
     """Runs on other devices, which is the point; the loads must be the same."""
-    from seekwise.verdict import compare as comparing
-    from seekwise.verdict.raid_kind import Pair, raid_kind
+    from seekwise.analysis import compare as comparing
+    from seekwise.analysis.raid_kind import Pair, raid_kind
 
     against = [reason for reason in comparing.reasons_against(array, unit) if not reason.startswith("other device")]
     if against:
@@ -115,7 +115,7 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
 
 
 def _side(run: Run, records: list[Record]) -> comparing.Side:
-    from seekwise.verdict import compare as comparing
+    from seekwise.analysis import compare as comparing
 
     plan = Plan.from_document(run.plan)
     environment: dict[str, Any] = next((dict(r.environment) for r in records if r.environment), {})
@@ -161,7 +161,7 @@ def _device(facts: dict[str, Any]) -> str:
 
 
 def _show(found: comparing.Comparison, everything: bool) -> None:
-    from seekwise.verdict.model import blocks_text
+    from seekwise.analysis.model import blocks_text
 
     counts = ", ".join(f"{count} {word}" for word in WORDS if (count := found.count(word)))
     click.echo(f"run {found.new} against {found.base}: {counts}\n")
@@ -189,7 +189,7 @@ def _show(found: comparing.Comparison, everything: bool) -> None:
 
 
 def _show_agreement(base: comparing.Side, new: comparing.Side, everything: bool, as_json: bool) -> None:
-    from seekwise.verdict import compare as comparing
+    from seekwise.analysis import compare as comparing
 
     pairs = comparing.pairs(base, new)
     found = comparing.agreement(pairs)
@@ -250,8 +250,8 @@ def _show_pairs(pairs: list[comparing.Pair]) -> None:
 
 
 def _document(found: comparing.Comparison, sides: list[comparing.Side]) -> dict[str, object]:
-    from seekwise.verdict.document import document
-    from seekwise.verdict.rule import RULE_VERSION
+    from seekwise.analysis.document import document
+    from seekwise.analysis.rule import RULE_VERSION
 
     return {
         "schema": SCHEMA,

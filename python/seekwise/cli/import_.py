@@ -22,7 +22,7 @@ def command(files: tuple[Path, ...], name: str, setting: tuple[str, ...], db: Pa
     Without --setting a file's setting is its name up to the first dot or dash: none.1.json, none.2.json and
     mq-deadline.1.json are two settings, with two repeats and one.
     """
-    from seekwise.study import outcome
+    from seekwise.analysis import outcome
 
     run, records = foreign.read(files, name=name, labels=setting)
     with Store.open(db) as store:

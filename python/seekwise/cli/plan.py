@@ -54,7 +54,7 @@ def command(
             click.echo("\n".join(found))
         return
     made, _ = _job.planned(chosen, Options(target), seed=seed, budget_s=budget, until=until)
-    from seekwise.study import early  # judging loads half a second of libraries
+    from seekwise.run import early  # judging loads half a second of libraries
 
     noise = None
     # Earlier runs tell the noise; without any, nothing is wrong.

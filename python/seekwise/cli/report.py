@@ -33,7 +33,7 @@ def command(
 ) -> None:
     """Write the report of RUN (or `last`) as one HTML file; its path is the last line."""
     with Store.open(db, create=False) as store:
-        from seekwise.study import outcome
+        from seekwise.analysis import outcome
 
         found = outcome.of(store, store.run(run), _options.style(mean, acceptable))
     if not found.records:

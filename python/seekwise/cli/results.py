@@ -26,7 +26,7 @@ def command(
         if run is None:
             _list(store, as_json)
             return
-        from seekwise.study import outcome
+        from seekwise.analysis import outcome
 
         found = outcome.of(store, store.run(run), _options.style(mean, acceptable))
     if as_json:

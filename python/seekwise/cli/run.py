@@ -11,9 +11,9 @@ from seekwise import backend as backends
 from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _options
 from seekwise.errors import UsageError
+from seekwise.run import execute as runs
 from seekwise.store.database import Store
 from seekwise.study import parse, starters
-from seekwise.study import run as runs
 from seekwise.study.model import Study
 
 

@@ -11,7 +11,7 @@ import click
 
 from seekwise.errors import Exit
 from seekwise.study.quantity import time_text
-from seekwise.verify import frame
+from seekwise.validate import frame
 
 # A line of progress is due after this long, and then each time.
 QUIET_S = 2.0
@@ -32,7 +32,7 @@ class Watch:
 
 
 class Kinds(click.Group):
-    """A subcommand per module in `seekwise.verify`."""
+    """A subcommand per module in `seekwise.validate`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return frame.kinds()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from seekwise.findings.model import Finding
+from seekwise.insights.model import Finding
 from seekwise.report.arrays import ArrayRow
 from seekwise.report.printed import Printed
 from seekwise.store.record import Record

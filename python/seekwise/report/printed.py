@@ -15,7 +15,7 @@ from typing import Literal
 from seekwise.store.record import Phase, Record
 from seekwise.study.quantity import parse_bytes, size_word
 from seekwise.study.shown import RESERVED, TABLE_METRICS, Block, Grid, Metric, Side, Table
-from seekwise.verify.verdicts import METRICS, RULE, decide
+from seekwise.validate.verdicts import METRICS, RULE, decide
 
 PRINTED_MB = 2**20
 Mean = Literal["plain", "high"]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from seekwise.backend.kernel import fio_result
 from seekwise.errors import UsageError
+from seekwise.run.execute import new_run_id
 from seekwise.store.database import Run, now
 from seekwise.store.record import Phase, Record
 from seekwise.study.plan import Cell, Load, Plan, Setting, SystemFacts, Trial
-from seekwise.study.run import new_run_id
 
 SYSTEM = "imported"
 NOTES = (

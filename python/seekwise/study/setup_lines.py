@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from seekwise.backend.kernel.fio_job import FIO_RW
 from seekwise.errors import UsageError
+from seekwise.published.cells import SINGLE_QUEUE_UNTIL, version
+from seekwise.published.value import NotModelled
 from seekwise.study import profiles
 from seekwise.study.model import Study, System, Workload
 from seekwise.study.quantity import size_word
-from seekwise.world.cells import SINGLE_QUEUE_UNTIL, version
-from seekwise.world.value import NotModelled
 
 LAYOUTS = {"raid10": ["--layout=n2"]}
 NCQ_DEPTH = 31

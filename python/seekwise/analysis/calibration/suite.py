@@ -1,0 +1,246 @@
+"""The built-in calibration: what the rule promises, measured on studies whose truth is known.
+
+Every line is a promise of `docs/concepts/judgement.md` with its bound. The seed is fixed: the same version prints the same
+numbers. Nothing here is tuned per line; the rule has one set of numbers (`rule.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from seekwise.analysis.calibration.noise import Design, grid, mixture, study
+from seekwise.analysis.calibration.score import Score, binomial_upper, score
+from seekwise.analysis.contrasts import Grid
+from seekwise.analysis.decide import CLEAR, UNDECIDED
+from seekwise.analysis.families import benjamini_hochberg
+from seekwise.analysis.judge import judge_table, nominal_level
+from seekwise.analysis.racing import TRIALS_SHARE_MAX, race_scores
+from seekwise.analysis.rule import RULE, Rule
+
+SEED = 20260101
+STUDY_5_2 = Design(
+    cells=60, settings=2, noise_median=0.03, spread="mild", effect_share=0.5, effect_min=0.03, effect_max=0.15
+)
+"""Half of 60 cells without effect, the others 3 to 15 %, median noise 3 %."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise."""
+
+    name: str
+    measured: float
+    bound: float
+    at_most: bool
+    detail: str = ""
+
+    @property
+    def met(self) -> bool:
+        return self.measured <= self.bound if self.at_most else self.measured >= self.bound
+
+    @property
+    def text(self) -> str:
+        sign = "≤" if self.at_most else "≥"
+        return f"{self.name}: {self.measured:.4g} (required {sign} {self.bound:.4g}){'; ' + self.detail if self.detail else ''}"
+
+    def document(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "measured": self.measured,
+            "required": {"at_most" if self.at_most else "at_least": self.bound},
+            "met": self.met,
+            "detail": self.detail,
+        }
+
+
+def judged_score(designs: Sequence[Design], rng: np.random.Generator, rule: Rule = RULE) -> Score:
+    """All designs, one table each."""
+    total = Score()
+    for design in designs:
+        table, true = study(design, rng)
+        for judged in judge_table([table], rule.level, rule):
+            total += score(judged, true, rule)
+    return total
+
+
+def null_tables(rng: np.random.Generator) -> tuple[Score, list[Check]]:
+    """Tables without any true difference, of every kind of noise; then the kind at which borrowed variance is weakest."""
+    total = judged_score(mixture(1200, rng), rng)
+    upper = binomial_upper(total.null_tables_with_winner, total.null_tables)
+    hard = judged_score([Design(cells=60, blocks=3, spread="strong")] * 500, rng)
+    return total + hard, [
+        Check(
+            "null tables with a winner, all kinds of noise",
+            total.null_tables_with_winner_share,
+            0.05,
+            True,
+            f"95 % bound {upper:.3f}",
+        ),
+        Check("null tables with a winner, 60 uneven cells at 3 blocks", hard.null_tables_with_winner_share, 0.05, True),
+    ]
+
+
+def mixed_tables(rng: np.random.Generator) -> tuple[Score, list[Check]]:
+    """Tables in which half of the cells differ by up to 15 %, of every kind of noise."""
+    total = judged_score(mixture(800, rng, effect_share=0.5, effect_min=0.0, effect_max=0.15), rng)
+    return total, [
+        Check(
+            "false winners in mixed tables",
+            total.false_winners_share,
+            0.05,
+            True,
+            f"{total.false_winners} of {total.winners}",
+        ),
+        Check("false ties", total.false_ties_share, 0.01, True, f"{total.false_ties} of {total.ties}"),
+    ]
+
+
+def power(rng: np.random.Generator, tables: int = 150) -> tuple[Score, list[Check]]:
+    """What is found in the mixed study, beside a Welch test per cell with the same correction over the table."""
+    ours: dict[int, Score] = {}
+    welch: dict[int, float] = {}
+    for blocks in (3, 5, 8):
+        design = replace(STUDY_5_2, blocks=blocks)
+        ours[blocks] = Score()
+        found = 0
+        for _ in range(tables):
+            table, true = study(design, rng)
+            for judged in judge_table([table], RULE.level):
+                ours[blocks] += score(judged, true)
+            found += _welch_found(table, true.log_effect)
+        welch[blocks] = found / ours[blocks].effects
+    gain = ours[3].found_share / max(welch[3], 1e-9)
+    detail = f"{100 * ours[3].found_share:.1f} % against {100 * welch[3]:.1f} %"
+    return ours[3] + ours[5] + ours[8], [
+        Check("found at 3 blocks, times a Welch test per cell", gain, 4.0, False, detail),
+        Check("found at 5 blocks", ours[5].found_share, 0.75, False, f"Welch {100 * welch[5]:.1f} %"),
+        Check("found at 8 blocks", ours[8].found_share, 0.75, False, f"Welch {100 * welch[8]:.1f} %"),
+        Check("false winners in the mixed study", max(s.false_winners_share for s in ours.values()), 0.05, True),
+    ]
+
+
+def _welch_found(table: Grid, log_effect: np.ndarray) -> int:
+    a, b = table.log_values[:, :, 0], table.log_values[:, :, 1]
+    q = benjamini_hochberg(stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue)
+    effect = log_effect[:, 0] - log_effect[:, 1]
+    right = (np.sign(a.mean(axis=1) - b.mean(axis=1)) == np.sign(effect)) & (effect != 0)
+    return int(((q <= 0.05) & right).sum())
+
+
+def sequential(rng: np.random.Generator, tables: int = 500) -> tuple[Score, list[Check]]:
+    """Null tables looked at after 3, 5 and 8 blocks, a cell stopping with its first verdict."""
+    level = nominal_level(RULE, 0.05, sequential=True)
+    with_winner = 0
+    for design in mixture(tables, rng, blocks=RULE.looks[-1]):
+        table, _ = study(design, rng)
+        open_cells = np.ones(design.cells, dtype=bool)
+        won = False
+        for look in RULE.looks:
+            # A decided cell keeps its place in the family with the blocks that it had.
+            (judged,) = judge_table([grid(table.log_values[:, :look], table.metric)], level)
+            word, cell = judged.decision.word, judged.contrasts.cell
+            won |= bool(((word == CLEAR) & open_cells[cell]).any())
+            undecided = np.zeros(design.cells, dtype=bool)
+            undecided[cell[word == UNDECIDED]] = True
+            open_cells &= undecided
+        with_winner += won
+    share = with_winner / tables
+    return Score(), [
+        Check(
+            "null tables with a winner at any of three looks",
+            share,
+            0.05,
+            True,
+            f"95 % bound {binomial_upper(with_winner, tables):.3f}",
+        )
+    ]
+
+
+def coverage(rng: np.random.Generator) -> tuple[Score, list[Check]]:
+    """How often the 95 % interval holds the true ratio."""
+    inside = count = 0
+    for design in mixture(300, rng, effect_share=0.5, effect_min=0.0):
+        table, true = study(design, rng)
+        for judged in judge_table([table], RULE.level):
+            rows = judged.contrasts
+            value = true.log_effect[rows.cell, rows.setting_a] - true.log_effect[rows.cell, rows.setting_b]
+            inside += int(((judged.decision.low <= value) & (value <= judged.decision.high)).sum())
+            count += len(value)
+    return Score(), [Check("95 % intervals that hold the true ratio", inside / count, 0.94, False)]
+
+
+def racing(rng: np.random.Generator, races: int = 300) -> tuple[Score, list[Check]]:
+    """Races of 4 to 48 candidates, noise 1 to 10 % with median 3 %, differences of several shapes."""
+    shapes: tuple[Callable[[int], np.ndarray], ...] = (
+        lambda k: rng.normal(0, 0.08, k),
+        lambda k: rng.uniform(0, 0.15, k),
+        lambda k: np.where(np.arange(k) == 0, 0.15, 0.0),
+        lambda k: np.where(np.arange(k) == 0, 0.05, 0.0),
+        lambda k: np.zeros(k),
+    )
+    regrets, shares = [], []
+    for i in range(races):
+        k = int(rng.choice([4, 8, 12, 24, 48]))
+        true = shapes[i % len(shapes)](k)
+        sd = float(np.clip(0.03 * np.exp(rng.normal(0, 0.6)), 0.01, 0.10))
+        leader, trials = run_race(true, sd, rng)
+        regrets.append(1 - float(np.exp(true[leader] - true.max())))
+        shares.append(trials / (k * RULE.looks[-1]))
+    return Score(), [
+        Check(
+            "racing: regret on average",
+            float(np.mean(regrets)),
+            0.02,
+            True,
+            f"nineteen of twenty below {np.quantile(regrets, 0.95):.3f}",
+        ),
+        Check(
+            "racing: share of the full factorial's trials",
+            float(np.max(shares)),
+            TRIALS_SHARE_MAX,
+            True,
+            f"on average {np.mean(shares):.3f}",
+        ),
+    ]
+
+
+def run_race(
+    true: np.ndarray, sd: float, rng: np.random.Generator, blocks_max: int = RULE.looks[-1]
+) -> tuple[int, int]:
+    """One race; the leader and the trials it took."""
+    names = [str(i) for i in range(len(true))]
+    scores = np.full((blocks_max, len(true)), np.nan)
+    running, leader, trials = list(range(len(true))), 0, 0
+    for block in range(blocks_max):
+        scores[block, running] = true[running] + rng.normal(0, 0.02) + rng.normal(0, sd, len(running))
+        trials += len(running)
+        state = race_scores(scores[: block + 1], names, blocks_max)
+        leader = int(state.leader)
+        if state.over:
+            break
+        running = [int(name) for name in state.running]
+    return leader, trials
+
+
+PARTS: tuple[Callable[[np.random.Generator], tuple[Score, list[Check]]], ...] = (
+    null_tables,
+    mixed_tables,
+    power,
+    sequential,
+    coverage,
+    racing,
+)
+
+
+def calibrate(seed: int = SEED) -> tuple[Score, list[Check]]:
+    """Everything; the score adds up the tables that were judged once."""
+    total, checks = Score(), []
+    for i, part in enumerate(PARTS):
+        counted, made = part(np.random.default_rng([seed, i]))
+        total += counted
+        checks.extend(made)
+    return total, checks

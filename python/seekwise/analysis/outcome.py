@@ -1,0 +1,356 @@
+"""What came out of a run: records judged, the winner table, the advice; filled into the shape that reports draw."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seekwise import insights
+from seekwise.advise.lines import Lines, shell_lines
+from seekwise.analysis import tables
+from seekwise.analysis.control import judge_control
+from seekwise.analysis.model import Verdict, blocks_text
+from seekwise.analysis.observe import observations
+from seekwise.analysis.records import judge_records, remarks
+from seekwise.analysis.rule import RULE_VERSION
+from seekwise.errors import UsageError
+from seekwise.report import arrays, printed
+from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
+from seekwise.run import early
+from seekwise.run import execute as runs
+from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
+from seekwise.study import parse
+from seekwise.study.factors import factor
+from seekwise.study.model import Study
+from seekwise.study.plan import Plan, Setting, SystemFacts
+
+RULE_TEXT = (
+    "95 % intervals of ratios over blocks; one error rate for the whole table; "
+    "differences below 3 % in rate and 5 % in access time and CPU efficiency are no win (rule {version})."
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    run: Run
+    plan: Plan
+    records: list[Record]
+    """Every trial, invalid ones and sentinels included."""
+    verdicts: list[Verdict]
+    content: ReportContent
+
+
+def study_of(run: Run) -> Study | None:
+    """The study that a run carried out; None for results that were made elsewhere."""
+    try:
+        return parse.loads(run.study, f"study of run {run.run_id}")
+    except UsageError:
+        return None
+
+
+def of(store: Store, run: Run, style: printed.Style | None = None) -> Outcome:
+    """Judges a run again from its records; `style` is how tables in a text's form sum up repeats."""
+    study = study_of(run)
+    plan = Plan.from_document(run.plan)
+    records = list(store.records(run.run_id))
+    compared = [record for record in records if record.conditions.get("role") != "sentinel"]
+    verdicts = judge_records(records, sequential=plan.until == "decided")
+    rows = winner_rows(verdicts, plan)
+    facts = plan.systems[0]
+    environment = dict(records[0].environment) if records else {}
+    environment.pop("stack", None)
+    shown = printed.printed(
+        study.table if study else (), study.grid if study else (), compared, style or printed.Style()
+    )
+    many = len(plan.systems) > 1
+    content = ReportContent(
+        run_id=run.run_id,
+        title=plan.study,
+        subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
+        badge=records[0].badge if records else "measured",
+        advice=_as_in_the_text(shown) if many and shown.summary else advice(verdicts, plan, records),
+        winners=rows,
+        records=compared,
+        rule=RULE_TEXT.format(version=RULE_VERSION),
+        control=control_text(compared, plan),
+        stack_lines=[line for system in plan.systems for line in system.stack],
+        environment=environment,
+        repeat_lines=repeat_lines(run, plan),
+        traces=traces(compared),
+        arrays=arrays.rows(compared),
+        printed=shown,
+        figures=tuple(study.figure) if study else (),
+        systems=tuple(study.system) if study else (),
+        findings=insights.find(compared, study.system if study else ()),
+        notes=[
+            note
+            for note in (
+                *plan.notes,
+                runs.invalid_note(records),
+                *condition_notes(records),
+                *early.race_notes(plan, records),
+                *remarks(records),
+            )
+            if note
+        ],
+    )
+    return Outcome(run, plan, records, verdicts, content)
+
+
+def _subject(facts: SystemFacts) -> str:
+    return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
+
+
+def _as_in_the_text(shown: printed.Printed) -> Advice:
+    """Where a study repeats a text over several systems, the answer is how far its winners come out again."""
+    headline, *reasons = shown.summary.split("; ")
+    return Advice(headline, tuple(reasons))
+
+
+def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
+    """Traces of a run with `--trace` by setting: of the cell with the most threads."""
+    traced = [record for record in records if "trace" in record.load]
+    if not traced:
+        return {}
+    cell = max(traced, key=lambda record: (int(record.factors.get("threads", 1)), record.cell)).cell
+    chosen = [record for record in traced if record.cell == cell]
+    return {
+        record.setting: [
+            dict(zip(record.load["trace"]["columns"], row, strict=True)) for row in record.load["trace"]["rows"]
+        ]
+        for record in chosen
+    }
+
+
+def winner_rows(verdicts: Sequence[Verdict], plan: Plan) -> list[WinnerRow]:
+    """The table of `verdict.tables` in the report's shape: rows over all threads, then those of single thread counts."""
+    found: list[WinnerRow] = []
+    for table in tables.winner_tables(verdicts, single_threads=True):
+        for row in sorted(table.rows, key=lambda row: _row_order(row)):
+            cells = {metric: _cell(entry) for metric, entry in row.cells.items() if entry.candidates is not None}
+            if cells:
+                found.append(WinnerRow(row.operation, condition_text(row.conditions, plan), cells))
+    return found
+
+
+OPERATION_ORDER = [name for name, _ in tables.OPERATIONS]
+
+
+def _row_order(row: tables.WinnerRow) -> tuple[int, tuple[str | int, ...]]:
+    place = OPERATION_ORDER.index(row.operation) if row.operation in OPERATION_ORDER else len(OPERATION_ORDER)
+    # Numbers as numbers: 8 threads before 16; a row over all threads has fewer words and comes first.
+    words = [int(word) if word.isdigit() else 0 for word in re.findall(r"\d+|\D+", row.conditions)]
+    return place, (len(row.conditions.split()), *words)
+
+
+def _cell(entry: tables.WinnerCell) -> WinnerCell:
+    words = {verdict.word for verdict in entry.verdicts}
+    word = words.pop() if len(words) == 1 else ("clear" if entry.candidates.decided else "mixed")
+    detail = ""
+    if entry.margin is not None and all(math.isfinite(value) for value in entry.margin):
+        _, low, high = entry.margin
+        best = entry.candidates.order[0]
+        detail = f"{best}: {low:.3g} to {high:.3g} times"
+    if len(entry.candidates.order) > 2 and entry.candidates.groups_text:
+        detail += f"{', ' if detail else ''}{entry.candidates.groups_text}"
+    blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
+    detail += f"{', ' if detail else ''}{blocks} blocks"
+    if entry.blocks_more:
+        detail += f"; {blocks_text(entry.blocks_more)} would decide"
+    return WinnerCell(entry.text, word, detail)
+
+
+def condition_text(conditions: str, plan: Plan) -> str:
+    """`system=vda threads=8` as a person says it; what is the same everywhere is left out."""
+    parts = []
+    for part in conditions.split():
+        name, _, value = part.partition("=")
+        if name == "system" and len(plan.systems) == 1:
+            continue
+        parts.append(f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else f"{name} {value}")
+    has_threads = any("threads=" in cell.key for cell in plan.cells)
+    if has_threads and "threads=" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
+        parts.append("all threads")
+    return ", ".join(parts)
+
+
+def control_text(records: Sequence[Record], plan: Plan) -> str:
+    """How often two labels of the same setting looked different: what the judgement is worth here."""
+    control = next((setting for setting in plan.settings if setting.control), None)
+    if control is None:
+        return ""
+    pair = (plan.reference, control.label)
+    report = judge_control(observations(records), control=pair, sequential=plan.until == "decided")
+    return f"{report.text}." if report.comparisons else ""
+
+
+def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
+    """What to set: the setting that clearly beats the one in force somewhere by rate or access time, and clearly loses nowhere.
+
+    Of several, the one with the greatest geometric mean of rate ratios. None: keep what is set.
+    """
+    candidates = [setting for setting in plan.settings if not setting.control]
+    reference = plan.reference
+    if len(candidates) < 2:
+        return Advice(f"{reference} was measured alone, so there is nothing to choose from", reasons=plan.notes[:1])
+    if not any(record.valid for record in records):
+        return Advice(
+            "no trial counted, so nothing can be recommended", reasons=(runs.invalid_note(list(records)) or "",)
+        )
+    best = recommended(verdicts, plan)
+    if best is None:
+        keep = "keep" if plan.systems[0].scheduler == reference else "stay with"
+        why = "no other setting is clearly better without being clearly worse elsewhere"
+        if all(v.word == "undecided" for v in verdicts):
+            why = "these trials decide nothing"
+        spoiled = [record for record in records if not record.valid]
+        if 2 * len(spoiled) > len(records):
+            why = f"{len(spoiled)} of {len(records)} trials were disturbed, too many to decide; run it again when it is quiet"
+        kept = lines(next(setting for setting in candidates if setting.label == reference), plan)
+        return Advice(f"{keep} {reference}: {why}", _open_question(verdicts), kept.set, kept.undo)
+    setting, wins = best
+    reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
+    shown = lines(setting, plan)
+    return Advice(f"set {setting.label} instead of {reference}", reasons, shown.set, shown.undo, cautions(plan))
+
+
+def cautions(plan: Plan) -> tuple[str, ...]:
+    """What to think of before following any advice of this run."""
+    simulated = ("simulated: measure before you change a machine",) if plan.backend == "simulated" else ()
+    return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
+
+
+def recommended(verdicts: Sequence[Verdict], plan: Plan) -> tuple[Setting, list[Verdict]] | None:
+    """The setting to be set and the verdicts that speak for it, or None."""
+    reference = plan.reference
+    best: tuple[float, Setting, list[Verdict]] | None = None
+    for setting in plan.settings:
+        if setting.control or setting.label == reference:
+            continue
+        against = [v for v in verdicts if {v.setting_a, v.setting_b} == {setting.label, reference}]
+        decided = [v for v in against if v.metric in ("rate", "access_time", "p99") and v.word == "clear"]
+        wins = [v for v in decided if v.winner == setting.label]
+        losses = [v for v in decided if v.winner == reference]
+        if not wins or losses:
+            continue
+        gain = _mean_gain(against, setting.label)
+        if best is None or gain > best[0]:
+            best = (gain, setting, wins)
+    return None if best is None else best[1:]
+
+
+def _mean_gain(against: Sequence[Verdict], label: str) -> float:
+    logs = [
+        math.log(v.ratio) * (1 if v.setting_a == label else -1)
+        for v in against
+        if v.metric == "rate" and v.ratio > 0 and math.isfinite(v.ratio)
+    ]
+    return sum(logs) / len(logs) if logs else 0.0
+
+
+def _strongest(wins: Sequence[Verdict], label: str) -> list[Verdict]:
+    # Rows over all thread counts first, then the greatest effect.
+    return sorted(wins, key=lambda v: ("threads=" in v.cell, -abs(math.log(v.ratio)) if v.ratio > 0 else 0.0))
+
+
+METRIC_WORDS = {
+    "rate": ("rate", 1),
+    "access_time": ("access time", -1),
+    "cpu_efficiency": ("CPU efficiency", 1),
+    "p99": ("99th percentile of access time", -1),
+}
+
+
+def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
+    operation, _, conditions = verdict.cell.partition(" ")
+    name = dict(tables.OPERATIONS).get(operation, operation).lower()
+    metric, sign = METRIC_WORDS.get(verdict.metric, (verdict.metric, 1))
+    low, high = verdict.ratio_low, verdict.ratio_high
+    if verdict.setting_a != label:
+        low, high = (1 / high if high > 0 else math.inf), (1 / low if low > 0 else math.inf)
+    where = condition_text(conditions, plan)
+    return f"{name}{', ' + where if where else ''}: {metric} {low:.3g} to {high:.3g} times" + (
+        " (less is better)" if sign < 0 else ""
+    )
+
+
+def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    undecided = [v for v in verdicts if v.word == "undecided"]
+    if not undecided:
+        return ()
+    more = sorted(v.blocks_more for v in undecided if v.blocks_more)
+    text = f"{len(undecided)} of {len(verdicts)} comparisons are undecided"
+    if more:
+        middle = more[len(more) // 2]
+        text += f"; {blocks_text(middle)} would settle half of them"
+    return (text,)
+
+
+def wanted(setting: Setting, plan: Plan) -> dict[str, dict[str, str]]:
+    """{device: {attribute: value}} of a setting, on every device it touches."""
+    found: dict[str, dict[str, str]] = {}
+    for facts in plan.systems:
+        for name, value in setting.values.items():
+            row = factor(name)
+            if row is None or row.where == "build":
+                continue
+            for touch in plan.touched:
+                if touch.attribute == row.attribute and touch.device in facts.current:
+                    found.setdefault(touch.device, {})[row.attribute] = str(value)
+    return found
+
+
+def lines(setting: Setting, plan: Plan) -> Lines:
+    """Shell lines that set and undo a setting on every device it touches."""
+    if plan.backend != "kernel":
+        return Lines((), ())
+    before = {device: values for facts in plan.systems for device, values in facts.current.items()}
+    return shell_lines(wanted(setting, plan), before)
+
+
+def repeat_lines(run: Run, plan: Plan) -> list[str]:
+    """Commands that repeat the run: same plan, same order, same seeds."""
+    target = f" --target {run.target}" if run.target else ""
+    return [
+        f"seekwise export {run.run_id} --format study > study.toml",
+        f"seekwise run study.toml --backend {run.backend}{target} --seed {run.seed}",
+    ]
+
+
+NOT_MODELLED_SHOWN = 4
+
+
+def not_modelled_notes(records: Sequence[Record]) -> list[str]:
+    """What a simulated run could not answer, by reason; an unanswered operation has no number anywhere."""
+    reasons: dict[str, list[str]] = {}
+    for record in records:
+        for operation, reason in (record.conditions.get("not_modelled") or {}).items():
+            reasons.setdefault(str(reason), []).append(f"{operation} on {record.factors.get('system', record.cell)}")
+    asked = sum(len(record.phases) + len(record.conditions.get("not_modelled") or {}) for record in records)
+    notes = []
+    for reason, places in sorted(reasons.items(), key=lambda each: -len(each[1])):
+        names = list(dict.fromkeys(places))
+        more = f" and {len(names) - NOT_MODELLED_SHOWN} more" if len(names) > NOT_MODELLED_SHOWN else ""
+        where = ", ".join(names[:NOT_MODELLED_SHOWN])
+        notes.append(f"{len(places)} of {asked} operations have no answer: {reason} ({where}{more})")
+    return notes
+
+
+def condition_notes(records: Sequence[Record]) -> list[str]:
+    """Conditions that a reader should know of, in sentences."""
+    notes = not_modelled_notes(records)
+    conditions = records[0].conditions if records else {}
+    if conditions.get("os_shares_drives"):
+        notes.append("The running system lives on the tested drives; its own I/O can disturb trials")
+    if flash := conditions.get("flash_in_used_state"):
+        notes.append(
+            f"Used state: {', '.join(flash)} was neither purged nor preconditioned; a fresh drive can be faster"
+        )
+    others = conditions.get("others") or {}
+    if isinstance(others, dict) and others.get("quiet") is False:
+        by = f" by {', '.join(others['other_io_by'])}" if others.get("other_io_by") else ""
+        notes.append(f"Other I/O was on the devices before the first trial{by}")
+    return notes

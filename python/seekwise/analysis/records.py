@@ -1,0 +1,60 @@
+"""From the records of a run to its verdicts and the remarks that belong beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from seekwise.analysis.drift import drifts
+from seekwise.analysis.judge import judge
+from seekwise.analysis.model import Verdict
+from seekwise.analysis.observe import observations
+from seekwise.analysis.outliers import outliers
+from seekwise.analysis.rule import RULE, Rule
+from seekwise.analysis.steady import unsteady
+from seekwise.store.record import Record
+
+NAMED_MAX = 3
+
+
+def judge_records(
+    records: Sequence[Record], *, sequential: bool = False, rule: Rule = RULE, alpha: float = 0.05
+) -> list[Verdict]:
+    """Verdicts over the trials that compete (sentinels are left out). `sequential`: the run could stop when decided."""
+    compared = competing(records)
+    return judge(observations(compared), rule=rule, alpha=alpha, sequential=sequential, unsteady=unsteady(compared))
+
+
+def competing(records: Sequence[Record]) -> list[Record]:
+    """Without the sentinels, which only watch for drift."""
+    return [record for record in records if record.conditions.get("role") != "sentinel"]
+
+
+def remarks(records: Sequence[Record]) -> list[str]:
+    """Sentences that a reader of the verdicts must know: drift, unsteady cells, values that stand apart."""
+    said = [
+        f"drift: {d.metric} of the reference cell changed to {d.ratio:.2f} times from first to last block "
+        f"({d.ratio_low:.2f} to {d.ratio_high:.2f}); settings are compared within blocks"
+        for d in drifts(records)
+        if d.counts
+    ]
+    compared = competing(records)
+    if restless := unsteady(compared):
+        named = ", ".join(f"{setting} in {cell}" for cell, setting in list(restless)[:NAMED_MAX])
+        said.append(f"not steady, so never a winner: {named}{_more(len(restless))}")
+    # In a simulator values agree to a hair, and what stands apart of them by less than counts is nothing to look for.
+    flagged = [
+        outlier
+        for outlier in outliers(observations(compared, over_threads=False))
+        if abs(math.log(outlier.ratio)) >= RULE.threshold_log(outlier.metric)
+    ]
+    if flagged:
+        named = ", ".join(
+            f"{o.metric} of {o.setting} in {o.cell}, block {o.block}, {o.ratio:.2f} times" for o in flagged[:NAMED_MAX]
+        )
+        said.append(f"values that stand apart from the others (kept): {named}{_more(len(flagged))}")
+    return said
+
+
+def _more(count: int) -> str:
+    return f" and {count - NAMED_MAX} more" if count > NAMED_MAX else ""

@@ -1,0 +1,1 @@
+"""Carries out plans: trials in replicates, live switching, resuming, stopping early."""

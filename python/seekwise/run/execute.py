@@ -1,0 +1,162 @@
+"""Carries out a plan: block by block, a committed record per trial, resumable at any point."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+
+from seekwise.backend.protocol import Backend, Say
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.store.database import Run, Store, now
+from seekwise.store.record import Record
+from seekwise.study.plan import Plan, Trial
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is, told after each trial."""
+
+    done: int
+    total: int
+    left_s: float
+    last: Record | None
+
+
+def new_run_id() -> str:
+    """Sorts by time, can be typed, and is a file name: `20261121-1204-3f9a`."""
+    return f"{datetime.now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
+
+
+def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
+    return Run(
+        run_id=new_run_id(),
+        created_at=now(),
+        seekwise_version=version("seekwise"),
+        name=plan.study,
+        backend=plan.backend,
+        target=target,
+        seed=plan.seed,
+        study=study_text,
+        plan=plan.to_document(),
+        ended_at=None,
+        outcome=None,
+    )
+
+
+def carry_out(
+    store: Store,
+    run: Run,
+    plan: Plan,
+    backend: Backend,
+    *,
+    say: Say = lambda _: None,
+    tell: Callable[[Progress], None] = lambda _: None,
+) -> None:
+    """Does what is still to be done of a run. Whatever ends it, the records so far stay and the outcome is written.
+
+    A run that is refused before its first trial is not written down.
+    """
+    run_id = run.run_id
+    known = any(each.run_id == run_id for each in store.runs())
+    done = store.attempts(run_id) if known else {}
+    open_trials = [trial for trial in plan.trials if not _is_done(done.get(trial.index), plan.attempts)]
+    try:
+        with backend.session(plan, run_id, say) as session:
+            if not known:
+                store.add_run(run)
+                known = True
+            pace = Pace(plan, open_trials)
+            tell(Progress(len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), None))
+            for block in _blocks(open_trials):
+                trials = block
+                if plan.until is not None:
+                    from seekwise.run import early  # judging loads half a second of libraries
+
+                    trials, state = early.still_needed(plan, block, list(store.records(run_id)))
+                    if state.blocks_done in early.LOOKS or len(trials) < len(block):
+                        say(state.text)
+                    if len(trials) < len(block):
+                        # What is not needed takes no time: the pace is measured anew.
+                        pace = Pace(plan, [*trials, *(each for each in open_trials if each.block > block[0].block)])
+                for record in session.run(trials, {index: count for index, (count, _) in done.items()}):
+                    store.add(record)
+                    # Trials come in order: what stands before this one is done, valid or given up.
+                    todo = [trial for trial in open_trials if trial.index > record.trial]
+                    left = todo[session.ended_ahead :]
+                    pace.reached(left)
+                    tell(Progress(len(plan.trials) - len(todo), len(plan.trials), pace.left_s(left), record))
+    except BaseException as error:
+        if known:
+            with contextlib.suppress(SeekwiseError):
+                store.end_run(run_id, _ending(error))
+        raise
+    store.end_run(run_id, "complete")
+
+
+def _ending(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return f"failed: {error.message if isinstance(error, SeekwiseError) else error!r}"
+
+
+def _is_done(state: tuple[int, bool] | None, attempts: int) -> bool:
+    return state is not None and (state[1] or state[0] >= attempts)
+
+
+def _blocks(trials: list[Trial]) -> Iterator[list[Trial]]:
+    for _, group in itertools.groupby(trials, key=lambda trial: trial.block):
+        yield list(group)
+
+
+class Pace:
+    """Time left: the plan's estimate, corrected by how the trials so far compare with it."""
+
+    def __init__(self, plan: Plan, todo: list[Trial]) -> None:
+        self.plan = plan
+        self.started = time.monotonic()
+        self.estimated_s = self._estimate(todo)
+        self.estimated_done_s = 0.0
+
+    def reached(self, todo: list[Trial]) -> None:
+        self.estimated_done_s = self.estimated_s - self._estimate(todo)
+
+    def _estimate(self, trials: list[Trial]) -> float:
+        return sum(self.plan.trial_s[trial.cell] for trial in trials)
+
+    def left_s(self, todo: list[Trial]) -> float:
+        estimated = self._estimate(todo)
+        if self.estimated_done_s <= 0:
+            return estimated
+        return estimated * (time.monotonic() - self.started) / self.estimated_done_s
+
+
+def to_resume(store: Store, name: str) -> tuple[Run, Plan]:
+    """A run that is not complete, with the plan it was begun with."""
+    run = store.run(name)
+    if run.outcome == "complete":
+        raise UsageError(f"run {run.run_id} is complete", hint=f"`seekwise results {run.run_id}` shows it")
+    return run, Plan.from_document(run.plan)
+
+
+def invalid_note(records: list[Record]) -> str | None:
+    """One sentence about trials that did not count, or None."""
+    invalid = [record for record in records if not record.valid]
+    if not invalid:
+        return None
+    causes: dict[str, int] = {}
+    for record in invalid:
+        cause = (record.invalid_reason or "").split(":")[0]
+        causes[cause] = causes.get(cause, 0) + 1
+    listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
+    return f"{len(invalid)} of {len(records)} trials did not count and were repeated where possible ({listed})"
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0

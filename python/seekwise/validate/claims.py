@@ -1,0 +1,75 @@
+"""Claims of the published texts against the simulated world (rung 5 of the ladder).
+
+FILE has `[[claim]]` records (default: `tests/seeds/claims.toml`). Every claim that is `testable` counts; its `expr` is evaluated and its
+`expect` decides, and nothing else in the record has an influence. What is not modelled is missed, with the reason. 80 % are required.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seekwise.published.expect import passes, shown
+from seekwise.published.expression import evaluate
+from seekwise.published.foresight import prepare
+from seekwise.published.functions import Functions
+from seekwise.published.simulated import SimulatedWorld
+from seekwise.published.value import ClaimError, NotModelled
+from seekwise.published.world import World
+from seekwise.validate.frame import FileReport, Report, files_below, unreadable
+
+SUMMARY = "claims of the published texts against the simulated world"
+REQUIRES_FILES = False
+DEFAULT = Path(__file__).parents[3] / "tests" / "seeds" / "claims.toml"
+SHARE = 0.80
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
+    """Claim files, or folders that are searched for files named *claims*.toml."""
+    world = world or SimulatedWorld(options.get("tell"))
+    found = _found(paths or [DEFAULT])
+    prepare(world, lambda asked: [_file(path, asked) for path in found])
+    files = [_file(path, world) for path in found]
+    passed, total = sum(file.passed for file in files), sum(file.total for file in files)
+    modelled = {"modelled": sum(file.extra.get("modelled", 0) for file in files)}
+    return Report("claims", files, modelled, total > 0 and passed >= SHARE * total)
+
+
+def _found(paths: Sequence[Path]) -> list[Path]:
+    return [path for path in files_below(paths, ["claims.toml"])]
+
+
+def _file(path: Path, world: World) -> FileReport:
+    try:
+        claims = tomllib.loads(path.read_text(encoding="utf-8")).get("claim")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        return unreadable(path, f"cannot be read: {error}")
+    if not isinstance(claims, list) or not all(isinstance(claim, Mapping) for claim in claims):
+        return unreadable(path, "has no [[claim]] records")
+    tested = [claim for claim in claims if claim.get("testable") is not False]
+    passed, modelled, misses = 0, 0, []
+    for number, claim in enumerate(tested, start=1):
+        result, reason = check(claim.get("expr"), claim.get("expect"), world)
+        passed += reason is None
+        modelled += result is not None
+        if reason is not None:
+            misses.append(f"{claim.get('id', f'claim {number}')}: {reason}")
+    if not tested:
+        return unreadable(path, "has no claim that can be tested")
+    return FileReport(str(path), passed, len(tested), misses, {"modelled": modelled})
+
+
+def check(expr: object, expect: object, world: World) -> tuple[Any, str | None]:
+    """(result or None, why it is missed or None)."""
+    result = None
+    try:
+        result = evaluate(expr, Functions(world))  # type: ignore[arg-type]
+        if passes(result, expect):
+            return result, None
+    except ClaimError as error:
+        return result, str(error)
+    except NotModelled as error:
+        return None, f"not modelled: {error}"
+    return result, f"is {shown(result)}"

@@ -1,0 +1,121 @@
+"""The frame that every kind of verification shares: a report, its JSON, and how kinds are found.
+
+Contract of `--json`: one document with `schema`, `kind`, `passed`, `total` and
+`files: [{file, passed, total, misses}]`, plus what a kind adds. An unreadable, unknown or unfinished file or row counts all
+its points as missed; a file of which not even the number of points is known counts as one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from seekwise.errors import UsageError
+
+NOT_KINDS = {"frame"}
+MISSES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """One file: N of M points, and every miss."""
+
+    file: str
+    passed: int
+    total: int
+    misses: Sequence[Any] = ()
+    """Strings, or objects where the kind's format says so."""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "passed": self.passed,
+            "total": self.total,
+            "misses": list(self.misses),
+            **self.extra,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """All files of one call."""
+
+    kind: str
+    files: Sequence[FileReport]
+    extra: dict[str, Any] = field(default_factory=dict)
+    """Keys that the kind adds at the top of the document."""
+    met: bool | None = None
+    """Whether what is required was met; None: met when every point passed."""
+
+    @property
+    def passed(self) -> int:
+        return sum(file.passed for file in self.files)
+
+    @property
+    def total(self) -> int:
+        return sum(file.total for file in self.files)
+
+    @property
+    def is_met(self) -> bool:
+        return self.met if self.met is not None else self.total > 0 and self.passed == self.total
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "schema": f"seekwise.validate.{self.kind}/1",
+            "kind": self.kind,
+            "passed": self.passed,
+            "total": self.total,
+            **self.extra,
+            "met": self.is_met,
+            "files": [file.document() for file in self.files],
+        }
+
+
+def unreadable(file: str | Path, reason: str, total: int = 1) -> FileReport:
+    """A file that could not be checked: all its points are missed."""
+    return FileReport(str(file), 0, max(total, 1), (reason,))
+
+
+def kinds() -> list[str]:
+    """Names of everything that can be verified."""
+    import seekwise.validate as package
+
+    return sorted(
+        m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in NOT_KINDS and not m.name.startswith("_")
+    )
+
+
+def load(kind: str) -> ModuleType:
+    """The module of a kind."""
+    if kind not in kinds():
+        raise UsageError(f"unknown kind of verification `{kind}`", f"one of: {', '.join(kinds())}")
+    return importlib.import_module(f"seekwise.validate.{kind}")
+
+
+def files_below(paths: Iterable[Path], suffixes: Sequence[str]) -> list[Path]:
+    """Files as named, and for a folder every file below it with one of these suffixes, in sorted order."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found.extend(sorted(p for p in path.rglob("*") if p.is_file() and p.name.endswith(tuple(suffixes))))
+        else:
+            found.append(path)
+    return found
+
+
+def text(report: Report) -> str:
+    """N of M per file, then every miss (the first ones of each file)."""
+    lines = []
+    for file in report.files:
+        lines.append(f"{file.file}: {file.passed} of {file.total}")
+        lines.extend(f"  missed: {miss}" for miss in file.misses[:MISSES_SHOWN])
+        if len(file.misses) > MISSES_SHOWN:
+            lines.append(f"  and {len(file.misses) - MISSES_SHOWN} more (all of them with --json)")
+    lines.append(f"{report.kind}: {report.passed} of {report.total}")
+    return "\n".join(lines)

@@ -1,0 +1,62 @@
+"""Recorded rates against simulated ones (rungs 4 and 5 of the ladder); the format is known by the header.
+
+Two formats. `kernel,target,array,…`: recorded whole machines. `pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published table of
+an SSD RAID 10; a row passes within 20 %, the median error must stay within 10 % and no row may be off by more than 35 %.
+
+Machine tables: a row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded gap exceeds 10 %: the same
+one has to be ahead. Rows and pairs are required apart: 90 % of rows, every pair.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seekwise import _core
+from seekwise.published import ssd_table
+from seekwise.published.simulated import SimulatedWorld
+from seekwise.published.world import World
+from seekwise.validate.frame import FileReport, Report, files_below, unreadable
+
+SUMMARY = "recorded rates of real machines against simulated ones"
+SHARE_ROWS = 0.90
+SEED = 1
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
+    """Tables as files, or folders that are searched for CSV files."""
+    world = world or SimulatedWorld(options.get("tell"))
+    files, pairs = [], {"passed": 0, "total": 0}
+    met = True
+    for path in files_below(paths, [".csv"]):
+        report = _table(path, world)
+        files.append(report)
+        for key in pairs:
+            pairs[key] += report.extra.get("pairs", {}).get(key, 0)
+        met = met and report.extra.get("met", report.passed >= SHARE_ROWS * report.total)
+    met = met and bool(files) and pairs["passed"] == pairs["total"]
+    return Report("rates", files, {"pairs": pairs}, met)
+
+
+def _table(path: Path, world: World) -> FileReport:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return unreadable(path, f"cannot be read: {error}")
+    if text.partition("\n")[0].strip() == ssd_table.HEADER:
+        return ssd_table.report(path, text, world)
+    return _machine_table(path, text)
+
+
+def _machine_table(path: Path, text: str) -> FileReport:
+    try:
+        outcome = json.loads(_core.verify_machine_rates(text, SEED))
+    except ValueError as error:
+        return unreadable(path, str(error), total=max(len(text.splitlines()) - 1, 1))
+    extra = {
+        "pairs": {"passed": outcome["pairs_passed"], "total": outcome["pairs_total"]},
+        "median_error": outcome["median_error"],
+    }
+    return FileReport(str(path), outcome["passed"], outcome["total"], outcome["misses"], extra)

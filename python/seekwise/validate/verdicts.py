@@ -1,0 +1,132 @@
+"""Winners of the published tables against the simulated world (rung 5 of the ladder).
+
+FILE has `[[block]]` and `[[cell]]` records (default: `tests/seeds/verdicts.toml`). Cells with the same `fact` are one measurement and count
+once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of the greater one are a tie, and so are CPU
+efficiencies that differ by no more than the standard error of the ticks in the text's one run: what its clock cannot tell apart it
+cannot have found. Otherwise the greater rate or CPU efficiency wins, and the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seekwise.published.foresight import prepare
+from seekwise.published.simulated import SimulatedWorld
+from seekwise.published.value import ClaimError, NotModelled
+from seekwise.published.world import OPERATIONS, SCHEDULERS, Query, World
+from seekwise.validate.frame import FileReport, Report, files_below, unreadable
+
+SUMMARY = "winners of the published tables against the simulated world"
+REQUIRES_FILES = False
+DEFAULT = Path(__file__).parents[3] / "tests" / "seeds" / "verdicts.toml"
+SHARE = 0.85
+TIE = 0.03
+RULE = (
+    "mean over the repeats and the thread counts; within 3 % of the greater value, or within the standard error that ticks leave in CPU "
+    "efficiency, is a tie"
+)
+# The printed metric, its name in the language, and whether more of it is better.
+METRICS = {"rate": ("rate", True), "access_time": ("access", False), "cpu_efficiency": ("cpueff", True)}
+
+Side = tuple[str, str]
+"""System and scheduler."""
+
+
+def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
+    """Verdict files, or folders that are searched for files named *verdicts*.toml."""
+    world = world or SimulatedWorld(options.get("tell"))
+    found = files_below(paths or [DEFAULT], ["verdicts.toml"])
+    prepare(world, lambda asked: [_file(path, asked) for path in found])
+    files = [_file(path, world) for path in found]
+    passed, total = sum(file.passed for file in files), sum(file.total for file in files)
+    modelled = sum(file.extra.get("modelled", 0) for file in files)
+    return Report("verdicts", files, {"rule": RULE, "modelled": modelled}, total > 0 and passed >= SHARE * total)
+
+
+def _file(path: Path, world: World) -> FileReport:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        return unreadable(path, f"cannot be read: {error}")
+    cells, blocks = document.get("cell"), document.get("block", [])
+    records = [*cells, *blocks] if isinstance(cells, list) and isinstance(blocks, list) else [None]
+    if not cells or not all(isinstance(record, Mapping) for record in records):
+        return unreadable(path, "has no [[cell]] and [[block]] records")
+    by_id = {str(block.get("id")): block for block in blocks}
+    facts: dict[str, list[Mapping[str, Any]]] = {}
+    for number, cell in enumerate(cells, start=1):
+        facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
+    passed, modelled, misses = 0, 0, []
+    for fact, printed in facts.items():
+        outcomes = [_outcome(cell, by_id, world) for cell in printed]
+        reasons = [reason for _, reason in outcomes if reason is not None]
+        passed += not reasons
+        modelled += all(found for found, _ in outcomes)
+        if reasons:
+            misses.append(f"{fact}: {reasons[0]}")
+    return FileReport(str(path), passed, len(facts), misses, {"modelled": modelled})
+
+
+def _outcome(cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], world: World) -> tuple[bool, str | None]:
+    """Whether the world has an answer, and why the cell is missed (None: it is not)."""
+    try:
+        block = blocks.get(str(cell.get("block")))
+        if block is None:
+            raise ClaimError(f"there is no block `{cell.get('block')}`")
+        sides = _sides(block)
+        names = tuple(cell.get("pair") or block.get("pair") or ())
+        if len(names) != 2:
+            raise ClaimError("the cell has no pair")
+        (first, error), (second, other_error) = (_mean(side, cell, world) for side in sides)
+    except ClaimError as error:
+        return False, str(error)
+    except NotModelled as error:
+        return False, f"not modelled: {error}"
+    winner = decide(first, second, names, METRICS[cell["metric"]][1], math.hypot(error, other_error))
+    if winner == cell.get("winner"):
+        return True, None
+    return True, f"{winner} ({names[0]} {first:.4g}, {names[1]} {second:.4g}), printed {cell.get('winner')}"
+
+
+def decide(first: float, second: float, names: tuple[str, str], more_is_better: bool, error: float = 0.0) -> str:
+    """`error`: standard error of the difference."""
+    if abs(first - second) <= max(TIE * max(first, second), error):
+        return "tie"
+    return names[0] if (first > second) == more_is_better else names[1]
+
+
+def _sides(block: Mapping[str, Any]) -> tuple[Side, Side]:
+    """What is compared, in the order of the pair."""
+    systems, pair, compare = block.get("system") or [], block.get("pair") or [], block.get("compare")
+    if compare == "scheduler" and len(systems) == 1 and len(pair) == 2:
+        chosen = ((systems[0], pair[0]), (systems[0], pair[1]))
+    elif compare == "implementation" and len(systems) == 2:
+        chosen = ((systems[0], block.get("scheduler_hardware")), (systems[1], block.get("scheduler_software")))
+    elif compare == "ncq" and len(systems) == 2:
+        chosen = ((systems[0], block.get("scheduler")), (systems[1], block.get("scheduler")))
+    else:
+        raise ClaimError(f"the comparison `{compare}` of {len(systems)} systems is unknown")
+    for system, scheduler in chosen:
+        if not isinstance(system, str) or scheduler not in SCHEDULERS:
+            raise ClaimError(f"there is no scheduler `{scheduler}`")
+    return chosen
+
+
+def _mean(side: Side, cell: Mapping[str, Any], world: World) -> tuple[float, float]:
+    """And its standard error."""
+    metric, operation = cell.get("metric"), cell.get("operation")
+    if metric not in METRICS:
+        raise ClaimError(f"there is no metric `{metric}`")
+    if operation not in OPERATIONS:
+        raise ClaimError(f"there is no operation `{operation}`")
+    system, scheduler = side
+    queries = [
+        Query(METRICS[metric][0], system, operation, scheduler, threads) for threads in world.defaults(system).threads
+    ]
+    values = world.measure(queries)
+    errors = [world.scatter(query) for query in queries]
+    return sum(values) / len(values), math.hypot(*errors) / len(values)

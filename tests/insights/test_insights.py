@@ -1,0 +1,142 @@
+"""Findings in words, from made numbers: what is in the numbers is said, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from seekwise import insights
+from seekwise.insights.schedulers import groups, slope, trend
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study.model import System
+
+MIB = 2**20
+
+
+def record(
+    system: str, setting: str, operation: str, threads: int, rate: float, *, size: int = 4096, block: int = 1
+) -> Record:
+    """A trial that moved `rate` MiB in a second, with the access time that this gives one request per thread."""
+    latency = threads * size / (rate * MIB) * 1e9
+    phase = Phase(operation, 1.0, round(rate * MIB), 1000, {}, latency, round(latency), CpuSeconds(0.0, rate / 500))
+    given = {"system": system, "threads": threads, "block_bytes": size}
+    return Record(
+        "run", 0, block, "cell", setting, given, "simulated", 1, "now", (phase,), conditions={"role": "candidate"}
+    )
+
+
+def texts(records: list[Record], systems: tuple[System, ...] = (), kind: str | None = None) -> list[str]:
+    return [each.text for each in insights.find(records, systems) if kind in (None, each.kind)]
+
+
+BRANCHES = {
+    "noop": {1: 55, 2: 76, 4: 80, 8: 84},
+    "deadline": {1: 55, 2: 77, 4: 81, 8: 85},
+    "anticipatory": {1: 55, 2: 50, 4: 50, 8: 50},
+    "cfq": {1: 55, 2: 51, 4: 50, 8: 49.5},
+}
+
+
+def branches() -> list[Record]:
+    return [record("A", name, "seq_read", t, rate) for name, curve in BRANCHES.items() for t, rate in curve.items()]
+
+
+def test_two_branches_are_found_with_who_is_in_them_and_by_how_much():
+    (text,) = texts(branches(), kind="groups")
+    assert "falls into 2 groups: noop and deadline (rises from 55 MiB/s at 1 thread to 84.5 at 8)" in text
+    assert "anticipatory and cfq" in text
+    assert "level at 1 thread" in text
+
+
+def test_names_and_order_of_settings_do_not_matter():
+    renamed = {"w": BRANCHES["cfq"], "x": BRANCHES["noop"], "y": BRANCHES["anticipatory"], "z": BRANCHES["deadline"]}
+    assert sorted(map(sorted, groups(renamed, 0.1))) == [["w", "y"], ["x", "z"]]
+
+
+def test_level_settings_are_one_group():
+    rates = {"a": 100, "b": 103, "c": 98}
+    made = [record("A", name, "seq_write", t, rate / t**0.2) for name, rate in rates.items() for t in (1, 2, 4, 8)]
+    (text,) = texts(made, kind="groups")
+    assert "all 3 settings are level; the rate falls from 100 MiB/s at 1 thread" in text
+
+
+def test_scatter_of_repeats_keeps_noise_from_looking_like_groups():
+    made = []
+    for block, off in ((1, 0.8), (2, 1.0), (3, 1.2)):
+        made += [record("A", "a", "seq_read", t, 100 * off, block=block) for t in (1, 8)]
+        made += [record("A", "b", "seq_read", t, 120 * off, block=block) for t in (1, 8)]
+    assert "both settings differ no more than repeats scatter (" in texts(made, kind="groups")[0]
+
+
+def test_the_slope_of_access_time_is_a_fit_per_thread():
+    assert slope({1: 7.0, 2: 10.7, 4: 18.1, 8: 32.9}) == pytest.approx((3.7, 1.0))
+    (text,) = texts(branches(), kind="slope")
+    assert "grows by 0.0431 to 0.0436 ms per thread with noop and deadline; 0.0788 to 0.0799 ms per thread with" in text
+
+
+def test_a_curve_that_turns_is_neither_rising_nor_falling():
+    assert trend({1: 70, 2: 140, 4: 120, 8: 94}, "MiB/s").startswith("goes from 70 MiB/s at 1 thread over 140 at 2")
+
+
+def array_table(chunk: int) -> tuple[list[Record], tuple[System, ...]]:
+    """An array that is one drive up to its chunk and twice as fast from four chunks on; random meets sequential at 512 KiB."""
+    systems = (
+        System(name="one", drive="samsung_850_evo", kernel="4.1"),
+        System(name="r10", drive="samsung_850_evo", drives=4, raid_level="raid10", chunk_kib=chunk, kernel="4.1"),
+    )
+    made = []
+    for kib in (8, 16, 32, 64, 128, 512, 1024):
+        single = 400 * kib / (kib + 40)
+        gain = 1.0 if kib <= chunk else 2.0 if kib >= 4 * chunk else 1.5
+        for order, share in (("seq", 1.0), ("rand", 1.0 if kib >= 512 else 0.6)):
+            made.append(record("one", "deadline", f"{order}_read", 1, single * share, size=kib * 1024))
+            made.append(record("r10", "deadline", f"{order}_read", 1, single * share * gain, size=kib * 1024))
+    return made, systems
+
+
+def test_where_an_array_begins_to_beat_one_drive_is_told_in_chunks():
+    made, systems = array_table(32)
+    (beats,) = texts(made, systems, "threshold")
+    assert beats.endswith("from 64k requests on (2 times the chunk) in every operation")
+    (doubles,) = texts(made, systems, "doubling")
+    assert doubles.endswith("from 128k requests on (4 times the chunk) in every operation")
+    (meets,) = texts(made, systems, "meeting")
+    assert "meets sequential reading (within 10 %) from 512k requests on, on one and r10" in meets
+
+
+def test_an_array_that_never_gains_is_said_to_gain_nowhere():
+    made, systems = array_table(4096)
+    assert texts(made, systems, "threshold")[0].endswith("or more nowhere")
+    assert "nowhere (at most 1.00 times)" in texts(made, systems, "doubling")[0]
+
+
+def test_systems_that_differ_in_one_thing_are_compared_and_others_are_not():
+    common = {"drive": "st3250620ns", "drives": 2, "raid_level": "raid1", "kernel": "2.6.24"}
+    systems = (
+        System(name="on", **common, options={"ncq": "on"}),
+        System(name="off", **common, options={"ncq": "off"}),
+        System(name="other", **{**common, "drives": 3, "raid_level": "raid5"}, options={"ncq": "on"}),
+    )
+    made = [
+        record(name, setting, "seq_read", t, rate)
+        for name, rates in (
+            ("on", {"noop": 90, "cfq": 65}),
+            ("off", {"noop": 60, "cfq": 64}),
+            ("other", {"noop": 1, "cfq": 1}),
+        )
+        for setting, rate in rates.items()
+        for t in (1, 2)
+    ]
+    (text,) = texts(made, systems, "pair")
+    assert text == "NCQ on against off (on against off), sequential reading: 50 % more with noop; level with cfq"
+
+
+def test_no_records_no_findings():
+    assert insights.find([], ()) == []
+
+
+def test_settings_with_as_many_but_other_thread_counts_are_not_compared():
+    """Trials that were not valid leave such gaps."""
+    kept = [each for each in branches() if (each.setting, each.factors["threads"]) not in {("noop", 1), ("cfq", 8)}]
+    three = [each for each in kept if each.setting in ("noop", "cfq")]
+    assert all("noop" not in text or "cfq" not in text for text in texts(three))
+    assert texts(kept, kind="groups")
