@@ -73,11 +73,11 @@ class Load:
     def poll(self) -> int | None:
         return self.wait(0)
 
-    def terminate(self) -> None:
-        """Asks the program to end, and kills it if it does not within a grace period."""
+    def terminate(self, *, patient: bool = False) -> None:
+        """Asks the program to end, and kills it if it does not within a grace period; `patient`: a minute, to write its logs."""
         if self.returncode is None and self._lifeline is not None:
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._lifeline, b"T")
+                os.write(self._lifeline, b"P" if patient else b"T")
 
     def kill(self) -> int:
         """Ends everything at once; returns when nothing is left."""
