@@ -18,6 +18,7 @@ Looking several times spends the error rate in parts that add up to it: at look 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -100,7 +101,7 @@ def bounds(entry: Entry, *, alpha: float = ALPHA, final: bool = True) -> Bounds:
     k = len(names)
     found = {(i, j): pair(entry, names[i], names[j]) for i, j in combinations(range(k), 2)}
     known = {key: each for key, each in found.items() if each is not None and np.isfinite(each.s_squared)}
-    prior = _prior(known)
+    prior = prior_of(list(known.values()))
     share = spent_at(*entry.looks, final)
     level = alpha * share
     log_value = np.array([_whole(entry, name) for name in names])
@@ -116,7 +117,7 @@ def bounds(entry: Entry, *, alpha: float = ALPHA, final: bool = True) -> Bounds:
                 high[i] = np.inf
                 continue
             mean = each.mean if i < j else -each.mean
-            down, up, p_one = _interval(each, mean, prior, level, max(k - 1, 1))
+            down, up, p_one = interval(each, mean, prior, level, max(k - 1, 1))
             loss[i] = max(loss[i], mean)
             high[i] = max(high[i], up)
             low[i] = max(low[i], down)
@@ -130,16 +131,17 @@ def _whole(entry: Entry, name: str) -> float:
     return entry.figures.log_value(name, rounds) if rounds else float("nan")
 
 
-def _prior(known: dict[tuple[int, int], Pair]) -> Prior:
-    if len(known) < 3:
+def prior_of(pairs: Sequence[Pair]) -> Prior:
+    """What the pairs of one entry know of each other's noise; nothing below three pairs."""
+    if len(pairs) < 3:
         return NO_PRIOR
-    s_squared = np.array([each.s_squared for each in known.values()])
-    df = np.array([each.rounds - 1.0 for each in known.values()])
+    s_squared = np.array([each.s_squared for each in pairs])
+    df = np.array([each.rounds - 1.0 for each in pairs])
     return fit_prior(s_squared, df)
 
 
-def _interval(each: Pair, mean: float, prior: Prior, level: float, others: int) -> tuple[float, float, float]:
-    """(lower bound at level/others, upper bound at level, one-sided p of `mean > 0`)."""
+def interval(each: Pair, mean: float, prior: Prior, level: float, others: int) -> tuple[float, float, float]:
+    """(lower bound at level / others, upper bound at level, one-sided p of "better by more than nothing")."""
     n = float(each.rounds)
     # What is added to the variance of the mean counts as if each round had shown its part.
     s_squared, df = np.array([each.s_squared + n * each.added_variance]), np.array([n - 1.0])

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy import stats
 
 from seekwise.analysis.decision.bounds import ALPHA, Bounds, bounds
 from seekwise.analysis.decision.table import Entry
@@ -95,12 +96,19 @@ def judge(entries: Sequence[Entry], *, alpha: float = ALPHA, final: bool = True)
 
 
 def _benjamini_hochberg(p_values: Sequence[np.ndarray], alpha: float) -> list[np.ndarray]:
-    flat = np.concatenate([np.asarray(each) for each in p_values]) if p_values else np.zeros(0)
-    m = len(flat)
-    order = np.argsort(flat)
-    passed = flat[order] <= alpha * np.arange(1, m + 1) / max(m, 1)
-    cut = flat[order][np.nonzero(passed)[0].max()] if passed.any() else -1.0
-    return [np.asarray(each) <= cut for each in p_values]
+    """Which hypotheses are rejected, in the shape in which they came."""
+    if not p_values:
+        return []
+    rejected = passed(np.concatenate([np.asarray(each) for each in p_values]), alpha)
+    return np.split(rejected, np.cumsum([len(each) for each in p_values])[:-1])
+
+
+def passed(p: np.ndarray, alpha: float) -> np.ndarray:
+    """Benjamini and Hochberg 1995: rejected at a false discovery rate of alpha."""
+    if len(p) == 0:
+        return np.zeros(0, dtype=bool)
+    q = stats.false_discovery_control(np.clip(p, 0.0, 1.0))
+    return q <= alpha
 
 
 def share(log_loss: float, more_is_better: bool) -> float:
