@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from seekwise.advise.lines import Lines, shell_lines
 from seekwise.analysis.decision.choose import Choice
@@ -10,6 +11,7 @@ from seekwise.analysis.decision.document import SCHEMA, decision_document, use_d
 from seekwise.analysis.decision.records import Decided, decided
 from seekwise.analysis.decision.verdicts import DECISION_RULE_VERSION, Judged
 from seekwise.run.live import progress
+from seekwise.run.live.passive import NO_LOAD, TOO_UNEVEN
 from seekwise.run.live.plan import LivePlan
 from seekwise.store import codec
 from seekwise.store.database import Run, Store
@@ -28,7 +30,12 @@ class LiveOutcome:
 
     @property
     def choice(self) -> Choice | None:
-        """For the uses that were asked for: of one group its own choice, else for whatever may come."""
+        """For the uses that were asked for: of one group its own choice, else for whatever may come.
+
+        None under a live load that cannot be judged by.
+        """
+        if no_verdict(self) is not None:
+            return None
         groups = {use.group for use in self.plan.uses}
         if self.plan.group is not None and len(groups) == 1:
             return self.found.by_group.get(next(iter(groups)))
@@ -42,6 +49,20 @@ class LiveOutcome:
             return Lines((), ())
         candidate = next(each for each in self.plan.candidates if each.label == choice.setting)
         return shell_lines(candidate.changes, self.plan.current)
+
+
+def report_path(run_id: str) -> Path:
+    """Where the page of a run is written: beside where the command runs."""
+    return Path(f"seekwise-{run_id}.html")
+
+
+def no_verdict(found: LiveOutcome) -> str | None:
+    """Why a run under a live load cannot be judged: no load, or too uneven a one; None when it can."""
+    for record in found.records:
+        for sentence in record.conditions.get("said", []):
+            if sentence == NO_LOAD or sentence.startswith(TOO_UNEVEN.split("{")[0]):
+                return str(sentence)
+    return None
 
 
 def of(store: Store, run: Run) -> LiveOutcome:
@@ -59,6 +80,8 @@ def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | Non
 def notes(found: LiveOutcome) -> list[str]:
     """What a reader must know beside the answer, in sentences."""
     said = list(found.plan.notes)
+    for record in found.records:
+        said += [str(each) for each in record.conditions.get("said", [])]
     if found.plan.left_out:
         said.append(f"Not measured in this budget: {', '.join(found.plan.left_out)}")
     measured = {record.factors.get("use") for record in found.records}
@@ -104,6 +127,7 @@ def document(found: LiveOutcome, *, records: bool = False, report: str | None = 
         "rule_version": DECISION_RULE_VERSION,
         "seconds": round(found.seconds, 1),
         "budget_seconds": found.plan.budget_s,
+        "no_verdict": no_verdict(found),
         "in_force": found.plan.in_force.label,
         "candidates": [each.label for each in found.plan.candidates],
         "decision": decision_document(found.choice),

@@ -104,6 +104,8 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
     if not target.is_device:
         prepare.check_room(target.path, measured)
     ground.check_free(target)
+    if target.is_device:
+        ground.check_claim(target, request.destroy)
     threshold = Threshold()
     if request.threshold is not None:
         threshold = Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
@@ -169,7 +171,7 @@ def measure(request: Request, plan: LivePlan, target) -> None:
         if not request.as_json:
             print_stack(plan)
         with _standing.watching(plan, quiet=request.as_json) as watch:
-            execute.carry_out(store, run, plan, target, watch, request.began_s)
+            execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
         show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
@@ -191,7 +193,7 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float | None = No
     found = live.of(store, store.run(run_id))
     if began_s is not None:
         found = replace(found, seconds=time.monotonic() - began_s)
-    path = live_page.write(Path(f"seekwise-{run_id}.html"), found)
+    path = live_page.write(live.report_path(run_id), found)
     if as_json:
         click.echo(json.dumps(live.document(found, report=str(path)), indent=1, allow_nan=False))
         return
@@ -208,9 +210,7 @@ def _profile(request: Request) -> None:
     from seekwise.study.model import Workload
 
     if request.profile not in profiles.names():
-        raise UsageError(
-            f"no profile is called {request.profile!r}", hint=f"profiles: {', '.join(profiles.names())}"
-        )
+        raise UsageError(f"no profile is called {request.profile!r}", hint=f"profiles: {', '.join(profiles.names())}")
     study = starters.tune(request.target)
     study = study.model_copy(update={"workload": [Workload(profile=request.profile)]})
     text = starters.text("tune").replace('profile = "quick"', f'profile = "{request.profile}"')

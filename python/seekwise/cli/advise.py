@@ -11,7 +11,7 @@ from rich.table import Table
 
 from seekwise.advise import recommend, workloads
 from seekwise.analysis import outcome
-from seekwise.cli import _options, _shown
+from seekwise.cli import _live_runs, _options, _shown
 from seekwise.report import terminal
 from seekwise.report.content import Advice
 from seekwise.store.database import Store
@@ -35,9 +35,13 @@ def command(run: str, purpose: str | None, listing: bool, db: Path | None, as_js
     if listing:
         _list(as_json)
         return
-    workload = workloads.find(purpose) if purpose else None
     with Store.open(db, create=False) as store:
-        found = outcome.of(store, store.run(run))
+        named = store.run(run)
+        if _live_runs.is_live(named.plan):
+            _live_runs.advise(store, named, purpose, as_json=as_json)
+            return
+        workload = workloads.find(purpose) if purpose else None
+        found = outcome.of(store, named)
     advised = recommend.for_workload(found, workload) if workload else None
     advice = advised.advice if advised else found.content.advice
     weighed = advised.weighed if advised else None

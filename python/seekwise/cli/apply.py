@@ -9,6 +9,7 @@ import click
 
 from seekwise.advise import apply as applying
 from seekwise.advise import persist as persisting
+from seekwise.cli import _live_runs
 from seekwise.errors import UsageError
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
@@ -88,9 +89,12 @@ def _recommended(run: str, purpose: str | None, db: Path | None) -> tuple[Wanted
     from seekwise.analysis import outcome
     from seekwise.store.database import Store
 
-    workload = workloads.find(purpose) if purpose else None
     with Store.open(db, create=False) as store:
-        found = outcome.of(store, store.run(run))
+        named = store.run(run)
+        if _live_runs.is_live(named.plan):
+            return _live_runs.recommended(store, named, purpose)
+        workload = workloads.find(purpose) if purpose else None
+        found = outcome.of(store, named)
     if workload is None:
         best = outcome.recommended(found.verdicts, found.plan)
         setting, headline = (best[0] if best else None), found.content.advice.headline

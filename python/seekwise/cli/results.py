@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seekwise.cli import _options, _shown
+from seekwise.cli import _live_runs, _options, _shown
 from seekwise.store.database import Store
 
 RUNS_SCHEMA = "seekwise.runs/1"
@@ -25,6 +25,10 @@ def command(
     with Store.open(db, create=False) as store:
         if run is None:
             _list(store, as_json)
+            return
+        named = store.run(run)
+        if _live_runs.is_live(named.plan):
+            _live_runs.results(store, named, as_json=as_json)
             return
         from seekwise.analysis import outcome
 

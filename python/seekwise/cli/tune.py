@@ -22,7 +22,9 @@ from seekwise.cli import _options, _tune
 @click.option("--self-check", is_flag=True, help="Also compare the setting in force with itself.")
 @click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
 @click.option("--threshold", metavar="SHARE", type=_options.Share(), help="Losses up to this count as equal (5%).")
-@click.option("--budget", type=_options.Duration(), help="Time for everything, e.g. 2m.", default="2m", show_default=True)
+@click.option(
+    "--budget", type=_options.Duration(), help="Time for everything, e.g. 2m.", default="2m", show_default=True
+)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order in which settings run.")
 @click.option("--destroy", multiple=True, metavar="NAME", help="Serial or by-id path of an empty device to write to.")
 @_options.common

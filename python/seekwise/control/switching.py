@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from seekwise.control import attributes, interrupt, settings, sysfs
 from seekwise.control.journal import Journal
@@ -35,7 +36,7 @@ class switching(settings.changed):
         self.candidates = [settings.normalised(candidate) for candidate in candidates]
         self._items: dict[str, dict] = {}
 
-    def __enter__(self) -> switching:  # type: ignore[override]
+    def __enter__(self) -> Self:  # type: ignore[override]
         interrupt.install_if_possible()
         try:
             with interrupt.held():

@@ -8,14 +8,20 @@ from collections.abc import Sequence
 
 from seekwise.analysis.decision.choose import Choice, Loss
 from seekwise.analysis.decision.verdicts import Judged, Standing
-from seekwise.analysis.live import LiveOutcome, notes, seconds_more
+from seekwise.analysis.live import LiveOutcome, no_verdict, notes, seconds_more
 from seekwise.study.quantity import time_text
 
 ROWS_MAX = 12
 FACTOR_FROM = 2.0
 """From this factor on a loss is said as "3 times longer" instead of "200 % longer"."""
 
-METRIC_NAMES = {"rate": "throughput", "p50": "median latency", "p99": "p99 latency", "background_rate": "background job"}
+METRIC_NAMES = {
+    "rate": "throughput",
+    "p50": "median latency",
+    "p99": "p99 latency",
+    "mean": "mean latency",
+    "background_rate": "background job",
+}
 
 
 def percent(share: float) -> str:
@@ -67,20 +73,28 @@ def headline(found: LiveOutcome) -> str:
     """The decision in one sentence, with what it costs at most and how sure that is."""
     choice = found.choice
     if choice is None:
-        return "Inconclusive: nothing was measured."
+        reason = no_verdict(found)
+        return f"{reason}. Keep {found.plan.in_force.label}." if reason else "Inconclusive: nothing was measured."
     group = f" for {found.plan.group}" if found.plan.group else ""
     verb = f"Set {choice.setting}{group}" if choice.changes else f"Keep {choice.setting}{group}"
+    relevant = _relevant(found)
     if choice.basis == "safe":
-        uses = len({each.use for each in found.found.judged})
-        where = f"in none of {uses} uses" if uses > 1 else "here it is not"
-        most = max((s.high for j in _relevant(found) if (s := j.of(choice.setting)) and s.high is not None), default=0.0)
-        bound = f"more than {percent(max(most, 0.001))} behind the best (95 %)"
-        return f"{verb}: {where} {bound}."
-    if choice.basis == "kept" and not any(each.disagrees for each in found.found.judged):
-        high = choice.worst.high if choice.worst else None
-        if high is None:
-            return f"{verb}: inconclusive, no other setting proved better in this time."
-        return f"{verb}: no other setting proved better; it can lose at most {_share_words(choice.worst, found)} (95 %)."
+        uses = len({each.use for each in relevant})
+        where = f"in none of {uses} uses" if uses > 1 else "it is not"
+        most = max((s.high for j in relevant if (s := j.of(choice.setting)) and s.high is not None), default=0.0)
+        return f"{verb}: {where} more than {percent(max(most, 0.001))} behind the best (95 %)."
+    if not any(each.disagrees for each in relevant):
+        if choice.worst is None or choice.worst.high is None:
+            return f"{verb}. Inconclusive: no other setting proved better in this time."
+        most = max(
+            (_log_loss(s.high, j), s.high, j)
+            for j in relevant
+            if (s := j.of(choice.setting)) is not None and s.high is not None
+        )[1:]
+        return (
+            f"{verb}: no other setting proved better; at most it loses "
+            f"{_amount(most[0], most[1])} {metric_name(most[1])} in {most[1].use} (95 %)."
+        )
     return f"{verb}: {_trade_off(choice, found)}"
 
 
@@ -94,44 +108,74 @@ def _entry(loss: Loss, found: LiveOutcome) -> Judged:
     return next(j for j in found.found.judged if j.use == loss.use and j.metric == loss.metric)
 
 
-def _share_words(loss: Loss | None, found: LiveOutcome) -> str:
-    if loss is None or loss.high is None:
-        return "nothing that was measured"
-    return f"{_amount(loss.high, _entry(loss, found))} {metric_name(loss.metric)} ({loss.use})"
-
-
 def _trade_off(choice: Choice, found: LiveOutcome) -> str:
-    """Where the choice loses most, and what it gains over the one in force."""
+    """What the choice gains over the setting in force, and where it loses most."""
     parts = []
     if choice.gains:
-        gain = max(choice.gains, key=lambda each: each.share)
+        gain = max(choice.gains, key=lambda each: _log_loss(each.share, _entry(each, found)))
         entry = _entry(gain, found)
-        parts.append(f"{found.plan.in_force.label} has {_amount(gain.share, entry)} {metric_name(entry)} ({gain.use})")
-    if choice.worst is not None and choice.worst.share > 0.001:
-        entry = _entry(choice.worst, found)
-        standing = entry.of(choice.setting)
-        if standing is not None and standing.verdict != "within":
-            parts.append(
-                f"uses disagree, and its worst is {_amount(choice.worst.share, entry)} {metric_name(entry)} ({choice.worst.use})"
-            )
+        standing = entry.of(found.plan.in_force.label)
+        if standing is not None:
+            parts.append(f"{metric_name(entry)} in {entry.use} {_better(standing, entry)}")
+    worst = _shown_worst(choice.setting, found)
+    if worst is not None:
+        entry, standing = worst
+        others = ", ".join(entry.best)
+        parts.append(
+            f"no setting is best at everything; it loses most in {entry.use}: "
+            f"{_amount(standing.loss or 0.0, entry)} {metric_name(entry)}" + (f" than with {others}" if others else "")
+        )
     return "; ".join(parts) + "." if parts else "no other setting proved better."
 
 
+def _shown_worst(setting: str, found: LiveOutcome) -> tuple[Judged, Standing] | None:
+    shown = [
+        (each, standing)
+        for each in _relevant(found)
+        if (standing := each.of(setting)) is not None and standing.verdict == "worse"
+    ]
+    return max(shown, key=lambda pair: _log_loss(pair[1].loss, pair[0]), default=None)
+
+
 def rows(found: LiveOutcome) -> list[tuple[str, str, str, str]]:
-    """(use, best, loss of the chosen setting, loss of the setting in force), the uses in their order."""
-    made = []
+    """(use and metric, best, loss of the chosen setting, loss of the setting in force): a row per use, by what decides there."""
     choice = found.choice
     chosen = choice.setting if choice is not None else found.plan.in_force.label
     now = found.plan.in_force.label
-    seen: set[str] = set()
-    for each in found.found.judged:
-        first = each.use not in seen
-        seen.add(each.use)
-        title = each.title if first else ""
-        name = f"{title}" if first and len(_of_use(found, each.use)) == 1 else title
-        label = f"{name}: {metric_name(each)}" if first else f"  {metric_name(each)}"
-        made.append((label, best_text(each), loss_text(each.of(chosen), each), loss_text(each.of(now), each)))
+    made = []
+    for use in dict.fromkeys(each.use for each in found.found.judged):
+        each = deciding(_of_use(found, use), (chosen, now))
+        made.append(
+            (
+                f"{use}: {metric_name(each)}",
+                best_text(each),
+                loss_text(each.of(chosen), each),
+                loss_text(each.of(now), each),
+            )
+        )
     return made
+
+
+def deciding(judged: Sequence[Judged], settings: Sequence[str]) -> Judged:
+    """Of one use, the metric by which one of these settings loses most; where nothing is shown, the one that is least known."""
+
+    def weight(each: Judged) -> tuple[int, float]:
+        standings = [standing for name in settings if (standing := each.of(name)) is not None]
+        shown = [_log_loss(standing.loss, each) for standing in standings if standing.verdict == "worse"]
+        if shown:
+            return 2, max(shown)
+        is_open = any(standing.verdict == "undecided" for standing in standings)
+        return (1 if is_open else 0), max(
+            (_log_loss(s.high, each) for s in standings if s.high is not None), default=9.0
+        )
+
+    return max(judged, key=weight)
+
+
+def _log_loss(loss: float | None, judged: Judged) -> float:
+    if loss is None:
+        return math.inf
+    return -math.log1p(-min(loss, 1 - 1e-12)) if judged.more_is_better else math.log1p(loss)
 
 
 def _of_use(found: LiveOutcome, use: str) -> list[Judged]:
@@ -175,7 +219,9 @@ def alternatives(found: LiveOutcome) -> list[str]:
         entry, standing = max(gains, key=lambda pair: pair[1].loss or 0.0)
         text = f"For {group} alone {own.setting}: {metric_name(entry)} {_better(standing, entry)} than with {choice.setting}"
         if price:
-            worst, lost = max(price, key=lambda pair: pair[1].loss if pair[0].more_is_better else 1 - 1 / (1 + pair[1].loss))
+            worst, lost = max(
+                price, key=lambda pair: pair[1].loss if pair[0].more_is_better else 1 - 1 / (1 + pair[1].loss)
+            )
             text += f"; its price: {_amount(lost.loss or 0.0, worst)} {metric_name(worst)} ({worst.use})"
         said.append(text)
     return said
@@ -195,13 +241,21 @@ def open_text(found: LiveOutcome) -> str | None:
     undecided = [(each, standing) for each in found.found.judged for standing in each.open]
     if not undecided:
         return None
-    times = [more for each, _ in undecided if (more := seconds_more(found, each)) is not None]
-    bounds = [standing.high for _, standing in undecided if standing.high is not None]
+    bounds = sorted(standing.high if standing.high is not None else math.inf for _, standing in undecided)
+    middle = bounds[len(bounds) // 2]
     text = f"Open: {len(undecided)} of {count} comparisons"
-    if bounds:
-        text += f", half of them within {percent(sorted(bounds)[len(bounds) // 2])} of the best"
-    if times:
-        text += f"; about {time_text(max(1.0, min(times)))} more decide the next"
+    if math.isfinite(middle):
+        text += f", half of them at most {percent(middle)} behind the best"
+    # One more stretch of a use decides all that it can: its entries are measured together.
+    needs: dict[str, float] = {}
+    for each, _ in undecided:
+        more = seconds_more(found, each)
+        if more is not None:
+            needs[each.use] = max(needs.get(each.use, 0.0), more)
+    ordered = sorted(needs.values())
+    half = sum(ordered[: (len(ordered) + 1) // 2])
+    if half > 0:
+        text += f"; about {time_text(math.ceil(half))} more would decide half"
     return text + "."
 
 

@@ -174,14 +174,16 @@ class Store:
         return [_run(row) for row in self._rows("SELECT * FROM run ORDER BY created_at, run_id", ())]
 
     def run(self, name: str) -> Run:
-        """The run of that id, of an unambiguous beginning of it, or the newest for `last`."""
+        """The run of that id, of that name (`tune --name`), of an unambiguous beginning of its id, or the newest for `last`."""
         runs = self.runs()
         if not runs:
             raise UsageError(f"no runs in {self.path}", hint="make one with `seekwise tune PATH`")
         if name == "last":
             return runs[-1]
         exact = [run for run in runs if run.run_id == name]
-        matching = exact or [run for run in runs if run.run_id.startswith(name)]
+        named = [run for run in runs if run.name == name and run.plan.get("name") == name]
+        # Of several runs with one name (`tune --name before`) the newest is meant.
+        matching = exact or named[-1:] or [run for run in runs if run.run_id.startswith(name)]
         if len(matching) == 1:
             return matching[0]
         known = ", ".join(run.run_id for run in runs[-5:])

@@ -33,7 +33,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from seekwise.errors import UsageError
 from seekwise.study.quantity import parse_bytes, parse_seconds
 
-Judged = Literal["rate", "p50", "p99"]
+Judged = Literal["rate", "p50", "p99", "mean"]
 Pattern = Literal[
     "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
 ]
@@ -87,7 +87,9 @@ class Job(BaseModel):
         if not self.direct and self.depth > 1:
             raise ValueError("is buffered, and the page cache takes one request at a time: leave `depth` out")
         if not self.direct and self.reads and self.pattern != "sequential read":
-            raise ValueError("reads at random through the page cache, which would answer for the storage: leave `direct` out")
+            raise ValueError(
+                "reads at random through the page cache, which would answer for the storage: leave `direct` out"
+            )
         return self
 
     @property
@@ -177,9 +179,7 @@ def shipped() -> list[Use]:
 def _shipped() -> dict[str, Use]:
     folder = files("seekwise") / "uses"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
-    return {
-        name.removesuffix(".toml"): loads((folder / name).read_text(encoding="utf-8"), name) for name in names
-    }
+    return {name.removesuffix(".toml"): loads((folder / name).read_text(encoding="utf-8"), name) for name in names}
 
 
 def groups() -> list[str]:
@@ -230,8 +230,12 @@ def loads(text: str, source: str) -> Use:
     try:
         return Use.model_validate(table)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        found = error.errors(include_url=False)
+        # A word that is misspelt is both unknown and missing: the unknown one tells more.
+        first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
         where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise UsageError(f"{source}: unknown key `{where}`", hint="the format of a use: `seekwise explain use`") from None
         said = str(first["msg"]).removeprefix("Value error, ")
         raise UsageError(
             f"{source}: {f'`{where}` ' if where else ''}{said[:1].lower()}{said[1:]}",

@@ -253,11 +253,11 @@ def read_truth(path: Path, columns: Sequence[str] = TRUTH_COLUMNS) -> list[Truth
             if any(row[name] in (None, "") for name in columns) or not (ratio > 0 and math.isfinite(ratio)):
                 raise ValueError
         except (TypeError, ValueError):
-            raise Unreadable(
-                f"{path.name} line {number} is not `{','.join(columns)}` with a ratio above 0"
-            ) from None
+            raise Unreadable(f"{path.name} line {number} is not `{','.join(columns)}` with a ratio above 0") from None
         rows.append(
-            TruthRow((row["table"], row[columns[1]], row["metric"]), row["setting_a"], row["setting_b"], math.log(ratio))
+            TruthRow(
+                (row["table"], row[columns[1]], row["metric"]), row["setting_a"], row["setting_b"], math.log(ratio)
+            )
         )
     if not rows:
         raise Unreadable(f"{path.name} has no rows")

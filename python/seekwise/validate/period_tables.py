@@ -55,9 +55,7 @@ def entries(rows: Iterable[PeriodRow]) -> dict[str, list[Entry]]:
     for (table, use, metric), members in groups.items():
         members.sort(key=lambda row: (row.start_s, row.period) if math.isfinite(row.start_s) else (0.0, row.period))
         values = values_of([(row.setting, row.value) for row in members])
-        found.setdefault(table, []).append(
-            Entry(use, metric, "", more_is_better(metric), threshold(metric), values)
-        )
+        found.setdefault(table, []).append(Entry(use, metric, "", more_is_better(metric), threshold(metric), values))
     return found
 
 
@@ -66,7 +64,8 @@ def verdicts(rows: Sequence[PeriodRow]) -> list[Verdict]:
     found = []
     for table, members in entries(rows).items():
         rounds = {
-            (e.use, e.metric): max((len(e.figures.rounds(name)) for name in e.figures.settings), default=0) for e in members
+            (e.use, e.metric): max((len(e.figures.rounds(name)) for name in e.figures.settings), default=0)
+            for e in members
         }
         found += [
             Verdict(

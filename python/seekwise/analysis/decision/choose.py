@@ -123,7 +123,8 @@ def _least_worst_shown(pick: str, in_force: str, judged: Sequence[Judged]) -> bo
                 least,
                 log_of_share(low, each.more_is_better) / log_of_share(each.threshold, each.more_is_better),
             )
-    return pick_score < least
+    # By less than a threshold nobody changes a machine.
+    return pick_score < least - 1.0
 
 
 def _made(setting: str, in_force: str, judged: Sequence[Judged], basis: str) -> Choice:

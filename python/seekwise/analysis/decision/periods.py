@@ -95,6 +95,8 @@ class Merged:
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
         if self.kind == "rate":
             return self._log_rate(setting, rounds)
+        if self.kind == "mean":
+            return self._log_mean_ms(setting, rounds)
         counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
         return math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6)
 
@@ -109,6 +111,11 @@ class Merged:
         sizes = [p.bytes / p.ops for by in self._periods.values() for each in by.values() for p in each if p.ops]
         least = 0.5 * (min(sizes) if sizes else 512.0)
         return math.log(max(moved, least) / seconds / 1e6)
+
+    def _log_mean_ms(self, setting: str, rounds: Sequence[int]) -> float:
+        periods = [p for number in rounds for p in self._periods[setting][number]]
+        ops, waited = sum(p.ops for p in periods), sum(p.latency_sum_ns for p in periods)
+        return math.log(max(waited / ops, 1.0) / 1e6)
 
     def _counts(self, setting: str, number: int) -> Array:
         key = (setting, number)

@@ -38,9 +38,7 @@ def job_of(phase: Phase) -> str:
 
 
 def period_of(phase: Phase) -> JobPeriod:
-    return JobPeriod(
-        phase.elapsed_s, phase.ios, phase.bytes, phase.latency_mean_ns * phase.ios, bins_of(phase)
-    )
+    return JobPeriod(phase.elapsed_s, phase.ios, phase.bytes, phase.latency_mean_ns * phase.ios, bins_of(phase))
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,10 @@ def carried_over(settings: Sequence[str], numbers: Sequence[int], logs: Array) -
     covariance = np.zeros((k, k))
     covariance[1:, 1:] = np.linalg.pinv(whole.T @ whole)[-(k - 1) :, -(k - 1) :] * rss / df
     shares = np.array(
-        [before[[settings[t] == name for t in rows]].mean(axis=0) if name in settings[1:] else np.zeros(k) for name in names]
+        [
+            before[[settings[t] == name for t in rows]].mean(axis=0) if name in settings[1:] else np.zeros(k)
+            for name in names
+        ]
     )
     uncertainty = {
         (a, b): float((shares[i] - shares[j]) @ covariance @ (shares[i] - shares[j]))

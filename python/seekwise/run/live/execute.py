@@ -68,7 +68,9 @@ class _State:
     origin_s: float = field(default_factory=time.time)
 
 
-def carry_out(store: Store, run: Run, plan: LivePlan, target: Target, watch: Watch, began_s: float) -> Decided:
+def carry_out(
+    store: Store, run: Run, plan: LivePlan, target: Target, watch: Watch, began_s: float, destroy: tuple[str, ...] = ()
+) -> Decided:
     """Measures until everything is decided or the budget is used. `began_s`: monotonic time from which the budget counts.
 
     Whatever ends it, the records so far stay and every setting is as it was.
@@ -80,11 +82,8 @@ def carry_out(store: Store, run: Run, plan: LivePlan, target: Target, watch: Wat
         with contextlib.ExitStack() as stack:
             stack.enter_context(ground.exclusively(target))
             home = stack.enter_context(ground.work_folder(fio.work_home()))
-            folder = stack.enter_context(scratch.scratch(target.path, prepare.least_bytes(plan.uses)))
-            store.add_run(run)
+            place = _prepared(stack, state, destroy)
             known = True
-            left = max(1.0, state.deadline - time.monotonic())
-            place = prepare.laid_out(Path(folder), plan.uses, left, watch.laying_out)
             if place.stores and memory.controller() is None:
                 watch.say(BUFFERED_FALLBACK)
             switch = stack.enter_context(switching([each.changes for each in plan.candidates]))
@@ -92,13 +91,26 @@ def carry_out(store: Store, run: Run, plan: LivePlan, target: Target, watch: Wat
     except BaseException as error:
         if known:
             with contextlib.suppress(SeekwiseError):
-                store.end_run(run.run_id, _ending(error))
+                store.end_run(run.run_id, ending(error))
         raise
     store.end_run(run.run_id, "complete")
     return found
 
 
-def _ending(error: BaseException) -> str:
+def _prepared(stack: contextlib.ExitStack, state: _State, destroy: tuple[str, ...]) -> prepare.Ground:
+    """Test files in a scratch folder, or regions of a device that proved empty and was named; the run is written down."""
+    uses, left = state.plan.uses, max(1.0, state.deadline - time.monotonic())
+    if state.target.is_device:
+        proof = stack.enter_context(ground.claimed(state.target, destroy))
+        state.store.add_run(state.run)
+        return prepare.laid_out_on_device(proof, uses, left, state.watch.laying_out)
+    folder = stack.enter_context(scratch.scratch(state.target.path, prepare.least_bytes(uses)))
+    state.store.add_run(state.run)
+    return prepare.laid_out(Path(folder), uses, left, state.watch.laying_out)
+
+
+def ending(error: BaseException) -> str:
+    """How a run that ended so is written down."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     return f"failed: {error.message if isinstance(error, SeekwiseError) else error!r}"
@@ -146,7 +158,9 @@ def _stretch(
     by_label = {candidate.label: candidate for candidate in state.plan.candidates}
     turns.interrupted()
     schedule: list[tuple[Candidate, int, float]] = [
-        (by_label[label], turn, each.length_s(label)) for turn in range(rounds) for label in turns.round(each.candidates)
+        (by_label[label], turn, each.length_s(label))
+        for turn in range(rounds)
+        for label in turns.round(each.candidates)
     ]
     length = sum(seconds for _, _, seconds in schedule)
     load = jobs.of_use(each.use, place, state.plan.seed + len(state.records), length + 60)
@@ -194,7 +208,7 @@ def _learn(each: progress.UseState, done: stretch.Stretch) -> None:
     for period in done.periods:
         start, end = period.before.clock_s, period.after.clock_s
         for name in judged:
-            rates, waits = logs.profile(done.operations.get(name, logs.EMPTY), start, end, carry.BIN_S)
+            rates, _ = logs.profile(done.operations.get(name, logs.EMPTY), start, end, carry.BIN_S)
             if name == judged[0]:
                 profiles.setdefault(period.candidate, []).append(rates)
             counted = logs.within(done.operations.get(name, logs.EMPTY), start, end)

@@ -37,7 +37,7 @@ def of_use(use: Use, ground: Ground, seed: int, runtime_s: float) -> FioLoad:
     """The load of a use for a time; it can be ended before by a signal."""
     lines = [
         "[global]",
-        f"directory={fio_job.escaped(str(ground.folder))}",
+        *([f"directory={fio_job.escaped(str(ground.folder))}"] if ground.folder is not None else []),
         "thread=1",
         "time_based=1",
         f"runtime={max(1, round(runtime_s))}",
@@ -112,12 +112,15 @@ def _place(job: Job, number: int, ground: Ground, store: int) -> list[str]:
             "openfiles=1",
         ]
     if job.pattern in ("sequential write", "sequential read/write"):
-        return [f"filename=store.{store}", f"size={ground.store_bytes - ground.store_bytes % largest}"]
+        return [*ground.region(f"store.{store}"), f"size={ground.store_bytes - ground.store_bytes % largest}"]
     if job.pattern == "sequential read":
         share = ground.data_bytes // job.jobs
         share -= share % largest
-        return ["filename=data", f"offset={number * share}", f"size={share}"]
-    return ["filename=data", f"size={ground.data_bytes - ground.data_bytes % largest}"]
+        where = ground.region("data")
+        if ground.device is None:
+            return [*where, f"offset={number * share}", f"size={share}"]
+        return [where[0], f"offset={ground.offset_bytes + number * share}", f"size={share}"]
+    return [*ground.region("data"), f"size={ground.data_bytes - ground.data_bytes % largest}"]
 
 
 def _own_sections(job: Job, ground: Ground) -> tuple[list[str], list[str]]:
@@ -130,7 +133,7 @@ def _own_sections(job: Job, ground: Ground) -> tuple[list[str], list[str]]:
             name = f"{job.name}.{len(names)}"
             names.append(name)
             lines += ["", f"[{name}]", f"direct={int(job.direct)}", *own.global_lines, *options]
-            lines += [f"; {section}", "filename=data", "offset=0", f"size={ground.data_bytes}", f"write_lat_log={name}"]
+            lines += [f"; {section}", *ground.region("data"), f"size={ground.data_bytes}", f"write_lat_log={name}"]
             lines += ["time_based=1", "thread=1"]
     return names, lines
 

@@ -70,20 +70,23 @@ def parse(text: bytes, name: str) -> Array:
     return values.reshape(-1, columns)[:, :4]
 
 
-def within(operations: Operations, start_s: float, end_s: float) -> JobPeriod:
-    """What happened from `start_s` to `end_s` (seconds since 1970).
+def within(operations: Operations, start_s: float, end_s: float, since_s: float | None = None) -> JobPeriod:
+    """What happened from `start_s` to `end_s` (seconds since 1970); `since_s`: when the setting came into force.
 
-    Bytes count when they are complete. Latencies are those of operations that began in the window; one that is still under way at
-    its end counts with its age when it is among the longest, so that a stall is not overlooked because it outlasts the period.
+    Bytes count when they are complete. Latencies are those of operations that began under the setting and ended in the window. One
+    that is still under way at its end counts with its age when it is among the longest, so that a stall is not overlooked because
+    it outlasts the period.
     """
+    since = start_s if since_s is None else since_s
     seconds = max(0.0, end_s - start_s)
     low, high = np.searchsorted(operations.end_s, [start_s, end_s])
     moved = operations.bytes[low:high]
     start = operations.start_s
-    latencies = operations.latency_ns[low:high][start[low:high] >= start_s]
-    # Under way at the end: ends after it, began before. The next operation of each process is the first such.
+    # fio's clock of the log has milliseconds: an operation is not older than its end allows.
+    latencies = operations.latency_ns[low:high][start[low:high] >= since - 1e-3]
     later = slice(high, min(len(start), high + 4096))
-    open_ages = (end_s - start[later][(start[later] < end_s) & (start[later] >= start_s)]) * 1e9
+    begun = start[later][start[later] < end_s]
+    open_ages = (end_s - np.maximum(begun, since)) * 1e9
     if len(open_ages):
         least = np.quantile(latencies, 0.9) if len(latencies) else 0.0
         latencies = np.concatenate([latencies, open_ages[open_ages >= least]])

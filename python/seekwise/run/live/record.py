@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 from seekwise.analysis.decision.periods import upper_bound_ns
@@ -75,7 +76,7 @@ def _phase(
     job: Job, stretch: Stretch, period: Period, start_s: float, end_s: float, spent: CpuSeconds, first: bool
 ) -> Phase:
     operations = stretch.operations.get(job.name, logs.EMPTY)
-    counted = logs.within(operations, start_s, end_s)
+    counted = logs.within(operations, start_s, end_s, period.before.clock_s)
     rates, waits = logs.profile(operations, period.before.clock_s, period.after.clock_s, 2 * carry.BIN_S)
     number = sum(counted.bins.values())
     details: dict[str, object] = {"job": job.name, "role": job.role, "profile_bin_s": 2 * carry.BIN_S}
@@ -92,7 +93,7 @@ def _phase(
         latency_max_ns=upper_bound_ns(max(counted.bins)) if counted.bins else 0,
         cpu=spent if first else CpuSeconds(0.0, 0.0),
         windows=tuple(
-            (rate, wait if wait == wait else 0.0)  # NaN: no operation ended in this bin
+            (rate, 0.0 if math.isnan(wait) else wait)  # no operation ended in this bin
             for rate, wait in zip(rates, waits, strict=True)
         ),
         details=details,

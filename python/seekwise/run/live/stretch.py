@@ -24,7 +24,7 @@ from seekwise.run.live.jobs import FioLoad
 
 START_TIMEOUT_S = 20.0
 POLL_S = 0.02
-LEAD_IN_S = 0.25
+LEAD_IN_S = 0.4
 """After the first I/O is seen: threads start one after the other."""
 PASS_THROUGH_S = 0.03
 END_MARGIN_S = 1.0
@@ -102,32 +102,34 @@ def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, dead
     command = [program.path, "--eta=never", "--output-format=terse", f"--output={output}", str(work / "job.fio")]
     periods: list[Period] = []
     ended: str | None = None
-    with errors.open("wb") as said:
-        with child.started(command, stdout=said, stderr=said, cwd=work, cgroup_files=cgroup_files) as running:
-            _wait_for_io(running, leaves, errors)
-            now = counters(leaves)
-            last = schedule[0][0]
-            for number, (candidate, turn, seconds) in enumerate(schedule):
-                if deadline_s is not None and time.monotonic() + seconds > deadline_s and number:
-                    break
-                took = 0.0
-                if number:
-                    took = _switch(switch, last, candidate)
-                    now = counters(leaves)
-                tell(candidate.label)
-                seen = switch.seen()
-                status = running.wait(max(0.0, seconds - (time.time() - now.clock_s)))
-                then = counters(leaves)
-                if status is not None:
-                    ended = _said(errors, output) or f"fio ended with status {status}"
-                    break
-                periods.append(Period(candidate.label, turn, took, now, then, seen))
-                last = candidate
-            running.terminate(patient=True)
-            status = running.wait(END_TIMEOUT_S)
-            if status is None:
-                running.kill()
-                raise SeekwiseError("fio did not end within a minute after it was told to", hint="is the device stuck?")
+    with (
+        errors.open("wb") as said,
+        child.started(command, stdout=said, stderr=said, cwd=work, cgroup_files=cgroup_files) as running,
+    ):
+        _wait_for_io(running, leaves, errors)
+        now = counters(leaves)
+        last = schedule[0][0]
+        for number, (candidate, turn, seconds) in enumerate(schedule):
+            if deadline_s is not None and time.monotonic() + seconds > deadline_s and number:
+                break
+            took = 0.0
+            if number:
+                took = _switch(switch, last, candidate)
+                now = counters(leaves)
+            tell(candidate.label)
+            seen = switch.seen()
+            status = running.wait(max(0.0, seconds - (time.time() - now.clock_s)))
+            then = counters(leaves)
+            if status is not None:
+                ended = _said(errors, output) or f"fio ended with status {status}"
+                break
+            periods.append(Period(candidate.label, turn, took, now, then, seen))
+            last = candidate
+        running.terminate(patient=True)
+        status = running.wait(END_TIMEOUT_S)
+        if status is None:
+            running.kill()
+            raise SeekwiseError("fio did not end within a minute after it was told to", hint="is the device stuck?")
     if status not in FIO_ENDED_BY_SIGNAL and ended is None:
         ended = _said(errors, output) or f"fio ended with status {status}"
     if not periods:
