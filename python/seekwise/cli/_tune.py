@@ -57,9 +57,11 @@ def answer(request: Request) -> None:
 
         _tune_live.answer(request)
         return
+    from seekwise.backend.kernel import fio
     from seekwise.backend.kernel.target import find
 
     target = find(request.target)
+    fio.find()
     chosen = use_files.chosen(request.uses)
     if os.geteuid() != 0:
         from seekwise.cli import _tune_unprivileged

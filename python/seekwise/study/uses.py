@@ -235,7 +235,9 @@ def loads(text: str, source: str) -> Use:
         first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
         where = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            raise UsageError(f"{source}: unknown key `{where}`", hint="the format of a use: `seekwise explain use`") from None
+            raise UsageError(
+                f"{source}: unknown key `{where}`", hint="the format of a use: `seekwise explain use`"
+            ) from None
         said = str(first["msg"]).removeprefix("Value error, ")
         raise UsageError(
             f"{source}: {f'`{where}` ' if where else ''}{said[:1].lower()}{said[1:]}",

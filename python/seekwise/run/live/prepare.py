@@ -22,9 +22,9 @@ from seekwise.study.uses import Use
 
 MIB = 2**20
 DATA_BYTES_MAX = 1024 * MIB
-DATA_BYTES_MIN = 128 * MIB
+DATA_BYTES_MIN = 32 * MIB
 STORE_BYTES_MAX = 512 * MIB
-STORE_BYTES_MIN = 64 * MIB
+STORE_BYTES_MIN = 32 * MIB
 PART_BYTES = 32 * MIB
 PIECE_BYTES = 4 * MIB
 MEMORY_BYTES_MIN = 192 * MIB
@@ -85,7 +85,7 @@ def reads_through_cache(uses: Sequence[Use]) -> bool:
 
 def least_bytes(uses: Sequence[Use]) -> int:
     """Room without which nothing can be measured."""
-    parts = MEMORY_BYTES_MIN * 2 if reads_through_cache(uses) else 0
+    parts = 2 * MEMORY_BYTES_MIN if reads_through_cache(uses) else 0
     return DATA_BYTES_MIN + stores_needed(uses) * STORE_BYTES_MIN + parts
 
 
