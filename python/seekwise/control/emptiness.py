@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.control import interrupt, signatures, sysfs
+from seekwise.control.process import proc_folder
 from seekwise.errors import MissingError, RefusedError, UsageError
 from seekwise.linux.model import BlockDevice, Mount, Stack
 
@@ -49,6 +50,8 @@ class EmptyProof:
     node: Path
     size_bytes: int
     checks: tuple[str, ...]
+    path: Path
+    """The proven device itself, through our descriptor: a node may mean another device by the time that a load opens it."""
 
     @property
     def test_offset_bytes(self) -> int:
@@ -118,7 +121,7 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
             f"if nothing of it is needed, zero it yourself: `blkdiscard -z {node}`" if only_content else CHOOSE_ANOTHER,
         )
     assert descriptor is not None
-    return descriptor, EmptyProof(found.name, node, size_bytes, CHECKS)
+    return descriptor, EmptyProof(found.name, node, size_bytes, CHECKS, Path(f"{proc_folder()}/fd/{descriptor}"))
 
 
 def _in_use(stack: Stack, device: BlockDevice, root: Path) -> Iterator[str]:
@@ -177,7 +180,7 @@ def _openers_now(device: BlockDevice) -> set[tuple[int, str]]:
                     stat.S_ISBLK(status.st_mode)
                     and f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}" == device.major_minor
                 ):
-                    found.add((int(folder.name), (folder / "comm").read_text().strip()))
+                    found.add((int(folder.name), (folder / "comm").read_text(errors="replace").strip()))
         except OSError:
             continue
     return found

@@ -21,13 +21,24 @@ IO_CLASSES = ("realtime", "best-effort", "idle")
 
 @dataclass(frozen=True)
 class Place:
-    """Where the load works: a folder with one file per thread, or a block device with one region per thread."""
+    """Where the load works: a folder with one file per thread, or a block device with one region per thread.
+
+    Both are paths through an open descriptor, so that nobody can put another one in their place; `shown` is the name.
+    """
 
     folder: Path | None = None
     device: Path | None = None
+    shown: Path | None = None
     offset_bytes: int = 0
     region_bytes: int = 0
     """Bytes that each thread has."""
+
+    def by_name(self, text: str) -> str:
+        """A job text with the name in place of the descriptor, as it is kept: anybody can run it by hand."""
+        used = self.folder or self.device
+        if self.shown is None or used is None:
+            return text
+        return text.replace(f"={escaped(str(used))}\n", f"={escaped(str(self.shown))}\n")
 
     def lines(self) -> list[str]:
         if self.folder is not None:

@@ -133,7 +133,7 @@ class KernelSession:
         jobs: list[str] = []
         reason: str | None = None
         for step, operation, text in self._steps(cell, ready, seed):
-            jobs.append(text)
+            jobs.append(ready.place.by_name(text))
             if not cell.load.direct and not memory.drop_caches():
                 raise MissingError(
                     "dropping the caches before a buffered load needs root", hint="use sudo, or `direct = true`"
@@ -350,11 +350,12 @@ def _place(
         share = proof.test_size_bytes // threads
         own_size = any(cell.load.job is not None for cell in cells)
         region = proof.test_size_bytes if own_size else min(size, share - share % 2**20)
-        place = fio_job.Place(device=proof.node, offset_bytes=proof.test_offset_bytes, region_bytes=region)
+        place = fio_job.Place(device=proof.path, shown=proof.node, offset_bytes=proof.test_offset_bytes, region_bytes=region)
     else:
-        place = fio_job.Place(folder=stack.enter_context(ground.scratch(target, threads * size)), region_bytes=size)
+        folder = stack.enter_context(ground.scratch(target, threads * size))
+        place = fio_job.Place(folder=folder, shown=folder.shown, region_bytes=size)
     if any(cell.load.job is None for cell in cells):
-        what = f"files of {size / 2**20:.0f} MiB in {place.folder}" if place.folder else f"regions on {place.device}"
+        what = f"files of {size / 2**20:.0f} MiB in {place.shown}" if place.folder else f"regions on {place.shown}"
         say(f"writing {threads} {what}")
         _prepare(program, fio_job.layout(place, threads), work)
     for path in {cell.load.job for cell in cells if cell.load.job is not None} if place.folder else ():
