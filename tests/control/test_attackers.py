@@ -179,7 +179,7 @@ def left_by_a_killed_run(target: Path, journal: Journal, number: int):
     # Its process is dead: nobody holds the lock any more.
     from seekwise.control import journal as journals
 
-    pid, held = journals._held.pop(journal._path(entry.id))
+    _, held = journals._held.pop(journal._path(entry.id))
     os.close(held)
     return entry
 

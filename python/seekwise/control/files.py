@@ -120,6 +120,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """Content of an ordinary file; ValueError for anything else, and OSError. A pipe is never waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        kind = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(kind):
+            raise ValueError("it is a folder" if stat.S_ISDIR(kind) else "it is no ordinary file")
+        return read_limited(descriptor, most_bytes)
+    finally:
+        os.close(descriptor)
+
+
 def read_limited(descriptor: int, most_bytes: int) -> bytes:
     """What a descriptor holds, up to `most_bytes`; ValueError if there is more."""
     parts, left = [], most_bytes + 1
