@@ -12,7 +12,7 @@ from pathlib import Path
 
 from seekwise.advise import persist
 from seekwise.advise.lines import Lines, shell_lines
-from seekwise.control import interrupt, notice, settings
+from seekwise.control import attributes, interrupt, notice, settings
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lock import devices_locked
 
@@ -26,6 +26,18 @@ class Applied:
     before: dict[str, dict[str, str]]
     seen: dict[str, dict[str, str]]
     lines: Lines
+
+    def moved(self, device: str) -> tuple[str, ...]:
+        """Names of settings that the kernel moved although nobody asked; the tunables of a scheduler come and go with it."""
+        before, seen, wanted = self.before[device], self.seen[device], self.wanted[device]
+        switched = before.get("queue/scheduler") != seen.get("queue/scheduler")
+        return tuple(
+            name
+            for name in sorted(before.keys() | seen.keys(), key=attributes.order)
+            if name not in wanted
+            and before.get(name) != seen.get(name)
+            and not (switched and name.startswith(attributes.IOSCHED))
+        )
 
 
 def preview(wanted: settings.Changes, root: Path = Path("/")) -> Applied:
