@@ -351,6 +351,10 @@ def _place(
         # The proof leaves the first and last MiB out, so that the device proves empty again afterwards.
         share = proof.test_size_bytes // threads
         region = min(size, share - share % 2**20)
+        with_job = any(cell.load.job is not None for cell in cells)
+        proof.uses(proof.test_size_bytes if with_job else threads * region)
+        for sentence in proof.checks[-1:]:
+            say(f"{proof.node} proves empty as far as it was looked at: zeros in the first and last MiB; {sentence}")
         place = fio_job.Place(
             device=proof.path,
             shown=proof.node,
