@@ -7,7 +7,7 @@ is refused, or one file cannot be written, everything of this call is put back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.advise import persist
@@ -76,16 +76,18 @@ def apply(
             if written is not None:
                 persist.write_items(written)
             if entry is not None:
-                entry = journal.update(
-                    entry, settings.left_by(entry.items), pending=decided_by if written is not None else None
-                )
+                entry = journal.update(entry, settings.left_by(entry.items))
+            seen = {device: settings.read_settings(device, root) for device in wanted}
+            done = Applied(entry, wanted, before, seen, shell_lines(wanted, before, root=root))
+            # The last step: from here on all of it stays.
             if written is not None:
                 journal.update(written, pending=None)
+            elif entry is not None:
+                done = replace(done, entry=journal.update(entry, pending=None))
         except BaseException:
             undo.everything()
             raise
-        seen = {device: settings.read_settings(device, root) for device in wanted}
-    return Applied(entry, wanted, before, seen, shell_lines(wanted, before, root=root))
+    return done
 
 
 class _Undo:

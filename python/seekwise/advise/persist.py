@@ -16,6 +16,7 @@ Not done: kernels before 5.0 take the scheduler of all disks from the boot param
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -226,6 +227,10 @@ def take_back(item: Mapping[str, object]) -> str:
             "xattrs": {},
             "mtime_ns": 0,
         }
+    for draft in path.parent.glob(f".{path.name}.*"):
+        # What a killed writer had begun.
+        if draft.name.rpartition(".")[2].isdecimal():
+            draft.unlink(missing_ok=True)
     now = exact.state(path)
     said = f"{path} is as before"
     if exact.same(now, before):
@@ -240,8 +245,11 @@ def take_back(item: Mapping[str, object]) -> str:
     else:
         exact.restore(path, before)
     for folder in reversed(item.get("made", [])):
-        with contextlib.suppress(OSError):  # somebody uses it by now
+        try:
             os.rmdir(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY):
+                raise  # else somebody uses it by now
     return said
 
 

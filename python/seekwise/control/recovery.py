@@ -7,6 +7,7 @@ defaults again and a name may mean another drive, so only what a drive keeps its
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,10 +48,10 @@ def at_start(say: Callable[[str], None]) -> None:
 
 def restore_left_behind(journal: Journal) -> list[Outcome]:
     """Entries of dead processes, newest first. Applied settings stay, unless a reboot has undone them."""
-    if not any(_is_left_behind(entry, journal) for entry in journal.entries()):
+    if not _left_behind(journal):
         return []
     with interrupt.stoppable(), interrupt.held(), journal.being_restored():
-        return _restore_all([entry for entry in journal.entries() if _is_left_behind(entry, journal)], journal)
+        return _restore_all(_left_behind(journal), journal)
 
 
 def revert_all(journal: Journal) -> list[Outcome]:
@@ -58,23 +59,82 @@ def revert_all(journal: Journal) -> list[Outcome]:
     if journal.is_empty():
         return []
     with interrupt.stoppable(), interrupt.held(), journal.being_restored():
-        return _restore_all(journal.entries(), journal)
+        entries = journal.entries()
+        marker = _decided(entries, journal)
+        outcomes = _restore_all(entries, journal, marker)
+        if marker is not None and not any(outcome.state == "failed" for outcome in outcomes):
+            journal.close(marker)
+        return outcomes
 
 
-def _restore_all(entries: list[Entry], journal: Journal) -> list[Outcome]:
+def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
+    """Writes down what will be reverted before anything of it is: if we are killed half-way, the next start ends it.
+
+    What a half-way restored device shows could not be told from what somebody else has set. None: nothing needs it, or the journal
+    cannot be written; then it is restored all the same.
+    """
+    if any(entry.kind == "reverting" for entry in entries):
+        return None  # one that was begun says it already
+    items = []
+    for entry in entries:
+        if entry.kind in UNTIL_REVERTED and not entry.elsewhere and not journal.is_pending(entry):
+            names = {}
+            for item in entry.items:
+                with contextlib.suppress(SeekwiseError, KeyError, TypeError, ValueError, AttributeError):
+                    if "old" in item:
+                        now = _now(item, sysfs.device_folder(str(item["device"]), Path(str(item["root"]))))
+                        names[str(item["device"])] = sorted(_ours(item, now, settled=True)[0])
+            items.append({"entry": entry.id, "names": names})
+    try:
+        return journal.open("reverting", items) if items else None
+    except SeekwiseError:
+        return None
+
+
+def _now(item: dict, folder: Path) -> dict[str, str | None]:
+    """Values of one device as they are now. One that cannot be read is an error: it is not one that somebody else has set."""
+    return {
+        name: attributes.value(name, sysfs.read_or_raise(attributes.path(name, folder), "it stays as it is"))
+        for name in item["old"]
+    }
+
+
+def _restore_all(entries: list[Entry], journal: Journal, marker: Entry | None = None) -> list[Outcome]:
     """Each entry stands alone; only one that decides about another (`pending`) waits until that one is restored."""
     outcomes: list[Outcome] = []
     waiting: set[str] = set()
-    for entry in entries:
+    markers = [entry for entry in entries if entry.kind == "reverting" and not entry.held]
+    names = {
+        item["entry"]: item["names"]
+        for each in [*markers, *([marker] if marker else [])]
+        for item in each.items
+        if isinstance(item.get("names"), dict) and isinstance(item.get("entry"), str)
+    }
+    for entry in (each for each in entries if each.kind != "reverting"):
         if entry.id in waiting:
             sentence = "files that belong to settings which could not be restored stay with them"
             outcomes.append(Outcome(entry, "failed", (sentence,)))
             continue
-        outcome = restore(entry, journal)
+        outcome = restore(entry, journal, names.get(entry.id))
         if outcome.state in ("failed", "busy") and isinstance(entry.details.get("pending"), str):
             waiting.add(str(entry.details["pending"]))
         outcomes.append(outcome)
+    if not any(outcome.state == "failed" for outcome in outcomes):
+        for each in markers:
+            journal.close(each)
     return outcomes
+
+
+def _left_behind(journal: Journal) -> list[Entry]:
+    """Entries to restore at a start, newest first: of dead runs, and those that a killed `revert` was restoring."""
+    entries = journal.entries()
+    begun = {
+        item.get("entry")
+        for entry in entries
+        if entry.kind == "reverting" and not entry.alive and not entry.elsewhere
+        for item in entry.items
+    }
+    return [entry for entry in entries if entry.id in begun or _is_left_behind(entry, journal)]
 
 
 def _is_left_behind(entry: Entry, journal: Journal) -> bool:
@@ -87,7 +147,7 @@ def _is_left_behind(entry: Entry, journal: Journal) -> bool:
     return not entry.alive
 
 
-def restore(entry: Entry, journal: Journal) -> Outcome:
+def restore(entry: Entry, journal: Journal, names: dict | None = None) -> Outcome:
     """Restores one entry and closes it. Whatever is wrong with it is said, and never keeps another one from being restored."""
     if not journal.is_open(entry):
         return Outcome(entry, "closed", ())
@@ -102,7 +162,10 @@ def restore(entry: Entry, journal: Journal) -> Outcome:
     if entry.kind not in _RESTORERS:
         return Outcome(entry, "failed", (f"a journal entry is of the unknown kind {entry.kind}: {entry.id}",))
     try:
-        state, sentences = _RESTORERS[entry.kind](entry, journal)
+        if "old" in (entry.items[0] if entry.items else {}) and names is not None:
+            state, sentences = _restore_settings(entry, journal, names)
+        else:
+            state, sentences = _RESTORERS[entry.kind](entry, journal)
     except SeekwiseError as error:
         return Outcome(entry, "failed", (error.message,))
     except OSError as error:
@@ -136,11 +199,12 @@ def _unusable(entry: Entry, journal: Journal) -> Outcome:
     return Outcome(entry, "failed", (sentence,))
 
 
-def _restore_settings(entry: Entry, journal: Journal) -> tuple[str, list[str]]:
+def _restore_settings(entry: Entry, journal: Journal, names: dict | None = None) -> tuple[str, list[str]]:
     failures: list[str] = []
     sentences: list[str] = []
     for item in entry.items:
-        done, failed = _restore_device(entry, item, pending=journal.is_pending(entry))
+        decided = None if names is None else frozenset(names.get(str(item["device"]), ()))
+        done, failed = _restore_device(entry, item, pending=journal.is_pending(entry), decided=decided)
         sentences += done
         failures += failed
     if failures:
@@ -148,16 +212,19 @@ def _restore_settings(entry: Entry, journal: Journal) -> tuple[str, list[str]]:
     return "restored", sentences
 
 
-def _restore_device(entry: Entry, item: dict, pending: bool) -> tuple[list[str], list[str]]:
-    """What was done to one device, and what could not be done, as sentences."""
+def _restore_device(
+    entry: Entry, item: dict, pending: bool, decided: frozenset[str] | None
+) -> tuple[list[str], list[str]]:
+    """What was done to one device, and what could not be done, as sentences. `decided`: the names to restore, if that is known."""
     device, root = str(item["device"]), Path(str(item["root"]))
     try:
         folder = sysfs.device_folder(device, root)
     except UsageError:
         return [f"{device} is gone, and its settings with it"], []
     outlived = _still_to_restore(entry, item, folder)
-    before = {name: attributes.current(name, folder) for name in item["old"]}
+    before = _now(item, folder)
     only, foreign = _ours(item, before, settled=entry.kind == "applied" and not pending)
+    only = only if decided is None else decided & set(item["old"])
     only = only if outlived is None else only & outlived
     failures: list[str] = []
     if only:

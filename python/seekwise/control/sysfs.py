@@ -42,7 +42,7 @@ NOTHING_TO_SAY = frozenset({
 """Answers that mean that there is no value; any other is a read that failed."""
 
 
-def read_or_raise(path: Path) -> str | None:
+def read_or_raise(path: Path, otherwise: str = "nothing was changed") -> str | None:
     """Like `read`, but a read that failed (EIO, no memory, too many open files) is an error and not the absence of a value."""
     try:
         return path.read_text(errors="replace").strip()
@@ -50,7 +50,7 @@ def read_or_raise(path: Path) -> str | None:
         if error.errno in NOTHING_TO_SAY:
             return None
         raise SeekwiseError(
-            f"{path} cannot be read ({error.strerror}), so it could not be restored", "nothing was changed"
+            f"{path} cannot be read ({error.strerror}), so it could not be restored", otherwise
         ) from error
 
 
