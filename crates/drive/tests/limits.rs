@@ -91,11 +91,11 @@ fn requests_that_had_to_wait_are_answered_once_the_client_takes_its_answers() {
         client
             .send(CMD_READ, 0, number % 100 * 65536, 65536, &[])
             .unwrap_or_else(|error| panic!("{number}: {error}"));
-        if number >= 2000 {
+        if number >= 1100 {
             take(&mut client);
         }
     }
-    for _ in 0..2000 {
+    for _ in 0..1100 {
         take(&mut client);
     }
     server.stop();
