@@ -47,7 +47,10 @@ def command(
 
 
 def _list(store: Store, as_json: bool) -> None:
-    rows = [(each, *store.count(each.run_id)) for each in store.runs()]
+    runs = store.runs()
+    for sentence in store.damage:
+        click.echo(f"warning: {sentence}", err=True)
+    rows = [(each, *store.count(each.run_id)) for each in runs]
     if as_json:
         _shown.echo_json({
             "schema": RUNS_SCHEMA,

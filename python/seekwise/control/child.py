@@ -262,7 +262,7 @@ def _environment(pid: int) -> list[bytes]:
     while True:
         try:
             data = Path(f"/proc/{pid}/environ").read_bytes()
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             return []
         state, flags, start, end = fields[0], int(fields[6]), int(fields[47]), int(fields[48])
