@@ -43,7 +43,7 @@ class switching(settings.changed):
                 self._locks.enter_context(devices_locked(self.changes, self.root))
                 for candidate in self.candidates:
                     settings.check(candidate, self.root)
-                self.journal.entries()  # refuses here, before anything changes, if a newer seekwise left something open
+                self.journal.check()
                 items = [
                     settings.item_for(device, sysfs.device_folder(device, self.root), self.root, wanted)
                     for device, wanted in self.changes.items()
@@ -75,12 +75,16 @@ class switching(settings.changed):
         """Puts everything back as it was found, without ending; seconds that it took."""
         started = time.monotonic()
         with interrupt.held():
-            failures = [failure for item in self._items.values() for failure in settings.restore_item(item)]
+            failures = [
+                failure
+                for item in self._items.values()
+                for failure in settings.restore_item(item, settings.touched(item, None))
+            ]
         if failures:
             raise settings.could_not_restore(failures)
         return time.monotonic() - started
 
-    def seen(self) -> dict[str, dict[str, str]]:
+    def read_back(self) -> dict[str, dict[str, str]]:
         """{device: {attribute: value}} as the kernel reports it now."""
         return {device: settings.read_settings(device, self.root) for device in self._items}
 

@@ -38,11 +38,12 @@ class Place:
         used = self.folder or self.device
         if self.shown is None or used is None:
             return text
+        text = text.replace(f"={directory(used)}\n", f"={directory(self.shown)}\n")
         return text.replace(f"={escaped(str(used))}\n", f"={escaped(str(self.shown))}\n")
 
     def lines(self) -> list[str]:
         if self.folder is not None:
-            return [f"directory={escaped(str(self.folder))}", "filename_format=t.$jobnum"]
+            return [f"directory={directory(self.folder)}", "filename_format=t.$jobnum"]
         return [
             f"filename={escaped(str(self.device))}",
             f"offset={self.offset_bytes}",
@@ -55,6 +56,11 @@ def escaped(name: str) -> str:
     return name.replace(":", "\\:")
 
 
+def directory(folder: Path) -> str:
+    """A folder as fio takes it. The slash makes fio follow a path through a descriptor: it looks with lstat (fio 3.33, options.c)."""
+    return f"{escaped(str(folder))}/"
+
+
 def layout(place: Place, threads: int) -> str:
     """Fills every file (region) from its beginning to its end, one after the other.
 
@@ -64,7 +70,7 @@ def layout(place: Place, threads: int) -> str:
     if place.folder is not None:
         names = ":".join(f"t.{number}" for number in range(threads))
         where = [
-            f"directory={escaped(str(place.folder))}",
+            f"directory={directory(place.folder)}",
             f"filename={names}",
             "file_service_type=sequential",
             f"filesize={place.region_bytes}",

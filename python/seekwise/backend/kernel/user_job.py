@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.backend.kernel.fio_job import Place, escaped
+from seekwise.backend.kernel.fio_job import Place, directory, escaped
 from seekwise.control.files import read_regular
 from seekwise.errors import RefusedError, UsageError
 
@@ -216,7 +216,7 @@ def _lines(own: Lines, place: Place) -> list[str]:
 def _placed(place: Place, size: int) -> list[str]:
     if place.folder is not None:
         return [
-            f"directory={escaped(str(place.folder))}",
+            f"directory={directory(place.folder)}",
             "filename_format=u.$jobnum.$filenum",
             "offset=0",
             f"size={size}",

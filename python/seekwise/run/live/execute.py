@@ -130,6 +130,9 @@ def _measure(state: _State, program: fio.Fio, place: prepare.Ground, switch: swi
         began = time.monotonic()
         _stretch(state, program, place, switch, home, each, rounds, orders[each.use.name], environment_seen)
         first_left -= time.monotonic() - began
+    if not state.records:
+        reasons = [each.failed for each in states if each.failed]
+        raise SeekwiseError(reasons[0] if reasons else "nothing was measured", hint="`--for` chooses other uses")
     while True:
         found = decided(state.records, plan.order(), final=False)
         state.watch.standing(list(found.judged))

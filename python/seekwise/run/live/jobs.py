@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.backend.kernel import fio_job
+from seekwise.backend.kernel import fio_job, user_job
 from seekwise.run.live.prepare import PART_BYTES, Ground
 from seekwise.study.uses import PERCENT, Job, Use
 
@@ -37,7 +37,7 @@ def of_use(use: Use, ground: Ground, seed: int, runtime_s: float) -> FioLoad:
     """The load of a use for a time; it can be ended before by a signal."""
     lines = [
         "[global]",
-        *([f"directory={fio_job.escaped(str(ground.folder))}"] if ground.folder is not None else []),
+        *([f"directory={fio_job.directory(ground.folder)}"] if ground.folder is not None else []),
         "thread=1",
         "time_based=1",
         f"runtime={max(1, round(runtime_s))}",
@@ -60,7 +60,7 @@ def of_use(use: Use, ground: Ground, seed: int, runtime_s: float) -> FioLoad:
     store = 0
     for job in use.job:
         if job.fio is not None:
-            names, own = _own_sections(job, ground)
+            names, own = _own_sections(job, ground, runtime_s)
             lines += own
             logs[job.name] = names
             continue
@@ -123,18 +123,20 @@ def _place(job: Job, number: int, ground: Ground, store: int) -> list[str]:
     return [*ground.region("data"), f"size={ground.data_bytes - ground.data_bytes % largest}"]
 
 
-def _own_sections(job: Job, ground: Ground) -> tuple[list[str], list[str]]:
-    """Sections of a user's own fio job, placed on the test file; what stands in it about places is left out."""
-    own = fio_job.read_user_job(Path(str(job.fio)))
+def _own_sections(job: Job, ground: Ground, runtime_s: float) -> tuple[list[str], list[str]]:
+    """Sections of a user's own fio job, placed on the test file; the last word in every section is ours."""
+    own = user_job.read(Path(str(job.fio)))
     names: list[str] = []
     lines: list[str] = []
     for group in own.groups:
-        for section, options in group:
+        for _, options in group:
             name = f"{job.name}.{len(names)}"
             names.append(name)
-            lines += ["", f"[{name}]", f"direct={int(job.direct)}", *own.global_lines, *options]
-            lines += [f"; {section}", *ground.region("data"), f"size={ground.data_bytes}", f"write_lat_log={name}"]
-            lines += ["time_based=1", "thread=1"]
+            said = [key if value is None else f"{key}={value}" for key, value in (*own.global_lines, *options)]
+            size = own.size_bytes(options, ground.data_bytes)
+            lines += ["", f"[{name}]", f"direct={int(job.direct)}", *said, "offset_increment=0", "nrfiles=1"]
+            lines += [*ground.region("data"), *(["offset=0"] if ground.device is None else []), f"size={size}"]
+            lines += ["time_based=1", f"runtime={max(1, round(runtime_s))}", f"write_lat_log={name}"]
     return names, lines
 
 

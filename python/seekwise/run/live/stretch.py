@@ -117,7 +117,7 @@ def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, dead
                 took = _switch(switch, last, candidate)
                 now = counters(leaves)
             tell(candidate.label)
-            seen = switch.seen()
+            seen = switch.read_back()
             status = running.wait(max(0.0, seconds - (time.time() - now.clock_s)))
             then = counters(leaves)
             if status is not None:
@@ -154,7 +154,7 @@ def _pass_through(switch: switching, candidate: Candidate) -> float:
     from seekwise.control import attributes, sysfs
 
     started = time.monotonic()
-    for device, old in switch.seen().items():
+    for device, old in switch.read_back().items():
         offered = attributes.schedulers_offered(sysfs.device_folder(device))
         other = next((name for name in offered if name != old.get("queue/scheduler")), None)
         if other is not None:
