@@ -203,7 +203,8 @@ def _restore_settings(entry: Entry, journal: Journal, names: dict | None = None)
     failures: list[str] = []
     sentences: list[str] = []
     for item in entry.items:
-        decided = None if names is None else frozenset(names.get(str(item["device"]), ()))
+        chosen = (names or {}).get(str(item["device"]))
+        decided = None if chosen is None else frozenset(chosen)
         done, failed = _restore_device(entry, item, pending=journal.is_pending(entry), decided=decided)
         sentences += done
         failures += failed
