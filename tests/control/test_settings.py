@@ -349,3 +349,24 @@ def test_the_net_at_exit_restores_what_is_still_active(kernel, journal):
         assert tree(folder) == before
     finally:
         change.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("what", ["removed", "read-only"])
+def test_a_state_folder_that_is_lost_meanwhile_keeps_nothing_from_being_restored(
+    kernel, journal, monkeypatch, what, capsys
+):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    before = tree(folder)
+    with changed({"sda": {"scheduler": "bfq"}}, root=kernel.root, journal=journal):
+        if what == "removed":
+            for path in journal.folder.iterdir():
+                path.unlink()
+            journal.folder.rmdir()
+        else:
+
+            def refuses(self, **_):
+                raise OSError(errno.EROFS, "Read-only file system")
+
+            monkeypatch.setattr(type(journal.folder), "unlink", refuses)
+    assert tree(folder) == before
+    assert ("cannot be removed (Read-only file system)" in capsys.readouterr().err) == (what == "read-only")

@@ -76,19 +76,32 @@ def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
     if any(entry.kind == "reverting" for entry in entries):
         return None  # one that was begun says it already
     items = []
+    ahead: dict[str, dict[str, str]] = {}
     for entry in entries:
         if entry.kind in UNTIL_REVERTED and not entry.elsewhere and not journal.is_pending(entry):
             names = {}
             for item in entry.items:
                 with contextlib.suppress(SeekwiseError, KeyError, TypeError, ValueError, AttributeError):
                     if "old" in item:
-                        now = _now(item, sysfs.device_folder(str(item["device"]), Path(str(item["root"]))))
-                        names[str(item["device"])] = sorted(_ours(item, now, settled=True)[0])
+                        names[str(item["device"])] = _names_of(item, ahead)
             items.append({"entry": entry.id, "names": names})
     try:
         return journal.open("reverting", items) if items else None
     except SeekwiseError:
         return None
+
+
+def _names_of(item: dict, ahead: dict[str, dict[str, str]]) -> list[str]:
+    """Names to restore of one device. `ahead`: its values once the newer entries are restored, which come first."""
+    device, old = str(item["device"]), dict(item["old"])
+    if device not in ahead:
+        ahead[device] = attributes.everything(sysfs.device_folder(device, Path(str(item["root"]))))
+    now = ahead[device]
+    names = _ours(item, {name: now.get(name) for name in old}, settled=True)[0]
+    if "queue/scheduler" in names and old["queue/scheduler"] != now.get("queue/scheduler"):
+        now = {name: text for name, text in now.items() if not name.startswith(attributes.IOSCHED)}
+    ahead[device] = {**now, **{name: old[name] for name in names}}
+    return sorted(names)
 
 
 def _now(item: dict, folder: Path) -> dict[str, str | None]:
@@ -203,7 +216,8 @@ def _restore_settings(entry: Entry, journal: Journal, names: dict | None = None)
     failures: list[str] = []
     sentences: list[str] = []
     for item in entry.items:
-        decided = None if names is None else frozenset(names.get(str(item["device"]), ()))
+        chosen = (names or {}).get(str(item["device"]))
+        decided = None if chosen is None else frozenset(chosen)
         done, failed = _restore_device(entry, item, pending=journal.is_pending(entry), decided=decided)
         sentences += done
         failures += failed

@@ -126,6 +126,10 @@ def _phase(jobs: list[dict], operation: Operation | None) -> FioPhase:
     weighted, count, longest_latency = 0.0, 0, 0
     for _, side in sides:
         latency = _latency(side)
+        # Each for itself: in a sum a negative one would hide.
+        for name, value in (("runtime", side["runtime"]), ("io_bytes", side["io_bytes"]), ("mean", latency["mean"])):
+            if not 0 <= float(value) <= NUMBER_MAX:
+                raise ValueError(f"{name} ({value})")
         n = int(latency.get("N", side["total_ios"]))
         weighted += float(latency["mean"]) * n
         count += n
