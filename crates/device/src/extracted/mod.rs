@@ -417,7 +417,7 @@ impl ExtractedDisk {
             first: span.first,
             since: time,
             sector_ns: parameters.bus.write_sector_ms * MS,
-            head_start: head_start(o.extra_disconnect, span),
+            head_start: head_start(&parameters, span),
         };
         time += (span.end - span.first) as f64 * supply.sector_ns;
         let on_platter = self.write_media(mechanics_at, span, supply);
@@ -490,10 +490,14 @@ impl ExtractedDisk {
     }
 }
 
-/// Drives that release the bus twice want some sectors in the buffer before they write the first.
-fn head_start(extra: bool, span: Span) -> u64 {
+/// Sectors that must be in the buffer before the first is written. A drive that keeps the bus for all of a write takes in all of it first:
+/// the DEC RZ26's shortest writes grow with their length by the time on the bus. One that gives up the bus twice wants some.
+fn head_start(parameters: &Parameters, span: Span) -> u64 {
     let sectors = span.end - span.first;
-    match (extra, sectors) {
+    if parameters.buffer.hold_bus_write {
+        return sectors.min(parameters.buffer.segment_sectors);
+    }
+    match (parameters.overhead.extra_disconnect, sectors) {
         (false, _) => 1,
         (true, 45..) => 15,
         (true, _) => sectors.min(10),
