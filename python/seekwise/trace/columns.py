@@ -87,7 +87,12 @@ class Notes:
             raise TraceError("the trace has more than 65,536 devices")
         return place
 
+    def alias(self, pid: int) -> int:
+        """A number for a process that says nothing about it."""
+        return self._aliases.setdefault(pid, len(self._aliases) + 1)
+
     def __post_init__(self) -> None:
+        self._aliases: dict[int, int] = {}
         self._process_places = {name: place for place, name in enumerate(self.processes)}
         self._device_places = {name: place for place, name in enumerate(self.devices)}
         if not self.processes:
