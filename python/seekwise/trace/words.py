@@ -28,7 +28,7 @@ def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[
         line = f"{name:7} {count:10,}  {count / seconds:8,.0f} IOPS  {moved / 1e6 / seconds:7.3g} MB/s  mean {moved / count / 1024:.3g} KiB"
         half, tail = summary.percentile_ms(kind, 0.5), summary.percentile_ms(kind, 0.99)
         if half is not None and tail is not None:
-            line += f"  p50 {half:.3g} ms  p99 {tail:.3g} ms"
+            line += f"\n{'':7} p50 {half:.3g} ms, p99 {tail:.3g} ms"
         said.append(line)
     for kind, name in ((Kind.FLUSH, "flushes"), (Kind.DISCARD, "discards")):
         if summary.kinds[kind]:

@@ -106,7 +106,7 @@ def _size(place: int) -> str:
 
 
 def mix(summary: Summary, notes: Notes) -> alt.TopLevelMixin:
-    """Bytes by process, the largest first."""
+    """Requests of the processes that moved most bytes."""
     top = sorted(summary.by_process.items(), key=lambda item: -item[1][3])[:15]
     rows = [
         {"process": notes.processes[place], "kind": name, "n": int(counts[1 + kind])}
