@@ -17,7 +17,12 @@ def table(requests):
     for place, (arrival, complete, *rest) in enumerate(requests):
         kind, flags, process = (*rest, *(Kind.READ, 0, 1)[len(rest) :])
         rows[place]["arrival_ns"], rows[place]["complete_ns"] = arrival, complete
-        rows[place]["kind"], rows[place]["flags"], rows[place]["process"], rows[place]["sectors"] = kind, flags, process, 8
+        rows[place]["kind"], rows[place]["flags"], rows[place]["process"], rows[place]["sectors"] = (
+            kind,
+            flags,
+            process,
+            8,
+        )
     return rows[np.argsort(rows["arrival_ns"], kind="stable")]
 
 

@@ -41,7 +41,9 @@ def test_a_text_format_is_known_by_its_content_and_gives_the_three_requests(tmp_
     assert not notes.truncated
 
 
-@pytest.mark.parametrize("name", ["MSR Cambridge", "DiskSim validation", "fio latency log", "blkparse", "perf or trace-cmd"])
+@pytest.mark.parametrize(
+    "name", ["MSR Cambridge", "DiskSim validation", "fio latency log", "blkparse", "perf or trace-cmd"]
+)
 def test_response_times_are_those_of_the_source(tmp_path, name):
     _, rows = read(written(tmp_path, samples.TEXTS[name]))
     taken = {int(row["sector"]): int(row["complete_ns"] - row["arrival_ns"]) for row in rows}
@@ -205,7 +207,9 @@ HOSTILE = {
     "iolog: version 9": b"fio version 9 iolog\n/dev/sda read 0 4096\n",
     "iolog: an unknown action": samples.IOLOG2.encode() + b"/dev/sda explode 0 4096\n",
     "iolog: nothing but a header": b"fio version 2 iolog\n",
-    "blkparse: damaged in the middle": samples.BLKPARSE[:300].encode() + b"\nrubbish here\n" + samples.BLKPARSE.encode(),
+    "blkparse: damaged in the middle": samples.BLKPARSE[:300].encode()
+    + b"\nrubbish here\n"
+    + samples.BLKPARSE.encode(),
     "blkparse: a huge time": b"  8,0 0 1 " + b"9" * 30 + b".0 697 Q R 1000 + 8 [fio]\n",
     "perf: no request in it": b"fio 697 [000] 100.0: block:block_plug: [fio]\n",
     "blktrace: another version": samples.record(0, 0, 0, 1, magic=0x65617401),

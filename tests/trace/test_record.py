@@ -42,7 +42,9 @@ def test_events_of_a_page_carry_their_times_and_fields():
     known = ring.layouts({"block_rq_issue": FORMAT})
     extend = struct.pack("<II", ring.TIME_EXTEND | 5 << 5, 2)
     padding = struct.pack("<II", ring.PADDING | 7 << 5, 12) + b"\0" * 8
-    content = page(event(100, 1000), extend, event(1, 2000, letters=b"R"), padding, event(10, 3000, number=77), event(3, 4000))
+    content = page(
+        event(100, 1000), extend, event(1, 2000, letters=b"R"), padding, event(10, 3000, number=77), event(3, 4000)
+    )
     found = list(ring.events(content, known))
     assert [(e.time - 1_000_000, e.sector, e.letters) for e in found] == [
         (100, 1000, "WS"),
@@ -80,7 +82,9 @@ def loop_device(tmp_path):
     backing = tmp_path / "disk"
     with backing.open("wb") as file:
         file.truncate(64 << 20)
-    made = subprocess.run(["losetup", "--find", "--show", "--direct-io=off", backing], capture_output=True, text=True)
+    made = subprocess.run(
+        ["losetup", "--find", "--show", "--direct-io=off", backing], capture_output=True, text=True, check=False
+    )
     if made.returncode:
         pytest.skip(f"no loop device: {made.stderr.strip()}")
     yield Path(made.stdout.strip())

@@ -112,7 +112,9 @@ def test_malformed_parameters_are_one_clear_error(tmp_path, text, said):
 def test_comments_sources_and_nested_blocks_are_read(tmp_path):
     (tmp_path / "inner").write_text("part P { Deep key (of 2) = [ 1, 2.5, word ], }")
     path = tmp_path / "outer"
-    path.write_text("# top\ninstantiate [ a, b ] as X\nthing T { A = -1e3, # no\n B = source inner, C = kind { D = 0 } }\n")
+    path.write_text(
+        "# top\ninstantiate [ a, b ] as X\nthing T { A = -1e3, # no\n B = source inner, C = kind { D = 0 } }\n"
+    )
     (block,) = syntax.read(path)
     assert block.values["A"] == -1000.0
     assert block.values["B"].values == {"Deep key (of 2)": [1, 2.5, "word"]}
@@ -131,7 +133,9 @@ def test_an_imported_drive_is_a_model_file(tmp_path):
 
 def test_every_kind_of_seek_curve_becomes_points():
     def values(**extra):
-        return drive._Values(syntax.Block("dm_mech_g1", "", {key.replace("_", " "): v for key, v in extra.items()}), Path("x"))
+        return drive._Values(
+            syntax.Block("dm_mech_g1", "", {key.replace("_", " "): v for key, v in extra.items()}), Path("x")
+        )
 
     three = values(Single_cylinder_seek_time=1.0, Average_seek_time=8.0, Full_strobe_seek_time=15.0)
     curve = dict(drive.SEEKS["curve"](three, 1000, Path()))

@@ -18,7 +18,9 @@ DRIVES = (".parv", ".diskspecs")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
 @click.option("--name", default="imported", help="Name of the run; default: imported.")
 @click.option("--setting", multiple=True, metavar="LABEL", help="What each FILE was measured with, in their order.")
-@click.option("--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for drive models; default: this one.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for drive models; default: this one."
+)
 @_options.common
 def command(
     files: tuple[Path, ...], name: str, setting: tuple[str, ...], output: Path | None, db: Path | None, as_json: bool
@@ -33,7 +35,9 @@ def command(
     drives = [path for path in files if path.suffix in DRIVES]
     if drives:
         if len(drives) < len(files):
-            raise UsageError("fio's JSON and DiskSim's drives cannot be imported together", "import them one after the other")
+            raise UsageError(
+                "fio's JSON and DiskSim's drives cannot be imported together", "import them one after the other"
+            )
         _drives(drives, output or Path(), as_json)
         return
     from seekwise.analysis import outcome
@@ -80,7 +84,13 @@ def _drives(files: list[Path], folder: Path, as_json: bool) -> None:
             {
                 "schema": "seekwise.import.drives/1",
                 "drives": [
-                    {"file": str(path), "id": model.id, "name": model.name, "notes": list(model.notes), "model": str(target)}
+                    {
+                        "file": str(path),
+                        "id": model.id,
+                        "name": model.name,
+                        "notes": list(model.notes),
+                        "model": str(target),
+                    }
                     for path, model, target in zip(files, found, written, strict=True)
                 ],
             }

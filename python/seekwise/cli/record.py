@@ -15,9 +15,15 @@ from seekwise.study.quantity import parse_seconds
 
 @click.command()
 @click.argument("target", metavar="DEVICE|MOUNT")
-@click.option("--for", "duration", default="1m", show_default=True, help="How long, e.g. 30s, 10m; Ctrl-C ends it earlier.")
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Trace file; default: ./DEVICE-TIME.swt.")
-@click.option("--anonymise", is_flag=True, help="No names of processes or devices; offsets relative to the first one used.")
+@click.option(
+    "--for", "duration", default="1m", show_default=True, help="How long, e.g. 30s, 10m; Ctrl-C ends it earlier."
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Trace file; default: ./DEVICE-TIME.swt."
+)
+@click.option(
+    "--anonymise", is_flag=True, help="No names of processes or devices; offsets relative to the first one used."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def command(target: str, duration: str, output: Path | None, anonymise: bool, as_json: bool) -> None:
     """Record the block requests of DEVICE, or of the device under MOUNT.
@@ -40,7 +46,9 @@ def command(target: str, duration: str, output: Path | None, anonymise: bool, as
     if not out.parent.is_dir():
         raise UsageError(f"the folder {out.parent} does not exist")
     click.echo(f"recording {device.name} for {duration}; Ctrl-C ends it earlier", err=True)
-    taken = recorder.record(device, seconds, out, anonymise=anonymise, tell=lambda sentence: click.echo(sentence, err=True))
+    taken = recorder.record(
+        device, seconds, out, anonymise=anonymise, tell=lambda sentence: click.echo(sentence, err=True)
+    )
     share = taken.cpu_seconds / max(taken.seconds, 1e-9) / (os.cpu_count() or 1)
     if as_json:
         document = {
@@ -75,5 +83,7 @@ def _name(target: str) -> str:
     number = os.stat(path).st_dev
     found = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
     if not found.exists():
-        raise UsageError(f"{target}: does not lie on one block device", "name the device itself; `seekwise devices` lists them")
+        raise UsageError(
+            f"{target}: does not lie on one block device", "name the device itself; `seekwise devices` lists them"
+        )
     return found.resolve().name

@@ -73,7 +73,9 @@ def turn_ms(drive: Probed, rounds: int = 48) -> Figure:
     period = float(best[0])
     off = _residual(times, np.array([period]))[0]
     if off > 0.12:
-        return Figure.unseen("ms", "completions of one sector do not lie whole turns apart: nothing turns, or a cache answers")
+        return Figure.unseen(
+            "ms", "completions of one sector do not lie whole turns apart: nothing turns, or a cache answers"
+        )
     # Half of a period explains them as well; the longest that does is the turn.
     for factor in (5, 4, 3, 2):
         longer = period * factor
@@ -95,7 +97,9 @@ def _residual(times: np.ndarray, periods: np.ndarray) -> np.ndarray:
     for first in range(0, len(periods), 50_000):
         phase = times[None, :] / periods[first : first + 50_000, None]
         mean = np.exp(2j * np.pi * phase).mean(axis=1)
-        found[first : first + 50_000] = np.sqrt(np.maximum(-2 * np.log(np.maximum(np.abs(mean), 1e-12)), 0)) / (2 * np.pi)
+        found[first : first + 50_000] = np.sqrt(np.maximum(-2 * np.log(np.maximum(np.abs(mean), 1e-12)), 0)) / (
+            2 * np.pi
+        )
     return found
 
 

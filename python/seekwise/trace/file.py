@@ -112,7 +112,10 @@ def _blocks(path: Path, file: BinaryIO, notes: Notes) -> Iterator[np.ndarray]:
         if kind == b"ROWS":
             chunk = _rows(path, data)
             rows += len(chunk)
-            if int(chunk["process"].max(initial=0)) >= max(len(notes.processes), 1) or int(chunk["process"].min(initial=0)) < 0:
+            if (
+                int(chunk["process"].max(initial=0)) >= max(len(notes.processes), 1)
+                or int(chunk["process"].min(initial=0)) < 0
+            ):
                 raise TraceError(f"{path}: a request names a process that the file does not list")
             yield chunk
             continue
@@ -174,8 +177,8 @@ def _rows(path: Path, data: bytes) -> np.ndarray:
 def _document(path: Path, data: bytes) -> dict[str, Any]:
     try:
         document = json.loads(data)
-        if not isinstance(document, dict):
-            raise ValueError
     except (ValueError, UnicodeDecodeError, RecursionError):
-        raise TraceError(f"{path}: a block that should describe the trace does not") from None
+        document = None
+    if not isinstance(document, dict):
+        raise TraceError(f"{path}: a block that should describe the trace does not")
     return document

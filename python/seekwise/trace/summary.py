@@ -74,7 +74,9 @@ class Summary:
                 for kind, name in enumerate(KINDS)
             },
             "processes": {
-                notes.processes[place]: dict(zip(("requests", "reads", "writes", "bytes"), map(int, counts), strict=True))
+                notes.processes[place]: dict(
+                    zip(("requests", "reads", "writes", "bytes"), map(int, counts), strict=True)
+                )
                 for place, counts in sorted(self.by_process.items(), key=lambda item: -item[1][0])[:50]
             },
         }
@@ -121,9 +123,16 @@ def _add(found: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:
     _sequential(found, chunk, ends)
     for process in np.unique(chunk["process"]):
         own = chunk["process"] == process
-        counts = (own.sum(), (own & (kind == Kind.READ)).sum(), (own & (kind == Kind.WRITE)).sum(), sectors[own].sum() * 512)
+        counts = (
+            own.sum(),
+            (own & (kind == Kind.READ)).sum(),
+            (own & (kind == Kind.WRITE)).sum(),
+            sectors[own].sum() * 512,
+        )
         if process in found.by_process or len(found.by_process) < 100_000:
-            found.by_process[int(process)] = found.by_process.get(int(process), np.zeros(4, np.int64)) + np.array(counts)
+            found.by_process[int(process)] = found.by_process.get(int(process), np.zeros(4, np.int64)) + np.array(
+                counts
+            )
 
 
 def _sequential(found: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:

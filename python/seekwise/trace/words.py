@@ -15,7 +15,11 @@ def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[
     """What is printed, at most 80 columns wide."""
     seconds = summary.seconds
     devices = ", ".join(notes.devices[:4]) + (f" and {len(notes.devices) - 4} more" if len(notes.devices) > 4 else "")
-    said = [f"{summary.requests:,} requests in {_time(seconds)}" + (f" on {devices}" if devices else "") + f", from {notes.source}"]
+    said = [
+        f"{summary.requests:,} requests in {_time(seconds)}"
+        + (f" on {devices}" if devices else "")
+        + f", from {notes.source}"
+    ]
     if notes.truncated:
         said.append(f"The trace is incomplete: {notes.truncated}")
     if notes.dropped:
@@ -35,7 +39,9 @@ def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[
             said.append(f"{name:7} {int(summary.kinds[kind]):10,}")
     said.append(f"{summary.sequential / max(summary.requests, 1):.0%} go on where the process's last request ended")
     if summary.outstanding_ns.any():
-        said.append(f"{summary.outstanding_ns.sum() / max(summary.last_ns - summary.first_ns, 1):.3g} requests outstanding on average")
+        said.append(
+            f"{summary.outstanding_ns.sum() / max(summary.last_ns - summary.first_ns, 1):.3g} requests outstanding on average"
+        )
     said += ["", *_processes(processes)]
     return said
 

@@ -58,7 +58,13 @@ def offsets(summary: Summary) -> alt.TopLevelMixin:
     high = summary.offset_sectors * 512 / 1e9
     when, where = np.nonzero(summary.offsets[:used])
     rows = [
-        {"s": float(t * wide), "s2": float((t + 1) * wide), "gb": float(p * high), "gb2": float((p + 1) * high), "n": int(summary.offsets[t, p])}
+        {
+            "s": float(t * wide),
+            "s2": float((t + 1) * wide),
+            "gb": float(p * high),
+            "gb2": float((p + 1) * high),
+            "n": int(summary.offsets[t, p]),
+        }
         for t, p in zip(when.tolist(), where.tolist(), strict=True)
     ]
     return (

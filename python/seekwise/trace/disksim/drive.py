@@ -89,7 +89,9 @@ def load(path: Path) -> Drive:
     notes = [f"Imported from DiskSim's {path.name}: parameters that were extracted from the real drive."]
     for key, what in REFUSED.items():
         if disk.number(key, 0):
-            notes.append(f"DiskSim's file switches on {what} (`{key}`); this model has no such behaviour and leaves it off.")
+            notes.append(
+                f"DiskSim's file switches on {what} (`{key}`); this model has no such behaviour and leaves it off."
+            )
     cylinders = model.whole("Number of cylinders")
     extracted = {
         "layout": {
@@ -176,9 +178,7 @@ def _zone(zone: _Values) -> dict[str, Any]:
         "cylinder_skew_sectors": zone.number("Skew for cylinder switch"),
         "spares": zone.whole("Number of spares", 0),
         "slips": [_place(zone, slip) for slip in zone.numbers("slips")],
-        "defects": [
-            [_place(zone, bad), _place(zone, to)] for bad, to in zip(defects[::2], defects[1::2], strict=True)
-        ],
+        "defects": [[_place(zone, bad), _place(zone, to)] for bad, to in zip(defects[::2], defects[1::2], strict=True)],
     }
 
 

@@ -47,7 +47,12 @@ FORMATS: tuple[Format, ...] = (
     Format("fio iolog", "fio's iolog, version 2 or 3", fio.known_iolog, _lines(fio.read_iolog)),
     Format("perf or trace-cmd", "events block:* as text", events.known, _lines(events.read)),
     Format("blkparse", "blkparse's text", blkparse.known, _lines(blkparse.read)),
-    Format("DiskSim validation", "a drive's requests with measured times", disksim.known_validation, _lines(disksim.read_validation)),
+    Format(
+        "DiskSim validation",
+        "a drive's requests with measured times",
+        disksim.known_validation,
+        _lines(disksim.read_validation),
+    ),
     Format("MSR Cambridge", "SNIA's enterprise traces", msr.known, _lines(msr.read)),
     Format("Alibaba cloud", "block traces of cloud volumes", cloud.known_alibaba, _lines(cloud.read_alibaba)),
     Format("fio latency log", "fio's *_lat.log, *_clat.log", fio.known_log, _lines(fio.read_log)),

@@ -21,7 +21,9 @@ _LINE = re.compile(
 _SPAN = re.compile(r"(?P<letters>[A-Z]+)\s+(?P<sector>\d+)\s*(?:\+\s*(?P<sectors>\d+)|/\s*(?P<at>\d+))?(?P<who>.*)$")
 _WHO = re.compile(r"\[(?P<name>.*)\]\s*$")
 # What blkparse prints after the events.
-_SUMMARY = re.compile(r"\s*(CPU\d+|Total|Throughput|Events|Skips|Reads?|Writes?|IO unplugs|Timer unplugs|PC |Input file|\S+ \()")
+_SUMMARY = re.compile(
+    r"\s*(CPU\d+|Total|Throughput|Events|Skips|Reads?|Writes?|IO unplugs|Timer unplugs|PC |Input file|\S+ \()"
+)
 
 
 def known(head: bytes, path: Path) -> bool:

@@ -50,7 +50,9 @@ def _together(path: Path) -> list[Path]:
     match = re.fullmatch(r"(.*\.blktrace\.)\d+", path.name)
     if not match:
         return [path]
-    found = [p for p in path.parent.iterdir() if re.fullmatch(re.escape(match[1]) + r"\d+", p.name) and p.stat().st_size]
+    found = [
+        p for p in path.parent.iterdir() if re.fullmatch(re.escape(match[1]) + r"\d+", p.name) and p.stat().st_size
+    ]
     if len(found) > FILES_MAX:
         raise TraceError(f"{path}: more than {FILES_MAX} files belong to this recording")
     return sorted(found) or [path]
@@ -84,7 +86,9 @@ def _records(path: Path, file: BinaryIO, notes: Notes) -> Iterator[Record]:
             notes.truncated = f"cut off at byte {at:,}" + (f" of {path.name}" if path.name else "")
             return
         except BROKEN_ERRORS as error:
-            raise TraceError(f"{path}, byte {at:,}: cannot be unpacked: {getattr(error, 'strerror', None) or error}") from None
+            raise TraceError(
+                f"{path}, byte {at:,}: cannot be unpacked: {getattr(error, 'strerror', None) or error}"
+            ) from None
         at += SIZE + length
         yield time, sector, size, action, pid, device, pdu if order == "<" else pdu[::-1] if length == 8 else pdu
 

@@ -94,4 +94,6 @@ def read_log(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
     yield from lines.rows(parse, "time_ms, latency_ns, direction, size, offset", lambda line: False)
     notes.sentences.append("Completion times are whole milliseconds, as fio logs them")
     if not places[0]:
-        notes.sentences.append("The log has no offsets (fio's `log_offset=1` writes them): every request is shown at offset 0")
+        notes.sentences.append(
+            "The log has no offsets (fio's `log_offset=1` writes them): every request is shown at offset 0"
+        )

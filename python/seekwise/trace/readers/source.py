@@ -7,7 +7,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import numpy as np
 import zstandard
@@ -74,7 +74,7 @@ class Lines:
         """The line at hand ended with a line feed: what is wrong with it is not a cut."""
         self._content = opened(path)
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,7 +116,9 @@ class Lines:
         shown = line.strip()[:60]
         raise self.problem(f"`{shown}` is not `{expected}`")
 
-    def rows(self, parse: Callable[[str, Rows], bool], expected: str, skip: Callable[[str], bool]) -> Iterator[np.ndarray]:
+    def rows(
+        self, parse: Callable[[str, Rows], bool], expected: str, skip: Callable[[str], bool]
+    ) -> Iterator[np.ndarray]:
         """Chunks of a format with a request a line; `parse` adds a row and says whether the chunk is full."""
         rows = Rows()
         for line in self:

@@ -129,7 +129,9 @@ def _spool(instance: tracefs.Instance, folder: Path, seconds: float, bytes_max: 
                 time.sleep(min(POLL_S, left))
                 taken += sum(_move(source, spool, limit - taken) for source, spool in pipes)
         instance.stop()
-        taken += sum(_move(source, spool, max(limit - taken, 0) + tracefs.BUFFER_KIB_PER_CPU * 1024) for source, spool in pipes)
+        taken += sum(
+            _move(source, spool, max(limit - taken, 0) + tracefs.BUFFER_KIB_PER_CPU * 1024) for source, spool in pipes
+        )
         return taken >= limit
     finally:
         for source, spool in pipes:
@@ -235,5 +237,3 @@ def _process(notes: Notes, event: ring.Event, anonymise: bool) -> int:
     kind = "kernel" if name.startswith(("kworker", "jbd2", "kswapd", "md")) else "process"
     place = notes.alias(event.pid)
     return notes.process(f"{kind}-{place}")
-
-
