@@ -33,6 +33,9 @@ def command(
     A .parv or .diskspecs file of DiskSim becomes the model file ID.toml; the layout and seek files that it names must lie beside it.
     """
     drives = [path for path in files if path.suffix in DRIVES]
+    for path in files:
+        if path.suffix in (".model", ".seek"):
+            raise UsageError(f"{path}: is a part of a drive's description", "name the drive's .parv or .diskspecs file")
     if drives:
         if len(drives) < len(files):
             raise UsageError(
