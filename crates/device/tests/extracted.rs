@@ -135,9 +135,9 @@ fn a_slow_write_is_done_when_it_is_on_the_platter() {
 
 #[test]
 fn a_drive_that_reads_from_anywhere_needs_one_turn_for_a_whole_track() {
-    // At 0.3 ms sector 3 is next: 3 to 99, then 0 to 2, and all of it is there.
+    // At 0.3 ms sector 3 is next: 3 to 99, then 0 to 2, and all of it is there; the bus has two sectors behind it by then.
     let whole = serve(&mut drive(false, true), 0, false, 0, 100);
-    near(whole, 10.3 + 0.97 + 0.01 - 0.01);
+    near(whole, 10.3 + 0.98);
     let waits = serve(&mut drive(false, false), 0, false, 0, 100);
     near(waits, 20.0 + 0.01);
 }

@@ -92,7 +92,8 @@ def load(path: Path) -> Drive:
             notes.append(
                 f"DiskSim's file switches on {what} (`{key}`); this model has no such behaviour and leaves it off."
             )
-    cylinders = model.whole("Number of cylinders")
+    zones = [_zone(_Values(zone, path)) for zone in layout.blocks("Zones")]
+    cylinders = max([model.whole("Number of cylinders"), *(zone["last_cylinder"] + 1 for zone in zones)])
     extracted = {
         "layout": {
             "surfaces": model.whole("Number of data surfaces"),
@@ -100,11 +101,11 @@ def load(path: Path) -> Drive:
             "mapping": layout.whole("LBN-to-PBN mapping scheme", 0),
             "sparing": layout.whole("Sparing scheme used", 0),
             "range_cylinders": layout.whole("Rangesize for sparing", 1),
-            "zones": [_zone(_Values(zone, path)) for zone in layout.blocks("Zones")],
+            "zones": zones,
         },
         "mechanics": _mechanics(mechanics, cylinders, Path(mechanics.block_read.file).parent),
         "buffer": _buffer(disk),
-        "overhead": _overhead(disk),
+        "overhead": _overhead(disk, notes),
         "bus": _bus(disk, [_Values(block, path) for block in blocks if block.kind == "disksim_bus"]),
         "queue_depth": min(max(disk.whole("Max queue length", 1), 1), 256),
     }
@@ -228,7 +229,8 @@ def _extracted(mechanics: _Values, cylinders: int, folder: Path) -> Points:
         points.append((int(match[1]), float(match[2])))
     if not lines or not re.match(r"Seek distances measured:\s*\d+", lines[0]) or not points:
         raise UsageError(f"{path}: should begin with `Seek distances measured: N` and have a line for each")
-    return sorted(points)
+    # A distance that was measured twice counts once.
+    return sorted(dict(points).items())
 
 
 def _hpl(mechanics: _Values, cylinders: int, folder: Path) -> Points:
@@ -322,9 +324,14 @@ def _buffer(disk: _Values) -> dict[str, Any]:
     }
 
 
-def _overhead(disk: _Values) -> dict[str, Any]:
+def _overhead(disk: _Values, notes: list[str]) -> dict[str, Any]:
     scale = disk.number("Time scale for overheads", 1)
-    found: dict[str, Any] = {ours: disk.number(theirs, 0) * scale for theirs, ours in OVERHEADS.items()}
+    found: dict[str, Any] = {}
+    for theirs, ours in OVERHEADS.items():
+        ms = disk.number(theirs, 0) * scale
+        if ms < 0:
+            notes.append(f"`{theirs}` is {ms:g} ms in DiskSim's file; no time is below zero, so it is 0 here.")
+        found[ours] = max(ms, 0.0)
     found["request"] = disk.number("Per-request overhead time", 0) * scale
     found["minimum_seek"] = disk.number("Minimum seek delay", 0)
     found["extra_disconnect"] = disk.flag("Extra write disconnect")
