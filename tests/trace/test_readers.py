@@ -90,6 +90,31 @@ def test_ftraces_own_text_is_read_and_its_lost_events_are_counted(tmp_path):
     assert set(notes.processes) == {"?", "fio/697", "kworker/u8:1/700"}
 
 
+FLUSHES = """\
+  app 7 [000] 5.000000: block:block_bio_queue: 8,0 FW 0 + 0 [app]
+  db 8 [001] 5.001000: block:block_bio_queue: 8,0 FWS 0 + 0 [db]
+  kworker/0:1H 9 [000] 5.002000: block:block_rq_issue: 8,0 FF 0 () 18446744073709551615 + 0 [kworker/0:1H]
+  db 8 [001] 5.003000: block:block_bio_queue: 8,0 FWS 0 + 0 [db]
+  swapper 0 [000] 5.006000: block:block_rq_complete: 8,0 FF () 18446744073709551615 + 0 [0]
+"""
+
+
+def test_one_flush_of_the_drive_ends_all_that_waited_when_it_was_issued(tmp_path):
+    _, rows = read(written(tmp_path, FLUSHES))
+    assert list(rows["kind"]) == [Kind.FLUSH] * 3
+    assert list(rows["complete_ns"]) == [6_000_000, 6_000_000, -1]
+    assert rows["flags"][2] & Flag.CUT
+
+
+def test_blkparses_flush_without_a_place_is_a_flush(tmp_path):
+    lines = [
+        f"  8,0    0  {n}     {time}   697  {action}  FN [kworker/0:1H]"
+        for n, (time, action) in enumerate((("0.000000000", "Q"), ("0.001000000", "D"), ("0.004000000", "C")), 1)
+    ]
+    _, rows = read(written(tmp_path, "\n".join(lines) + "\n"))
+    assert [(row["kind"], row["complete_ns"]) for row in rows] == [(Kind.FLUSH, 4_000_000)]
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_packed_trace_is_unpacked_on_the_way(tmp_path, pack):
     _, rows = read(written(tmp_path, pack(samples.MSR.encode())))

@@ -7,7 +7,7 @@ use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::BTreeMap;
 
 /// A drive in simulated time: time passes while it works, and when it is told to wait.
-#[pyclass]
+#[pyclass(unsendable)]
 pub struct ModelDrive {
     drive: Drive,
     now: u64,

@@ -3,7 +3,8 @@
     queue ─► (back or front merge into one that waits) ─► insert ─► issue ─► complete
                                                             ▲ requeue ┘
 
-A bio is known by its device and first sector. One that is merged ends there: the request that took it in grows. A completion may
+Flushes have no place: the block layer lets one request flush for all that wait, so an issued one takes all that were queued before, and its
+completion ends them. A bio is known by its device and first sector. One that is merged ends there: the request that took it in grows. A completion may
 cover part of a request; the rest completes later. Nothing is kept of what is done, and at most OUTSTANDING_MAX requests are kept at
 once, so memory does not grow with the trace.
 """
@@ -16,6 +17,9 @@ from dataclasses import dataclass
 from seekwise.trace.columns import UNKNOWN, Flag, Kind, Notes, Rows
 
 OUTSTANDING_MAX = 262_144
+FLUSHES_MAX = 4096
+NO_SECTOR = 1 << 63
+"""Linux says so of what has no place, as -1 without a sign."""
 
 
 @dataclass(slots=True)
@@ -58,16 +62,22 @@ def flags_of(letters: str) -> tuple[int, int]:
     return int(kind), int(flags)
 
 
+def _is_flush(kind: int, flags: int, sectors: int) -> bool:
+    """A flush by itself; Linux calls what fsync sends an empty write with a flush in front."""
+    return kind == Kind.FLUSH or (bool(flags & Flag.PREFLUSH) and sectors == 0)
+
+
 class Assembler:
     """Takes events in the order of time; finished requests go into `rows`."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
         self.rows = Rows()
-        # By device and first sector; flushes have no sector and are known by a place below zero.
+        # By device and first sector.
         self._open: OrderedDict[tuple[int, int], _Open] = OrderedDict()
         # By device and the sector after the last one, for merges at the back.
         self._ends: dict[tuple[int, int], tuple[int, int]] = {}
+        self._flushes: dict[int, list[_Open]] = {}
         self.start: int | None = None
         self.latest = 0
         self.given_up = 0
@@ -82,7 +92,16 @@ class Assembler:
 
     def queue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
         kind, flags = flags_of(letters)
-        self._add((device, self._key(sector, kind)), _Open(time, sector, sectors, kind, flags, process))
+        found = _Open(time, sector, sectors, kind, flags, process)
+        if not _is_flush(kind, flags, sectors):
+            self._add((device, sector), found)
+            return
+        found.kind, found.sector = int(Kind.FLUSH), 0
+        waiting = self._flushes.setdefault(device, [])
+        waiting.append(found)
+        if len(waiting) > FLUSHES_MAX:
+            self._row(waiting.pop(0), device, UNKNOWN)
+            self.given_up += 1
 
     def merge(self, time: int, device: int, sector: int, sectors: int, back: bool) -> None:
         """The bio joins the request that ends where it starts, or starts where it ends."""
@@ -113,22 +132,34 @@ class Assembler:
         self._add((device, at), rest)
 
     def insert(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
+        if _is_flush(*flags_of(letters), sectors):
+            return
         found = self._known(time, device, sector, sectors, letters, process)
         if found.insert == UNKNOWN:
             found.insert = time
 
     def issue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
+        kind, flags = flags_of(letters)
+        if _is_flush(kind, flags, sectors):
+            waiting = self._flushes.setdefault(device, [])
+            if not waiting:
+                waiting.append(_Open(time, 0, 0, int(Kind.FLUSH), 0, process))
+            for flush in waiting:
+                flush.issue = time if flush.issue == UNKNOWN else flush.issue
+            return
         found = self._known(time, device, sector, sectors, letters, process)
         found.issue = time
         found.left = max(sectors, 1)
 
     def complete(self, time: int, device: int, sector: int, sectors: int, letters: str) -> bool:
         """True when a chunk is full."""
-        kind, _ = flags_of(letters)
-        key = (device, self._key(sector, kind))
+        if _is_flush(*flags_of(letters), sectors):
+            return self._flushed(time, device)
+        key = (device, sector)
         found = self._open.get(key)
         if found is None:
-            self.orphans += 1
+            # A flush is reported a second time, as the empty write that asked for it.
+            self.orphans += sectors > 0
             return False
         if 0 < sectors < found.sectors:
             # In part: the rest goes on from there.
@@ -142,6 +173,18 @@ class Assembler:
         self._take(key)
         return self._row(found, device, time)
 
+    def _flushed(self, time: int, device: int) -> bool:
+        """What was issued is done; without issue events, all that waits."""
+        waiting = self._flushes.pop(device, [])
+        issued = [flush for flush in waiting if flush.issue != UNKNOWN]
+        left = [flush for flush in waiting if flush.issue == UNKNOWN] if issued else []
+        if left:
+            self._flushes[device] = left
+        full = False
+        for flush in issued or waiting:
+            full |= self._row(flush, device, time)
+        return full
+
     def requeue(self, device: int, sector: int) -> None:
         found = self._open.get((device, sector))
         if found is not None:
@@ -152,21 +195,22 @@ class Assembler:
         for (device, _), found in list(self._open.items()):
             found.flags |= int(Flag.CUT)
             self._row(found, device, UNKNOWN)
+        for device, waiting in self._flushes.items():
+            for flush in waiting:
+                flush.flags |= int(Flag.CUT)
+                self._row(flush, device, UNKNOWN)
         self._open.clear()
         self._ends.clear()
+        self._flushes.clear()
         if self.orphans:
             self.notes.sentences.append(f"{self.orphans:,} events belong to requests that began before the trace")
         if self.given_up:
             self.notes.sentences.append(f"{self.given_up:,} requests were never seen to end")
 
-    @staticmethod
-    def _key(sector: int, kind: int) -> int:
-        return -2 if kind == Kind.FLUSH else sector
-
     def _known(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> _Open:
         """The request of an event; one whose start was not seen starts here."""
         kind, flags = flags_of(letters)
-        key = (device, self._key(sector, kind))
+        key = (device, sector)
         found = self._open.get(key)
         if found is None:
             found = _Open(time, sector, sectors, kind, flags, process)

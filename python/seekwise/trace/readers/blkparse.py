@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seekwise.trace.assemble import Assembler
+from seekwise.trace.assemble import NO_SECTOR, Assembler
 from seekwise.trace.columns import Notes, TraceError
 from seekwise.trace.readers.source import Lines, checked, first_lines
 
@@ -19,6 +19,8 @@ _LINE = re.compile(
     r"\s*(?P<device>\d+,\d+)\s+\d+\s+\d+\s+(?P<time>\d+\.\d+)\s+(?P<pid>\d+)\s+(?P<action>[A-Z]{1,2}|m)\s+(?P<rest>.*)$"
 )
 _SPAN = re.compile(r"(?P<letters>[A-Z]+)\s+(?P<sector>\d+)\s*(?:\+\s*(?P<sectors>\d+)|/\s*(?P<at>\d+))?(?P<who>.*)$")
+# A flush has no place, and blkparse prints none.
+_FLUSH = re.compile(r"(?P<letters>F[A-Z]*)(?P<sector>)(?P<sectors>)(?P<at>)\s*(?P<who>\[.*)$")
 _WHO = re.compile(r"\[(?P<name>.*)\]\s*$")
 # What blkparse prints after the events.
 _SUMMARY = re.compile(
@@ -57,14 +59,15 @@ def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
 
 def _event(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     action = match["action"]
-    span = _SPAN.match(match["rest"]) if action in "QMFGIDCRX" else None
+    span = _SPAN.match(match["rest"]) or _FLUSH.match(match["rest"]) if action in "QMFGIDCRX" else None
     if span is None:
         return False
     seconds, _, fraction = match["time"].partition(".")
     if len(seconds) > 12:
         raise TraceError("the time cannot be")
     time = requests.time(int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, "0")))
-    sector, sectors = int(span["sector"]), int(span["sectors"] or 0)
+    sector, sectors = int(span["sector"] or 0), int(span["sectors"] or 0)
+    sector = 0 if NO_SECTOR <= sector < 2 * NO_SECTOR else sector
     checked(time, sector, sectors)
     device = notes.device(match["device"])
     who = _WHO.search(span["who"])

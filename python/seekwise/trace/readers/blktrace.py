@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from seekwise.trace.assemble import Assembler
+from seekwise.trace.assemble import NO_SECTOR, Assembler
 from seekwise.trace.columns import Notes, TraceError
 from seekwise.trace.readers.source import BROKEN_ERRORS, CUT_ERRORS, checked, opened
 
@@ -112,6 +112,7 @@ def _requests(path: Path, records: Iterator[Record], notes: Notes) -> Iterator[n
         if what not in (QUEUE, BACK, FRONT, REQUEUE, ISSUE, COMPLETE, INSERT, SPLIT):
             continue
         since, sectors = requests.time(time), size // 512
+        sector = 0 if sector >= NO_SECTOR else sector
         checked(since, sector, sectors)
         device = notes.device(f"{number >> 20},{number & 0xFFFFF}")
         process = notes.process(f"{names.get(pid, '?')}/{pid}") if pid and what in (QUEUE, INSERT, ISSUE) else 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seekwise.trace.assemble import Assembler
+from seekwise.trace.assemble import NO_SECTOR, Assembler
 from seekwise.trace.columns import Notes, TraceError
 from seekwise.trace.readers.source import Lines, checked, first_lines
 
@@ -82,6 +82,7 @@ def take(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
         raise TraceError("the time cannot be")
     time = requests.time(int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, "0")))
     sector, sectors = int(span["sector"]), int(span["sectors"] or 0)
+    sector = 0 if NO_SECTOR <= sector < 2 * NO_SECTOR else sector
     checked(time, sector, sectors)
     device, letters = notes.device(span["device"]), span["letters"]
     if event == "block_bio_queue":

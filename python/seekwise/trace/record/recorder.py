@@ -23,7 +23,7 @@ import numpy as np
 from seekwise.control import tracefs
 from seekwise.errors import SeekwiseError
 from seekwise.trace import file
-from seekwise.trace.assemble import Assembler
+from seekwise.trace.assemble import NO_SECTOR, Assembler
 from seekwise.trace.columns import CHUNK_ROWS, Notes
 from seekwise.trace.record import ring
 
@@ -208,9 +208,7 @@ def _take(requests: Assembler, notes: Notes, event: ring.Event, device: int, ano
     when = requests.time(event.time)
     # A partition's bio carries the disk's sector already.
     sector, sectors, letters = event.sector, event.length, event.letters
-    if sector >= 1 << 62:
-        # A flush has no place: the kernel prints -1.
-        sector = 0
+    sector = 0 if sector >= NO_SECTOR else sector
     if event.event == "block_bio_queue":
         requests.queue(when, device, sector, sectors, letters, _process(notes, event, anonymise))
     elif event.event in ("block_bio_backmerge", "block_bio_frontmerge"):
