@@ -78,8 +78,14 @@ def characterize(drive: Probed, tell: Callable[[str], None] = lambda what: None)
     for kib in SIZES_KIB:
         found.latency.append((kib, 1, measure.latency_us(drive, kib * 2, 1)))
     for depth in DEPTHS:
-        found.latency.append((4, depth, measure.latency_us(drive, 8, depth)))
+        if depth > 1:
+            found.latency.append((4, depth, measure.latency_us(drive, 8, depth)))
         found.iops.append((depth, measure.iops(drive, depth)))
+    if drive.rate_max and any((figure.value or 0) > drive.rate_max for _, figure in found.iops):
+        found.unseen = (
+            *found.unseen,
+            f"rates and latencies beyond {drive.rate_max:,.0f} IOPS: this program asks no faster; fio does",
+        )
     return found
 
 

@@ -22,6 +22,8 @@ class Probed(Protocol):
 
     capacity: int
     """Sectors of 512 bytes."""
+    rate_max: float | None
+    """Reads per second above which the way of asking is the limit, not the drive."""
 
     def reads(self, starts: Iterable[int], sectors: int) -> Times:
         """Reads one after the other; when each began and ended."""
@@ -35,6 +37,8 @@ class Probed(Protocol):
 
 class ModelDrive:
     """A drive model."""
+
+    rate_max = None
 
     def __init__(self, model: str, **parameters: float) -> None:
         self._drive = _core.ModelDrive(model, parameters)
@@ -54,11 +58,14 @@ class BlockDevice:
     """A device of this machine, opened for reading only and past the page cache."""
 
     LARGEST = 4 << 20
+    rate_max = 5000.0
 
     def __init__(self, path: Path) -> None:
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
         except PermissionError:
+            if os.geteuid() == 0:
+                raise MissingError(f"{path}: this machine lets not even root read it (a container?)") from None
             raise MissingError(f"{path}: reading it needs root", "run it with sudo") from None
         except OSError as error:
             raise SeekwiseError(f"{path}: cannot be read: {error.strerror}") from None
