@@ -95,6 +95,14 @@ def check_parameter(kind: str, model: str, parameter: str, value: float) -> None
 def measure_drives(requests_json: str) -> str:
     """Closed-loop measurements of drive models, JSON list in, JSON list out; fields in `crates/pyext/src/drives.rs`. No clock is involved."""
 
+def replay_on_drive(
+    model: str, writes: list[bool], starts: list[int], sectors: list[int], gaps_ns: list[int]
+) -> list[int]:
+    """Plays a closed trace on a drive model given as TOML; service times in ns.
+
+    Each command arrives its gap after the one before is done. Raises ValueError with one sentence.
+    """
+
 def verify_machine_rates(text: str, seed: int) -> str:
     """A recorded whole-machine table, simulated row by row: `{passed, total, pairs_passed, pairs_total, median_error, misses}` as JSON text.
 
@@ -107,3 +115,17 @@ def serve_drives(options_json: str, notify: Callable[[str | None], bool]) -> str
     Options: `crates/drive/src/options.rs`. `notify` gets notices as JSON (`ready`, `event`), and None every 50 ms or so.
     A refusal raises ValueError whose text is JSON: `why` (usage, refused, failed) and `sentence`.
     """
+
+class ModelDrive:
+    """A drive model in simulated time that answers one call after the other; the prober of `seekwise characterize` works on it in tests."""
+
+    def __init__(self, model: str, parameters: dict[str, float]) -> None:
+        """`model`: the name of a shipped model, or the text of a model file. Raises ValueError with one sentence."""
+
+    def capacity_sectors(self) -> int: ...
+    def wait(self, ns: int) -> None: ...
+    def reads(self, starts: list[int], sectors: int) -> list[tuple[int, int]]:
+        """Reads one after the other; when each began and ended, in ns."""
+
+    def reads_at_depth(self, starts: list[int], sectors: int, depth: int) -> tuple[list[int], int]:
+        """Latencies in ns in the order of completion, and the time for all."""

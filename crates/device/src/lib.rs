@@ -1,10 +1,11 @@
 //! Drive models. A device does not know who asks.
 //!
 //! [`Model`] reads and checks the parameters of a drive, [`Drive`] is the running device, [`hdd`], [`ssd`](crate::ssd),
-//! [`null`] and [`exact`] are the kinds of device.
+//! [`extracted`], [`null`] and [`exact`] are the kinds of device.
 
 pub mod device;
 pub mod exact;
+pub mod extracted;
 pub mod hdd;
 pub mod measure;
 pub mod model;
@@ -24,6 +25,7 @@ pub enum Drive {
     Hdd(hdd::Hdd),
     Ssd(ssd::Ssd),
     Exact(exact::Exact),
+    Extracted(extracted::ExtractedDisk),
     Null(null::Null),
 }
 
@@ -38,5 +40,6 @@ device_is_one_of!(Drive {
     Hdd,
     Ssd,
     Exact,
+    Extracted,
     Null
 });

@@ -4,6 +4,7 @@
 //! module with its unit and the range in which it makes sense; anything outside is refused with a sentence.
 
 use crate::exact::{Exact, ExactParameters, Order};
+use crate::extracted::{self, ExtractedDisk};
 use crate::hdd::geometry::Layout;
 use crate::hdd::seek::{SeekTimes, SEEK_TURNS_MAX};
 use crate::hdd::{Hdd, HddParameters};
@@ -121,6 +122,8 @@ pub enum Kind {
     Hdd,
     Ssd,
     Exact,
+    /// A disk with the parameters that were extracted from a real one; they stand in a table of their own.
+    Extracted,
     Null,
 }
 
@@ -174,7 +177,11 @@ pub struct Model {
     /// What a reader should know about it, in sentences.
     #[serde(default)]
     pub notes: Vec<String>,
+    #[serde(default)]
     pub parameters: BTreeMap<String, Parameter>,
+    /// What an extracted model is made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extracted: Option<Box<extracted::Parameters>>,
     /// Other capacities or editions: what differs, by name. `NAME/VARIANT` asks for one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, Parameter>>,
@@ -205,6 +212,9 @@ impl fmt::Display for ModelError {
 }
 
 impl std::error::Error for ModelError {}
+
+/// Multiples of the golden ratio never come close to each other: where the spindles of an array stand at time zero.
+const GOLDEN: f64 = 0.618_033_988_749_895;
 
 /// A parameter that devices of a kind read.
 struct Rule {
@@ -340,7 +350,7 @@ pub enum Attachment {
 
 impl Kind {
     pub fn rotational(self) -> bool {
-        matches!(self, Self::Hdd | Self::Exact)
+        matches!(self, Self::Hdd | Self::Exact | Self::Extracted)
     }
 
     fn rules(self) -> &'static [Rule] {
@@ -348,6 +358,7 @@ impl Kind {
             Self::Hdd => HDD_RULES,
             Self::Ssd => SSD_RULES,
             Self::Exact => EXACT_RULES,
+            Self::Extracted => &[],
             Self::Null => NULL_RULES,
         }
     }
@@ -518,8 +529,20 @@ impl Model {
         }
         match self.kind {
             Kind::Hdd => self.check_hdd(),
+            Kind::Extracted => self.extracted_disk(0.0).map(|_| ()),
             Kind::Ssd | Kind::Exact | Kind::Null => Ok(()),
         }
+    }
+
+    fn extracted_disk(&self, start: f64) -> Result<ExtractedDisk, ModelError> {
+        let named = |reason: String| ModelError(format!("drive model `{}`: {reason}", self.id));
+        let Some(parameters) = &self.extracted else {
+            return Err(named(
+                "a model of kind `extracted` needs a table `extracted`".into(),
+            ));
+        };
+        parameters.check().map_err(named)?;
+        ExtractedDisk::new(parameters, start).map_err(named)
     }
 
     fn check_hdd(&self) -> Result<(), ModelError> {
@@ -590,6 +613,7 @@ impl Model {
                 },
                 read_ahead: self.get("read_ahead") != 0.0,
             })),
+            Kind::Extracted => Drive::Extracted(self.extracted_disk(f64::from(instance) * GOLDEN)?),
             Kind::Null => Drive::Null(Null::new(
                 Sectors(self.get("capacity_sectors") as u64),
                 Depth(self.get("queue_depth") as u32),
@@ -695,8 +719,7 @@ impl Model {
             dirty_sectors: kib("write_cache_kib"),
             destage_delay: ms("destage_delay_ms"),
             physical_sectors: per_physical as u64,
-            // Multiples of the golden ratio never come close to each other.
-            start_angle: f64::from(instance) * 0.618_033_988_749_895,
+            start_angle: f64::from(instance) * GOLDEN,
         }
     }
 }

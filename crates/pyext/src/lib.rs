@@ -4,6 +4,7 @@
 mod drives;
 mod mapping;
 mod models;
+mod probe;
 mod rates;
 mod simulate;
 mod vectors;
@@ -40,6 +41,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::host_model, module)?)?;
     module.add_function(wrap_pyfunction!(models::check_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(drives::measure_drives, module)?)?;
+    module.add_function(wrap_pyfunction!(drives::replay_on_drive, module)?)?;
+    module.add_class::<probe::ModelDrive>()?;
     module.add_function(wrap_pyfunction!(virtual_drives::serve_drives, module)?)?;
     Ok(())
 }

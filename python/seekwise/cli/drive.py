@@ -106,11 +106,13 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Serve virtual drives of MODEL until interrupted."""
+    """Serve virtual drives of MODEL until interrupted. MODEL is a name, or a model file (ID.toml)."""
+    toml = _model_file(model)
     if attach:
         nbd.require(count)
     options = {
         "model": model,
+        "toml": toml,
         "count": count,
         "store": store and str(store),
         "sockets": [str(path) for path in sockets],
@@ -135,6 +137,17 @@ def command(
             signal.signal(number, handler)
         session.close()
     _show_report(report, as_json)
+
+
+def _model_file(model: str) -> str | None:
+    """The text of a model file; None for a name."""
+    if not model.endswith(".toml"):
+        return None
+    try:
+        return Path(model).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file"
+        raise UsageError(f"{model}: the model file cannot be read: {reason}") from None
 
 
 class _Session:

@@ -1,0 +1,44 @@
+"""`seekwise characterize DEVICE`: what a drive is like, measured by reading alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from seekwise.errors import SeekwiseError, UsageError
+
+
+@click.command()
+@click.argument("device", type=click.Path(path_type=Path))
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the document to this file too."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def command(device: Path, output: Path | None, as_json: bool) -> None:
+    """Measure a drive: rotation, zones, seeks, read-ahead and cache, latency by size and depth.
+
+    Only reads; needs root for a device. Other programs that use the drive at the same time disturb the measurement. What reading cannot
+    show is listed as not seen.
+    """
+    from seekwise.probe import characterize
+    from seekwise.probe.drives import BlockDevice
+
+    if not device.exists():
+        raise UsageError(f"{device}: there is no such device", "`seekwise devices` lists the devices")
+    if not device.is_block_device():
+        raise UsageError(f"{device}: is no block device", "`seekwise devices` lists the devices")
+    drive = BlockDevice(device)
+    try:
+        found = characterize.characterize(drive, lambda what: click.echo(f"measuring: {what}", err=True))
+    finally:
+        drive.close()
+    document = {**found.document(), "device": str(device)}
+    text = json.dumps(document, indent=1)
+    if output is not None:
+        try:
+            output.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise SeekwiseError(f"{output}: cannot be written: {error.strerror}") from None
+    click.echo(text if as_json else "\n".join(characterize.lines(found)))

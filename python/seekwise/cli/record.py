@@ -1,0 +1,89 @@
+"""`seekwise record DEVICE|MOUNT --for 10m`: the block requests of a device, as the kernel saw them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import click
+
+from seekwise.errors import MissingError, UsageError
+from seekwise.study.quantity import parse_seconds
+
+
+@click.command()
+@click.argument("target", metavar="DEVICE|MOUNT")
+@click.option(
+    "--for", "duration", default="1m", show_default=True, help="How long, e.g. 30s, 10m; Ctrl-C ends it earlier."
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Trace file; default: ./DEVICE-TIME.swt."
+)
+@click.option(
+    "--anonymise", is_flag=True, help="No names of processes or devices; offsets relative to the first one used."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def command(target: str, duration: str, output: Path | None, anonymise: bool, as_json: bool) -> None:
+    """Record the block requests of DEVICE, or of the device under MOUNT.
+
+    Uses the kernel's block trace events; needs root. While it runs, only the kernel's trace pages are moved into memory, at most
+    2 GiB of them. Nothing is written to the device. Events that the kernel had no room for are counted and reported.
+    """
+    from seekwise.trace.record import recorder
+
+    try:
+        seconds = parse_seconds(duration)
+    except ValueError as error:
+        raise UsageError(f"`--for {duration}`: {error}") from None
+    if not 0 < seconds <= 86_400:
+        raise UsageError(f"`--for {duration}` is not a time between 0 s and one day")
+    if os.geteuid() != 0:
+        raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
+    device = recorder.device_of(_name(target))
+    out = output or Path(f"{device.name}-{time.strftime('%Y%m%d-%H%M%S')}.swt")
+    if not out.parent.is_dir():
+        raise UsageError(f"the folder {out.parent} does not exist")
+    click.echo(f"recording {device.name} for {duration}; Ctrl-C ends it earlier", err=True)
+    taken = recorder.record(
+        device, seconds, out, anonymise=anonymise, tell=lambda sentence: click.echo(sentence, err=True)
+    )
+    share = taken.cpu_seconds / max(taken.seconds, 1e-9) / (os.cpu_count() or 1)
+    if as_json:
+        document = {
+            "schema": "seekwise.record/1",
+            "file": str(out),
+            "device": "" if anonymise else device.name,
+            "seconds": round(taken.seconds, 3),
+            "requests": taken.requests,
+            "dropped_events": taken.dropped,
+            "cpu_share": round(share, 5),
+            "notes": taken.notes.sentences,
+        }
+        click.echo(json.dumps(document))
+        return
+    click.echo(f"{taken.requests:,} requests in {taken.seconds:.1f} s; recording took {share:.2%} of the processors")
+    for sentence in taken.notes.sentences:
+        click.echo(sentence)
+    if taken.dropped:
+        click.echo(f"warning: the kernel dropped {taken.dropped:,} events; some requests are incomplete", err=True)
+    click.echo(f"{out}\n\nnext: seekwise trace show {out}")
+
+
+def _name(target: str) -> str:
+    """The device's name: as it is, as a path, or under a mount point."""
+    path = Path(target)
+    if not path.exists():
+        if Path("/sys/class/block", target).exists():
+            return target
+        raise UsageError(f"{target}: there is no such device or folder", "`seekwise devices` lists the devices")
+    if path.is_block_device():
+        return path.resolve().name
+    number = os.stat(path).st_dev
+    found = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not found.exists():
+        raise UsageError(
+            f"{target}: does not lie on one block device", "name the device itself; `seekwise devices` lists them"
+        )
+    return found.resolve().name

@@ -1,0 +1,63 @@
+"""`seekwise trace show FILE`: what is in a trace, in words and charts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from seekwise.errors import SeekwiseError
+
+
+@click.group()
+def command() -> None:
+    """Look into traces of block I/O: own recordings, blktrace, perf, fio, and published ones."""
+
+
+@command.command()
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--page", type=click.Path(path_type=Path, dir_okay=False), help="Write the charts to this HTML file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def show(path: Path, page: Path | None, as_json: bool) -> None:
+    """Summarise a trace: rate, size, latency, processes, and what waits for what.
+
+    FILE is a recording of `seekwise record`, blktrace's or blkparse's output, text of `perf script` or `trace-cmd report`, a fio
+    iolog or latency log, an MSR Cambridge, Alibaba or Tencent trace, or one of DiskSim's. The format is known by its content.
+    """
+    from seekwise.trace import depend, summary, words
+    from seekwise.trace.readers import open_trace
+
+    notes, chunks = open_trace(path)
+    found = summary.of(chunks)
+    if not found.requests:
+        raise SeekwiseError(f"{path}: holds no requests")
+    again, chunks = open_trace(path)
+    processes = depend.understand(chunks, again)
+    if as_json:
+        document = {
+            "schema": "seekwise.trace/1",
+            "file": str(path),
+            "source": notes.source,
+            "devices": notes.devices[:1000],
+            "dropped_events": notes.dropped,
+            "truncated": notes.truncated,
+            "anonymous": notes.anonymous,
+            "notes": notes.sentences,
+            **found.document(notes),
+            "dependencies": [process.document() for process in processes],
+        }
+        click.echo(json.dumps(document, ensure_ascii=False, indent=1))
+    else:
+        said = words.lines(found, notes, processes)
+        click.echo("\n".join(said))
+    if page is not None:
+        from seekwise.report import trace_page
+
+        try:
+            trace_page.write(page, f"Trace {path.name}", words.lines(found, notes, processes), found, notes)
+        except OSError as error:
+            raise SeekwiseError(f"{page}: cannot be written: {error.strerror}") from None
+        click.echo(f"\n{page}", err=as_json)
+    elif not as_json:
+        click.echo(f"\nnext: seekwise trace show {path} --page trace.html")

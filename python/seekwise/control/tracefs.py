@@ -1,0 +1,117 @@
+"""The block tracepoints, switched on for some devices in a tracing instance of our own.
+
+An instance has its own buffers and events: what others trace is not touched, and removing it undoes everything. New events are
+dropped when its buffers are full, never old ones, and the kernel counts them. Source: Documentation/trace/ftrace.rst of Linux 6.1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.errors import MissingError, SeekwiseError
+
+ROOTS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
+EVENTS = (
+    "block_bio_queue",
+    "block_bio_backmerge",
+    "block_bio_frontmerge",
+    "block_split",
+    "block_rq_insert",
+    "block_rq_issue",
+    "block_rq_requeue",
+    "block_rq_complete",
+)
+CLOCK = "mono"
+BUFFER_KIB_PER_CPU = 4096
+FILTER_DEVICES_MAX = 60
+
+
+def root() -> Path:
+    """The tracefs of this machine. Raises MissingError."""
+    for path in ROOTS:
+        with contextlib.suppress(OSError):
+            if (path / "events" / "block" / "block_rq_complete").is_dir():
+                return path
+    if os.geteuid() != 0:
+        raise MissingError("recording needs root: only root may read the kernel's trace events", "run it with sudo")
+    raise MissingError(
+        "this kernel offers no block trace events",
+        "mount -t tracefs nodev /sys/kernel/tracing; the kernel needs CONFIG_BLK_DEV_IO_TRACE",
+    )
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Our own buffers and events."""
+
+    path: Path
+
+    def cpus(self) -> list[Path]:
+        return sorted((self.path / "per_cpu").glob("cpu*"), key=lambda path: int(path.name[3:]))
+
+    def formats(self) -> dict[str, str]:
+        """The text that describes each event's fields."""
+        folder = self.path / "events" / "block"
+        return {event: (folder / event / "format").read_text() for event in EVENTS if (folder / event).is_dir()}
+
+    def dropped(self) -> int:
+        """Events for which there was no room, over all CPUs."""
+        total = 0
+        for cpu in self.cpus():
+            text = (cpu / "stats").read_text()
+            total += sum(int(n) for n in re.findall(r"^(?:overrun|dropped events): (\d+)", text, re.MULTILINE))
+        return total
+
+    def start(self) -> None:
+        (self.path / "tracing_on").write_text("1")
+
+    def stop(self) -> None:
+        (self.path / "tracing_on").write_text("0")
+
+
+@contextlib.contextmanager
+def instance(devices: list[tuple[int, int]], buffer_kib: int = BUFFER_KIB_PER_CPU) -> Iterator[Instance]:
+    """An instance that sees the block events of these devices; gone afterwards. It does not run before `start`."""
+    where = root()
+    path = where / "instances" / f"seekwise-{os.getpid()}"
+    _remove_left(where / "instances")
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise SeekwiseError(f"the kernel gives no tracing instance: {error.strerror}") from None
+    made = Instance(path)
+    try:
+        made.stop()
+        (path / "options" / "overwrite").write_text("0")
+        (path / "trace_clock").write_text(CLOCK)
+        (path / "buffer_size_kb").write_text(str(buffer_kib))
+        wanted = " || ".join(f"dev == {major << 20 | minor}" for major, minor in devices[:FILTER_DEVICES_MAX])
+        for event in made.formats():
+            folder = path / "events" / "block" / event
+            if len(devices) <= FILTER_DEVICES_MAX:
+                (folder / "filter").write_text(wanted)
+            (folder / "enable").write_text("1")
+        yield made
+    except OSError as error:
+        raise SeekwiseError(f"{error.filename}: the kernel refused: {error.strerror}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            made.stop()
+        with contextlib.suppress(OSError):
+            (path / "events" / "enable").write_text("0")
+        with contextlib.suppress(OSError):
+            path.rmdir()
+
+
+def _remove_left(folder: Path) -> None:
+    """Instances of runs that were killed."""
+    for path in folder.glob("seekwise-*"):
+        number = path.name.removeprefix("seekwise-")
+        if number.isdigit() and not Path("/proc", number).exists():
+            with contextlib.suppress(OSError):
+                path.rmdir()

@@ -1,0 +1,1 @@
+"""Measuring what a drive model needs, on a drive, by reading alone."""

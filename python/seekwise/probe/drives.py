@@ -1,0 +1,108 @@
+"""What the prober reads from: a block device of this machine, or a drive model in simulated time. Both read and tell the time, nothing else."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+from seekwise import _core
+from seekwise.errors import MissingError, SeekwiseError
+
+SECTOR = 512
+Times = list[tuple[int, int]]
+
+
+class Probed(Protocol):
+    """A drive that can be read; times in ns, of one clock."""
+
+    capacity: int
+    """Sectors of 512 bytes."""
+    rate_max: float | None
+    """Reads per second above which the way of asking is the limit, not the drive."""
+
+    def reads(self, starts: Iterable[int], sectors: int) -> Times:
+        """Reads one after the other; when each began and ended."""
+
+    def reads_at_depth(self, starts: Sequence[int], sectors: int, depth: int) -> tuple[list[int], int]:
+        """Latencies, and the time for all, with so many outstanding."""
+
+    def wait(self, ns: int) -> None:
+        """Lets time pass."""
+
+
+class ModelDrive:
+    """A drive model."""
+
+    rate_max = None
+
+    def __init__(self, model: str, **parameters: float) -> None:
+        self._drive = _core.ModelDrive(model, parameters)
+        self.capacity = self._drive.capacity_sectors()
+
+    def reads(self, starts: Iterable[int], sectors: int) -> Times:
+        return self._drive.reads(list(starts), sectors)
+
+    def reads_at_depth(self, starts: Sequence[int], sectors: int, depth: int) -> tuple[list[int], int]:
+        return self._drive.reads_at_depth(list(starts), sectors, depth)
+
+    def wait(self, ns: int) -> None:
+        self._drive.wait(ns)
+
+
+class BlockDevice:
+    """A device of this machine, opened for reading only and past the page cache."""
+
+    LARGEST = 4 << 20
+    rate_max = 5000.0
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+        except PermissionError:
+            if os.geteuid() == 0:
+                raise MissingError(f"{path}: this machine lets not even root read it (a container?)") from None
+            raise MissingError(f"{path}: reading it needs root", "run it with sudo") from None
+        except OSError as error:
+            raise SeekwiseError(f"{path}: cannot be read: {error.strerror}") from None
+        self.capacity = os.lseek(self._fd, 0, os.SEEK_END) // SECTOR
+        # Page-aligned, as O_DIRECT wants it.
+        self._buffers = [mmap.mmap(-1, self.LARGEST)]
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def reads(self, starts: Iterable[int], sectors: int) -> Times:
+        return [self._read(start, sectors, self._buffers[0]) for start in starts]
+
+    def reads_at_depth(self, starts: Sequence[int], sectors: int, depth: int) -> tuple[list[int], int]:
+        while len(self._buffers) < depth:
+            self._buffers.append(mmap.mmap(-1, self.LARGEST))
+
+        def worker(number: int) -> list[int]:
+            times = [self._read(start, sectors, self._buffers[number]) for start in starts[number::depth]]
+            return [done - began for began, done in times]
+
+        began = time.monotonic_ns()
+        with ThreadPoolExecutor(depth) as pool:
+            latencies = [latency for part in pool.map(worker, range(depth)) for latency in part]
+        return latencies, time.monotonic_ns() - began
+
+    def wait(self, ns: int) -> None:
+        time.sleep(ns / 1e9)
+
+    def _read(self, start: int, sectors: int, buffer: mmap.mmap) -> tuple[int, int]:
+        # Whole physical sectors of 4 KiB: what is asked for lies inside.
+        first = start * SECTOR // 4096 * 4096
+        length = -(-(start * SECTOR + sectors * SECTOR - first) // 4096) * 4096
+        with memoryview(buffer)[: min(length, self.LARGEST)] as view:
+            began = time.monotonic_ns()
+            try:
+                os.preadv(self._fd, [view], first)
+            except OSError as error:
+                raise SeekwiseError(f"the device does not read sector {start}: {error.strerror}") from None
+            return began, time.monotonic_ns()

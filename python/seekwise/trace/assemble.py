@@ -1,0 +1,259 @@
+"""From the block layer's events to requests.
+
+    queue ─► (back or front merge into one that waits) ─► insert ─► issue ─► complete
+                                                            ▲ requeue ┘
+
+Flushes have no place: the block layer lets one request flush for all that wait, so an issued one takes all that were queued before, and its
+completion ends them. A bio is known by its device and first sector. One that is merged ends there: the request that took it in grows. A completion may
+cover part of a request; the rest completes later. Nothing is kept of what is done, and at most OUTSTANDING_MAX requests are kept at
+once, so memory does not grow with the trace.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from seekwise.trace.columns import UNKNOWN, Flag, Kind, Notes, Rows
+
+OUTSTANDING_MAX = 262_144
+FLUSHES_MAX = 4096
+NO_SECTOR = 1 << 63
+"""Linux says so of what has no place, as -1 without a sign."""
+
+
+@dataclass(slots=True)
+class _Open:
+    arrival: int
+    sector: int
+    sectors: int
+    kind: int
+    flags: int
+    process: int
+    insert: int = UNKNOWN
+    issue: int = UNKNOWN
+    merged: int = 0
+    left: int = 0
+
+
+def flags_of(letters: str) -> tuple[int, int]:
+    """Kind and flags of the letters that Linux prints: `WS`, `FF`, `RAM`, `D`, `FWFS` …
+
+    A leading F is a flush before the data, a later one forces unit access; F or FF without direction is a flush.
+    """
+    flags = 0
+    body = letters
+    if body.startswith("F"):
+        body = body[1:]
+        flags |= Flag.PREFLUSH
+    if body.startswith("R"):
+        kind = Kind.READ
+    elif body.startswith("W"):
+        kind = Kind.WRITE
+    elif body.startswith("D"):
+        kind = Kind.DISCARD
+    elif flags:
+        kind = Kind.FLUSH
+        flags &= ~Flag.PREFLUSH
+    else:
+        kind = Kind.OTHER
+    for letter in body[1:] if kind in (Kind.READ, Kind.WRITE, Kind.DISCARD) else body:
+        flags |= {"F": Flag.FUA, "A": Flag.AHEAD, "S": Flag.SYNC, "M": Flag.META, "P": Flag.PRIO}.get(letter, 0)
+    return int(kind), int(flags)
+
+
+def _is_flush(kind: int, flags: int, sectors: int) -> bool:
+    """A flush by itself; Linux calls what fsync sends an empty write with a flush in front."""
+    return kind == Kind.FLUSH or (bool(flags & Flag.PREFLUSH) and sectors == 0)
+
+
+class Assembler:
+    """Takes events in the order of time; finished requests go into `rows`."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.rows = Rows()
+        # By device and first sector.
+        self._open: OrderedDict[tuple[int, int], _Open] = OrderedDict()
+        # By device and the sector after the last one, for merges at the back.
+        self._ends: dict[tuple[int, int], tuple[int, int]] = {}
+        self._flushes: dict[int, list[_Open]] = {}
+        self.start: int | None = None
+        self.latest = 0
+        self.given_up = 0
+        self.orphans = 0
+
+    def time(self, ns: int) -> int:
+        if self.start is None:
+            self.start = ns
+        since = ns - self.start
+        self.latest = max(self.latest, since)
+        return since
+
+    def queue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
+        kind, flags = flags_of(letters)
+        found = _Open(time, sector, sectors, kind, flags, process)
+        if not _is_flush(kind, flags, sectors):
+            self._add((device, sector), found)
+            return
+        found.kind, found.sector = int(Kind.FLUSH), 0
+        waiting = self._flushes.setdefault(device, [])
+        waiting.append(found)
+        if len(waiting) > FLUSHES_MAX:
+            self._row(waiting.pop(0), device, UNKNOWN)
+            self.given_up += 1
+
+    def merge(self, time: int, device: int, sector: int, sectors: int, back: bool) -> None:
+        """The bio joins the request that ends where it starts, or starts where it ends."""
+        bio = self._take((device, sector))
+        key = self._ends.get((device, sector)) if back else (device, sector + sectors)
+        into = self._open.get(key) if key else None
+        if into is None or key is None:
+            if bio is not None:
+                self.orphans += 1
+            return
+        self._take(key)
+        into.merged += 1
+        into.sectors += sectors
+        if not back:
+            into.sector = sector
+        self._add((device, into.sector), into)
+
+    def split(self, device: int, sector: int, at: int) -> None:
+        """A bio is cut at `at`: the rest is queued by itself."""
+        bio = self._take((device, sector))
+        if bio is None or not sector < at < sector + bio.sectors:
+            if bio is not None:
+                self._add((device, sector), bio)
+            return
+        rest = _Open(bio.arrival, at, sector + bio.sectors - at, bio.kind, bio.flags, bio.process)
+        bio.sectors = at - sector
+        self._add((device, sector), bio)
+        self._add((device, at), rest)
+
+    def insert(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
+        if _is_flush(*flags_of(letters), sectors):
+            return
+        found = self._known(time, device, sector, sectors, letters, process)
+        if found.insert == UNKNOWN:
+            found.insert = time
+
+    def issue(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> None:
+        kind, flags = flags_of(letters)
+        if _is_flush(kind, flags, sectors):
+            waiting = self._flushes.setdefault(device, [])
+            if not waiting:
+                waiting.append(_Open(time, 0, 0, int(Kind.FLUSH), 0, process))
+            for flush in waiting:
+                flush.issue = time if flush.issue == UNKNOWN else flush.issue
+            return
+        found = self._known(time, device, sector, sectors, letters, process)
+        found.issue = time
+        found.left = max(sectors, 1)
+
+    def complete(self, time: int, device: int, sector: int, sectors: int, letters: str) -> bool:
+        """True when a chunk is full."""
+        if _is_flush(*flags_of(letters), sectors):
+            return self._flushed(time, device)
+        key = (device, sector)
+        found = self._open.get(key)
+        if found is None:
+            # A flush is reported a second time, as the empty write that asked for it.
+            self.orphans += sectors > 0
+            return False
+        if 0 < sectors < found.sectors:
+            # In part: the rest goes on from there.
+            self._take(key)
+            done = _Open(found.arrival, sector, sectors, found.kind, found.flags, found.process)
+            done.insert, done.issue, done.merged = found.insert, found.issue, found.merged
+            full = self._row(done, device, time)
+            found.sector, found.sectors, found.merged = sector + sectors, found.sectors - sectors, 0
+            self._add((device, found.sector), found)
+            return full
+        self._take(key)
+        return self._row(found, device, time)
+
+    def _flushed(self, time: int, device: int) -> bool:
+        """What was issued is done; without issue events, all that waits."""
+        waiting = self._flushes.pop(device, [])
+        issued = [flush for flush in waiting if flush.issue != UNKNOWN]
+        left = [flush for flush in waiting if flush.issue == UNKNOWN] if issued else []
+        if left:
+            self._flushes[device] = left
+        full = False
+        for flush in issued or waiting:
+            full |= self._row(flush, device, time)
+        return full
+
+    def requeue(self, device: int, sector: int) -> None:
+        found = self._open.get((device, sector))
+        if found is not None:
+            found.issue = UNKNOWN
+
+    def finish(self) -> None:
+        """What is still open when the trace ends was cut off."""
+        for (device, _), found in list(self._open.items()):
+            found.flags |= int(Flag.CUT)
+            self._row(found, device, UNKNOWN)
+        for device, waiting in self._flushes.items():
+            for flush in waiting:
+                flush.flags |= int(Flag.CUT)
+                self._row(flush, device, UNKNOWN)
+        self._open.clear()
+        self._ends.clear()
+        self._flushes.clear()
+        if self.orphans:
+            self.notes.sentences.append(f"{self.orphans:,} events belong to requests that began before the trace")
+        if self.given_up:
+            self.notes.sentences.append(f"{self.given_up:,} requests were never seen to end")
+
+    def _known(self, time: int, device: int, sector: int, sectors: int, letters: str, process: int) -> _Open:
+        """The request of an event; one whose start was not seen starts here."""
+        kind, flags = flags_of(letters)
+        key = (device, sector)
+        found = self._open.get(key)
+        if found is None:
+            found = _Open(time, sector, sectors, kind, flags, process)
+            self._add(key, found)
+        elif sectors > found.sectors:
+            # It took in bios whose merges were not seen.
+            self._ends.pop((device, found.sector + found.sectors), None)
+            found.sectors = sectors
+            self._ends[device, found.sector + sectors] = key
+        return found
+
+    def _add(self, key: tuple[int, int], request: _Open) -> None:
+        before = self._take(key)
+        if before is not None:
+            self._row(before, key[0], UNKNOWN)
+            self.given_up += 1
+        self._open[key] = request
+        self._ends[key[0], request.sector + request.sectors] = key
+        if len(self._open) > OUTSTANDING_MAX:
+            (device, place), oldest = next(iter(self._open.items()))
+            self._take((device, place))
+            self._row(oldest, device, UNKNOWN)
+            self.given_up += 1
+
+    def _take(self, key: tuple[int, int]) -> _Open | None:
+        found = self._open.pop(key, None)
+        if found is not None:
+            end = (key[0], found.sector + found.sectors)
+            if self._ends.get(end) == key:
+                del self._ends[end]
+        return found
+
+    def _row(self, found: _Open, device: int, complete: int) -> bool:
+        return self.rows.add(
+            found.arrival,
+            found.sector,
+            found.sectors,
+            found.kind,
+            insert=found.insert,
+            issue=found.issue,
+            complete=complete,
+            flags=found.flags,
+            device=device,
+            process=found.process,
+            merged=found.merged,
+        )

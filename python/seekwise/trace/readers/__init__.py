@@ -1,0 +1,80 @@
+"""Readers of foreign traces: one module per format family, one row here.
+
+A format is known by its content. `open_trace` gives chunks of rows (`seekwise.trace.columns`) and the notes that belong to them; it
+reads as it goes, so a trace of any length needs the memory of one chunk. A malformed file is one TraceError that names the
+place; a file that only ends too early is read up to there, and the notes say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.trace import file
+from seekwise.trace.columns import Notes, TraceError
+from seekwise.trace.readers import blkparse, blktrace, cloud, disksim, events, fio, msr
+from seekwise.trace.readers.source import HEAD_BYTES, Lines, head_of
+
+Read = Callable[[Path, Notes], Iterator[np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A row of the table: what a format is called, how it is known, who reads it."""
+
+    name: str
+    about: str
+    known: Callable[[bytes, Path], bool]
+    """Whether the first bytes (uncompressed) of a file are of this format."""
+    read: Read
+
+
+def _lines(read: Callable[[Lines, Notes], Iterator[np.ndarray]]) -> Read:
+    def opened(path: Path, notes: Notes) -> Iterator[np.ndarray]:
+        with Lines(path, notes) as lines:
+            yield from read(lines, notes)
+
+    return opened
+
+
+# In this order: a binary format first, then the text formats from the most to the least particular.
+FORMATS: tuple[Format, ...] = (
+    Format("seekwise", "recorded by `seekwise record`", lambda head, path: file.is_trace(head), file.read),
+    Format("blktrace", "blktrace, binary, one file per CPU or merged", blktrace.known, blktrace.read),
+    Format("fio iolog", "fio's iolog, version 2 or 3", fio.known_iolog, _lines(fio.read_iolog)),
+    Format("perf or trace-cmd", "events block:* as text", events.known, _lines(events.read)),
+    Format("blkparse", "blkparse's text", blkparse.known, _lines(blkparse.read)),
+    Format(
+        "DiskSim validation",
+        "a drive's requests with measured times",
+        disksim.known_validation,
+        _lines(disksim.read_validation),
+    ),
+    Format("MSR Cambridge", "SNIA's enterprise traces", msr.known, _lines(msr.read)),
+    Format("Alibaba cloud", "block traces of cloud volumes", cloud.known_alibaba, _lines(cloud.read_alibaba)),
+    Format("fio latency log", "fio's *_lat.log, *_clat.log", fio.known_log, _lines(fio.read_log)),
+    Format("Tencent cloud", "block traces of cloud volumes", cloud.known_tencent, _lines(cloud.read_tencent)),
+    Format("DiskSim ASCII", "arrival, device, block, count, flags", disksim.known_ascii, _lines(disksim.read_ascii)),
+)
+
+
+def open_trace(path: Path) -> tuple[Notes, Iterator[np.ndarray]]:
+    """The notes and the chunks of a trace in any known format; the notes are complete after the last chunk."""
+    if path.is_dir():
+        raise TraceError(f"{path}: is a folder", "name one file; for blktrace any of its per-CPU files")
+    head = head_of(path)
+    if not head:
+        raise TraceError(f"{path}: is empty")
+    for form in FORMATS:
+        if form.known(head, path):
+            notes = Notes(source=form.name)
+            return notes, form.read(path, notes)
+    raise TraceError(
+        f"{path}: no known trace format begins like this", f"known are {', '.join(form.name for form in FORMATS)}"
+    )
+
+
+__all__ = ["FORMATS", "HEAD_BYTES", "Format", "open_trace"]

@@ -1,0 +1,92 @@
+"""blkparse's text: `8,0  3  1  0.000000000  697  Q  WS 223490 + 8 [kjournald]`.
+
+Source: blkparse(1), "DEFAULT FORMAT" and "TRACE ACTIONS". Only the default format (`-f` unused) is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.trace.assemble import NO_SECTOR, Assembler
+from seekwise.trace.columns import Notes, TraceError
+from seekwise.trace.readers.source import Lines, checked, first_lines
+
+_LINE = re.compile(
+    r"\s*(?P<device>\d+,\d+)\s+\d+\s+\d+\s+(?P<time>\d+\.\d+)\s+(?P<pid>\d+)\s+(?P<action>[A-Z]{1,2}|m)\s+(?P<rest>.*)$"
+)
+_SPAN = re.compile(r"(?P<letters>[A-Z]+)\s+(?P<sector>\d+)\s*(?:\+\s*(?P<sectors>\d+)|/\s*(?P<at>\d+))?(?P<who>.*)$")
+# A flush has no place, and blkparse prints none.
+_FLUSH = re.compile(r"(?P<letters>F[A-Z]*)(?P<sector>)(?P<sectors>)(?P<at>)\s*(?P<who>\[.*)$")
+_WHO = re.compile(r"\[(?P<name>.*)\]\s*$")
+# What blkparse prints after the events.
+_SUMMARY = re.compile(
+    r"\s*(CPU\d+|Total|Throughput|Events|Skips|Reads?|Writes?|IO unplugs|Timer unplugs|PC |Input file|\S+ \()"
+)
+
+
+def known(head: bytes, path: Path) -> bool:
+    matches = [bool(_LINE.match(line)) for line in first_lines(head, 5)]
+    return bool(matches) and matches[0]
+
+
+def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    requests = Assembler(notes)
+    for line in lines:
+        match = _LINE.match(line)
+        if not match:
+            if not line.strip():
+                continue
+            if _SUMMARY.match(line):
+                break
+            if lines.wrong(line, "MAJ,MIN CPU SEQUENCE TIME PID ACTION RWBS SECTOR + COUNT [NAME]"):
+                break
+            continue
+        try:
+            full = _event(requests, notes, match)
+        except TraceError as error:
+            raise lines.problem(error.message) from None
+        if full:
+            yield requests.rows.take()
+    requests.finish()
+    if not requests.rows.count:
+        raise TraceError(f"{lines.path}: has events, but no requests")
+    yield requests.rows.take()
+
+
+def _event(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
+    action = match["action"]
+    span = _SPAN.match(match["rest"]) or _FLUSH.match(match["rest"]) if action in "QMFGIDCRX" else None
+    if span is None:
+        return False
+    seconds, _, fraction = match["time"].partition(".")
+    if len(seconds) > 12:
+        raise TraceError("the time cannot be")
+    time = requests.time(int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, "0")))
+    sector, sectors = int(span["sector"] or 0), int(span["sectors"] or 0)
+    sector = 0 if NO_SECTOR <= sector < 2 * NO_SECTOR else sector
+    checked(time, sector, sectors)
+    device = notes.device(match["device"])
+    who = _WHO.search(span["who"])
+    process = 0
+    if action in "QID" and who and int(match["pid"]):
+        process = notes.process(f"{who['name'][:64]}/{match['pid']}")
+    letters = span["letters"]
+    if action == "Q":
+        requests.queue(time, device, sector, sectors, letters, process)
+    elif action in "MF":
+        requests.merge(time, device, sector, sectors, back=action == "M")
+    elif action == "I":
+        requests.insert(time, device, sector, sectors, letters, process)
+    elif action == "D":
+        requests.issue(time, device, sector, sectors, letters, process)
+    elif action == "R":
+        requests.requeue(device, sector)
+    elif action == "X" and span["at"]:
+        requests.split(device, sector, int(span["at"]))
+    elif action == "C":
+        requests.complete(time, device, sector, sectors, letters)
+    return len(requests.rows) >= 65_536

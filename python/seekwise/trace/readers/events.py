@@ -1,0 +1,109 @@
+"""The block tracepoints as text: `perf script`, `trace-cmd report`, or tracefs itself.
+
+    fio  1234 [000]  12.345678901: block:block_rq_issue: 8,0 WS 4096 () 1000 + 8 [fio]          perf script
+    fio-1234  [000] .....  12.345678: block_rq_issue: 8,0 WS 4096 () 1000 + 8 none,0,0 [fio]    trace-cmd, tracefs
+
+Source: include/trace/events/block.h of Linux 4.19 to 6.12 (TP_printk of each event).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.trace.assemble import NO_SECTOR, Assembler
+from seekwise.trace.columns import Notes, TraceError
+from seekwise.trace.readers.source import Lines, checked, first_lines
+
+_EVENT = re.compile(
+    r"\s*(?P<who>.*?)[\s\]]\s*(?:\[\d+\]\s*)?(?:[\w.#!]{1,8}\s+)?(?P<time>\d+\.\d+):\s+(?:block:)?"
+    r"(?P<event>block_\w+|blk_\w+):\s+(?P<rest>.*)$"
+)
+_PERF = re.compile(r"^(?P<name>.*?)\s+(?P<pid>\d+)(?:/\d+)?\s*(?:\[\d+)?$")
+_FTRACE = re.compile(r"^(?P<name>.*)-(?P<pid>\d+)\s*(?:\(\s*[-\d]+\))?\s*(?:\[\d+)?$")
+_SPAN = re.compile(
+    r"(?P<device>\d+,\d+)\s+(?P<letters>[A-Z]+)\s+(?:\d+\s+)?(?:\([^)]*\)\s+)?(?P<sector>\d+)\s*"
+    r"(?:\+\s*(?P<sectors>\d+)|/\s*(?P<at>\d+))"
+)
+_LOST = re.compile(r"(?:CPU:\d+ \[LOST (?P<lost>\d+) EVENTS\]|.*\bLOST (?P<perf>\d+) events)", re.IGNORECASE)
+_PREFIXES = ("#", "cpus=", "version =", "CPU ")
+# The same facts a second time, or nothing that a request is made of.
+_ISSUE, _INSERT = "block_rq_issue", "block_rq_insert"
+
+
+def known(head: bytes, path: Path) -> bool:
+    lines = [line for line in first_lines(head, 60) if not line.startswith(_PREFIXES)]
+    return any(_EVENT.match(line) for line in lines[:10])
+
+
+def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    requests = Assembler(notes)
+    for line in lines:
+        if not line.strip() or line.startswith(_PREFIXES):
+            lost = _LOST.match(line)
+            if lost:
+                notes.dropped += int(lost["lost"] or lost["perf"])
+            continue
+        match = _EVENT.match(line)
+        if not match:
+            lost = _LOST.match(line)
+            if lost:
+                notes.dropped += int(lost["lost"] or lost["perf"])
+                continue
+            # Other events may lie between: those have a time and a name too.
+            if re.search(r"\d+\.\d+:\s+[\w:-]+:", line):
+                continue
+            if lines.wrong(line, "PROCESS-PID [CPU] TIME: block_EVENT: …"):
+                break
+            continue
+        try:
+            full = take(requests, notes, match)
+        except TraceError as error:
+            raise lines.problem(error.message) from None
+        if full:
+            yield requests.rows.take()
+    requests.finish()
+    if not requests.rows.count:
+        raise TraceError(f"{lines.path}: has no block events that make a request")
+    yield requests.rows.take()
+
+
+def take(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
+    """One event; True when a chunk is full."""
+    event = match["event"]
+    span = _SPAN.match(match["rest"])
+    if span is None:
+        return False
+    seconds, _, fraction = match["time"].partition(".")
+    if len(seconds) > 12:
+        raise TraceError("the time cannot be")
+    time = requests.time(int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, "0")))
+    sector, sectors = int(span["sector"]), int(span["sectors"] or 0)
+    sector = 0 if NO_SECTOR <= sector < 2 * NO_SECTOR else sector
+    checked(time, sector, sectors)
+    device, letters = notes.device(span["device"]), span["letters"]
+    if event == "block_bio_queue":
+        requests.queue(time, device, sector, sectors, letters, _process(notes, match["who"]))
+    elif event in ("block_bio_backmerge", "block_bio_frontmerge"):
+        requests.merge(time, device, sector, sectors, back=event == "block_bio_backmerge")
+    elif event == _INSERT:
+        requests.insert(time, device, sector, sectors, letters, _process(notes, match["who"]))
+    elif event == _ISSUE:
+        requests.issue(time, device, sector, sectors, letters, _process(notes, match["who"]))
+    elif event == "block_rq_requeue":
+        requests.requeue(device, sector)
+    elif event == "block_split" and span["at"]:
+        requests.split(device, sector, int(span["at"]))
+    elif event == "block_rq_complete":
+        requests.complete(time, device, sector, sectors, letters)
+    return len(requests.rows) >= 65_536
+
+
+def _process(notes: Notes, who: str) -> int:
+    match = _FTRACE.match(who.strip()) or _PERF.match(who.strip())
+    if not match or match["pid"] == "0":
+        return 0
+    return notes.process(f"{match['name'].strip()[:64]}/{match['pid']}")

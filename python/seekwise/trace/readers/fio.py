@@ -1,0 +1,99 @@
+"""fio's own traces.
+
+- iolog version 2: `FILE action [offset length]`, with `wait` in us; version 3: `timestamp_ms FILE action [offset length]`. Bytes.
+- latency logs (`*_lat.log`, `*_clat.log`, `*_slat.log`): `time_ms, latency_ns, direction, size[, offset[, priority]]`, at completion.
+
+Source: fio(1), "Trace file format" and "Log file formats" of fio 3.33.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.trace.columns import Kind, Notes, Rows, TraceError
+from seekwise.trace.readers.source import Lines, checked, first_lines
+
+_HEADER = re.compile(r"fio version ([23]) iolog$")
+_LOG = re.compile(r"\d+,\s*\d+,\s*[0-3],\s*\d+(,\s*\d+(,\s*\w+(,.*)?)?)?$")
+KINDS = {
+    "read": Kind.READ,
+    "write": Kind.WRITE,
+    "trim": Kind.DISCARD,
+    "sync": Kind.FLUSH,
+    "datasync": Kind.FLUSH,
+    "sync_file_range": Kind.FLUSH,
+}
+SILENT = {"add", "open", "close"}
+
+
+def known_iolog(head: bytes, path: Path) -> bool:
+    return head.startswith(b"fio version ")
+
+
+def read_iolog(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    now = [0]
+    version = [0]
+
+    def parse(line: str, rows: Rows) -> bool:
+        words = line.split()
+        if not version[0]:
+            match = _HEADER.match(line.strip())
+            if not match:
+                raise TraceError(f"`{line.strip()[:40]}` is not `fio version 2 iolog` or 3")
+            version[0] = int(match[1])
+            return False
+        if version[0] == 3:
+            now[0] = int(words[0]) * 1_000_000
+            words = words[1:]
+        name, action = words[0], words[1]
+        if action in SILENT and len(words) == 2:
+            return False
+        if action == "wait":
+            now[0] += int(words[-1]) * 1000
+            checked(now[0], 0, 0)
+            return False
+        kind = KINDS.get(action)
+        if kind is None:
+            raise TraceError(f"fio has no action `{action[:20]}`")
+        offset, length = (0, 0) if kind is Kind.FLUSH and len(words) == 2 else (int(words[2]), int(words[3]))
+        sector, sectors = offset // 512, -(-length // 512)
+        checked(now[0], sector, sectors)
+        return rows.add(now[0], sector, sectors, kind, device=notes.device(name))
+
+    notes.sentences.append("The source has no response times")
+    yield from lines.rows(parse, "FILE ACTION OFFSET LENGTH", lambda line: False)
+
+
+def known_log(head: bytes, path: Path) -> bool:
+    lines = first_lines(head, 1)
+    return bool(lines) and bool(_LOG.match(lines[0])) and ", " in lines[0]
+
+
+def read_log(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    start: list[int] = []
+    places = [True]
+
+    def parse(line: str, rows: Rows) -> bool:
+        words = [word.strip() for word in line.split(",")]
+        done, latency = int(words[0]) * 1_000_000, int(words[1])
+        direction, size = int(words[2]), int(words[3])
+        if not 0 <= direction <= 3:
+            raise TraceError(f"fio has no direction {direction}")
+        kind = (Kind.READ, Kind.WRITE, Kind.DISCARD, Kind.FLUSH)[direction]
+        places[0] = places[0] and len(words) > 4
+        sector = int(words[4]) // 512 if len(words) > 4 else 0
+        start or start.append(done - latency)
+        arrival = done - latency - start[0]
+        checked(arrival, sector, -(-size // 512))
+        return rows.add(arrival, sector, -(-size // 512), kind, complete=done - start[0], device=notes.device("fio"))
+
+    yield from lines.rows(parse, "time_ms, latency_ns, direction, size, offset", lambda line: False)
+    notes.sentences.append("Completion times are whole milliseconds, as fio logs them")
+    if not places[0]:
+        notes.sentences.append(
+            "The log has no offsets (fio's `log_offset=1` writes them): every request is shown at offset 0"
+        )

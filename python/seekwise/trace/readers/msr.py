@@ -1,0 +1,43 @@
+"""MSR Cambridge enterprise traces, as SNIA publishes them: a CSV line a request, no header.
+
+`Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: time and response time in 100 ns (Windows file time), bytes.
+Source: Narayanan, Donnelly and Rowstron, "Write off-loading", FAST 2008, and the README beside the traces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.trace.columns import Kind, Notes, Rows, TraceError
+from seekwise.trace.readers.source import Lines, checked, first_lines
+
+_LINE = re.compile(r"\d{9,20},[^,]*,\d+,(Read|Write),\d+,\d+,\d+$", re.IGNORECASE)
+_EXPECTED = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime"
+
+
+def known(head: bytes, path: Path) -> bool:
+    lines = [line for line in first_lines(head, 3) if not line.startswith("Timestamp,")]
+    return bool(lines) and bool(_LINE.match(lines[0]))
+
+
+def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
+    start: list[int] = []
+
+    def parse(line: str, rows: Rows) -> bool:
+        time, host, disk, kind, offset, size, response = line.split(",")
+        start or start.append(int(time))
+        arrival = (int(time) - start[0]) * 100
+        sector, sectors = int(offset) // 512, -(-int(size) // 512)
+        checked(arrival, sector, sectors)
+        what = {"read": Kind.READ, "write": Kind.WRITE}.get(kind.lower())
+        if what is None:
+            raise TraceError(f"`{kind[:20]}` is neither Read nor Write")
+        complete = arrival + int(response) * 100
+        checked(complete, 0, 0)
+        return rows.add(arrival, sector, sectors, what, complete=complete, device=notes.device(f"{host}.{int(disk)}"))
+
+    yield from lines.rows(parse, _EXPECTED, lambda line: line.startswith("Timestamp,"))

@@ -1,0 +1,154 @@
+"""Lines of a file, plain, gzip or zstd, with bounded length and the place of each; and the cut at the end, if there is one."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Self
+
+import numpy as np
+import zstandard
+
+from seekwise.trace.columns import Notes, Rows, TraceError
+
+HEAD_BYTES = 65_536
+LINE_MAX = 8192
+WINDOW_MAX = 128 << 20
+
+
+def opened(path: Path) -> BinaryIO:
+    """The content of a file, uncompressed."""
+    try:
+        if not path.is_file():
+            raise TraceError(f"{path}: " + ("is no regular file" if path.exists() else "there is no such file"))
+        raw = path.open("rb")
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
+    magic = raw.read(4)
+    raw.seek(0)
+    if magic[:2] == b"\x1f\x8b":
+        return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]
+    if magic == b"\x28\xb5\x2f\xfd":
+        stream = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).stream_reader(raw, read_across_frames=True)
+        return io.BufferedReader(stream)  # type: ignore[arg-type, return-value]
+    return raw
+
+
+CUT_ERRORS = (EOFError,)
+BROKEN_ERRORS = (zlib.error, gzip.BadGzipFile, zstandard.ZstdError, OSError)
+
+
+def head_of(path: Path) -> bytes:
+    """The first bytes, uncompressed; as many as there are before a cut."""
+    with opened(path) as content:
+        head = b""
+        try:
+            while len(head) < HEAD_BYTES and (more := content.read(HEAD_BYTES - len(head))):
+                head += more
+        except CUT_ERRORS:
+            pass
+        except BROKEN_ERRORS as error:
+            if not head:
+                raise TraceError(f"{path}: cannot be unpacked: {getattr(error, 'strerror', None) or error}") from None
+        return head
+
+
+def first_lines(head: bytes, count: int = 20) -> list[str]:
+    """The first whole lines that are not empty."""
+    lines = head.split(b"\n")
+    if len(head) >= HEAD_BYTES:
+        lines = lines[:-1]
+    return [line.decode("utf-8", "replace").strip() for line in lines if line.strip()][:count]
+
+
+class Lines:
+    """Lines with their numbers. Iterating stops at the end or at the cut; `fail` raises an error that names the place."""
+
+    def __init__(self, path: Path, notes: Notes) -> None:
+        self.path, self.notes = path, notes
+        self.number = 0
+        self.whole = True
+        """The line at hand ended with a line feed: what is wrong with it is not a cut."""
+        self._content = opened(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._content.close()
+
+    def __iter__(self) -> Iterator[str]:
+        while True:
+            try:
+                line = self._content.readline(LINE_MAX)
+            except CUT_ERRORS:
+                self.cut()
+                return
+            except BROKEN_ERRORS as error:
+                self.number += 1
+                raise self.problem(f"cannot be unpacked: {getattr(error, 'strerror', None) or error}") from None
+            if not line:
+                if not self.whole and not self.notes.truncated:
+                    self.notes.sentences.append("The last line has no line end; it may be cut short")
+                return
+            self.number += 1
+            self.whole = line.endswith(b"\n")
+            if not self.whole and len(line) >= LINE_MAX:
+                raise self.problem(f"longer than {LINE_MAX} bytes")
+            if b"\0" in line:
+                raise self.problem("is not text")
+            yield line.decode("utf-8", "replace").rstrip("\r\n")
+
+    def cut(self) -> None:
+        self.notes.truncated = f"cut off at line {self.number + (1 if self.whole else 0):,}"
+
+    def problem(self, what: str) -> TraceError:
+        return TraceError(f"{self.path}, line {self.number:,}: {what}")
+
+    def wrong(self, line: str, expected: str) -> bool:
+        """For a line that cannot be read: True if it is only the cut end of the file; raises otherwise."""
+        if not self.whole:
+            self.cut()
+            return True
+        shown = line.strip()[:60]
+        raise self.problem(f"`{shown}` is not `{expected}`")
+
+    def rows(
+        self, parse: Callable[[str, Rows], bool], expected: str, skip: Callable[[str], bool]
+    ) -> Iterator[np.ndarray]:
+        """Chunks of a format with a request a line; `parse` adds a row and says whether the chunk is full."""
+        rows = Rows()
+        for line in self:
+            if not line.strip() or skip(line):
+                continue
+            try:
+                full = parse(line, rows)
+            except TraceError as error:
+                if not self.whole and rows.count:
+                    self.cut()
+                    break
+                raise self.problem(error.message) from None
+            except (ValueError, IndexError, OverflowError):
+                if self.wrong(line, expected):
+                    break
+            else:
+                if full:
+                    yield rows.take()
+        if not rows.count:
+            raise TraceError(f"{self.path}: has no requests")
+        yield rows.take()
+
+
+SECTOR_LIMIT = 1 << 48
+LENGTH_LIMIT = 1 << 32
+
+
+def checked(arrival_ns: int, sector: int, sectors: int) -> None:
+    """Refuses what no device can have been asked for."""
+    if not 0 <= sector < SECTOR_LIMIT or not 0 <= sectors < LENGTH_LIMIT:
+        raise TraceError(f"{sectors} sectors from {sector} cannot be")
+    if not -(1 << 62) < arrival_ns < 1 << 62:
+        raise TraceError("the time cannot be")

@@ -1,0 +1,1 @@
+"""Recording the block events of this machine into a trace file."""

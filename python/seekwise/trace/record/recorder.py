@@ -1,0 +1,237 @@
+"""Recording: the kernel's pages are kept as they are while it runs, and become requests afterwards.
+
+Turning events into requests costs more than taking them; while the load runs only pages are moved, from the kernel's buffers to
+a spool of bounded size in memory (or in a folder). The processor time of that, events that were dropped and a spool that was
+full are in the trace's notes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.control import tracefs
+from seekwise.errors import SeekwiseError
+from seekwise.trace import file
+from seekwise.trace.assemble import NO_SECTOR, Assembler
+from seekwise.trace.columns import CHUNK_ROWS, Notes
+from seekwise.trace.record import ring
+
+POLL_S = 0.1
+SPOOL_BYTES_MAX = 2 << 30
+MEMORY = Path("/dev/shm")
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What came of a recording."""
+
+    path: Path
+    requests: int
+    seconds: float
+    dropped: int
+    cpu_seconds: float
+    """Processor time of this process while it recorded; the kernel's own part is in the load's time."""
+    notes: Notes
+
+
+@dataclass(frozen=True)
+class Device:
+    """What is recorded: the disk, and its partitions, whose bios carry their numbers."""
+
+    name: str
+    disk: tuple[int, int]
+    numbers: tuple[tuple[int, int], ...]
+
+
+def device_of(name: str, sys_root: Path = Path("/sys")) -> Device:
+    """The disk of a device's name (`sda`, `sda1`, `nvme0n1p2`)."""
+    found = next(iter((sys_root / "class" / "block").glob(name)), None)
+    if found is None:
+        raise SeekwiseError(f"there is no block device {name}")
+    place = found.resolve()
+    if (place / "partition").exists():
+        place = place.parent
+    parts = [part.parent for part in place.glob("*/partition")]
+    numbers = [_number(place), *(_number(part) for part in sorted(parts))]
+    return Device(place.name, numbers[0], tuple(numbers))
+
+
+def _number(place: Path) -> tuple[int, int]:
+    major, _, minor = (place / "dev").read_text().strip().partition(":")
+    return int(major), int(minor)
+
+
+def record(
+    device: Device,
+    seconds: float,
+    out: Path,
+    *,
+    anonymise: bool = False,
+    spool_bytes_max: int = SPOOL_BYTES_MAX,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> Taken:
+    """Records for so long, or until interrupted, and writes the trace."""
+    notes = Notes(source="seekwise record")
+    with tempfile.TemporaryDirectory(prefix="seekwise-record-", dir=_spool_folder()) as folder:
+        with tracefs.instance(list(device.numbers)) as instance:
+            known = ring.layouts(instance.formats())
+            before = _cpu_seconds()
+            began = time.monotonic()
+            full = _spool(instance, Path(folder), seconds, spool_bytes_max)
+            lasted, cpu = time.monotonic() - began, _cpu_seconds() - before
+            notes.dropped = instance.dropped()
+        if full:
+            notes.sentences.append(
+                f"The recording ended after {lasted:.0f} s instead of {seconds:.0f} s: its {spool_bytes_max // MIB} MiB were full"
+            )
+        tell(f"recorded {lasted:.0f} s, making requests of the events")
+        requests = _write(Path(folder), known, device, notes, out, anonymise)
+    return Taken(out, requests, lasted, notes.dropped, cpu, notes)
+
+
+def _spool_folder() -> Path | None:
+    with contextlib.suppress(OSError):
+        if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > SPOOL_BYTES_MAX // 4:
+            return MEMORY
+    return None
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _spool(instance: tracefs.Instance, folder: Path, seconds: float, bytes_max: int) -> bool:
+    """Moves pages until the time is over; True if there was no more room."""
+    limit = min(bytes_max, shutil.disk_usage(folder).free // 2)
+    pipes = []
+    taken = 0
+    try:
+        for cpu in instance.cpus():
+            source = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
+            pipes.append((source, (folder / cpu.name).open("wb")))
+        instance.start()
+        end = time.monotonic() + seconds
+        with contextlib.suppress(KeyboardInterrupt):
+            while (left := end - time.monotonic()) > 0 and taken < limit:
+                time.sleep(min(POLL_S, left))
+                taken += sum(_move(source, spool, limit - taken) for source, spool in pipes)
+        instance.stop()
+        taken += sum(
+            _move(source, spool, max(limit - taken, 0) + tracefs.BUFFER_KIB_PER_CPU * 1024) for source, spool in pipes
+        )
+        return taken >= limit
+    finally:
+        for source, spool in pipes:
+            os.close(source)
+            spool.close()
+
+
+def _move(source: int, spool: object, room: int) -> int:
+    moved = 0
+    while moved < room:
+        try:
+            page = os.read(source, ring.PAGE)
+        except BlockingIOError:
+            break
+        if not page:
+            break
+        spool.write(page)  # type: ignore[attr-defined]
+        moved += len(page)
+    return moved
+
+
+def _write(
+    folder: Path, known: dict[int, ring.Layout], device: Device, notes: Notes, out: Path, anonymise: bool
+) -> int:
+    """Events in the order of time, requests in the order of their ends, into the file."""
+    streams = [_events(path, known) for path in sorted(folder.iterdir())]
+    requests = Assembler(notes)
+    place = notes.device("device-0" if anonymise else device.name)
+    own = os.getpid()
+    with contextlib.ExitStack() as stack:
+        target = out
+        if anonymise:
+            target = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.parent))) / "named"
+        writer = file.Writer(target, notes)
+        lowest = 1 << 62
+        for event in heapq.merge(*streams, key=lambda event: event.time):
+            if event.pid == own:
+                continue
+            _take(requests, notes, event, place, anonymise)
+            if len(requests.rows) >= CHUNK_ROWS:
+                lowest = min(lowest, _add(writer, requests))
+        requests.finish()
+        lowest = min(lowest, _add(writer, requests))
+        notes.anonymous = anonymise
+        writer.close()
+        if anonymise:
+            _shift(target, notes, out, lowest // 2048 * 2048)
+    return requests.rows.count
+
+
+def _add(writer: file.Writer, requests: Assembler) -> int:
+    chunk = requests.rows.take()
+    writer.add(chunk)
+    with_data = chunk["sector"][chunk["sectors"] > 0]
+    return int(with_data.min(initial=1 << 62))
+
+
+def _shift(source: Path, notes: Notes, out: Path, by: int) -> None:
+    """The same requests, relative to the first MiB that was used."""
+    writer = file.Writer(out, notes)
+    for chunk in file.read(source, Notes()):
+        chunk["sector"] = np.where(chunk["sectors"] > 0, chunk["sector"] - by, 0)
+        writer.add(chunk)
+    writer.close()
+
+
+def _events(path: Path, known: dict[int, ring.Layout]) -> Iterator[ring.Event]:
+    with path.open("rb") as pages:
+        while page := pages.read(ring.PAGE):
+            yield from ring.events(page, known)
+
+
+def _take(requests: Assembler, notes: Notes, event: ring.Event, device: int, anonymise: bool) -> None:
+    when = requests.time(event.time)
+    # A partition's bio carries the disk's sector already.
+    sector, sectors, letters = event.sector, event.length, event.letters
+    sector = 0 if sector >= NO_SECTOR else sector
+    if event.event == "block_bio_queue":
+        requests.queue(when, device, sector, sectors, letters, _process(notes, event, anonymise))
+    elif event.event in ("block_bio_backmerge", "block_bio_frontmerge"):
+        requests.merge(when, device, sector, sectors, back=event.event == "block_bio_backmerge")
+    elif event.event == "block_split":
+        requests.split(device, sector, event.length)
+    elif event.event == "block_rq_insert":
+        requests.insert(when, device, sector, sectors, letters, _process(notes, event, anonymise))
+    elif event.event == "block_rq_issue":
+        requests.issue(when, device, sector, sectors, letters, _process(notes, event, anonymise))
+    elif event.event == "block_rq_requeue":
+        requests.requeue(device, sector)
+    elif event.event == "block_rq_complete":
+        requests.complete(when, device, sector, sectors, letters)
+
+
+def _process(notes: Notes, event: ring.Event, anonymise: bool) -> int:
+    if not event.pid:
+        return 0
+    name = event.comm.decode("utf-8", "replace") or "?"
+    if not anonymise:
+        return notes.process(f"{name}/{event.pid}")
+    # What kind of thread it is decides what depends on it; whose it is does not.
+    kind = "kernel" if name.startswith(("kworker", "jbd2", "kswapd", "md")) else "process"
+    place = notes.alias(event.pid)
+    return notes.process(f"{kind}-{place}")

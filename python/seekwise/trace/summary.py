@@ -1,0 +1,168 @@
+"""A trace in numbers: rate, size, offset, depth and latency over time, and who asked. One pass, bounded memory.
+
+Time and offset are counted in bins whose width doubles when the trace outgrows them, so nothing has to be known in advance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from seekwise.trace.columns import Flag, Kind, Notes
+
+TIME_BINS = 400
+OFFSET_BINS = 100
+PER_OCTAVE = 16
+LATENCY_BINS = 48 * PER_OCTAVE
+KINDS = ("reads", "writes")
+
+
+@dataclass
+class Summary:
+    """What `of` found; arrays by time have TIME_BINS entries of `bin_ns` each."""
+
+    requests: int = 0
+    kinds: np.ndarray = field(default_factory=lambda: np.zeros(5, np.int64))
+    bytes: np.ndarray = field(default_factory=lambda: np.zeros(5, np.int64))
+    sync: int = 0
+    cut: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    bin_ns: int = 1_000_000
+    rate: np.ndarray = field(default_factory=lambda: np.zeros((2, TIME_BINS)))
+    moved: np.ndarray = field(default_factory=lambda: np.zeros((2, TIME_BINS)))
+    outstanding_ns: np.ndarray = field(default_factory=lambda: np.zeros(TIME_BINS))
+    latency_ns: np.ndarray = field(default_factory=lambda: np.zeros((2, LATENCY_BINS), np.int64))
+    sizes: np.ndarray = field(default_factory=lambda: np.zeros((2, 40), np.int64))
+    offset_sectors: int = 1 << 16
+    """Sectors of an offset bin."""
+    offsets: np.ndarray = field(default_factory=lambda: np.zeros((TIME_BINS, OFFSET_BINS), np.int64))
+    sequential: int = 0
+    by_process: dict[int, np.ndarray] = field(default_factory=dict)
+    """Requests, reads, writes, bytes."""
+
+    @property
+    def seconds(self) -> float:
+        return max(self.last_ns - self.first_ns, 1) / 1e9
+
+    def percentile_ms(self, kind: int, share: float) -> float | None:
+        """A percentile of the latency, within 4 %; None without completion times."""
+        counts = self.latency_ns[kind]
+        total = counts.sum()
+        if not total:
+            return None
+        place = int(np.searchsorted(np.cumsum(counts), share * total))
+        return float(2 ** ((place + 0.5) / PER_OCTAVE) / 1e6)
+
+    def document(self, notes: Notes) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "requests": self.requests,
+            "seconds": round(self.seconds, 6),
+            "reads": int(self.kinds[Kind.READ]),
+            "writes": int(self.kinds[Kind.WRITE]),
+            "flushes": int(self.kinds[Kind.FLUSH]),
+            "discards": int(self.kinds[Kind.DISCARD]),
+            "bytes_read": int(self.bytes[Kind.READ]),
+            "bytes_written": int(self.bytes[Kind.WRITE]),
+            "sequential_share": round(self.sequential / max(self.requests, 1), 4),
+            "latency_ms": {
+                name: {f"p{share * 100:g}": self.percentile_ms(kind, share) for share in (0.5, 0.99, 0.999)}
+                for kind, name in enumerate(KINDS)
+            },
+            "processes": {
+                notes.processes[place]: dict(
+                    zip(("requests", "reads", "writes", "bytes"), map(int, counts), strict=True)
+                )
+                for place, counts in sorted(self.by_process.items(), key=lambda item: -item[1][0])[:50]
+            },
+        }
+
+
+def of(chunks: Iterable[np.ndarray]) -> Summary:
+    """The summary of a trace."""
+    found = Summary()
+    ends: dict[int, int] = {}
+    for chunk in chunks:
+        if len(chunk):
+            _add(found, chunk, ends)
+    return found
+
+
+def _add(found: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:
+    arrival, sectors, kind = chunk["arrival_ns"], chunk["sectors"], chunk["kind"]
+    if not found.requests:
+        found.first_ns = int(arrival.min())
+    latest = int(max(arrival.max(), chunk["complete_ns"].max()))
+    found.first_ns = min(found.first_ns, int(arrival.min()))
+    found.last_ns = max(found.last_ns, latest)
+    found.requests += len(chunk)
+    found.kinds += np.bincount(np.minimum(kind, 4), minlength=5)
+    found.bytes += np.bincount(np.minimum(kind, 4), weights=sectors * 512.0, minlength=5).astype(np.int64)
+    found.sync += int(((chunk["flags"] & Flag.SYNC) > 0).sum())
+    found.cut += int(((chunk["flags"] & Flag.CUT) > 0).sum())
+    _fit(found, latest, int(chunk["sector"].max()))
+    when = np.clip(arrival // found.bin_ns, 0, TIME_BINS - 1)
+    done = chunk["complete_ns"] >= arrival
+    latency = np.where(done, chunk["complete_ns"] - arrival, 0)
+    np.add.at(found.outstanding_ns, when[done], latency[done])
+    where = np.clip(chunk["sector"] // found.offset_sectors, 0, OFFSET_BINS - 1)
+    data = sectors > 0
+    np.add.at(found.offsets, (when[data], where[data]), 1)
+    for code in (int(Kind.READ), int(Kind.WRITE)):
+        chosen = kind == code
+        np.add.at(found.rate[code], when[chosen], 1)
+        np.add.at(found.moved[code], when[chosen], sectors[chosen] * 512)
+        place = np.log2(np.maximum(latency[chosen & done], 1)) * PER_OCTAVE
+        found.latency_ns[code] += np.bincount(np.minimum(place.astype(int), LATENCY_BINS - 1), minlength=LATENCY_BINS)
+        size = np.log2(np.maximum(sectors[chosen & data], 1)).astype(int)
+        found.sizes[code] += np.bincount(np.minimum(size, 39), minlength=40)
+    _sequential(found, chunk, ends)
+    for process in np.unique(chunk["process"]):
+        own = chunk["process"] == process
+        counts = (
+            own.sum(),
+            (own & (kind == Kind.READ)).sum(),
+            (own & (kind == Kind.WRITE)).sum(),
+            sectors[own].sum() * 512,
+        )
+        if process in found.by_process or len(found.by_process) < 100_000:
+            found.by_process[int(process)] = found.by_process.get(int(process), np.zeros(4, np.int64)) + np.array(
+                counts
+            )
+
+
+def _sequential(found: Summary, chunk: np.ndarray, ends: dict[int, int]) -> None:
+    """Requests that go on where the one before of the same process ended."""
+    for process in np.unique(chunk["process"]):
+        own = chunk[chunk["process"] == process]
+        own = own[np.argsort(own["arrival_ns"], kind="stable")]
+        begins, after = own["sector"], own["sector"] + own["sectors"]
+        found.sequential += int((begins[1:] == after[:-1]).sum()) + int(ends.get(int(process)) == begins[0])
+        ends[int(process)] = int(after[-1])
+    while len(ends) > 100_000:
+        ends.pop(next(iter(ends)))
+
+
+def _fit(found: Summary, latest: int, sector: int) -> None:
+    """Doubles the widths of the bins until everything fits."""
+    while latest >= found.bin_ns * TIME_BINS:
+        found.bin_ns *= 2
+        for name in ("rate", "moved"):
+            old = getattr(found, name)
+            new = np.zeros_like(old)
+            new[:, : TIME_BINS // 2] = old[:, ::2] + old[:, 1::2]
+            setattr(found, name, new)
+        for name in ("outstanding_ns", "offsets"):
+            old = getattr(found, name)
+            new = np.zeros_like(old)
+            new[: TIME_BINS // 2] = old[::2] + old[1::2]
+            setattr(found, name, new)
+    while sector >= found.offset_sectors * OFFSET_BINS:
+        found.offset_sectors *= 2
+        old = found.offsets
+        found.offsets = np.zeros_like(old)
+        found.offsets[:, : OFFSET_BINS // 2] = old[:, ::2] + old[:, 1::2]

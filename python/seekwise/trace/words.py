@@ -1,0 +1,86 @@
+"""A trace in words: what it holds, who asked for what, and what is a reply to what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seekwise.trace.columns import Kind, Notes
+from seekwise.trace.depend import Process
+from seekwise.trace.summary import KINDS, Summary
+
+PROCESSES_SHOWN = 12
+
+
+def lines(summary: Summary, notes: Notes, processes: Sequence[Process]) -> list[str]:
+    """What is printed, at most 80 columns wide."""
+    seconds = summary.seconds
+    devices = ", ".join(notes.devices[:4]) + (f" and {len(notes.devices) - 4} more" if len(notes.devices) > 4 else "")
+    said = [
+        f"{summary.requests:,} requests in {_time(seconds)}"
+        + (f" on {devices}" if devices else "")
+        + f", from {notes.source}"
+    ]
+    if notes.truncated:
+        said.append(f"The trace is incomplete: {notes.truncated}")
+    if notes.dropped:
+        said.append(f"The recorder dropped {notes.dropped:,} events; some requests are missing or incomplete")
+    said += [*notes.sentences, ""]
+    for kind, name in enumerate(KINDS):
+        if not summary.kinds[kind]:
+            continue
+        count, moved = int(summary.kinds[kind]), int(summary.bytes[kind])
+        line = f"{name:7} {count:10,}  {count / seconds:8,.0f} IOPS  {moved / 1e6 / seconds:7.3g} MB/s  mean {moved / count / 1024:.3g} KiB"
+        half, tail = summary.percentile_ms(kind, 0.5), summary.percentile_ms(kind, 0.99)
+        if half is not None and tail is not None:
+            line += f"\n{'':7} p50 {half:.3g} ms, p99 {tail:.3g} ms"
+        said.append(line)
+    for kind, name in ((Kind.FLUSH, "flushes"), (Kind.DISCARD, "discards")):
+        if summary.kinds[kind]:
+            said.append(f"{name:7} {int(summary.kinds[kind]):10,}")
+    said.append(f"{summary.sequential / max(summary.requests, 1):.0%} go on where the process's last request ended")
+    if summary.outstanding_ns.any():
+        said.append(
+            f"{summary.outstanding_ns.sum() / max(summary.last_ns - summary.first_ns, 1):.3g} requests outstanding on average"
+        )
+    said += ["", *_processes(processes)]
+    return said
+
+
+def _processes(processes: Sequence[Process]) -> list[str]:
+    if not processes:
+        return []
+    said = [f"{'process':28} {'role':11} {'requests':>9}  how its requests come"]
+    for process in processes[:PROCESSES_SHOWN]:
+        said.append(f"{process.name[:28]:28} {process.role:11} {process.requests:9,}  {loop_words(process)}")
+        for wait in process.waits:
+            said.append(
+                f"{'':51}waits for {wait.on[:20]}: {wait.share:.0%} of its commits, by chance {wait.by_chance:.0%}"
+            )
+        if process.flushes and process.flushes.count >= 5:
+            flushes = process.flushes
+            said.append(
+                f"{'':51}{flushes.count:,} flushes: {flushes.after_writes:.0%} sent after all writes, "
+                f"{flushes.holds_back:.0%} waited for"
+            )
+    if len(processes) > PROCESSES_SHOWN:
+        said.append(f"and {len(processes) - PROCESSES_SHOWN} more (--json lists them)")
+    return said
+
+
+def loop_words(process: Process) -> str:
+    """One phrase: closed at a depth, open, or not known, and how sure."""
+    loop = process.loop
+    if loop is None:
+        return "unknown: too few requests with completion times"
+    if loop.closed:
+        think = loop.think_ns[1] / 1e6
+        return f"closed, depth {loop.depth}, think time {think:.3g} ms (sure: {min(loop.sure, 0.9999):.2%})"
+    if loop.expected < 10:
+        return "unknown: hardly ever busy"
+    return f"open: {loop.came:,} came while one was outstanding, {loop.expected:,.0f} by chance"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

@@ -1,0 +1,88 @@
+"""This test will measure drive models whose parameters the prober does not know."""
+
+import json
+import math
+
+import pytest
+
+from seekwise import _core
+from seekwise.probe import measure
+from seekwise.probe.characterize import characterize, lines
+from seekwise.probe.drives import ModelDrive
+
+HIDDEN = {
+    "wd2500ys": {"rpm": 7187.0, "cache_segments": 11.0, "read_ahead_kib": 300.0},
+    "st31000340sv": {"rpm": 6842.0, "cache_segments": 13.0, "read_ahead_kib": 444.0},
+    "ultrastar_hc550": {"rpm": 5391.0, "cache_segments": 9.0},
+}
+
+
+def drive(name):
+    return ModelDrive(name, **HIDDEN[name])
+
+
+def turn(name):
+    return 60e3 / HIDDEN[name]["rpm"]
+
+
+def parameter(name, key):
+    stated = HIDDEN[name].get(key)
+    return stated if stated is not None else json.loads(_core.drive_model(name))["parameters"][key]["value"]
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_the_turn_is_found_within_a_thousandth(name):
+    assert measure.turn_ms(drive(name)).value == pytest.approx(turn(name), rel=1e-3)
+
+
+def test_a_drive_without_a_spindle_is_not_given_one():
+    found = measure.turn_ms(ModelDrive("samsung_850_evo"))
+    assert found.value is None
+    assert "nothing turns" in found.why
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_segments_and_read_ahead_are_found(name):
+    assert measure.cache_segments(drive(name), turn(name)).value == parameter(name, "cache_segments")
+    found = measure.read_ahead_sectors(drive(name), turn(name)).value
+    assert found == pytest.approx(parameter(name, "read_ahead_kib") * 2, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["wd2500ys", "ultrastar_hc550"])
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+def test_the_seek_curve_is_found_within_a_twentieth(name, part):
+    tracks = part * parameter(name, "tracks_per_surface")
+    if tracks <= parameter(name, "seek_d0_tracks"):
+        true = parameter(name, "seek_a_ms") + parameter(name, "seek_b_ms_per_sqrt_track") * math.sqrt(tracks)
+    else:
+        true = parameter(name, "seek_c_ms") + parameter(name, "seek_e_ms_per_track") * tracks
+    found = measure.seek_ms(drive(name), part, turn(name), measure.zone_rates(drive(name)))
+    assert found.value == pytest.approx(true, rel=0.05)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_the_rate_at_the_edge_is_that_of_the_tracks_there(name):
+    part, figure = measure.zone_rates(drive(name))[0]
+    sectors = parameter(name, "spt_outer") * parameter(name, "sector_bytes_physical")
+    true = sectors / (turn(name) * 1e3) / (1 + parameter(name, "track_skew_deg") / 360)
+    assert part == 0
+    assert figure.value == pytest.approx(true, rel=0.02)
+
+
+def test_latency_of_a_solid_state_drive_repeats():
+    fresh = measure.latency_us(ModelDrive("samsung_850_evo"), 8, 1)
+    again = measure.latency_us(ModelDrive("samsung_850_evo"), 8, 1, seed=17)
+    assert fresh.value == pytest.approx(again.value, rel=0.05)
+    assert fresh.low <= fresh.value <= fresh.high
+
+
+def test_the_document_says_what_was_seen_and_what_not():
+    found = characterize(ModelDrive("samsung_850_evo"))
+    document = found.document()
+    assert document["rotational"] is False
+    assert document["seek"] == []
+    assert any("rotation" in what for what in document["unseen"])
+    assert any("write cache" in what for what in document["unseen"])
+    deep = {entry["depth"]: entry["rate"]["value"] for entry in document["iops"]}
+    assert deep[32] > 4 * deep[1]
+    assert "Not seen:" in lines(found)

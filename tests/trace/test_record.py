@@ -1,0 +1,114 @@
+"""This test will parse the kernel's trace pages, made by hand and taken from this kernel."""
+
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seekwise.control import tracefs
+from seekwise.errors import SeekwiseError
+from seekwise.trace.columns import Kind
+from seekwise.trace.readers import open_trace
+from seekwise.trace.record import recorder, ring
+
+FORMAT = """name: block_rq_issue
+ID: 1234
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;
+\tfield:sector_t sector;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:unsigned int nr_sector;\toffset:24;\tsize:4;\tsigned:0;
+\tfield:char rwbs[10];\toffset:28;\tsize:10;\tsigned:0;
+\tfield:char comm[16];\toffset:38;\tsize:16;\tsigned:0;
+"""
+
+
+def event(delta, sector, sectors=8, letters=b"WS", pid=42, number=1234):
+    data = struct.pack("<HBBiIIQI10s16sxx", number, 0, 0, pid, 8 << 20, 0, sector, sectors, letters, b"fio")
+    return struct.pack("<I", len(data) // 4 | delta << 5) + data
+
+
+def page(*parts, time=1_000_000, flags=0, tail=b""):
+    body = b"".join(parts)
+    return (struct.pack("<QQ", time, len(body) | flags) + body + tail).ljust(ring.PAGE, b"\0")
+
+
+def test_events_of_a_page_carry_their_times_and_fields():
+    known = ring.layouts({"block_rq_issue": FORMAT})
+    extend = struct.pack("<II", ring.TIME_EXTEND | 5 << 5, 2)
+    padding = struct.pack("<II", ring.PADDING | 7 << 5, 12) + b"\0" * 8
+    content = page(
+        event(100, 1000), extend, event(1, 2000, letters=b"R"), padding, event(10, 3000, number=77), event(3, 4000)
+    )
+    found = list(ring.events(content, known))
+    assert [(e.time - 1_000_000, e.sector, e.letters) for e in found] == [
+        (100, 1000, "WS"),
+        (100 + (2 << 27) + 5 + 1, 2000, "R"),
+        (100 + (2 << 27) + 5 + 1 + 7 + 10 + 3, 4000, "WS"),
+    ]
+    assert (found[0].pid, found[0].comm, found[0].dev >> 20) == (42, b"fio", 8)
+
+
+def test_lost_events_are_counted_as_far_as_the_page_says():
+    assert ring.missed(page(event(1, 1))) == 0
+    assert ring.missed(page(event(1, 1), flags=ring.MISSED)) == 1
+    assert ring.missed(page(event(1, 1), flags=ring.MISSED | ring.MISSED_STORED, tail=struct.pack("<Q", 19))) == 19
+
+
+def test_a_kernel_that_describes_its_events_otherwise_is_refused():
+    with pytest.raises(SeekwiseError, match="not known"):
+        ring.layouts({"block_rq_issue": FORMAT.replace("sector_t sector", "sector_t place")})
+
+
+def test_a_cut_page_gives_what_is_whole():
+    known = ring.layouts({"block_rq_issue": FORMAT})
+    whole = page(event(1, 1), event(1, 2))
+    assert len(list(ring.events(whole[: 16 + 58 + 30], known))) == 1
+
+
+@pytest.fixture
+def loop_device(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    try:
+        tracefs.root()
+    except SeekwiseError as error:
+        pytest.skip(error.message)
+    backing = tmp_path / "disk"
+    with backing.open("wb") as file:
+        file.truncate(64 << 20)
+    made = subprocess.run(
+        ["losetup", "--find", "--show", "--direct-io=off", backing], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"no loop device: {made.stderr.strip()}")
+    yield Path(made.stdout.strip())
+    subprocess.run(["losetup", "--detach", made.stdout.strip()], check=True)
+
+
+@pytest.mark.root
+def test_a_recording_holds_every_request_of_a_known_load(loop_device, tmp_path):
+    load = (
+        f"sleep 0.7; dd if=/dev/zero of={loop_device} bs=64k count=100 seek=10 oflag=direct conv=notrunc; "
+        f"dd if={loop_device} of=/dev/null bs=4k count=300 skip=50 iflag=direct"
+    )
+    running = subprocess.Popen(["sh", "-c", load], stderr=subprocess.DEVNULL)
+    out = tmp_path / "loop.swt"
+    taken = recorder.record(recorder.device_of(loop_device.name), 4, out, anonymise=True)
+    running.wait()
+    notes, chunks = open_trace(out)
+    rows = np.concatenate(list(chunks))
+    writes, reads = rows[rows["kind"] == Kind.WRITE], rows[(rows["kind"] == Kind.READ) & (rows["sectors"] == 8)]
+    assert taken.dropped == 0
+    assert writes["sectors"].sum() == 100 * 128
+    assert len(reads) >= 300
+    assert (rows["complete_ns"] >= rows["arrival_ns"]).all()
+    assert notes.anonymous
+    assert all("dd" not in name for name in notes.processes)
+    assert notes.devices == ["device-0"]
+    assert not list((tracefs.root() / "instances").glob(f"seekwise-{os.getpid()}"))
