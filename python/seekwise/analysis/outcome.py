@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seekwise import insights
+from seekwise.advise import answer as answers
 from seekwise.advise.lines import Lines, shell_lines
 from seekwise.analysis import tables
 from seekwise.analysis.control import judge_control
@@ -71,7 +72,7 @@ def of(store: Store, run: Run, style: printed.Style | None = None) -> Outcome:
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         badge=records[0].badge if records else "measured",
-        advice=_as_in_the_text(shown) if many and shown.summary else advice(verdicts, plan, records),
+        advice=_answer(study, compared, plan, shown) or advice(verdicts, plan, records),
         winners=rows,
         records=compared,
         rule=RULE_TEXT.format(version=RULE_VERSION),
@@ -104,10 +105,13 @@ def _subject(facts: SystemFacts) -> str:
     return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
 
 
-def _as_in_the_text(shown: printed.Printed) -> Advice:
-    """Where a study repeats a text over several systems, the answer is how far its winners come out again."""
-    headline, *reasons = shown.summary.split("; ")
-    return Advice(headline, tuple(reasons))
+def _answer(study: Study | None, records: Sequence[Record], plan: Plan, shown: printed.Printed) -> Advice | None:
+    """The answer for each system; None where one system's settings compete and nothing else."""
+    found = answers.answer(study, records)
+    if found is None:
+        return None
+    agreement = (shown.summary,) if shown.summary else ()
+    return Advice(found.headline, found.reasons, caution=(*agreement, *cautions(plan)), choices=found.choices)
 
 
 def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:

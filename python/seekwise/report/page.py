@@ -18,7 +18,7 @@ from seekwise.report.charts.registry import CHARTS, x_factor
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.printed import MEANS
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart, summary_rows, trial_rows
-from seekwise.report.terminal import beside
+from seekwise.report.terminal import known, word
 from seekwise.store.record import Record
 from seekwise.study.quantity import size_word
 
@@ -141,7 +141,8 @@ def render(content: ReportContent) -> str:
         unanswered=unanswered(content),
         rows=rows,
         names=names,
-        beside=beside,
+        known=known,
+        word=word,
         means=MEANS,
         metrics=metrics,
         metric_titles=METRIC_TITLES,

@@ -67,6 +67,17 @@ class PrintedTable:
     def cells(self) -> list[Cell]:
         return [cell for block in self.blocks for row in block.rows.values() for cell in row]
 
+    @property
+    def agreement(self) -> str:
+        """`18 of 24 winners as published`; what the publication's data leave out is counted beside it."""
+        judged = [cell for cell in self.cells if cell.agrees is not None]
+        withheld = sum(cell.text == RESERVED for cell in self.cells)
+        silent = sum(cell.word == MISSING for cell in self.cells)
+        parts = [f"{sum(bool(cell.agrees) for cell in judged)} of {len(judged)} winners as published"] if judged else []
+        parts += [f"{withheld} more winners are published but not part of the data here"] if withheld else []
+        parts += [f"{silent} without an answer here"] if silent else []
+        return "; ".join(parts)
+
 
 @dataclass(frozen=True)
 class GridCell:
@@ -99,17 +110,13 @@ class Printed:
 
     @property
     def summary(self) -> str:
-        """`31 of 40 winners as the text prints them; 48 are not in its data, 12 have no answer`."""
+        """`31 of 40 published winners reproduced`, and the rule for a tie."""
         known = [cell for table in self.tables for cell in table.cells]
         judged = [cell for cell in known if cell.agrees is not None]
         if not judged:
             return ""
-        reserved = sum(cell.text in (RESERVED, "") for cell in known)
-        silent = len(known) - len(judged) - reserved
-        parts = [f"{sum(bool(cell.agrees) for cell in judged)} of {len(judged)} winners as the text prints them"]
-        parts += [f"of {reserved} the text's outcome is not in the data"] if reserved else []
-        parts += [f"{silent} have no answer"] if silent else []
-        return "; ".join([*parts, f"rule: {RULE}".replace(";", ",")])
+        reproduced = sum(bool(cell.agrees) for cell in judged)
+        return f"{reproduced} of {len(judged)} published winners reproduced (rule: {RULE})"
 
 
 def metric_value(phase: Phase, metric: Metric) -> float | None:

@@ -98,6 +98,23 @@ class Grid(Shown):
     """Least and greatest scatter of repeats that the text states."""
 
 
+class Conclusion(Shown):
+    """What a text concludes for one system: shown beside the run's own answer, never used to reach it."""
+
+    system: str
+    """A system, or for chunk sizes a family such as `software RAID 10, Linux 4.1`."""
+    use: str = "overall"
+    setting: str
+
+
+class Answer(Shown):
+    """How a study ends: beside the choice for each system, which uses it advises for, and whether by number of threads."""
+
+    uses: Annotated[list[str], BeforeValidator(_as_list)] = []
+    by_threads: bool = False
+    published: list[Conclusion] = []
+
+
 def problem(figures: list[Figure], tables: list[Table], grids: list[Grid], systems: list[str]) -> str | None:
     """What names a system that the study does not have, or a number twice; a sentence without the file's name."""
     for what, rows in (("figure", figures), ("table", tables), ("grid", grids)):
