@@ -438,7 +438,7 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
     options = dict(system.options)
     kernel = system.kernel or KERNEL_DEFAULT
     queue: dict[str, object] = {
-        "scheduler": values.get("scheduler") or _default_scheduler(kernel),
+        "scheduler": values.get("scheduler") or _default_scheduler(kernel, str(system.drive)),
         "kernel": kernel,
     }
     device: dict[str, object] = {"model": system.drive}
@@ -501,14 +501,27 @@ def _controller(system: System, values: dict[str, Value], options: dict[str, Val
 
 
 @cache
-def _default_scheduler(kernel: str) -> str:
-    """What a kernel chooses by itself. Linux 2.6.18 to 4.19: cfq by build configuration; later mq-deadline."""
+def _default_scheduler(kernel: str, drive: str) -> str:
+    """What a kernel chooses by itself for a drive.
+
+    Linux 2.6.18 to 4.20: cfq by build configuration. From 5.0 on mq-deadline where the device has one hardware queue, and none where it
+    has several, as NVMe does (Linux v5.0 block/elevator.c elevator_init_mq, v6.1 elevator_get_default: `q->nr_hw_queues != 1`).
+    """
     version = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
     if version >= (5, 0):
-        return "mq-deadline"
+        return "none" if _attachment(drive) == "nvme" else "mq-deadline"
     probe = {"seed": 0, "device": {"model": "fixed"}, "queue": {"scheduler": "noop", "kernel": kernel}}
     offered = _describe({**probe, "phases": [_probe_phase()]})["schedulers"]
     return "cfq" if "cfq" in offered else "deadline"
+
+
+@cache
+def _attachment(drive: str) -> str:
+    """`sata`, `nvme` …; empty for a model that states none."""
+    try:
+        return str(json.loads(_core.drive_model(drive)).get("attachment") or "")
+    except ValueError:
+        return ""
 
 
 def _describe(spec: dict) -> dict:
