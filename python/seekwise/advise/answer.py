@@ -286,7 +286,7 @@ def _beside_publication(choices: Sequence[Choice], wanted: Answer) -> Iterator[s
         for choice in choices:
             if choice.system != row.system or choice.use != row.use or choice.threads:
                 continue
-            what = f"{choice.system}{'' if row.use == OVERALL.name else ' as ' + row.use.replace('-', ' ')}"
+            what = f"{choice.system}{'' if row.use == OVERALL.name else ' for ' + row.use.replace('-', ' ')}"
             if row.setting in choice.named:
                 same.append(f"{what}: {_word(row.setting)}")
             else:

@@ -33,9 +33,7 @@ SYSTEMS_SCHEMA = "seekwise.advice.systems/1"
 @click.option("--system", metavar="NAME", help="Advise for this system of a study with several.")
 @click.option("--list", "listing", is_flag=True, help="Show the workloads and their weights.")
 @_options.common
-def command(
-    run: str, purpose: str | None, system: str | None, listing: bool, db: Path | None, as_json: bool
-) -> None:
+def command(run: str, purpose: str | None, system: str | None, listing: bool, db: Path | None, as_json: bool) -> None:
     """Say what to set according to RUN (the last one if not named), for the work this machine does."""
     if listing:
         _list(as_json)
