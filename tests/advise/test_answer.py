@@ -68,8 +68,8 @@ def test_uses_are_advised_for_separately_and_stand_beside_what_is_published():
         {
             "uses": ["backup", "database-inserts"],
             "published": [
-                {"system": "A", "use": "backup", "setting": "noop"},
-                {"system": "A", "use": "database-inserts", "setting": "noop"},
+                {"system": "A", "use": "backup", "settings": ["noop"]},
+                {"system": "A", "use": "database-inserts", "settings": "noop"},
             ],
         }
     )

@@ -287,10 +287,11 @@ def _beside_publication(choices: Sequence[Choice], wanted: Answer) -> Iterator[s
             if choice.system != row.system or choice.use != row.use or choice.threads:
                 continue
             what = f"{choice.system}{'' if row.use == OVERALL.name else ' for ' + row.use.replace('-', ' ')}"
-            if row.setting in choice.named:
-                same.append(f"{what}: {_word(row.setting)}")
+            published = either(_word(name) for name in row.settings)
+            if choice.named and set(choice.named) <= set(row.settings):
+                same.append(f"{what}: {published}")
             else:
-                other.append(f"{what}: published {_word(row.setting)}, here {choice.text}")
+                other.append(f"{what}: published {published}, here {choice.text}")
     if same:
         yield f"As published: {'; '.join(same)}"
     if other:

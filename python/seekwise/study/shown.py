@@ -104,7 +104,8 @@ class Conclusion(Shown):
     system: str
     """A system, or for chunk sizes a family such as `software RAID 10, Linux 4.1`."""
     use: str = "overall"
-    setting: str
+    settings: Annotated[list[str], BeforeValidator(_as_list)] = Field(min_length=1)
+    """The setting that the text prefers, and those that it calls equal to it."""
 
 
 class Answer(Shown):
