@@ -27,7 +27,7 @@ SETUP_SCHEMA = "seekwise.setup/1"
 @click.option(
     "--setup",
     is_flag=True,
-    help="Print the lines that build the study's systems: mdadm, tw_cli, boot line, sysfs, fio job.",
+    help="Print the lines that build the study's systems: boot line, mdadm, tw_cli, LVM, mkfs, sysfs, fstrim, tiotest, fio.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
