@@ -19,7 +19,7 @@ REPORT_SCHEMA = "seekwise.report/1"
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="Folder for the page instead of this one.",
+    help="Folder for the page instead of this one; made if it does not exist.",
 )
 @click.option(
     "--pictures",
@@ -46,6 +46,10 @@ def command(
             written = write_pictures(pictures, found.content)
         except OSError as error:
             raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SeekwiseError(f"cannot make folder {output}: {error.strerror}") from error
     path = _shown.write_report(found, output)
     if as_json:
         document = {"schema": REPORT_SCHEMA, "run_id": found.run.run_id, "report": str(path)}

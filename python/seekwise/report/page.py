@@ -85,7 +85,11 @@ def figures_of(content: ReportContent) -> list[Picture]:
     """The figures of the text that the study repeats, as far as the records answer them."""
     found: list[Picture] = []
     for figure in content.figures:
-        picture = graph(figure, content.records) if figure.metric else diagram(figure.diagram, content.systems)
+        picture = (
+            graph(figure, content.records, content.systems)
+            if figure.metric
+            else diagram(figure.diagram, content.systems)
+        )
         if picture is not None:
             found.append((f"figure-{figure.number:02}", f"Figure {figure.number}", f"{figure.caption}.", picture))
     return found
