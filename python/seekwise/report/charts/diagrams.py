@@ -94,7 +94,7 @@ def _plane(scale: float = 1.12) -> dict:
     }
 
 
-TITLE_CHARACTERS = 52
+TITLE_CHARACTERS = 57
 """What a line above a panel of SIZE holds at 11 points."""
 
 
