@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seekwise import insights
 from seekwise.advise import answer as answers
@@ -54,9 +54,51 @@ def study_of(run: Run) -> Study | None:
 
 def of(store: Store, run: Run, style: printed.Style | None = None) -> Outcome:
     """Judges a run again from its records; `style` is how tables in a text's form sum up repeats."""
-    study = study_of(run)
-    plan = Plan.from_document(run.plan)
-    records = list(store.records(run.run_id))
+    return judged(run, Plan.from_document(run.plan), list(store.records(run.run_id)), study_of(run), style)
+
+
+def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = None) -> Outcome:
+    """Runs of one study as one: made after rebuilding an array, changing a card or switching NCQ, each of other systems or the same again.
+
+    A system that several runs have gets the later one's repetitions as further ones. UsageError where the runs are of different studies.
+    """
+    first = runs_[0]
+    stranger = next((run for run in runs_ if (run.name, run.backend) != (first.name, first.backend)), None)
+    if stranger is not None:
+        raise UsageError(
+            f"run {first.run_id} is of study {first.name} ({first.backend}) and run {stranger.run_id} of {stranger.name} "
+            f"({stranger.backend}): they cannot be merged",
+            "merge runs of one study and one backend; `seekwise compare` sets two runs beside each other",
+        )
+    if len({run.run_id for run in runs_}) < len(runs_):
+        raise UsageError("a run is named twice", "each run counts once")
+    records: list[Record] = []
+    plans = [Plan.from_document(run.plan) for run in runs_]
+    blocks = 0
+    for run in runs_:
+        own = list(store.records(run.run_id))
+        # Repetitions of different runs are different: nothing was interleaved between them.
+        records += [replace(record, block=record.block + blocks) for record in own]
+        blocks += max((record.block for record in own), default=0)
+    plan = replace(
+        plans[0],
+        blocks=sum(each.blocks for each in plans),
+        systems=tuple({facts.name: facts for each in plans for facts in each.systems}.values()),
+        settings=tuple({setting.label: setting for each in plans for setting in each.settings}.values()),
+        cells=tuple({cell.key: cell for each in plans for cell in each.cells}.values()),
+        touched=tuple(dict.fromkeys(touch for each in plans for touch in each.touched)),
+        notes=(
+            *dict.fromkeys(note for each in plans for note in each.notes),
+            f"Merged from {len(runs_)} runs ({', '.join(run.run_id for run in runs_)}) that were not interleaved: drift counts as a difference",
+        ),
+    )
+    merged_run = replace(first, run_id="+".join(run.run_id for run in runs_), plan=plan.to_document())
+    return judged(merged_run, plan, records, study_of(first), style)
+
+
+def judged(
+    run: Run, plan: Plan, records: list[Record], study: Study | None, style: printed.Style | None = None
+) -> Outcome:
     compared = [record for record in records if record.conditions.get("role") != "sentinel"]
     verdicts = judge_records(records, sequential=plan.until == "decided")
     rows = winner_rows(verdicts, plan)
