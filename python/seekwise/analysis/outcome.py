@@ -199,7 +199,9 @@ def _cell(entry: tables.WinnerCell) -> WinnerCell:
     if entry.margin is not None and all(math.isfinite(value) for value in entry.margin):
         _, low, high = entry.margin
         best = entry.candidates.order[0]
-        detail = f"{best}: {low:.3g} to {high:.3g} times"
+        detail = (
+            f"{best}: {times(low, high, more_is_better=METRIC_WORDS.get(entry.verdicts[0].metric, ('', 1))[1] > 0)}"
+        )
     if len(entry.candidates.order) > 2 and entry.candidates.groups_text:
         detail += f"{', ' if detail else ''}{entry.candidates.groups_text}"
     blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
@@ -318,9 +320,33 @@ def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
     if verdict.setting_a != label:
         low, high = (1 / high if high > 0 else math.inf), (1 / low if low > 0 else math.inf)
     where = condition_text(conditions, plan)
-    return f"{name}{', ' + where if where else ''}: {metric} {low:.3g} to {high:.3g} times" + (
-        " (less is better)" if sign < 0 else ""
-    )
+    return f"{name}{', ' + where if where else ''}: {metric} {times(low, high, more_is_better=sign > 0)}"
+
+
+def times(low: float, high: float, *, more_is_better: bool) -> str:
+    """An interval of ratios in words: `7 to 8 % higher`, `20 to 25 times as high`, `145 to 177 times shorter`."""
+    up = "higher" if more_is_better else "longer"
+    down = "lower" if more_is_better else "shorter"
+    if not (math.isfinite(low) and math.isfinite(high) and low > 0):
+        return f"{low:.3g} to {high:.3g} times"
+    if low >= TIMES_FROM:
+        return f"{_span(low, high)} times as {'high' if more_is_better else 'long'}"
+    if high <= 1 / TIMES_FROM:
+        return f"{_span(1 / high, 1 / low)} times {down}"
+    if low >= 1:
+        return f"{_span(100 * (low - 1), 100 * (high - 1))} % {up}"
+    if high <= 1:
+        return f"{_span(100 * (1 - high), 100 * (1 - low))} % {down}"
+    return f"{100 * (1 - low):.3g} % {down} to {100 * (high - 1):.3g} % {up}"
+
+
+TIMES_FROM = 2.0
+"""Ratios from here on are told as times, smaller ones in per cent."""
+
+
+def _span(low: float, high: float) -> str:
+    first, last = f"{low:.3g}", f"{high:.3g}"
+    return first if first == last else f"{first} to {last}"
 
 
 def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:

@@ -97,6 +97,12 @@ class PrintedGrid:
     """{operation: {system: cells}}"""
     scatter: str = ""
     mean: Mean = "plain"
+    unit: str = "MB/s"
+
+    @property
+    def digits(self) -> int:
+        """Behind the point: whole MB/s, ratios to a hundredth."""
+        return 0 if self.unit == "MB/s" else 2
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,7 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
     errors = {metric: repeats(records, metric, metric_error) for metric in TABLE_METRICS}
     return Printed(
         [_table(table, known, errors, style) for table in tables],
-        [_grid(grid, known["rate"], style) for grid in grids],
+        [_ratios(grid, known["rate"], style) if grid.against else _grid(grid, known["rate"], style) for grid in grids],
         style,
     )
 
@@ -266,6 +272,28 @@ def _grid(grid: Grid, known: dict, style: Style) -> PrintedGrid:
         }
     return PrintedGrid(
         grid.number, grid.title, [size_word(size) for size in sizes], rows, _scatter(grid, scatter), style.mean
+    )
+
+
+def _ratios(grid: Grid, known: dict, style: Style) -> PrintedGrid:
+    """The same table as multiples of one system: what an array gains over a single drive, here and as published."""
+    rates = _grid(grid, known, style)
+    rows: dict[str, dict[str, list[GridCell]]] = {}
+    for operation, systems in rates.rows.items():
+        base = systems.get(str(grid.against), [])
+        rows[operation] = {
+            name: [
+                GridCell(
+                    cell.value / one.value if cell.value is not None and one.value else None,
+                    text=cell.text / one.text if cell.text is not None and one.text else None,
+                )
+                for cell, one in zip(cells, base, strict=True)
+            ]
+            for name, cells in systems.items()
+            if name != grid.against and base
+        }
+    return PrintedGrid(
+        grid.number, grid.title, rates.columns, rows, "", style.mean, f"times the rate of {grid.against}"
     )
 
 

@@ -73,7 +73,7 @@ def word(printed: str) -> str:
 
 
 def print_grid(grid: PrintedGrid, console: Console) -> None:
-    console.print(f"Table {grid.number}: {grid.title} [MB/s]", style="bold", highlight=False, markup=False)
+    console.print(f"Table {grid.number}: {grid.title} [{grid.unit}]", style="bold", highlight=False, markup=False)
     shown = Table(box=None, pad_edge=False, header_style="dim")
     shown.add_column("", no_wrap=True)
     for column in grid.columns:
@@ -81,10 +81,10 @@ def print_grid(grid: PrintedGrid, console: Console) -> None:
     for operation, systems in grid.rows.items():
         shown.add_row(f"[italic]{OPERATION_NAMES[operation]}[/italic]")
         for system, cells in systems.items():
-            shown.add_row(f"  {system}", *(_rate(cell) for cell in cells))
+            shown.add_row(f"  {system}", *(_rate(cell, grid.digits) for cell in cells))
             if any(cell.text is not None for cell in cells):
                 shown.add_row(
-                    "    published", *("" if cell.text is None else f"{cell.text:g}" for cell in cells), style="dim"
+                    "    published", *("" if cell.text is None else f"{cell.text:.3g}" for cell in cells), style="dim"
                 )
     console.print(shown)
     if any(cell.acceptable for systems in grid.rows.values() for cells in systems.values() for cell in cells):
@@ -94,8 +94,8 @@ def print_grid(grid: PrintedGrid, console: Console) -> None:
     console.print()
 
 
-def _rate(cell: GridCell) -> str:
-    return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.0f}"
+def _rate(cell: GridCell, digits: int = 0) -> str:
+    return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.{digits}f}"
 
 
 def print_arrays(content: ReportContent, console: Console) -> None:

@@ -92,6 +92,8 @@ class Grid(Shown):
     title: str = ""
     systems: Annotated[list[str], BeforeValidator(_as_list)] = Field(min_length=1)
     threads: int = Field(default=1, ge=1)
+    against: str | None = None
+    """The system whose rates the others are divided by; without it rates are shown."""
     text: dict[OperationName, dict[str, dict[str, float]]] = {}
     """{operation: {system: {request size: MB/s}}} as a text prints it."""
     text_scatter_mb_s: list[float] = []
