@@ -1,7 +1,7 @@
 """The answer of a study to its own question: which setting for each system, overall, by use and by number of threads.
 
 Every choice is judged by the one rule of `seekwise.analysis` (through `workloads.weigh`): the settings of one system compete by their rates,
-weighed over the operations. Of those that the best does not beat, the one stands first that loses least in the cell where it is worst.
+weighed over the operations. Of those that the best does not beat the fastest is named, unless it loses much more than another one in the cell where it is worst.
 
 A chunk size competes like a setting. Systems that differ in their chunk alone are one family, and a study that varies `chunk_kib` in its
 settings is the same family written differently: both end in the same choice.
@@ -174,10 +174,12 @@ def choose(
     blocks = len({record.block for record in chosen})
     standings = {standing.setting: standing for standing in weighed.standings}
     unbeaten = weighed.best if blocks >= RULE.blocks_min else _by_estimate(weighed)
-    order = sorted(unbeaten, key=lambda name: (standings[name].regret, -_rate(weighed, name)))
+    order = sorted(unbeaten, key=lambda name: -_rate(weighed, name))
     if not order:
         return Choice(system, kind, use.name, threads, (), (), settings, {}, 0.0, "", blocks)
-    first = order[0]
+    # The fastest of them, unless it loses much more where it is worst than another one does.
+    least = min(standings[name].regret for name in order)
+    first = next(name for name in order if standings[name].regret - least <= LEVEL_LOSS)
     rates = {name: _rate(weighed, name) / _rate(weighed, first) for name in standings}
     named = tuple(
         name
