@@ -71,7 +71,7 @@ def test_what_is_named_exists(token):
             assert int(number) in {each.number for each in shown}
         case "finding":
             text = "".join(path.read_text() for path in (ROOT / "python/seekwise/insights").glob("*.py"))
-            assert f'Finding("{name}"' in text
+            assert f'"{name}"' in text
         case "claim":
             assert name in CLAIMS
         case "test":

@@ -24,6 +24,7 @@ from seekwise.explain import explain
 from seekwise.linux import kernel_log
 from seekwise.published.simulated import SimulatedWorld
 from seekwise.report.printed import Style, printed
+from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.report.terminal import print_table
 from seekwise.store.record import Record
 from seekwise.study import hosts, setup_lines, starters
@@ -221,6 +222,19 @@ def test_rows_182_advice_by_use_for_hardware_raid_1():
     assert set(by_use["file-server"].named) == {"noop", "deadline"}
     assert by_use["database-inserts"].named == ("cfq",)
     assert any(line.startswith("As published: A for file server") for line in found.reasons)
+
+
+def test_rows_202_the_comparison_with_and_without_ncq_is_part_of_the_study():
+    on, off = study("tiobench-comparison").system
+    assert (on.options["ncq"], off.options["ncq"]) == ("on", "off")
+    made = [record(n, "cfq", "rand_read", t, rate) for n, rate in (("HU", 0.9), ("HU0", 0.6)) for t in (1, 16)]
+    (pair,) = [each for each in insights.everything(made, (on, off)) if each.kind == "pair"]
+    assert pair.text == "NCQ on against off (HU against HU0): +50 % in random reading"
+
+
+def test_rows_096_system_and_waiting_shares_stand_beside_each_other():
+    (row,) = summary_rows(trial_rows([record("A", "cfq", "seq_read", 1, 100)]))
+    assert row["sys_cpu_percent"] == 20.0 and row["cpu_wait_percent"] is None
 
 
 def test_rows_204_advice_by_load_goes_up_to_sixteen_threads():
