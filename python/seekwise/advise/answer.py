@@ -229,8 +229,9 @@ def _headline(overall: Sequence[Choice]) -> str:
     parts = []
     for kind, members in kinds.items():
         title = kind[0].upper() + kind[1:]
-        if len(members) == 1 or kind == "single drive":
-            parts += [f"{each.system if kind == 'single drive' else title}: {each.text}" for each in members]
+        is_drive = kind.startswith("single drive")
+        if len(members) == 1 or is_drive:
+            parts += [f"{each.system if is_drive else title}: {each.text}" for each in members]
             continue
         common = [name for name in members[0].named if all(name in member.named for member in members)]
         if common and len({member.is_level for member in members}) == 1:

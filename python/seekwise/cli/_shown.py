@@ -59,10 +59,11 @@ def print_outcome(outcome: Outcome) -> None:
         print_figures(outcome)
     terminal.print_arrays(outcome.content, console)
     terminal.print_findings(outcome.content, console)
-    terminal.print_advice(outcome.content, console)
     if outcome.content.notes:
         click.echo()
         print_notes(outcome)
+    # The answer last: it is what a reader looks for.
+    terminal.print_advice(outcome.content, console)
 
 
 def print_figures(outcome: Outcome) -> None:
