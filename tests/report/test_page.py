@@ -96,3 +96,10 @@ def test_the_cpu_wait_share_stands_beside_the_system_share_and_may_be_zero():
     assert {row["sys_cpu_percent"] for row in rows} == {25.0}
     assert {row["cpu_wait_percent"] for row in rows} == {0.0}
     assert {row["cpu_wait_percent"] for row in summary_rows(rows)} == {0.0}
+
+
+def test_a_background_job_is_shown_with_its_own_number_of_threads():
+    first = sample_records()[0]
+    phase = replace(first.phases[0], details={"threads": 1})
+    (row,) = trial_rows([replace(first, factors={**first.factors, "threads": 8}, phases=(phase,))])
+    assert row["threads"] == 1

@@ -632,12 +632,13 @@ def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
     if not load.beside:
         return [_phase(result, thread)]
-    names = [result["operation"], *(each.phases[0].operation for each in load.beside)]
-    # Rates over time are kept for all groups together.
-    return [
-        replace(_phase({**result, **own, "operation": name}, thread), windows=())
-        for name, own in zip(names, result["jobs"], strict=True)
-    ]
+    groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.beside)]
+    found = []
+    for (name, threads), own in zip(groups, result["jobs"], strict=True):
+        phase = _phase({**result, **own, "operation": name}, thread)
+        # Rates over time are kept for all groups together. A group has threads of its own, which the cell's key does not say.
+        found.append(replace(phase, windows=(), details={**phase.details, "threads": threads}))
+    return found
 
 
 def _phase(result: dict, thread: str) -> Phase:

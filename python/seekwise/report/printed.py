@@ -179,7 +179,8 @@ def repeats(
             value = number(phase, metric)
             if value is not None:
                 place = (str(given.get("system")), record.setting, phase.operation)
-                found[(*place, int(given.get("threads", 1)), int(given.get("block_bytes", 0)))].append(value)
+                threads = int(phase.details.get("threads", given.get("threads", 1)))
+                found[(*place, threads, int(given.get("block_bytes", 0)))].append(value)
     return dict(found)
 
 

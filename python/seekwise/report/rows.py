@@ -54,6 +54,8 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
     p99 = percentile_ns(phase.latency_bins, 0.99)
     return {
         **record.factors,
+        # A background job has threads of its own.
+        **({"threads": phase.details["threads"]} if "threads" in phase.details else {}),
         "operation": phase.operation,
         "setting": record.setting,
         "cell": record.cell,
