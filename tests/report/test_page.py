@@ -100,6 +100,6 @@ def test_the_cpu_wait_share_stands_beside_the_system_share_and_may_be_zero():
 
 def test_a_background_job_is_shown_with_its_own_number_of_threads():
     first = sample_records()[0]
-    phase = replace(first.phases[0], details={"threads": 1})
+    phase = replace(first.phases[0], details={"group_threads": 1})
     (row,) = trial_rows([replace(first, factors={**first.factors, "threads": 8}, phases=(phase,))])
     assert row["threads"] == 1

@@ -202,3 +202,10 @@ def test_system_cpu_is_a_share_of_one_processor_unless_the_program_prints_its_ow
     assert metric_value(faulty, "sys_cpu") == 333
     assert metric_value(faulty, "cpu_load") == 340
     assert metric_value(faulty, "cpu_efficiency") == 77
+
+
+def test_on_a_newer_kernel_the_successors_stand_for_the_schedulers_of_the_table():
+    made = [record("A", name, "seq_read", t, rate) for t in (1, 2) for name, rate in (("mq-deadline", 80), ("bfq", 50))]
+    (table,) = printed([TABLE], [], made, Style()).tables
+    assert [cell.word for cell in table.blocks[0].rows["seq_read"]] == ["Deadline", "Deadline", "="]
+    assert "mq-deadline stands for deadline" in table.title and "bfq stands for cfq" in table.title

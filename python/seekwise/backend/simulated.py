@@ -637,7 +637,7 @@ def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
     for (name, threads), own in zip(groups, result["jobs"], strict=True):
         phase = _phase({**result, **own, "operation": name}, thread)
         # Rates over time are kept for all groups together. A group has threads of its own, which the cell's key does not say.
-        found.append(replace(phase, windows=(), details={**phase.details, "threads": threads}))
+        found.append(replace(phase, windows=(), details={**phase.details, "group_threads": threads}))
     return found
 
 

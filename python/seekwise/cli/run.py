@@ -15,6 +15,7 @@ from seekwise.run import execute as runs
 from seekwise.store.database import Store
 from seekwise.study import parse, starters
 from seekwise.study.model import Study
+from seekwise.study.shown import SUCCESSORS
 
 
 @click.command("run")
@@ -91,10 +92,6 @@ def command(
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)
 
 
-# What took the place of the single-queue schedulers in the multi-queue layer (Linux 5.0 and later).
-SUCCESSORS = {"noop": "none", "deadline": "mq-deadline", "cfq": "bfq", "anticipatory": None}
-
-
 def one_system(study: Study, name: str) -> Study:
     """The study with one of its systems; on a real machine with the schedulers that its kernel can have."""
     only = [each for each in study.system if each.name == name]
@@ -104,7 +101,7 @@ def one_system(study: Study, name: str) -> Study:
     # Figures and tables name the other systems, too: they are drawn when runs are merged, from the study as it was written.
     changed: dict[str, object] = {"system": only, "figure": [], "table": [], "grid": [], "answer": None}
     schedulers = study.settings.get("scheduler", [])
-    if study.backend == "kernel" and set(schedulers) & set(SUCCESSORS):
+    if study.backend == "kernel" and set(schedulers) & {*SUCCESSORS, "anticipatory"}:
         # An old kernel offers them by their own names, a new one their successors: whatever is offered is compared.
         changed["settings"] = {**study.settings, "scheduler": ["offered"]}
         click.echo(

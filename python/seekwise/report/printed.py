@@ -14,7 +14,7 @@ from typing import Literal
 
 from seekwise.store.record import Phase, Record
 from seekwise.study.quantity import parse_bytes, size_word
-from seekwise.study.shown import RESERVED, TABLE_METRICS, Block, Grid, Metric, Side, Table
+from seekwise.study.shown import RESERVED, SUCCESSORS, TABLE_METRICS, Block, Grid, Metric, Side, Table
 from seekwise.validate.verdicts import METRICS, RULE, decide
 
 PRINTED_MB = 2**20
@@ -179,7 +179,7 @@ def repeats(
             value = number(phase, metric)
             if value is not None:
                 place = (str(given.get("system")), record.setting, phase.operation)
-                threads = int(phase.details.get("threads", given.get("threads", 1)))
+                threads = int(phase.details.get("group_threads", given.get("threads", 1)))
                 found[(*place, threads, int(given.get("block_bytes", 0)))].append(value)
     return dict(found)
 
@@ -198,7 +198,11 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
 
 
 def _table(table: Table, known: dict, errors: dict, style: Style) -> PrintedTable:
-    return PrintedTable(table.number, table.title, [_block(block, known, errors, style) for block in table.block])
+    sides = [side for block in table.block for side in block.sides]
+    stand_ins = {side.setting: setting_of(side, known["rate"]) for side in sides}
+    said = [f"{new} stands for {old}" for old, new in stand_ins.items() if new != old]
+    title = f"{table.title} ({', '.join(said)})" if said else table.title
+    return PrintedTable(table.number, title, [_block(block, known, errors, style) for block in table.block])
 
 
 def _block(block: Block, known: dict, errors: dict, style: Style) -> PrintedBlock:
@@ -238,11 +242,19 @@ def _error_over_threads(side: Side, operation: str, errors: dict) -> float:
 
 
 def _of_side(side: Side, operation: str, known: dict) -> list[list[float]]:
+    setting = setting_of(side, known)
     return [
         found
-        for (system, setting, name, _, _), found in known.items()
-        if (system, setting, name) == (side.system, side.setting, operation)
+        for (system, label, name, *_), found in known.items()
+        if (system, label, name) == (side.system, setting, operation)
     ]
+
+
+def setting_of(side: Side, known: dict) -> str:
+    """The setting of a side; where a newer kernel ran, the successor of its scheduler."""
+    present = {label for system, label, *_ in known if system == side.system}
+    successor = SUCCESSORS.get(side.setting)
+    return successor if side.setting not in present and successor in present else side.setting
 
 
 def _grid(grid: Grid, known: dict, style: Style) -> PrintedGrid:

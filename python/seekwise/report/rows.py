@@ -55,7 +55,7 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
     return {
         **record.factors,
         # A background job has threads of its own.
-        **({"threads": phase.details["threads"]} if "threads" in phase.details else {}),
+        **({"threads": phase.details["group_threads"]} if "group_threads" in phase.details else {}),
         "operation": phase.operation,
         "setting": record.setting,
         "cell": record.cell,

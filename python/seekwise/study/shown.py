@@ -14,6 +14,8 @@ Metric = Literal["rate", "access_time", "cpu_efficiency", "sys_cpu", "cpu_load"]
 OperationName = Literal["seq_read", "seq_write", "rand_read", "rand_write"]
 Diagram = Literal["locality", "zones", "parts", "rotation"]
 TABLE_METRICS: tuple[Metric, ...] = ("rate", "access_time", "cpu_efficiency")
+SUCCESSORS = {"noop": "none", "deadline": "mq-deadline", "cfq": "bfq"}
+"""What took the place of the single-queue schedulers in the multi-queue layer: stands for them in the tables of runs on newer kernels."""
 RESERVED = "reserved"
 """Stands for a printed cell whose content is not in the data that ships."""
 
