@@ -118,3 +118,9 @@ def test_the_command_prints_one_json_document():
     document = json.loads(result.output)
     assert document["schema"] == "seekwise.explain/1"
     assert "tcq" in document["see"]
+
+
+def test_an_option_is_asked_for_with_its_dashes():
+    result = CliRunner().invoke(command, ["--seed"])
+    assert result.exit_code == 0 and result.output.startswith("--seed: an option")
+    assert json.loads(CliRunner().invoke(command, ["--seed", "--json"]).output)["kind"] == "program"
