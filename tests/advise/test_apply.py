@@ -7,13 +7,16 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from control.conftest import needs_root, tree
 from control.test_recovery import rewrite
-from seekwise.advise import persist
+from seekwise.advise import exact, persist
 from seekwise.advise.apply import apply, preview
+from seekwise.advise.persist import File
 from seekwise.control import recovery
 from seekwise.control.settings import changed, read_settings
 from seekwise.errors import SeekwiseError, UsageError
@@ -80,6 +83,88 @@ def test_after_a_reboot_an_applied_entry_is_closed_without_writing(kernel, journ
     now = tree(folder)
     recovery.restore_left_behind(journal)
     assert tree(folder) == now
+    assert journal.is_empty()
+
+
+def test_what_somebody_else_sets_after_apply_is_not_touched_by_revert(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    apply({"sda": {"nomerges": 2}}, kernel.root, journal)
+    (folder / "queue/read_ahead_kb").write_text("4096\n")
+    (outcome,) = recovery.revert_all(journal)
+    assert outcome.state == "restored"
+    assert (folder / "queue/nomerges").read_text() == "0\n"
+    assert (folder / "queue/read_ahead_kb").read_text() == "4096\n"
+
+
+def test_what_was_applied_and_then_set_by_somebody_else_stays_and_is_said(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    apply({"sda": {"nomerges": 2, "scheduler": "bfq"}}, kernel.root, journal)
+    (folder / "queue/nomerges").write_text("1\n")
+    (outcome,) = recovery.revert_all(journal)
+    assert "queue/nomerges has been set to 1 since: it stays" in outcome.sentences[-1]
+    assert (folder / "queue/nomerges").read_text() == "1\n"
+    assert "[mq-deadline]" in (folder / "queue/scheduler").read_text()
+
+
+def test_a_scheduler_that_somebody_else_chose_stays_with_its_tunables(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline")
+    apply({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    kernel.write(folder / "queue/scheduler", "kyber")
+    now = tree(folder)
+    (outcome,) = recovery.revert_all(journal)
+    assert "queue/scheduler has been set to kyber since: it stays" in outcome.sentences[-1]
+    assert {**now, "queue/wbt_lat_usec": tree(folder)["queue/wbt_lat_usec"]} == tree(folder)
+
+
+@pytest.mark.parametrize("name", ["max_sectors_kb", "write_cache", "add_random"])
+def test_read_ahead_stays_where_the_kernel_would_move_it(kernel, journal, name):
+    files = {"queue/max_sectors_kb": "1280", "queue/add_random": "0", "queue/read_ahead_kb": "512"}
+    folder = kernel.add_disk("sda", **files)
+    before = tree(folder)
+    value = {"max_sectors_kb": "64", "write_cache": "write through", "add_random": "1"}[name]
+    with changed({"sda": {name: value}}, root=kernel.root, journal=journal) as seen:
+        assert seen["sda"]["queue/read_ahead_kb"] == "512"
+    assert tree(folder) == before
+    done = apply({"sda": {name: value}}, kernel.root, journal)
+    assert done.seen["sda"]["queue/read_ahead_kb"] == "512"
+    assert any("512" in line and "read_ahead_kb" in line for line in done.lines.undo)
+    assert any("512" in line and "read_ahead_kb" in line for line in done.lines.set)
+    recovery.revert_all(journal)
+    assert tree(folder) == before
+
+
+def test_both_at_once_have_the_values_that_were_asked_for(kernel, journal):
+    folder = kernel.add_disk("sda", **{"queue/max_sectors_kb": "1280"})
+    apply({"sda": {"read_ahead_kb": "64", "max_sectors_kb": "256"}}, kernel.root, journal)
+    assert (folder / "queue/read_ahead_kb").read_text() == "64\n"
+
+
+def test_every_value_that_the_kernel_moved_is_told(kernel, journal):
+    kernel.add_disk("sda", "mq-deadline")
+    done = apply({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    assert done.moved("sda") == ("queue/wbt_lat_usec",)
+
+
+def test_minus_one_asks_for_the_default_of_write_back_throttling_and_is_written(kernel, journal):
+    folder = kernel.add_disk("sda")
+    done = apply({"sda": {"wbt_lat_usec": "-1"}}, kernel.root, journal)
+    assert done.entry is not None and (folder / "queue/wbt_lat_usec").read_text() == "75000\n"
+    recovery.revert_all(journal)
+    assert (folder / "queue/wbt_lat_usec").read_text() == "2000\n"
+
+
+def test_a_value_that_cannot_be_read_is_an_error_and_not_forgotten(kernel, journal, monkeypatch):
+    kernel.add_disk("sda")
+    real = Path.read_text
+
+    def failing(self, *words, **named):
+        if self.name == "nomerges":
+            raise OSError(errno.EIO, "Input/output error")
+        return real(self, *words, **named)
+
+    monkeypatch.setattr(Path, "read_text", failing)
+    with pytest.raises(SeekwiseError, match="could not be restored"):
+        apply({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
     assert journal.is_empty()
 
 
@@ -152,6 +237,132 @@ def test_a_file_that_somebody_edited_stays(stack, journal, tmp_path):
     (outcome,) = recovery.revert_all(journal)
     assert "edited since" in outcome.sentences[0]
     assert rules.read_text() == "# mine now\n"
+
+
+@pytest.mark.parametrize("way", ["udev", "sysfs.conf", "tuned"])
+def test_a_later_device_does_not_drop_the_values_of_an_earlier_one(stack, journal, way):
+    first = persist.write([persist.file_for(way, {"sda": {"scheduler": "bfq"}}, stack)], journal, stack.root)
+    path = Path(first.items[0]["file"])
+    alone = path.read_bytes()
+    persist.write([persist.file_for(way, {"loop0": {"scheduler": "kyber"}}, stack)], journal, stack.root)
+    text = path.read_text()
+    assert "bfq" in text and "kyber" in text
+    persist.write([persist.file_for(way, {"sda": {"nr_requests": "64"}}, stack)], journal, stack.root)
+    assert all(word in path.read_text() for word in ("bfq", "kyber", "64"))
+    persist.write([persist.file_for(way, {"sda": {"scheduler": "none"}}, stack)], journal, stack.root)
+    assert "bfq" not in path.read_text() and "kyber" in path.read_text()
+    assert len(recovery.revert_all(journal)) == 4
+    assert not path.exists() and alone
+
+
+def test_a_rule_keeps_lines_that_are_not_ours(stack, journal):
+    path = stack.root / "etc/udev/rules.d/65-seekwise.rules"
+    path.parent.mkdir(parents=True)
+    path.write_text('# mine\nACTION=="add", KERNEL=="sr0", SYMLINK+="cd"\n')
+    persist.write([persist.file_for("udev", WANTED, stack)], journal, stack.root)
+    assert 'KERNEL=="sr0", SYMLINK+="cd"' in path.read_text()
+    recovery.revert_all(journal)
+    assert path.read_text() == '# mine\nACTION=="add", KERNEL=="sr0", SYMLINK+="cd"\n'
+
+
+def test_the_tunables_of_an_earlier_scheduler_go_with_it(stack, journal):
+    earlier = {"sda": {"scheduler": "mq-deadline", "iosched/fifo_batch": "8"}}
+    for way in ("udev", "sysfs.conf", "tuned"):
+        persist.write([persist.file_for(way, earlier, stack)], journal, stack.root)
+        persist.write([persist.file_for(way, {"sda": {"scheduler": "bfq"}}, stack)], journal, stack.root)
+    for file in (stack.root / "etc").rglob("*"):
+        assert not file.is_file() or "fifo_batch" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    "serial", ['W"D, RUN+="/bin/sh', "W\nD", "W*", "$env{X}", "%k", "W\\", "W{a}", "é", "W\x1b[2J"]
+)
+def test_a_serial_that_a_rule_would_misread_is_not_written_to_it(stack, serial):
+    hostile = Stack({"sda": replace(stack.devices["sda"], serial=serial)}, (), stack.root, kernel="6.1.0")
+    text = persist.file_for("udev", {"sda": {"scheduler": "bfq"}}, hostile).text
+    assert 'KERNEL=="sda"' in text and "RUN" not in text and len(text.splitlines()) == 2
+    volume = replace(stack.devices["sda"], name="dm-0", kind="lvm", details={"dm_uuid": serial})
+    text = persist.file_for("udev", {"dm-0": {"read_ahead_kb": "4"}}, Stack({"dm-0": volume}, (), stack.root)).text
+    assert 'KERNEL=="dm-0"' in text and "RUN" not in text and len(text.splitlines()) == 2
+
+
+@pytest.mark.parametrize("value", ['bfq", RUN+="/bin/sh', "$env{X}", "a\nb", "%k"])
+def test_a_value_that_a_rule_would_misread_is_refused(stack, value):
+    for way in ("udev", "sysfs.conf", "tuned"):
+        with pytest.raises(UsageError):
+            persist.file_for(way, {"sda": {"nomerges": value}}, stack)
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["plain", "link", "crlf", "not text", "dangling"])
+def test_a_file_is_as_it_was_to_the_byte_mode_owner_and_attributes(stack, journal, kind):
+    path = stack.root / "etc/sysfs.d/seekwise.conf"
+    path.parent.mkdir(parents=True)
+    if kind == "link":
+        (path.parent / "real").write_text("block/sdz/queue/nomerges = 1\n")
+        path.symlink_to("real")
+    elif kind == "dangling":
+        path.symlink_to("nowhere")
+    else:
+        path.write_bytes({"plain": b"# x", "crlf": b"# one\r\n# two\r\n\r\n", "not text": b"\xff\xfe\r"}[kind])
+        path.chmod(0o600)
+        os.chown(path, 4242, 4243)
+        os.setxattr(path, "user.seekwise", b"\x00x")
+    before, there = exact.state(path), sorted(os.listdir(path.parent))
+    made = File(Path("/etc/sysfs.d/seekwise.conf"), "block/sda/queue/scheduler = bfq\n")
+    persist.write([made], journal, stack.root)
+    assert path.read_text() == made.text and not path.is_symlink()
+    assert exact.state(path).get("mode") == before.get("mode", 0o644)
+    recovery.revert_all(journal)
+    assert exact.state(path) == before
+    assert sorted(os.listdir(path.parent)) == there
+
+
+def test_folders_that_were_made_go_unless_somebody_uses_them(stack, journal):
+    (stack.root / "etc").mkdir()
+    made = [persist.file_for(way, WANTED, stack) for way in ("udev", "tuned")]
+    persist.write(made, journal, stack.root)
+    (stack.root / "etc/udev/rules.d/other.rules").write_text("x")
+    recovery.revert_all(journal)
+    left = sorted(str(each.relative_to(stack.root)) for each in stack.root.rglob("*") if "state" not in str(each))
+    assert left == ["etc", "etc/udev", "etc/udev/rules.d", "etc/udev/rules.d/other.rules"]
+
+
+def test_a_file_that_is_no_text_is_refused_before_anything_is_changed(stack):
+    path = stack.root / "etc/udev/rules.d/65-seekwise.rules"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(SeekwiseError, match="not UTF-8"):
+        persist.file_for("udev", WANTED, stack)
+
+
+@pytest.mark.parametrize("fault", ["write", "second file", "settings"])
+def test_settings_and_files_are_applied_as_one_or_not_at_all(kernel, journal, stack, monkeypatch, fault):
+    folder = kernel.add_disk("sda")
+    before = tree(folder)
+    root = kernel.root
+    (root / "etc/udev/rules.d").mkdir(parents=True)
+    made = [
+        persist.file_for(way, {"sda": {"scheduler": "bfq", "nomerges": "2"}}, stack) for way in ("udev", "sysfs.conf")
+    ]
+    if fault == "settings":
+        kernel.refuse["queue/nomerges"] = errno.EIO
+    else:
+        real, calls = persist.files.write_whole, []
+
+        def failing(path, *words, **named):
+            if path.suffix in (".rules", ".conf"):
+                calls.append(path)
+                if len(calls) == (1 if fault == "write" else 2):
+                    raise OSError(errno.ENOSPC, "No space left on device")
+            return real(path, *words, **named)
+
+        monkeypatch.setattr(persist.files, "write_whole", failing)
+    with pytest.raises(SeekwiseError):
+        apply({"sda": {"scheduler": "bfq", "nomerges": 2}}, root, journal, made)
+    assert tree(folder) == before
+    assert not list((root / "etc").rglob("*seekwise*"))
+    assert journal.is_empty()
 
 
 # The commands

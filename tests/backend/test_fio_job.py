@@ -1,4 +1,4 @@
-"""Job texts, and what a user's own job may say."""
+"""Job texts."""
 
 import shutil
 import subprocess
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from seekwise.backend.kernel import fio_job
-from seekwise.errors import RefusedError, UsageError
 from seekwise.study.plan import Load, Phase
 
 PLACE = fio_job.Place(folder=Path("/srv/x"), region_bytes=64 * 2**20)
@@ -41,42 +40,6 @@ def test_threads_on_a_device_have_regions_of_their_own_within_what_was_proven():
     place = fio_job.Place(device=Path("/dev/sdb"), offset_bytes=2**20, region_bytes=10 * 2**20)
     text = lines(fio_job.phase(Load("q", threads=4), Phase("seq_read"), place, 1))
     assert {"filename=/dev/sdb", "offset=1048576", "offset_increment=10485760", "size=10485760"} <= text
-
-
-def user_job(tmp_path, text: str) -> fio_job.UserJob:
-    (tmp_path / "my.fio").write_text(text)
-    return fio_job.read_user_job(tmp_path / "my.fio")
-
-
-def test_a_users_job_is_put_onto_the_target_whatever_it_says(tmp_path):
-    job = user_job(
-        tmp_path,
-        "[global]\nbs=8k\nsize=4m\ndirectory=/etc\n[a]\nfilename=/dev/sda\nrw=randwrite\n[b]\nstonewall\nrw=read\n",
-    )
-    assert [[name for name, _ in group] for group in job.groups] == [["a"], ["b"]]
-    first = fio_job.user_group(job, 0, PLACE, seed=5)
-    assert "/dev/sda" not in first
-    assert "/etc" not in first
-    assert "directory=/srv/x" in first
-    assert "randseed=5" in first
-    assert "[b]" not in first
-    assert job.writes
-    assert not user_job(tmp_path, "[a]\nrw=randread\nsize=4m\n").writes
-
-
-@pytest.mark.parametrize(
-    "option", ["exec_prerun=rm -rf /", "exec_postrun=x", "include other.fio", "write_bw_log=/etc/x"]
-)
-def test_options_that_run_programs_or_write_elsewhere_are_refused(tmp_path, option):
-    with pytest.raises(RefusedError, match="runs programs or writes outside the target"):
-        user_job(tmp_path, f"[a]\nrw=read\n{option}\n")
-
-
-def test_a_job_file_without_a_job_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="no job section"):
-        user_job(tmp_path, "[global]\nbs=4k\n")
-    with pytest.raises(UsageError, match=r"my\.fio:1: `bs=4k` stands before any"):
-        user_job(tmp_path, "bs=4k\n")
 
 
 @needs_fio

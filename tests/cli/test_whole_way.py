@@ -19,22 +19,43 @@ from .test_bad_input import nothing_left, wait_for
 
 @needs_root
 @needs_fio
-def test_tune_on_a_loop_device_prints_stack_winners_advice_and_the_report_last(seekwise, mounted):
+def test_tune_answers_first_says_what_each_use_loses_and_names_the_report_last(seekwise, mounted):
     loop, folder = mounted
     before = settings_of(loop.name)
-    done = seekwise("tune", str(folder), "--budget", "20s")
+    done = seekwise("tune", str(folder), "--budget", "20s", "--for", "streams,random-read", "--name", "mine")
     lines = done.stdout.splitlines()
     report = Path(lines[-1])
-    assert report.parent == seekwise.folder
-    assert report.name.startswith("seekwise-")
-    assert report.read_text().startswith("<!doctype html>")
-    assert loop.name in lines[1]
-    assert any("Rate" in line and "Access time" in line and "CPU efficiency" in line for line in lines)
-    assert any(line.strip().endswith(f"/sys/block/{loop.name}/queue/scheduler") for line in lines)
-    assert "set it:" in lines
-    assert "take it back:" in lines
+    assert report.name.startswith("seekwise-") and (seekwise.folder / report).exists()
+    assert lines[0].startswith(("Keep ", "Set "))
+    assert any(line.startswith("Use ") and "Best" in line for line in lines)
+    assert len(lines) <= 25 and max(map(len, lines)) <= 80
+    assert loop.name in done.stderr
     assert settings_of(loop.name) == before
     assert list(folder.glob("seekwise*")) == []
+    again = seekwise("results", "mine", "--json")
+    document = json.loads(again.stdout)
+    assert document["name"] == "mine" and document["decision"]["setting"] in document["candidates"]
+
+
+@needs_root
+@needs_fio
+def test_tune_json_is_the_contract_and_switches_every_candidate_in_every_round(seekwise, mounted):
+    loop, folder = mounted
+    before = settings_of(loop.name)
+    done = seekwise("tune", str(folder), "--budget", "20s", "--for", "random-read", "--self-check", "--json")
+    document = json.loads(done.stdout)
+    assert document["schema"] == "seekwise.tune/1"
+    assert document["seconds"] <= 30
+    assert {"setting", "changes", "worst_loss"} <= set(document["decision"])
+    (use,) = document["uses"]
+    assert (use["use"], use["metric"], use["unit"]) == ("random-read", "rate", "MB/s")
+    labels = {each["setting"] for each in use["candidates"]}
+    assert f"{document['in_force']} (again)" in labels
+    records = json.loads(seekwise("results", "last", "--json").stdout)["records"]
+    for record in records:
+        asked = record["factors"]["scheduler"]
+        assert record["settings_seen"][loop.name]["queue/scheduler"] == asked
+    assert settings_of(loop.name) == before
 
 
 @needs_root
@@ -175,11 +196,11 @@ def test_kills_at_random_moments_lose_nothing_and_change_nothing(seekwise, mount
 
 
 @needs_fio
-def test_a_user_without_root_measures_what_is_set_and_reads_what_root_would_add(seekwise, on_disk):
+def test_a_user_without_root_measures_nothing_in_vain_and_reads_the_one_line_to_run(seekwise, on_disk):
     if os.geteuid() == 0:
-        pytest.skip("this is root; the same is tested on facts in tests/study/test_plan.py")
-    done = seekwise("tune", ".", "--budget", "10s")
-    assert "as root this would also try" in done.stdout
+        pytest.skip("this is root; as an ordinary user it is tried by tests/live/test_unprivileged.py")
+    done = seekwise("tune", ".", status=4)
+    assert "sudo" in done.stderr
 
 
 @needs_root

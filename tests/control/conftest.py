@@ -74,6 +74,11 @@ class FakeKernel:
             self.real_write(folder / "queue/iosched/slice_idle", str(int(value) // 1000))
         if name.endswith("cache_type"):
             self.real_write(folder / "queue/write_cache", value)
+        if name.endswith("cache_type") or name in ("queue/write_cache", "queue/max_sectors_kb", "queue/add_random"):
+            # Seen on 6.18: a change of the queue's limits or features sets read-ahead to its default.
+            self.real_write(folder / "queue/read_ahead_kb", "128")
+        if name == "queue/wbt_lat_usec" and value == "-1":
+            self.real_write(path, "75000")
 
     def _switch(self, folder: Path, scheduler: str) -> None:
         listed = " ".join(f"[{name}]" if name == scheduler else name for name in SCHEDULERS)

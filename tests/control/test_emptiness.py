@@ -53,13 +53,46 @@ def refusal(stack: Stack, root: Path, device: str = "sdb") -> str:
     return raised.value.message
 
 
-def test_an_empty_unused_drive_proves_empty_and_keeps_its_ends_for_the_next_proof(root):
-    proof = prove_empty(stack_of(disk()), "sdb", root)
-    assert (proof.test_offset_bytes, proof.test_size_bytes) == (1 << 20, SIZE - (2 << 20))
-    with open(root / "dev/sdb", "r+b") as file:
-        file.seek(proof.test_offset_bytes)
-        file.write(os.urandom(proof.test_size_bytes))
+def test_an_empty_unused_drive_proves_empty_and_is_zeroed_where_it_was_used(root):
+    with claimed(stack_of(disk()), "sdb", ("S1",), root) as proof:
+        assert (proof.test_offset_bytes, proof.test_size_bytes) == (1 << 20, SIZE - (2 << 20))
+        with open(root / "dev/sdb", "r+b") as file:
+            file.seek(proof.test_offset_bytes)
+            file.write(os.urandom(proof.test_size_bytes))
+        proof.uses(proof.test_size_bytes)
     prove_empty(stack_of(disk()), "sdb", root)
+
+
+@pytest.mark.parametrize("offset", [1 << 20, SIZE // 2 + 1, SIZE - (1 << 20) - 1])
+def test_a_single_byte_in_the_middle_of_a_small_device_is_found(root, offset):
+    with open(root / "dev/sdb", "r+b") as file:
+        file.seek(offset)
+        file.write(b"\x01")
+    assert f"at byte {offset}" in refusal(stack_of(disk()), root)
+
+
+def test_a_file_system_whose_superblock_was_wiped_is_found_in_a_large_device(root):
+    """128 GiB: copies of the superblock, or one of the samples in what a tenth of it holds."""
+    large = 128 << 30
+    node = root / "dev/sdb"
+    os.truncate(node, large)
+    stack = stack_of(disk(size_bytes=large))
+    proof = prove_empty(stack, "sdb", root)
+    assert "512 samples of 4 KiB spread over 128 GiB" in proof.checks[-1]
+    for offset in (3 * 8 * 4096 * 4096 + 0x438, 64 << 20, large // 2):
+        with open(node, "r+b") as file:
+            file.seek(offset)
+            file.write(b"\x53\xef")
+        with pytest.raises(RefusedError, match="holds data"):
+            prove_empty(stack, "sdb", root)
+        with open(node, "r+b") as file:
+            file.seek(offset)
+            file.write(bytes(2))
+
+
+def test_what_is_said_is_what_was_looked_at(root):
+    proof = prove_empty(stack_of(disk()), "sdb", root)
+    assert proof.checks[-1] == "all of it zero"
 
 
 def test_every_reason_is_listed_at_once(root):
@@ -263,7 +296,58 @@ class TestRealDevices:
             descriptor = os.open(f"/dev/{loop}", os.O_WRONLY)
             os.pwrite(descriptor, os.urandom(4096), proof.test_offset_bytes)
             os.close(descriptor)
+            assert os.stat(proof.path).st_rdev == os.stat(f"/dev/{loop}").st_rdev
+            proof.uses(4096)
         prove_empty(read_stack(), loop)
+
+    def test_data_in_the_middle_of_a_loop_device_is_found(self, loop):
+        backing = Path(read_stack().devices[loop].backing_file)
+        descriptor = os.open(f"/dev/{loop}", os.O_WRONLY)
+        os.pwrite(descriptor, b"thesis", 33 << 20)
+        os.fsync(descriptor)
+        os.close(descriptor)
+        with pytest.raises(RefusedError, match=f"at byte {33 << 20}"):
+            prove_empty(read_stack(), loop)
+        with backing.open("r+b") as file:
+            file.seek(33 << 20)
+            file.write(bytes(6))
+
+    def test_a_backing_file_that_another_program_has_open_is_refused(self, loop):
+        backing = read_stack().devices[loop].backing_file
+        words = [sys.executable, "-c", f"f=open({backing!r},'rb'); print(flush=True); input()"]
+        holder = subprocess.Popen(words, stdin=-1, stdout=-1)
+        try:
+            holder.stdout.readline()
+            with pytest.raises(RefusedError, match=f"open in process {holder.pid}"):
+                prove_empty(read_stack(), loop)
+        finally:
+            holder.communicate(b"\n")
+
+    def test_a_backing_file_of_two_loop_devices_is_refused(self, loop):
+        backing = read_stack().devices[loop].backing_file
+        words = ["losetup", "--find", "--show", backing]
+        second = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+        try:
+            with pytest.raises(RefusedError, match=f"shares its backing file with {second[5:]}"):
+                prove_empty(read_stack(), loop)
+        finally:
+            subprocess.run(["losetup", "--detach", second], check=True)
+
+    def test_a_link_in_by_id_counts_by_the_device_that_it_leads_to(self, loop):
+        by_id = Path("/dev/disk/by-id")
+        by_id.mkdir(parents=True, exist_ok=True)
+        right, wrong = by_id / f"seekwise-test-{loop}", by_id / f"seekwise-test-not-{loop}"
+        elsewhere = Path(f"/dev/shm/{loop}")  # the same last part, another thing
+        elsewhere.touch()
+        right.symlink_to(f"/dev/{loop}")
+        wrong.symlink_to(elsewhere)
+        try:
+            allow_destroy(read_stack(), loop, (str(right),))
+            with pytest.raises(RefusedError):
+                allow_destroy(read_stack(), loop, (str(wrong),))
+        finally:
+            for path in (right, wrong, elsewhere):
+                path.unlink()
 
     @pytest.mark.parametrize("content", MAKERS)
     def test_what_real_tools_make_is_recognised(self, loop, content):

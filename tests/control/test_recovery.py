@@ -161,17 +161,132 @@ def test_a_flipped_bit_is_noticed(kernel, journal):
     assert tree(folder) == left
 
 
-def test_a_newer_journal_is_refused_clearly(kernel, journal):
-    kernel.add_disk("sda")
-    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+def test_a_newer_entry_stands_alone_and_nothing_more_is_changed_until_it_is_gone(kernel, journal):
+    folder = kernel.add_disk("sda")
+    kernel.add_disk("sdb")
+    before = tree(folder)
+    killed_inside({"sdb": {"scheduler": "bfq"}}, kernel.root, journal)
     rewrite(journal, schema="seekwise.journal/99")
-    for attempt in (
-        lambda: recovery.revert_all(journal),
-        lambda: changed({"sda": {"scheduler": "none"}}, root=kernel.root, journal=journal).__enter__(),
-    ):
-        with pytest.raises(RefusedError, match="seekwise.journal/99") as raised:
-            attempt()
-        assert raised.value.exit_status == 3
+    killed_inside_checked({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    states = {outcome.entry.kind: outcome for outcome in recovery.revert_all(journal)}
+    assert states["changed"].state == "restored" and tree(folder) == before
+    assert states["newer"].state == "failed" and "seekwise.journal/99" in states["newer"].sentences[0]
+    with pytest.raises(RefusedError, match="seekwise.journal/99") as raised:
+        changed({"sda": {"scheduler": "kyber"}}, root=kernel.root, journal=journal).__enter__()
+    assert raised.value.exit_status == 3
+
+
+def killed_inside_checked(wanted, root, journal) -> None:
+    """As a seekwise would that started before the newer one left its entry."""
+    check, Journal.check = Journal.check, lambda self: None
+    try:
+        killed_inside(wanted, root, journal)
+    finally:
+        Journal.check = check
+
+
+@pytest.mark.parametrize("make", ["folder", "pipe", "link", "writable by all"])
+def test_what_is_no_entry_of_ours_blocks_no_other_entry_and_is_said(kernel, journal, tmp_path, make):
+    folder = kernel.add_disk("sda")
+    before = tree(folder)
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    odd = journal.folder / f"x{SUFFIX}"
+    if make == "folder":
+        odd.mkdir()
+    elif make == "pipe":
+        os.mkfifo(odd)
+    elif make == "link":
+        odd.symlink_to("/etc/passwd")
+    else:
+        odd.write_text("x")
+        odd.chmod(0o666)
+    outcomes = recovery.revert_all(journal)
+    assert tree(folder) == before
+    assert {outcome.entry.kind: outcome.state for outcome in outcomes} == {"untrusted": "failed", "changed": "restored"}
+    assert os.path.lexists(odd)
+
+
+def test_a_damaged_line_is_a_failure_although_the_rest_is_restored(kernel, journal):
+    first, second = kernel.add_disk("sda"), kernel.add_disk("sdb")
+    before = tree(first), tree(second)
+    killed_inside({"sda": {"scheduler": "bfq"}, "sdb": {"scheduler": "bfq"}}, kernel.root, journal)
+    (path,) = journal.folder.glob(f"*{SUFFIX}")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], lines[1].replace("bfq", "xxx"), *lines[2:]]))
+    (outcome,) = recovery.revert_all(journal)
+    assert outcome.state == "failed" and "damaged" in outcome.sentences[-1]
+    assert tree(first) != before[0] and tree(second) == before[1]
+    assert path.with_suffix(".damaged").exists() and journal.is_empty()
+
+
+def test_a_run_in_another_pid_namespace_is_alive_as_long_as_it_holds_its_entry(kernel, journal):
+    folder = kernel.add_disk("sda")
+    with changed({"sda": {"scheduler": "bfq"}}, root=kernel.root, journal=journal):
+        inside = tree(folder)
+        (entry,) = journal.entries()
+        # A pid and a boot that mean nothing here, as through a shared home or a container.
+        (path,) = journal.folder.glob(f"*{SUFFIX}")
+        original = path.read_bytes()
+        first, _, rest = original.partition(b"\n")
+        header = json.loads(first.partition(b" ")[2]) | {
+            "pid": 999999,
+            "start_ticks": 1,
+            "boot_id": "other",
+            "namespace": "pid:[1]",
+        }
+        with path.open("r+b") as file:
+            file.write(_line(header).encode() + rest)
+            file.truncate()
+        assert recovery.restore_left_behind(journal) == []
+        assert [outcome.state for outcome in recovery.revert_all(journal)] == ["busy"]
+        assert tree(folder) == inside
+        assert entry.alive
+
+
+def test_an_entry_of_another_machine_is_left_to_that_machine(kernel, journal):
+    folder = kernel.add_disk("sda")
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    rewrite(journal, machine="0123 elsewhere", boot_id="another")
+    left = tree(folder)
+    assert recovery.restore_left_behind(journal) == []
+    (outcome,) = recovery.revert_all(journal)
+    assert outcome.state == "busy" and "elsewhere" in outcome.sentences[0]
+    assert tree(folder) == left and not journal.is_empty()
+
+
+def test_folder_and_entries_are_for_their_owner_alone_whatever_the_umask(kernel, tmp_path):
+    kernel.add_disk("sda")
+    old = os.umask(0)
+    try:
+        journal = Journal(tmp_path / "a/b")
+        killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    finally:
+        os.umask(old)
+    assert journal.folder.stat().st_mode & 0o777 == 0o700
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in journal.folder.iterdir())
+    assert not any(parent.stat().st_mode & 0o022 for parent in (journal.folder.parent, journal.folder.parent.parent))
+
+
+def test_a_folder_in_which_others_can_write_is_refused(kernel, journal):
+    folder = kernel.add_disk("sda")
+    killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)
+    left = tree(folder)
+    journal.folder.chmod(0o777)
+    with pytest.raises(RefusedError, match="forged"):
+        recovery.revert_all(journal)
+    assert tree(folder) == left
+
+
+@needs_root
+def test_an_entry_that_another_user_made_is_not_executed(kernel, journal, tmp_path):
+    victim = tmp_path / "cron.d"
+    entry = journal.open("persisted", [{"file": str(victim), "before": "* * * * * root id\n", "written": ""}])
+    (path,) = journal.folder.glob(f"*{SUFFIX}")
+    os.chown(path, 4242, -1)
+    outcomes = recovery.revert_all(journal)
+    assert [outcome.state for outcome in outcomes] == ["failed"] and "belongs to user 4242" in outcomes[0].sentences[0]
+    assert not victim.exists()
+    journal.close(entry)
 
 
 def test_what_was_killed_last_is_undone_first(kernel, journal):

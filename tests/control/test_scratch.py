@@ -44,7 +44,7 @@ def target(tmp_path) -> Path:
 
 def test_the_folder_is_recognisable_and_goes_with_everything_in_it(target, journal):
     with scratch(target, 1000, journal) as folder:
-        assert folder.parent == target and folder.name.startswith(PREFIX)
+        assert folder.shown.parent == target and folder.shown.name.startswith(PREFIX)
         assert json.loads((folder / MANIFEST).read_text())["pid"] == os.getpid()
         (folder / "a").write_text("x")
     assert os.listdir(target) == ["precious"]
@@ -90,15 +90,42 @@ def test_the_folder_of_a_living_run_stays(target, journal):
 
 def test_nothing_else_is_ever_removed(target, journal):
     foreign = target / f"{PREFIX}000000"
-    foreign.mkdir()
+    foreign.mkdir(mode=0o700)
     (foreign / "thesis.tex").write_text("years")
     link = target / f"{PREFIX}111111"
     link.symlink_to("/etc")
     for folder in (foreign, link, target):
         with pytest.raises(SeekwiseError, match="stays"):
-            remove(folder)
+            remove({"path": str(folder), "secret": "x"})
+    assert "gone" in remove({"path": str(foreign), "secret": "x", "st_ino": 1})
     assert remove_orphans(target) == []
     assert (foreign / "thesis.tex").exists()
+
+
+def test_a_folder_with_another_runs_secret_stays(target, journal):
+    with scratch(target, 1000, journal) as folder:
+        (item,) = journal.entries()[0].items
+        with pytest.raises(SeekwiseError, match="another one than the journal's"):
+            remove({**item, "secret": "guessed"})
+        assert (folder / MANIFEST).exists()
+
+
+def test_renamed_by_its_neighbours_it_is_still_written_and_removed(target, journal):
+    with scratch(target, 1000, journal) as folder:
+        folder.shown.rename(target / "elsewhere")
+        folder.shown.symlink_to("/etc")
+        (folder / "t.0").write_text("x")
+        assert (target / "elsewhere/t.0").exists()
+    assert sorted(os.listdir(target)) == ["precious", folder.shown.name]
+    assert journal.is_empty()
+
+
+def test_killed_and_renamed_it_is_found_by_its_inode(target, journal):
+    made_and_killed(target, journal)
+    (left,) = target.glob(f"{PREFIX}*")
+    left.rename(target / "elsewhere")
+    recovery.restore_left_behind(journal)
+    assert os.listdir(target) == ["precious"]
 
 
 def test_a_link_inside_is_removed_and_not_followed(target, journal):

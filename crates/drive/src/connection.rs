@@ -2,6 +2,7 @@
 
 use crate::handshake::{Export, Handshake, Outcome};
 use crate::protocol::{self, Request, PAYLOAD_BYTES_MAX, REQUEST_BYTES};
+use rustix::event::{poll, PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,9 +10,9 @@ use std::os::unix::net::UnixStream;
 const INPUT_BYTES: usize = 128 << 10;
 /// A buffer of answers that is longer than this gets no more.
 const OUTPUT_JOIN_BYTES: usize = 32 << 10;
-/// A client that has so much outstanding is not read from until it has taken its answers.
+/// A client that has so much outstanding, or does not take its answers, is not listened to until it has less.
 const OUTSTANDING_MAX: usize = 4096;
-const OUTSTANDING_BYTES_MAX: usize = 64 << 20;
+pub const OUTSTANDING_BYTES_MAX: usize = 64 << 20;
 
 enum Phase {
     Handshake(Handshake),
@@ -45,8 +46,12 @@ pub struct Connection {
     output: VecDeque<Vec<u8>>,
     /// Bytes of the first buffer of `output` that are gone.
     sent: usize,
-    pub outstanding: usize,
-    pub outstanding_bytes: usize,
+    /// Bytes of all buffers of `output`.
+    output_bytes: usize,
+    outstanding: usize,
+    outstanding_bytes: usize,
+    /// Whether the drive takes more from clients that have something outstanding: its clients share a bound.
+    pub room: bool,
     /// The client has said goodbye: answers what is outstanding, then ends.
     pub leaving: bool,
 }
@@ -63,8 +68,10 @@ impl Connection {
             to: 0,
             output: VecDeque::from([hello]),
             sent: 0,
+            output_bytes: 0,
             outstanding: 0,
             outstanding_bytes: 0,
+            room: true,
             leaving: false,
         }
     }
@@ -72,7 +79,31 @@ impl Connection {
     pub fn wants_input(&self) -> bool {
         !self.leaving
             && self.outstanding < OUTSTANDING_MAX
-            && self.outstanding_bytes < OUTSTANDING_BYTES_MAX
+            && self.held_bytes() < OUTSTANDING_BYTES_MAX
+            // Who has nothing outstanding always gets one request in.
+            && (self.room || self.outstanding == 0)
+    }
+
+    /// Bytes of requests that are not answered, and of answers that are not taken.
+    pub fn held_bytes(&self) -> usize {
+        self.outstanding_bytes + self.output_bytes
+    }
+
+    /// Whether a whole request has been received and waits for less to be outstanding.
+    pub fn waits(&self) -> bool {
+        matches!(self.phase, Phase::Requests)
+            && self.to - self.from >= REQUEST_BYTES
+            && self.wants_input()
+    }
+
+    fn taken(&mut self, request: &Request) {
+        self.outstanding += 1;
+        self.outstanding_bytes += moved_bytes(request);
+    }
+
+    fn given_back(&mut self, request: &Request) {
+        self.outstanding -= 1;
+        self.outstanding_bytes -= moved_bytes(request);
     }
 
     pub fn wants_output(&self) -> bool {
@@ -85,8 +116,17 @@ impl Connection {
 
     /// Reads what is there and hands each whole request, with a write's data, to `take`.
     /// A write that is too long comes with no data.
+    ///
+    /// What is more than may be outstanding stays where it is: in the buffer, then in the socket.
     pub fn receive(&mut self, mut take: impl FnMut(Request, Vec<u8>)) -> Result<(), Over> {
+        if self.from < self.to {
+            self.parse(&mut take)?;
+        }
         loop {
+            if self.to == self.input.len() && self.from == 0 && !self.wants_input() {
+                // The buffer is full of requests that wait. Whether somebody still waits for them is looked at all the same.
+                return closed(&self.stream);
+            }
             let mut full = false;
             if let Phase::Payload { data, filled, .. } = &mut self.phase {
                 // Straight to its place, once the buffer is empty.
@@ -109,7 +149,7 @@ impl Connection {
             }
             self.parse(&mut take)?;
             let payload = matches!(self.phase, Phase::Payload { .. });
-            if self.leaving || !(payload || full) {
+            if self.leaving || !(payload || full) || !self.wants_input() {
                 return Ok(());
             }
             if full && !payload {
@@ -144,6 +184,13 @@ impl Connection {
                     }
                 }
                 Phase::Requests => {
+                    if self.leaving
+                        || self.outstanding >= OUTSTANDING_MAX
+                        || self.outstanding_bytes + self.output_bytes >= OUTSTANDING_BYTES_MAX
+                        || !(self.room || self.outstanding == 0)
+                    {
+                        return Ok(());
+                    }
                     let Some(header) = rest.first_chunk::<REQUEST_BYTES>() else {
                         return Ok(());
                     };
@@ -169,7 +216,10 @@ impl Connection {
                                 filled: 0,
                             };
                         }
-                        _ => take(request, vec![]),
+                        _ => {
+                            self.taken(&request);
+                            take(request, vec![]);
+                        }
                     }
                 }
                 Phase::Payload {
@@ -184,8 +234,10 @@ impl Connection {
                     if *filled < data.len() {
                         return Ok(());
                     }
-                    take(*request, std::mem::take(data));
+                    let (request, data) = (*request, std::mem::take(data));
                     self.phase = Phase::Requests;
+                    self.taken(&request);
+                    take(request, data);
                 }
                 Phase::Skip { request, left } => {
                     let part = rest.len().min(*left as usize);
@@ -194,16 +246,20 @@ impl Connection {
                     if *left > 0 {
                         return Ok(());
                     }
-                    take(*request, vec![]);
+                    let request = *request;
                     self.phase = Phase::Requests;
+                    self.taken(&request);
+                    take(request, vec![]);
                 }
             }
         }
     }
 
     /// Queues an answer: a buffer that begins with room for the reply's header, which is filled in here.
-    pub fn answer(&mut self, error: u32, cookie: u64, mut buffer: Vec<u8>) {
-        buffer[..protocol::REPLY_BYTES].copy_from_slice(&protocol::reply(error, cookie));
+    pub fn answer(&mut self, error: u32, request: &Request, mut buffer: Vec<u8>) {
+        self.given_back(request);
+        self.output_bytes += buffer.len();
+        buffer[..protocol::REPLY_BYTES].copy_from_slice(&protocol::reply(error, request.cookie));
         match self.output.back_mut() {
             Some(last) if last.len() + buffer.len() <= OUTPUT_JOIN_BYTES => {
                 last.extend_from_slice(&buffer)
@@ -212,8 +268,10 @@ impl Connection {
         }
     }
 
-    pub fn answer_bare(&mut self, error: u32, cookie: u64) {
-        let header = protocol::reply(error, cookie);
+    pub fn answer_bare(&mut self, error: u32, request: &Request) {
+        self.given_back(request);
+        let header = protocol::reply(error, request.cookie);
+        self.output_bytes += header.len();
         match self.output.back_mut() {
             Some(last) if last.len() + header.len() <= OUTPUT_JOIN_BYTES => {
                 last.extend_from_slice(&header)
@@ -254,11 +312,38 @@ impl Connection {
                 self.sent += bytes;
                 return;
             }
+            // The handshake's own words are not counted.
+            self.output_bytes = self.output_bytes.saturating_sub(self.output[0].len());
             bytes -= left;
             self.sent = 0;
             self.output.pop_front();
         }
     }
+}
+
+/// Data that a request moves and that has to be kept for it. A trim moves none.
+fn moved_bytes(request: &Request) -> usize {
+    match request.command {
+        protocol::CMD_READ | protocol::CMD_WRITE => request.length as usize,
+        _ => 0,
+    }
+}
+
+/// Whether the other end is gone, without reading anything.
+fn closed(stream: &UnixStream) -> Result<(), Over> {
+    let mut sockets = [PollFd::new(stream, PollFlags::empty())];
+    let now = rustix::event::Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let _ = poll(&mut sockets, Some(&now));
+    if sockets[0]
+        .revents()
+        .intersects(PollFlags::HUP | PollFlags::ERR)
+    {
+        return Err(Over::Ended);
+    }
+    Ok(())
 }
 
 /// `None` when nothing is there now.

@@ -28,6 +28,10 @@ use std::sync::{Arc, Mutex};
 
 /// Commands finished between two looks at the sockets.
 const ROUND: usize = 64;
+/// What all clients of a drive may have outstanding together; one alone: `connection::OUTSTANDING_BYTES_MAX`.
+const OUTSTANDING_BYTES_ALL_MAX: usize = 256 << 20;
+/// More clients of one drive are turned away.
+const CONNECTIONS_MAX: usize = 128;
 
 pub enum Order {
     Fault(Kind),
@@ -172,7 +176,17 @@ impl Engine {
         if let Some(watch) = &mut self.setting.watch {
             watch.set(next.is_some());
         }
-        let timeout = next.map(|due| {
+        let held: usize = self
+            .connections
+            .iter()
+            .map(|(_, each)| each.held_bytes())
+            .sum();
+        for (_, connection) in &mut self.connections {
+            connection.room = held < OUTSTANDING_BYTES_ALL_MAX;
+        }
+        let waits = self.connections.iter().any(|(_, each)| each.waits());
+        let due = if waits { Some(Nanos::ZERO) } else { next };
+        let timeout = due.map(|due| {
             let left = self
                 .clock
                 .real(due)
@@ -210,9 +224,13 @@ impl Engine {
         }
         for at in (0..ready.len() - 2).rev() {
             let flags = ready[at + 2];
-            let alive = PollFlags::IN | PollFlags::HUP | PollFlags::ERR;
-            if flags.intersects(alive)
-                && (self.connections[at].1.wants_input() || !flags.contains(PollFlags::IN))
+            if flags.intersects(PollFlags::HUP | PollFlags::ERR) && !flags.contains(PollFlags::IN)
+                || flags.contains(PollFlags::HUP) && !self.connections[at].1.wants_input()
+            {
+                // Nobody is there to take an answer.
+                self.gone(at);
+            } else if self.connections[at].1.waits()
+                || flags.contains(PollFlags::IN) && self.connections[at].1.wants_input()
             {
                 self.receive(at);
             }
@@ -222,7 +240,8 @@ impl Engine {
     fn accept(&mut self) {
         while let Ok((stream, _)) = self.setting.listener.accept() {
             // A drive without power or cable answers nobody: the client sees the line closed.
-            if self.state == State::On && stream.set_nonblocking(true).is_ok() {
+            let room = self.connections.len() < CONNECTIONS_MAX;
+            if room && self.state == State::On && stream.set_nonblocking(true).is_ok() {
                 self.connections_made += 1;
                 self.connections.push((
                     self.connections_made,
@@ -230,6 +249,12 @@ impl Engine {
                 ));
             }
         }
+    }
+
+    /// A client is gone, and what it asked for with it.
+    fn gone(&mut self, at: usize) {
+        let (id, _) = self.connections.remove(at);
+        self.requests.cancel(id);
     }
 
     fn receive(&mut self, at: usize) {
@@ -254,17 +279,11 @@ impl Engine {
         let now = now.max(self.reached);
         let arrived = self.clock.real(now);
         for (request, data) in came {
-            let connection = &mut self.connections[at].1;
-            connection.outstanding += 1;
-            connection.outstanding_bytes += request.length as usize;
             match self.refusal(&request) {
                 0 => self.requests.take(id, request, data, arrived),
                 error => {
                     self.statistics.counts.invalid += 1;
-                    let connection = &mut self.connections[at].1;
-                    connection.outstanding -= 1;
-                    connection.outstanding_bytes -= request.length as usize;
-                    connection.answer_bare(error, request.cookie);
+                    self.connections[at].1.answer_bare(error, &request);
                 }
             }
         }
@@ -277,7 +296,7 @@ impl Engine {
                 // What it is still owed, the answer to a bad option included, goes out if the socket takes it.
                 let _ = self.connections[at].1.send();
             }
-            self.connections.remove(at);
+            self.gone(at);
         }
     }
 
@@ -367,6 +386,10 @@ impl Engine {
         taken.parts_left -= 1;
         if taken.parts_left == 0 {
             let taken = self.requests.remove(slot);
+            if taken.cancelled {
+                self.feed(due);
+                return;
+            }
             if self.tear_next
                 && taken.wire.command == protocol::CMD_WRITE
                 && taken.data.len() as u64 > SECTOR_BYTES
@@ -422,12 +445,10 @@ impl Engine {
             .iter_mut()
             .find(|(id, _)| *id == taken.connection)
         {
-            connection.outstanding -= 1;
-            connection.outstanding_bytes -= wire.length as usize;
             if wire.command == protocol::CMD_READ && taken.error == 0 {
-                connection.answer(0, wire.cookie, taken.data);
+                connection.answer(0, &wire, taken.data);
             } else {
-                connection.answer_bare(taken.error, wire.cookie);
+                connection.answer_bare(taken.error, &wire);
             }
             let due = self.clock.real(due);
             self.answered.push(Answered {
@@ -443,7 +464,7 @@ impl Engine {
         for at in (0..self.connections.len()).rev() {
             let connection = &mut self.connections[at].1;
             if (connection.wants_output() && connection.send().is_err()) || connection.done() {
-                self.connections.remove(at);
+                self.gone(at);
             }
         }
         if self.answered.is_empty() {

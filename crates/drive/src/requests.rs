@@ -17,6 +17,8 @@ pub struct Taken {
     pub parts_left: u32,
     pub arrived: u64,
     pub error: u32,
+    /// Its client is gone: what the drive has begun it ends, and nothing comes of it.
+    pub cancelled: bool,
 }
 
 /// A command that waits until the drive has room for it.
@@ -81,7 +83,34 @@ impl Requests {
             parts_left,
             arrived,
             error: 0,
+            cancelled: false,
         });
+    }
+
+    /// Forgets what a client that is gone has asked for, as far as the drive has not begun it.
+    pub fn cancel(&mut self, connection: u64) {
+        let Self {
+            slots,
+            free,
+            backlog,
+        } = self;
+        backlog.retain(|part| match &mut slots[part.slot] {
+            Some(taken) if taken.connection == connection => {
+                taken.parts_left -= 1;
+                false
+            }
+            _ => true,
+        });
+        for (slot, held) in slots.iter_mut().enumerate() {
+            match held {
+                Some(taken) if taken.connection == connection && taken.parts_left == 0 => {
+                    *held = None;
+                    free.push(slot);
+                }
+                Some(taken) if taken.connection == connection => taken.cancelled = true,
+                _ => {}
+            }
+        }
     }
 
     pub fn get(&mut self, slot: usize) -> &mut Taken {

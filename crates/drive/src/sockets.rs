@@ -4,7 +4,7 @@ use crate::options::ServeError;
 use rustix::fs::{flock, FlockOperation};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,8 @@ impl Leftovers {
         }
         let listener = UnixListener::bind(path).map_err(failed)?;
         self.files.push(path.into());
+        // Whatever the umask: a drive is its user's alone.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         Ok(listener)
     }
@@ -82,9 +84,9 @@ impl Leftovers {
         make(&base).map_err(failed)?;
         // The temporary folder is everybody's: another user's folder of that name is not ours to use.
         let owner = std::fs::symlink_metadata(&base).map_err(failed)?;
-        if owner.uid() != user || !owner.is_dir() {
+        if owner.uid() != user || !owner.is_dir() || owner.mode() & 0o022 != 0 {
             return Err(ServeError::refused(format!(
-                "{} belongs to another user",
+                "{} belongs to another user, or others can write to it",
                 base.display()
             )));
         }

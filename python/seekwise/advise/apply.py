@@ -1,16 +1,18 @@
 """Sets values until `seekwise revert`.
 
 The same ladder as for a trial (read, journal, write, read back), but the entry stays open: kind `applied`. Where one value
-is refused, everything of this call is put back.
+is refused, or one file cannot be written, everything of this call is put back.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from seekwise.advise import persist
 from seekwise.advise.lines import Lines, shell_lines
-from seekwise.control import interrupt, settings
+from seekwise.control import attributes, interrupt, notice, settings
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lock import devices_locked
 
@@ -25,6 +27,18 @@ class Applied:
     seen: dict[str, dict[str, str]]
     lines: Lines
 
+    def moved(self, device: str) -> tuple[str, ...]:
+        """Names of settings that the kernel moved although nobody asked; the tunables of a scheduler come and go with it."""
+        before, seen, wanted = self.before[device], self.seen[device], self.wanted[device]
+        switched = before.get("queue/scheduler") != seen.get("queue/scheduler")
+        return tuple(
+            name
+            for name in sorted(before.keys() | seen.keys(), key=attributes.order)
+            if name not in wanted
+            and before.get(name) != seen.get(name)
+            and not (switched and name.startswith(attributes.IOSCHED))
+        )
+
 
 def preview(wanted: settings.Changes, root: Path = Path("/")) -> Applied:
     """What `apply` would do, checked as far as is possible without writing."""
@@ -34,23 +48,66 @@ def preview(wanted: settings.Changes, root: Path = Path("/")) -> Applied:
     return Applied(None, wanted, before, before, shell_lines(wanted, before, root=root))
 
 
-def apply(wanted: settings.Changes, root: Path = Path("/"), journal: Journal | None = None, **details: str) -> Applied:
-    """Sets the values and leaves them; `details` (run, reason) are kept in the journal."""
+def apply(
+    wanted: settings.Changes,
+    root: Path = Path("/"),
+    journal: Journal | None = None,
+    files: Sequence[persist.File] = (),
+    **details: str,
+) -> Applied:
+    """Sets the values and leaves them, and writes `files`: all of it or nothing. `details` (run, reason) stay in the journal.
+
+    Until the last step both entries are pending: whatever ends us before, an error or a kill, everything is taken back.
+    """
     journal = journal if journal is not None else Journal()
     wanted = settings.normalised(wanted)
-    opened: list[Entry] = []
+    undo = _Undo(journal)
     with interrupt.stoppable(), interrupt.held(), devices_locked(wanted, root):
         settings.check(wanted, root)
-        journal.entries()  # refuses if a newer seekwise left something open
+        journal.check()
         before = {device: settings.read_settings(device, root) for device in wanted}
         try:
-            entry = settings.write_journalled("applied", wanted, root, journal, opened.append, **details)
+            written = persist.open_entry(files, journal, root) if files else None
+            undo.remember(written)
+            decided_by = written.id if written is not None else True
+            entry = settings.write_journalled(
+                "applied", wanted, root, journal, undo.remember, pending=decided_by, **details
+            )
+            if written is not None:
+                persist.write_items(written)
+            if entry is not None:
+                entry = journal.update(entry, settings.left_by(entry.items))
+            seen = {device: settings.read_settings(device, root) for device in wanted}
+            done = Applied(entry, wanted, before, seen, shell_lines(wanted, before, root=root))
+            # The last step: from here on all of it stays.
+            if written is not None:
+                journal.update(written, pending=None)
+            elif entry is not None:
+                done = replace(done, entry=journal.update(entry, pending=None))
         except BaseException:
-            for unfinished in opened:
-                failures = [failure for item in unfinished.items for failure in settings.restore_item(item)]
-                if failures:
-                    raise settings.could_not_restore(failures) from None
-                journal.close(unfinished)
+            undo.everything()
             raise
-        seen = {device: settings.read_settings(device, root) for device in wanted}
-    return Applied(entry, wanted, before, seen, shell_lines(wanted, before, root=root))
+    return done
+
+
+class _Undo:
+    """Takes back what was begun, newest first."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.entries: list[Entry] = []
+
+    def remember(self, entry: Entry | None) -> None:
+        self.entries += [entry] if entry is not None else []
+
+    def everything(self) -> None:
+        for entry in reversed(self.entries):
+            failures = []
+            for item in reversed(entry.items):
+                if "file" in item:
+                    persist.take_back(item)
+                else:
+                    failures += settings.restore_item(item, settings.touched(item, None))
+            if failures:
+                raise settings.could_not_restore(failures) from None
+            notice.warn(self.journal.close(entry))

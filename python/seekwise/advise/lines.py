@@ -69,8 +69,12 @@ def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root
     undo_lines: list[str] = []
     for device, values in wanted.items():
         before = old.get(device, {})
-        for name in sorted(values, key=attributes.order):
-            set_lines.append(_line(device, name, values[name], with_sudo, root))
+        kept = {}
+        if attributes.READ_AHEAD in before and _is_moved(attributes.READ_AHEAD, before, values):
+            # These writes set read-ahead to its default: who does not ask for that keeps what he has.
+            kept = {attributes.READ_AHEAD: before[attributes.READ_AHEAD]}
+        for name in sorted({**kept, **values}, key=attributes.order):
+            set_lines.append(_line(device, name, {**kept, **values}[name], with_sudo, root))
         for name in sorted(before, key=attributes.order):
             if name in values or _is_moved(name, before, values):
                 undo_lines.append(_line(device, name, before[name], with_sudo, root))
@@ -87,6 +91,8 @@ def _is_setting(name: str) -> bool:
 def _is_moved(name: str, before: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Whether setting `wanted` and then going back to the scheduler of `before` leaves `name` at another value."""
     scheduler = before.get("queue/scheduler")
+    if name == attributes.READ_AHEAD:
+        return bool(attributes.RESETS_READ_AHEAD & set(wanted))
     if name.endswith("/async_depth"):
         depth = before.get("queue/nr_requests", "")
         # mq-deadline ties it to nr_requests: all of it (6.18) or three quarters (until then).

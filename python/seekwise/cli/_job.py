@@ -12,7 +12,7 @@ import click
 
 from seekwise import backend as backends
 from seekwise.backend.protocol import Backend, Options
-from seekwise.cli import _live, _shown
+from seekwise.cli import _live, _output, _shown
 from seekwise.errors import UsageError
 from seekwise.run import execute as run
 from seekwise.store.database import Run, Store
@@ -63,7 +63,7 @@ def carried_out(
 ) -> None:
     """Runs a plan and prints what came out; the path of the report is the last line."""
     backend.check(made)
-    with Store.open(db) as store:
+    with _output.outliving_its_reader(), Store.open(db) as store:
         if not as_json:
             _shown.print_stack(made)
             for note in made.notes:

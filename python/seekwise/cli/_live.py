@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from seekwise.cli import _output
 from seekwise.run.execute import Progress as Told
 from seekwise.study.quantity import time_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Watcher:
@@ -47,7 +51,7 @@ class Watcher:
 
 @contextmanager
 def watching(blocks: int, *, quiet: bool = False) -> Iterator[Watcher]:
-    console = Console(stderr=True, quiet=quiet)
+    console = _output.console(stderr=True, quiet=quiet)
     if not console.is_terminal or quiet:
         yield Watcher(console, None, blocks)
         return

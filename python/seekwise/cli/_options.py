@@ -21,7 +21,7 @@ class Duration(click.ParamType):
             seconds = parse_seconds(value)
         except ValueError:
             self.fail(f"{value!r} is not {TIME_FORM}", param, context)
-        if seconds <= 0:
+        if not 0 < seconds < float("inf"):
             self.fail(f"{value!r} is not more than nothing", param, context)
         return seconds
 
@@ -87,7 +87,22 @@ def style(mean: str, acceptable: float | None):
 
 
 backend = click.option("--backend", type=click.Choice(list(BACKENDS)), help="Who carries out the trials.")
-target = click.option("--target", metavar="PATH|DEVICE", help="Folder or block device instead of the study's.")
+
+
+class NotEmpty(click.ParamType):
+    """Text that says something: an empty one would silently mean the default."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
+        if not value.strip():
+            self.fail("nothing is named", param, context)
+        return value
+
+
+target = click.option(
+    "--target", type=NotEmpty(), metavar="PATH|DEVICE", help="Folder or block device instead of the study's."
+)
 until = click.option(
     "--until",
     type=click.Choice(["decided", "best"]),

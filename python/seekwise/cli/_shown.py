@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
+from seekwise.cli import _output
 from seekwise.errors import SeekwiseError
 from seekwise.store import codec
 from seekwise.study.plan import Plan
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 RESULTS_SCHEMA = "seekwise.results/1"
 
 
-def out() -> Console:
+def out():
     """Standard output; not wrapped where nobody's terminal is."""
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else 120)
+    return _output.console(width=None if sys.stdout.isatty() else 120)
 
 
 def print_stack(plan: Plan) -> None:

@@ -12,7 +12,8 @@ from rich.table import Table
 from seekwise.advise import recommend, workloads
 from seekwise.advise.answer import OVERALL
 from seekwise.analysis import outcome
-from seekwise.cli import _options, _shown
+from seekwise.cli import _live_runs, _options, _shown
+from seekwise.errors import UsageError
 from seekwise.report import terminal
 from seekwise.report.content import Advice
 from seekwise.store.database import Store
@@ -38,9 +39,15 @@ def command(run: str, purpose: str | None, system: str | None, listing: bool, db
     if listing:
         _list(as_json)
         return
-    workload = workloads.find(purpose) if purpose else None
     with Store.open(db, create=False) as store:
-        found = outcome.of(store, store.run(run))
+        named = store.run(run)
+        if _live_runs.is_live(named.plan):
+            if system is not None:
+                raise UsageError(f"run {named.run_id} of `tune` has one target, so it takes no `--system`")
+            _live_runs.advise(store, named, purpose, as_json=as_json)
+            return
+        workload = workloads.find(purpose) if purpose else None
+        found = outcome.of(store, named)
     chosen, known = recommend.competition(found, system)
     if system is None and len(known) > 1:
         _each_system(found, workload, as_json)

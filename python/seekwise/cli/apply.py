@@ -9,6 +9,8 @@ import click
 
 from seekwise.advise import apply as applying
 from seekwise.advise import persist as persisting
+from seekwise.cli import _live_runs
+from seekwise.control import attributes
 from seekwise.errors import UsageError
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.stack import read_stack
@@ -54,10 +56,9 @@ def command(
         else:
             click.echo(f"{reason}; nothing to set")
         return
-    done = applying.preview(wanted) if dry_run else applying.apply(wanted, reason=reason)
-    files = [persisting.file_for(way, wanted, read_stack()) for way in ways]
-    if files and not dry_run:
-        persisting.write(files)
+    # Files are built and checked before anything is set: what cannot be kept is not begun.
+    files = [persisting.file_for(way, wanted, read_stack()) for way in dict.fromkeys(ways)]
+    done = applying.preview(wanted) if dry_run else applying.apply(wanted, files=files, reason=reason)
     if as_json:
         click.echo(json.dumps(_document(done, files, dry_run, reason), indent=2))
     else:
@@ -88,9 +89,12 @@ def _recommended(run: str, purpose: str | None, db: Path | None) -> tuple[Wanted
     from seekwise.analysis import outcome
     from seekwise.store.database import Store
 
-    workload = workloads.find(purpose) if purpose else None
     with Store.open(db, create=False) as store:
-        found = outcome.of(store, store.run(run))
+        named = store.run(run)
+        if _live_runs.is_live(named.plan):
+            return _live_runs.recommended(store, named, purpose)
+        workload = workloads.find(purpose) if purpose else None
+        found = outcome.of(store, named)
     if workload is None:
         best = outcome.recommended(found.verdicts, found.plan)
         setting, headline = (best[0] if best else None), found.content.advice.headline
@@ -116,10 +120,15 @@ def _document(done: applying.Applied, files: list[persisting.File], dry_run: boo
         "wanted": done.wanted,
         "before": done.before,
         "seen": done.seen,
+        "moved": {device: list(done.moved(device)) for device in done.wanted},
         "set_lines": list(done.lines.set),
         "undo_lines": list(done.lines.undo),
         "files": [{"path": str(file.path), "text": file.text, "notes": list(file.notes)} for file in files],
     }
+
+
+def _asked_value(name: str, value: str) -> str:
+    return "the kernel's default" if (name, value) == (attributes.WBT, "-1") else value
 
 
 def _print(done: applying.Applied, files: list[persisting.File], dry_run: bool) -> None:
@@ -127,7 +136,11 @@ def _print(done: applying.Applied, files: list[persisting.File], dry_run: bool) 
         for name, value in values.items():
             before, seen = done.before[device].get(name), done.seen[device].get(name)
             word = "would be set" if dry_run else ("is set already" if before == seen else "is set")
-            click.echo(f"{device} {name}: {before} → {value if dry_run else seen}, {word}")
+            shown = _asked_value(name, value) if dry_run else seen
+            click.echo(f"{device} {name}: {before} → {shown}, {word}")
+        for name in done.moved(device):
+            before, seen = done.before[device].get(name), done.seen[device].get(name)
+            click.echo(f"{device} {name}: {before or 'absent'} → {seen or 'absent'}, moved by the kernel")
     click.echo("\nset it\n" + "".join(f"  {line}\n" for line in done.lines.set))
     click.echo("take it back\n" + "".join(f"  {line}\n" for line in done.lines.undo))
     for file in files:

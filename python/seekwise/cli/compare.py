@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
-from seekwise.cli import _options, _shown
+from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import NotMetError, RefusedError, UsageError
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
@@ -55,6 +55,15 @@ def command(
         runs = [store.run(name) for name in (base, new)]
         if runs[0].run_id == runs[1].run_id:
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
+        lively = [_live_runs.is_live(run.plan) for run in runs]
+        if all(lively):
+            _live_runs.compare(store, *runs, fail_if, as_json=as_json)
+            return
+        if any(lively):
+            raise RefusedError(
+                f"runs {runs[0].run_id} and {runs[1].run_id} do not compare: only one of them was switched live",
+                hint="compare two runs of `seekwise tune`, or two of one study",
+            )
         sides = [_side(run, list(store.records(run.run_id))) for run in runs]
     if kind:
         _show_raid_kind(*sides, as_json)

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
 
+from seekwise.cli import _output
 from seekwise.linux import kernel_log
 from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
@@ -48,7 +48,7 @@ def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> No
     if as_json:
         click.echo(json.dumps(devices_document(stack, resolved), indent=2))
         return
-    show_stack(Console(highlight=False), stack, resolved)
+    show_stack(_output.console(highlight=False), stack, resolved)
     if stack.root == Path("/"):
         click.echo(f"\nmeasure which settings suit it: `sudo seekwise tune {shlex.quote(path or '/')}`", err=True)
 

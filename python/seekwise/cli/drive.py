@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 from pathlib import Path
 
@@ -28,6 +29,8 @@ class Assignment(click.ParamType):
     def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> tuple[str, float]:
         key, equals, number = value.partition("=")
         try:
+            if not math.isfinite(float(number)):
+                self.fail(f"{value!r} is no number that a drive can have", param, context)
             return key, float(number)
         except ValueError:
             self.fail(f"{value!r} is not KEY=NUMBER" if equals else f"{value!r} has no value", param, context)
@@ -35,7 +38,7 @@ class Assignment(click.ParamType):
 
 @click.command()
 @click.argument("model")
-@click.option("--count", type=click.IntRange(1), default=1, show_default=True, help="Number of drives.")
+@click.option("--count", type=click.IntRange(1, 1024), default=1, show_default=True, help="Number of drives.")
 @click.option(
     "--store",
     type=click.Path(path_type=Path, file_okay=False),

@@ -6,6 +6,7 @@ command's name, `_` becoming `-`.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import keyword
 import os
@@ -15,6 +16,7 @@ import sys
 
 import click
 
+from seekwise.cli import _output
 from seekwise.errors import Exit, SeekwiseError
 
 NOT_COMMANDS = {"main"}
@@ -51,31 +53,76 @@ def cli() -> None:
 
 def main() -> None:
     """Runs a command and ends the process with its exit status."""
+    _output.install()
     try:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
     except SeekwiseError as error:
-        click.echo(f"error: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"\nhint: {error.hint}", err=True)
-        status = error.exit_status
+        status = _told(error.message, error.hint, error.exit_status)
     except click.exceptions.Abort:
         status = Exit.INTERRUPTED
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
     except click.ClickException as error:
-        click.echo(f"error: {error.format_message().rstrip('.')}", err=True)
         context = getattr(error, "ctx", None)
-        if context is not None:
-            click.echo(f"\nhint: `{context.command_path} --help` shows what it takes", err=True)
-        status = Exit.USAGE
+        hint = f"`{context.command_path} --help` shows what it takes" if context is not None else None
+        status = _told(error.format_message().rstrip("."), hint, Exit.USAGE)
     except BrokenPipeError:
         status = _reader_gone()
     except SystemExit as ended:
         # click and rich meet a closed pipe first and exit with 1 themselves: rich from within the handler, click after it.
         broken = isinstance(ended.__context__, BrokenPipeError) or _pipe_is_broken()
         status = _reader_gone() if broken else ended.code
+    except OSError as error:
+        status = _system_error(error)
+    except Exception as error:  # noqa: BLE001 (the last resort)
+        status = _fault(error)
     sys.exit(int(status) if isinstance(status, int) else 0)
+
+
+def _told(message: str, hint: str | None, status: int) -> int:
+    """One error and one hint on standard error. What somebody is called in it cannot make it more lines."""
+    try:
+        click.echo(f"error: {_output.safe_line(message)}", err=True)
+        if hint:
+            click.echo(f"\nhint: {hint}", err=True)
+        _output.finish()
+    except (OSError, SeekwiseError):
+        pass
+    return status
+
+
+def _system_error(error: OSError) -> int:
+    """What the system refused and no command expected."""
+    named = f": {error.filename}" if error.filename else ""
+    if error.filename is None and isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()
+        except OSError:
+            return _told("the working folder does not exist any more", "change to another folder", Exit.FAILED)
+    status = Exit.USAGE if error.errno in (errno.ENAMETOOLONG, errno.ELOOP) else Exit.FAILED
+    return _told(f"{error.strerror or error}{named[:300]}", _details(error), status)
+
+
+def _fault(error: BaseException) -> int:
+    """The last resort: whatever nobody thought of is one line and a file with the rest."""
+    what = f"{type(error).__name__}: {error}".splitlines()[0][:200] if str(error) else type(error).__name__
+    return _told(f"seekwise has a fault ({what})", _details(error), Exit.FAILED)
+
+
+def _details(error: BaseException) -> str | None:
+    """Writes the traceback to a file and says where; None if even that cannot be done."""
+    import tempfile
+    import traceback
+
+    try:
+        text = "".join(traceback.format_exception(error))
+        descriptor, name = tempfile.mkstemp(prefix="seekwise-fault-", suffix=".txt")
+        with os.fdopen(descriptor, "w", errors="backslashreplace") as file:
+            file.write(f"{' '.join(sys.argv)}\n\n{text[-100_000:]}")
+    except (OSError, RecursionError, MemoryError):
+        return None
+    return f"details are in {name}"
 
 
 def _pipe_is_broken() -> bool:
@@ -88,7 +135,7 @@ def _pipe_is_broken() -> bool:
 
 def _reader_gone() -> Exit:
     """The reader of our output is gone: that is its right. Python would complain at exit, so give it a sink."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _output.silence(sys.stdout)
     return Exit.DONE
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seekwise.cli import _options, _shown
+from seekwise.cli import _live_runs, _options, _shown
+from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
 RUNS_SCHEMA = "seekwise.runs/1"
@@ -29,10 +30,19 @@ def command(
         if not names:
             _list(store, as_json)
             return
+        chosen = [store.run(name) for name in names]
+        live = next((each for each in chosen if _live_runs.is_live(each.plan)), None)
+        if live is not None:
+            if len(chosen) > 1:
+                raise UsageError(
+                    f"run {live.run_id} is of `tune`, which merges with no other run",
+                    hint="`seekwise compare RUN RUN` sets two runs beside each other",
+                )
+            _live_runs.results(store, live, as_json=as_json)
+            return
         from seekwise.analysis import outcome
 
         style = _options.style(mean, acceptable)
-        chosen = [store.run(name) for name in names]
         found = outcome.of(store, chosen[0], style) if len(chosen) == 1 else outcome.merged(store, chosen, style)
     if as_json:
         _shown.echo_json(_shown.results_document(found))
@@ -48,7 +58,10 @@ def command(
 
 
 def _list(store: Store, as_json: bool) -> None:
-    rows = [(each, *store.count(each.run_id)) for each in store.runs()]
+    runs = store.runs()
+    for sentence in store.damage:
+        click.echo(f"warning: {sentence}", err=True)
+    rows = [(each, *store.count(each.run_id)) for each in runs]
     if as_json:
         _shown.echo_json({
             "schema": RUNS_SCHEMA,

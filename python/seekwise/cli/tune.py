@@ -1,28 +1,40 @@
-"""`seekwise tune PATH|DEVICE`: plan, run, judge and advise for this storage. The main job."""
+"""`seekwise tune PATH|DEVICE`: what to set for this storage, measured under a load that keeps running. The main job."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
 
-from seekwise.backend.protocol import Options
-from seekwise.cli import _job, _options
-from seekwise.study import starters
+from seekwise.cli import _options, _tune
 
 
 @click.command("tune")
 @click.argument("target", metavar="PATH|DEVICE")
-@_options.carried_out
+@click.option("--for", "uses", metavar="USE,…", help="Uses or groups to measure, or TOML files of your own.")
+@click.option("--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values instead of the schedulers.")
+@click.option("--also", metavar="NAME,…", help="Settings to try beside the scheduler, or `all`.")
+@click.option("--profile", metavar="NAME", help="Measure a profile in trials instead, e.g. tiotest.")
+@click.option("--live", is_flag=True, help="Add no load: judge under the load that runs now, or under -- COMMAND.")
+@click.option("--metric", metavar="REGEX", help="With -- COMMAND: its output's number to judge by.")
+@click.option("--guard", metavar="3x", help="With --live: end a period whose latency exceeds this factor.")
+@click.option("--self-check", is_flag=True, help="Also compare the setting in force with itself.")
+@click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
+@click.option("--threshold", metavar="SHARE", type=_options.Share(), help="Losses up to this count as equal (5%).")
+@click.option(
+    "--budget", type=_options.Duration(), help="Time for everything, e.g. 2m.", default="2m", show_default=True
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order in which settings run.")
+@click.option("--destroy", multiple=True, metavar="NAME", help="Serial or by-id path of an empty device to write to.")
 @_options.common
-def command(
-    target: str, budget: float | None, seed: int | None, destroy: tuple[str, ...], db: Path | None, as_json: bool
-) -> None:
-    """Measure this storage with every scheduler the kernel offers for it, and say what to set.
+@click.argument("command_line", nargs=-1, metavar="[-- COMMAND …]")
+def command(target: str, uses: str | None, as_json: bool, db: Path | None, **options: object) -> None:
+    """Say what to set for the storage under PATH, after measuring it.
 
-    As root all schedulers are tried on all drives below PATH, and put back; otherwise the one in force is measured.
-    A folder gets scratch files, which are removed. A block device must be empty and named in --destroy.
+    Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the settings
+    under them, and names one setting with the most it can lose. Everything is restored afterwards.
     """
-    study = starters.tune(target)
-    made, backend = _job.planned(study, Options(target, destroy), seed=seed, budget_s=budget, fit_room=True)
-    _job.carried_out(made, backend, starters.text("tune"), target=target, db=db, as_json=as_json, report_folder=Path())
+    began = time.monotonic()
+    request = _tune.Request(target=target, uses=uses, db=db, as_json=as_json, began_s=began, **options)
+    _tune.answer(request)

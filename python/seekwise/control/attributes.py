@@ -5,10 +5,13 @@ says no. Order matters because the kernel ties values together (Linux v6.12 bloc
 on a live 6.18):
 
     the drive's cache → the kernel's view of it → queue depth → scheduler → nr_requests → the scheduler's tunables → the rest
+    → read-ahead
 
 - switching the scheduler sets nr_requests anew, gives every tunable its default, and bfq switches write-back throttling off;
 - setting nr_requests moves mq-deadline's async_depth;
-- bfq's slice_idle and slice_idle_us are one value in two units: the finer one is written last (alphabetical order does it).
+- bfq's slice_idle and slice_idle_us are one value in two units: the finer one is written last (alphabetical order does it);
+- changing a limit or a feature of the queue (max_sectors_kb, the cache, add_random) sets read-ahead to its default
+  (block/blk-settings.c blk_apply_bdi_limits): it is written last, also where nobody asks for it.
 
 Not covered: what only a vendor's tool can set (NVMe volatile write cache, hardware RAID policies).
 """
@@ -16,7 +19,7 @@ Not covered: what only a vendor's tool can set (NVMe volatile write cache, hardw
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,6 +144,9 @@ def _max_sectors_hint(refusal: Refusal) -> str:
 
 IOSCHED = "queue/iosched/"
 CACHE_TYPE = "cache_type"
+READ_AHEAD = "queue/read_ahead_kb"
+WBT = "queue/wbt_lat_usec"
+RESETS_READ_AHEAD = frozenset({CACHE_TYPE, "queue/write_cache", "queue/max_sectors_kb", "queue/add_random"})
 
 REGISTRY: tuple[Attribute, ...] = (
     Attribute(CACHE_TYPE, "words", 10, _cache_type_hint, survives_boot=True),
@@ -150,13 +156,13 @@ REGISTRY: tuple[Attribute, ...] = (
     Attribute("queue/nr_requests", "requests", 50, _nr_requests_hint),
     Attribute(IOSCHED + "*", "per tunable", 60, _iosched_hint),
     Attribute("queue/wbt_lat_usec", "µs", 70, _wbt_hint),
-    Attribute("queue/read_ahead_kb", "KiB", 80, _read_ahead_hint),
     Attribute("queue/max_sectors_kb", "KiB", 80, _max_sectors_hint),
     Attribute("queue/nomerges", "0, 1, 2", 80, _small_range_hint),
     Attribute("queue/rq_affinity", "0, 1, 2", 80, _small_range_hint),
     Attribute("queue/add_random", "0, 1", 80, _small_range_hint),
     Attribute("md/stripe_cache_size", "pages per member", 80, _stripe_cache_hint),
     Attribute("md/group_thread_cnt", "threads", 80, _stripe_cache_hint),
+    Attribute(READ_AHEAD, "KiB", 90, _read_ahead_hint),
 )
 _ROWS = {row.name: row for row in REGISTRY}
 _SHORT = {row.name.rpartition("/")[2]: row.name for row in REGISTRY if not row.name.endswith("*")}
@@ -200,13 +206,31 @@ def current(name: str, folder: Path) -> str | None:
     return value(name, sysfs.read(path(name, folder)))
 
 
+def may_move(name: str, asked: Iterable[str]) -> bool:
+    """Whether writing `asked` can change `name` as well, in some version of Linux."""
+    asked = set(asked)
+    if name.startswith(IOSCHED):
+        # A tunable can be tied to another one; a scheduler brings its own, and they follow the number of requests.
+        return any(each in ("queue/scheduler", "queue/nr_requests") or each.startswith(IOSCHED) for each in asked)
+    if name in (CACHE_TYPE, "queue/write_cache"):
+        return bool(asked & {CACHE_TYPE, "queue/write_cache"})
+    if name == READ_AHEAD:
+        return bool(asked & RESETS_READ_AHEAD)
+    if name in ("queue/nr_requests", WBT):
+        return "queue/scheduler" in asked or (name == "queue/nr_requests" and "device/queue_depth" in asked)
+    return False
+
+
 def everything(folder: Path) -> dict[str, str]:
-    """Every attribute of the registry that this device has and that can be read."""
+    """Every attribute of the registry that this device has and that can be read.
+
+    What cannot be read because of an error is not passed over: SeekwiseError, since nobody could restore it.
+    """
     names = [row.name for row in REGISTRY if not row.name.endswith("*")]
     tunables = folder / "queue/iosched"
     if tunables.is_dir():
         names += [IOSCHED + entry.name for entry in tunables.iterdir() if entry.is_file()]
-    read = {name: current(name, folder) for name in names}
+    read = {name: value(name, sysfs.read_or_raise(path(name, folder))) for name in names}
     return {name: read[name] for name in sorted(read, key=order) if read[name] is not None}
 
 
@@ -218,14 +242,21 @@ def order(name: str) -> tuple[int, str]:
 def same(name: str, asked: str, found: str | None) -> bool:
     if found is None:
         return False
-    if name == "queue/wbt_lat_usec" and asked == "-1":
-        return True  # -1 asks for the kernel's default, whatever that is
+    if name == WBT and asked == "-1":
+        return False  # asks for the kernel's default, which is not to be read: it has to be written to know
     if asked == found:
         return True
     try:
         return int(asked) == int(found)
     except ValueError:
         return False
+
+
+def accepted(name: str, asked: str, found: str | None) -> bool:
+    """Whether what is read after the write is what was asked for."""
+    if name == WBT and asked == "-1":
+        return found is not None
+    return same(name, asked, found)
 
 
 def schedulers_offered(folder: Path) -> tuple[str, ...]:

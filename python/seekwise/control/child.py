@@ -73,11 +73,11 @@ class Load:
     def poll(self) -> int | None:
         return self.wait(0)
 
-    def terminate(self) -> None:
-        """Asks the program to end, and kills it if it does not within a grace period."""
+    def terminate(self, *, patient: bool = False) -> None:
+        """Asks the program to end, and kills it if it does not within a grace period; `patient`: a minute, to write its logs."""
         if self.returncode is None and self._lifeline is not None:
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._lifeline, b"T")
+                os.write(self._lifeline, b"P" if patient else b"T")
 
     def kill(self) -> int:
         """Ends everything at once; returns when nothing is left."""
@@ -262,7 +262,7 @@ def _environment(pid: int) -> list[bytes]:
     while True:
         try:
             data = Path(f"/proc/{pid}/environ").read_bytes()
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             return []
         state, flags, start, end = fields[0], int(fields[6]), int(fields[47]), int(fields[48])

@@ -1,11 +1,13 @@
 """A raw device is written only if it proves empty and its owner names it.
 
     with claimed(stack, "sdb", named=("S3Z9NB0K",)) as proof:
-        ...     # proof.test_offset_bytes, proof.test_size_bytes: where the load may write
+        ...     # proof.path, proof.test_offset_bytes, proof.test_size_bytes: what a load may write, and where
+        proof.uses(size_bytes)
 
 Proof: nobody has it open exclusively, and with us holding it so nobody can mount, assemble or swap on it until the end; no
-mount, swap, holder or partition, on it or on what stands on it; no signature; zeros in the first and last MiB. The load
-leaves these two MiB alone, so that a tested device proves empty again.
+mount, swap, holder or partition, on it or on what stands on it; no signature; zeros in the first and last MiB and wherever else
+it was looked (`samples`); the backing file of a loop device is nobody else's. The load leaves the two MiB at the ends alone, and
+what it used is zeroed afterwards, so that a tested device proves empty again.
 
 Everything is refused with exit status 3 before anything is touched, and every reason is listed at once.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import mmap
 import os
 import re
 import shlex
@@ -23,11 +26,12 @@ import stat
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from seekwise.control import interrupt, signatures, sysfs
+from seekwise.control import interrupt, notice, samples, signatures, sysfs
+from seekwise.control.process import proc_folder
 from seekwise.errors import MissingError, RefusedError, UsageError
 from seekwise.linux.model import BlockDevice, Mount, Stack
 
@@ -39,6 +43,10 @@ CHOOSE_ANOTHER = "nothing was touched; choose a device that nothing uses, or a f
 # Linux v6.12 include/uapi/linux/fs.h
 BLKROGET = 0x125E
 BLKGETSIZE64 = 0x80081272
+ZERO_BYTES = 4 << 20
+# Linux v6.12 include/uapi/linux/loop.h; struct loop_info64 begins with device and inode of the backing file
+LOOP_GET_STATUS64 = 0x4C05
+LOOP_INFO64_BYTES = 232
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,17 @@ class EmptyProof:
     node: Path
     size_bytes: int
     checks: tuple[str, ...]
+    path: Path
+    """The proven device itself, through our descriptor: a node may mean another device by the time that a load opens it."""
+    _used: list[int] = field(default_factory=list)
+
+    def uses(self, size_bytes: int) -> None:
+        """A load may write this much from `test_offset_bytes` on: it is zeroed at the end."""
+        self._used.append(min(size_bytes, self.test_size_bytes))
+
+    @property
+    def used_bytes(self) -> int:
+        return max(self._used, default=0)
 
     @property
     def test_offset_bytes(self) -> int:
@@ -68,7 +87,41 @@ def claimed(stack: Stack, device: str, named: tuple[str, ...], root: Path = Path
         try:
             yield proof
         finally:
+            with interrupt.held():
+                try:
+                    _zero(proof)
+                finally:
+                    os.close(descriptor)
+
+
+def _zero(proof: EmptyProof) -> None:
+    """Zeroes what the load used. A drive that refuses has an error of its own to tell; then it does not prove empty.
+
+    By writing: BLKZEROOUT and fallocate want the device exclusively, and we hold it so ourselves (Linux v6.12 block/bdev.c
+    truncate_bdev_range).
+    """
+    if not proof.used_bytes:
+        return
+    try:
+        # Past the page cache where that is possible, so that it does not fill with zeros.
+        descriptor = os.open(proof.path, os.O_RDWR | os.O_CLOEXEC | (os.O_DIRECT if _is_block(proof.path) else 0))
+        try:
+            with mmap.mmap(-1, ZERO_BYTES) as zeros:  # aligned, as direct I/O needs it
+                start, end = proof.test_offset_bytes, proof.test_offset_bytes + proof.used_bytes
+                while start < end:
+                    with memoryview(zeros) as view, view[: min(ZERO_BYTES, end - start)] as part:
+                        start += os.pwrite(descriptor, part, start)
+            os.fsync(descriptor)
+        finally:
             os.close(descriptor)
+    except OSError as error:
+        notice.warn(
+            f"warning: {proof.node} keeps its test data ({error.strerror}): `blkdiscard -z {proof.node}` removes it"
+        )
+
+
+def _is_block(path: Path) -> bool:
+    return stat.S_ISBLK(os.stat(path).st_mode)
 
 
 def prove_empty(stack: Stack, device: str, root: Path = Path("/")) -> EmptyProof:
@@ -84,7 +137,7 @@ CHECKS = (
     "opened exclusively",
     "writable",
     "no signature",
-    "first and last MiB zero",
+    "zeros in the first and last MiB",
 )
 
 
@@ -94,10 +147,18 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
     reasons = [*_in_use(stack, found, root)]
     descriptor = None
     size_bytes = 0
+    looked = None
     try:
         descriptor = os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
         size_bytes = _size_bytes(descriptor)
         reasons += _wrong_node(found, descriptor, node, root) or _content(found, descriptor, node, size_bytes)
+        backing, against = _backing(found, descriptor, stack, root)
+        reasons += against
+        if not reasons:
+            # Last, since it takes a while: what has a reason already is not looked through.
+            looked = samples.look(descriptor, size_bytes, backing)
+            if looked.data_at is not None:
+                reasons.append(f"holds data without a known signature at byte {looked.data_at}")
     except FileNotFoundError:
         reasons.append(f"has no node {node}")
     except PermissionError as error:
@@ -117,8 +178,10 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
             f"{found.name} does not prove empty: it {'; it '.join(dict.fromkeys(reasons))}",
             f"if nothing of it is needed, zero it yourself: `blkdiscard -z {node}`" if only_content else CHOOSE_ANOTHER,
         )
-    assert descriptor is not None
-    return descriptor, EmptyProof(found.name, node, size_bytes, CHECKS)
+    assert descriptor is not None and looked is not None
+    return descriptor, EmptyProof(
+        found.name, node, size_bytes, (*CHECKS, looked.sentence), Path(f"{proc_folder()}/fd/{descriptor}")
+    )
 
 
 def _in_use(stack: Stack, device: BlockDevice, root: Path) -> Iterator[str]:
@@ -152,32 +215,38 @@ def _in_use(stack: Stack, device: BlockDevice, root: Path) -> Iterator[str]:
 
 
 def _openers(device: BlockDevice) -> list[tuple[int, str]]:
-    """Processes that have the device open without claiming it, as virtual machines and databases do.
+    """Processes that have the device open without claiming it, as virtual machines and databases do."""
+    # The thread that serves an nbd device, without which there is none; in nobody else's hands is it.
+    server = sysfs.read(Path("/sys/block") / device.name / "pid")
+    return _having_open(
+        lambda each: (
+            stat.S_ISBLK(each.st_mode) and f"{os.major(each.st_rdev)}:{os.minor(each.st_rdev)}" == device.major_minor
+        ),
+        except_thread=server,
+    )
 
-    Looked at twice: udev opens a device for a moment whenever something happens to it.
-    """
-    found = _openers_now(device)
+
+def _having_open(is_it: Callable[[os.stat_result], bool], except_thread: str | None = None) -> list[tuple[int, str]]:
+    """Looked at twice: udev opens a device for a moment whenever something happens to it."""
+    found = _having_open_now(is_it, except_thread)
     if found:
         time.sleep(0.3)
-        found &= _openers_now(device)
+        found &= _having_open_now(is_it, except_thread)
     return sorted(found)
 
 
-def _openers_now(device: BlockDevice) -> set[tuple[int, str]]:
+def _having_open_now(is_it: Callable[[os.stat_result], bool], except_thread: str | None) -> set[tuple[int, str]]:
     found = set()
-    # The thread that serves an nbd device, without which there is none; in nobody else's hands is it.
-    server = sysfs.read(Path("/sys/block") / device.name / "pid")
     for folder in Path("/proc").glob("[0-9]*"):
-        if server and (folder / "task" / server).exists():
-            continue
         try:
+            if except_thread and (folder / "task" / except_thread).exists():
+                continue
             for link in os.scandir(folder / "fd"):
-                status = link.stat()
-                if (
-                    stat.S_ISBLK(status.st_mode)
-                    and f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}" == device.major_minor
-                ):
-                    found.add((int(folder.name), (folder / "comm").read_text().strip()))
+                try:
+                    if is_it(link.stat()):
+                        found.add((int(folder.name), (folder / "comm").read_text(errors="replace").strip()))
+                except OSError:
+                    continue  # closed meanwhile: the others still count
         except OSError:
             continue
     return found
@@ -212,6 +281,31 @@ def _wrong_node(device: BlockDevice, descriptor: int, node: Path, root: Path) ->
         return [f"has a node {node} that is no block device"]
     number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
     return [] if number == device.major_minor else [f"has a node {node} that is another device ({number})"]
+
+
+def _backing(device: BlockDevice, descriptor: int, stack: Stack, root: Path) -> tuple[Path | None, list[str]]:
+    """The file below a loop device, and what speaks against writing to it: others use it, or it is not the file of that name."""
+    if device.kind != "loop" or not device.backing_file or root != Path("/"):
+        return None, []
+    info = fcntl.ioctl(descriptor, LOOP_GET_STATUS64, bytes(LOOP_INFO64_BYTES))
+    _, st_ino, _, offset, limit = struct.unpack_from("5Q", info)
+    path = Path(device.backing_file)
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None, [f"stands on {path}, which is not there any more"]
+    if status.st_ino != st_ino:
+        return None, [f"stands on another file than {path} is by now"]
+    reasons = []
+    for other in stack.devices.values():
+        if other.kind == "loop" and other.name != device.name and other.backing_file == device.backing_file:
+            reasons.append(f"shares its backing file with {other.name}")
+    if not stat.S_ISREG(status.st_mode):
+        return None, reasons
+    for pid, program in _having_open(lambda each: (each.st_dev, each.st_ino) == (status.st_dev, status.st_ino)):
+        reasons.append(f"stands on {path}, which is open in process {pid} ({program})")
+    # With an offset or a limit, positions of file and device differ: then the device is sampled like any other.
+    return (path if not offset and not limit else None), reasons
 
 
 def _size_bytes(descriptor: int) -> int:
@@ -317,6 +411,14 @@ def _is_link_to(name: str, device: BlockDevice, root: Path) -> bool:
     if not re.match(r"/dev/disk/by-(id|partuuid)/[^/]+$", name):
         return False
     link = root / name.lstrip("/")
+    if root == Path("/"):
+        # By number: what a link of that name leads to counts, not how its target is called.
+        try:
+            status = os.stat(link)
+        except OSError:
+            return False
+        number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+        return stat.S_ISBLK(status.st_mode) and number == device.major_minor
     return link.is_symlink() and Path(os.readlink(link)).name == device.name.rpartition("!")[2]
 
 

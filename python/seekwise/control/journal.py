@@ -3,35 +3,49 @@
 One file per entry in `STATE/journal/`, written under another name, synced, renamed, and the folder synced: an entry is there
 completely or not at all, also after a power cut. It goes away once everything in it is as it was.
 
-    crc32 {"schema": "seekwise.journal/1", "id": …, "kind": …, "pid": …, "start_ticks": …, "boot_id": …, …}
+    crc32 {"schema": "seekwise.journal/1", "id": …, "kind": …, "pid": …, "start_ticks": …, "boot_id": …, "machine": …, …}
     crc32 {item}            one line per device (or folder, or file)
     crc32 {"items": 2}
 
-A damaged line costs that line only: what is readable is restored, the file is then set aside as `ID.damaged`.
+- **Whose it is.** Whoever opens an entry holds a `flock` on its file for as long as he lives. The lock is seen from every PID
+  namespace and through a shared home, where a pid means nothing. An entry of another machine is left to that one.
+- **Who may write it.** An entry decides what root writes back, so folder and files must belong to us (or root) alone:
+  modes 0700 and 0600 whatever the umask, and what others could have made or changed is refused.
+- **Damage.** Each entry stands alone: a damaged line costs that line only, a file that is no entry or of a newer format costs
+  nothing else. What is readable is restored, the damaged file is set aside as `ID.damaged`, and that counts as a failure.
 
-Kinds: `changed` (for the time of a trial), `applied` and `persisted` (until `seekwise revert`), `scratch`, `child`, `virtual`.
+Kinds: `changed` (for the time of a trial), `applied` and `persisted` (until `seekwise revert`; `pending` until the whole of it is
+done), `scratch`, `child`, `virtual`, and
+`reverting` (what a `revert` has begun to restore). Of what cannot be used: `unreadable`, `newer`, `untrusted`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import secrets
+import stat
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seekwise.control.process import ProcessIdentity, this_process
+from seekwise.control import files
+from seekwise.control.process import ProcessIdentity, machine, pid_namespace, this_process
 from seekwise.control.state import state_folder
 from seekwise.errors import MissingError, RefusedError
 
 SCHEMA_NAME = "seekwise.journal"
 SCHEMA_VERSION = 1
 SUFFIX = ".entry"
+ENTRY_BYTES_MAX = 64 << 20
+
+_held: dict[Path, tuple[int, int]] = {}
+"""{file: (pid, descriptor)} of entries that this process has opened; a forked child has no part in them."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,29 @@ class Entry:
     items: tuple[dict, ...]
     details: dict = field(default_factory=dict)
     damage: str | None = None
+    held: bool | None = None
+    """Whether its file was locked when it was read; None: that cannot be told."""
+    machine: str = ""
+    namespace: str = ""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another machine made it: a shared home, a disk that moved."""
+        return bool(self.machine) and self.machine != machine()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process that opened it still runs, wherever that is."""
+        if self.held is not None:
+            return self.held
+        if self.owner.of_this_boot and self.namespace and self.namespace != pid_namespace():
+            return True  # its pid means nothing here, and it has no lock to tell
+        return self.owner.alive
+
+    @property
+    def pending(self) -> bool:
+        """True until everything that belongs to it is done; a name is that of the entry which decides."""
+        return self.details.get("pending") is True
 
 
 class Journal:
@@ -54,7 +91,7 @@ class Journal:
         self.folder = (folder if folder is not None else state_folder()) / "journal"
 
     def open(self, kind: str, items: list[dict], **details: object) -> Entry:
-        """Writes an entry durably; when this returns, a power cut cannot lose it."""
+        """Writes an entry durably and locks it; when this returns, a power cut cannot lose it."""
         owner = this_process()
         entry = Entry(
             id=_new_id(owner.pid),
@@ -63,21 +100,13 @@ class Journal:
             started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             items=tuple(items),
             details=dict(details),
+            held=True,
+            machine=machine(),
+            namespace=pid_namespace(),
         )
-        header = {
-            "schema": f"{SCHEMA_NAME}/{SCHEMA_VERSION}",
-            "id": entry.id,
-            "kind": kind,
-            "pid": owner.pid,
-            "start_ticks": owner.start_ticks,
-            "boot_id": owner.boot_id,
-            "started_at": entry.started_at,
-            **details,
-        }
-        text = "".join(_line(item) for item in (header, *items, {"items": len(items)}))
         try:
             self._make_folder()
-            write_durably(self._path(entry.id), text)
+            self._write(entry)
         except OSError as error:
             raise MissingError(
                 f"the journal in {self.folder} cannot be written ({error.strerror})",
@@ -85,17 +114,47 @@ class Journal:
             ) from error
         return entry
 
-    def close(self, entry: Entry) -> None:
-        """Everything of the entry is as it was: forget it. A damaged one is kept beside, for a human."""
+    def update(self, entry: Entry, items: list[dict] | None = None, **details: object) -> Entry:
+        """Writes an open entry anew, whole or not at all. A detail of None goes away."""
+        merged = {key: value for key, value in {**entry.details, **details}.items() if value is not None}
+        entry = replace(entry, items=entry.items if items is None else tuple(items), details=merged)
+        try:
+            self._write(entry)
+        except OSError as error:
+            raise MissingError(f"the journal in {self.folder} cannot be written ({error.strerror})") from error
+        return entry
+
+    def close(self, entry: Entry) -> str | None:
+        """Everything of the entry is as it was: forget it. A damaged one is kept beside, for a human.
+
+        Returns a sentence if it cannot be forgotten (the state folder became read-only, full, immutable): everything is
+        restored then all the same, and the next start finds nothing to do.
+        """
         path = self._path(entry.id)
-        if entry.damage and path.exists():
-            os.replace(path, path.with_suffix(".damaged"))
-        else:
-            path.unlink(missing_ok=True)
-        _sync_folder(self.folder)
+        try:
+            if entry.damage and path.exists():
+                os.replace(path, path.with_suffix(".damaged"))
+            else:
+                path.unlink(missing_ok=True)
+            files.sync_folder(self.folder)
+        except FileNotFoundError:
+            pass  # the whole folder is gone, and the entry with it
+        except OSError as error:
+            return f"warning: everything is restored, but {path} cannot be removed ({error.strerror})"
+        finally:
+            self._let_go(path)
+        return None
 
     def is_open(self, entry: Entry) -> bool:
-        return self._path(entry.id).exists()
+        return os.path.lexists(self._path(entry.id))
+
+    def is_pending(self, entry: Entry) -> bool:
+        """Whether something that belongs to this entry is still to be done: it counts only once that is."""
+        decided_by = entry.details.get("pending")
+        if isinstance(decided_by, str):
+            other = read_entry(self._path(Path(decided_by).name))
+            return other is not None and other.pending
+        return entry.pending
 
     def is_empty(self) -> bool:
         """Cheap: one directory read."""
@@ -114,61 +173,135 @@ class Journal:
             raise MissingError(
                 f"the journal in {self.folder} cannot be read ({error.strerror})", "run it with sudo"
             ) from error
-        if names and (owner := self.folder.stat().st_uid) not in (0, os.geteuid()):
+        if names:
             # Whoever can write entries decides what is written back.
-            raise RefusedError(
-                f"the journal in {self.folder} belongs to user {owner}", "remove it, or choose SEEKWISE_STATE"
-            )
+            files.check_private(self.folder)
         found = [read_entry(self.folder / name) for name in names]
         return [entry for entry in found if entry]
 
+    def check(self) -> None:
+        """Refuses to change anything while an entry is open that a newer seekwise wrote: it may be about the same device."""
+        for entry in self.entries():
+            if entry.kind == "newer":
+                raise RefusedError(
+                    f"{self._path(entry.id)} {entry.damage}",
+                    "a newer seekwise wrote it: restore with that one (`seekwise revert`)",
+                )
+
     @contextmanager
     def being_restored(self) -> Iterator[None]:
-        """One restorer at a time; a second start waits for the first."""
-        self._make_folder()
-        descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        """One restorer at a time; a second start waits for the first. The lock needs nothing to be written."""
+        descriptor = None
         try:
+            descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            pass  # the folder is gone, or its filesystem has no locks: restoring twice does no harm
+        try:
+            self._remove_drafts()
             yield
         finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def _remove_drafts(self) -> None:
+        """Entries that were never finished: their writer died before anything was changed."""
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self.folder):
+                owner = name.rpartition(".")[2]
+                if name.startswith(".") and f"{SUFFIX}." in name and owner.isdigit():
+                    with contextlib.suppress(OSError):
+                        descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                        try:
+                            if files.try_lock(descriptor, fcntl.LOCK_SH):
+                                os.unlink(self.folder / name)
+                        finally:
+                            os.close(descriptor)
+
+    def _write(self, entry: Entry) -> None:
+        header = {
+            "schema": f"{SCHEMA_NAME}/{SCHEMA_VERSION}",
+            "id": entry.id,
+            "kind": entry.kind,
+            "pid": entry.owner.pid,
+            "start_ticks": entry.owner.start_ticks,
+            "boot_id": entry.owner.boot_id,
+            "started_at": entry.started_at,
+            "machine": entry.machine,
+            "namespace": entry.namespace,
+            **entry.details,
+        }
+        text = "".join(_line(item) for item in (header, *entry.items, {"items": len(entry.items)}))
+        path = self._path(entry.id)
+        descriptor = files.write_whole(path, text.encode(), locked=True)
+        self._let_go(path)
+        assert descriptor is not None
+        _held[path] = (os.getpid(), descriptor)
+
+    def _let_go(self, path: Path) -> None:
+        pid, descriptor = _held.pop(path, (0, -1))
+        if pid == os.getpid():
             os.close(descriptor)
 
     def _path(self, entry_id: str) -> Path:
         return self.folder / f"{entry_id}{SUFFIX}"
 
     def _make_folder(self) -> None:
-        if self.folder.is_dir():
+        if not files.make_private(self.folder):
+            files.check_private(self.folder)
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         # A new folder is itself only durable once its parents are synced.
         for parent in (self.folder, self.folder.parent, self.folder.parent.parent):
-            _sync_folder(parent)
+            files.sync_folder(parent)
 
 
 def read_entry(path: Path) -> Entry | None:
-    """One entry as far as it is readable; None if it went away meanwhile. A newer format is refused, not guessed."""
+    """One entry as far as it is readable; None if it went away meanwhile. Never raises: see the kinds above."""
     try:
-        lines = path.read_bytes().split(b"\n")
+        # A pipe of that name must not make us wait.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise MissingError(f"the journal entry {path} cannot be read ({error.strerror})", "run it with sudo") from error
-    documents = [_parse(line) for line in lines if line.strip()]
+        return _unusable(path, "untrusted", f"cannot be opened ({error.strerror})")
+    try:
+        if against := _against(os.fstat(descriptor)):
+            return _unusable(path, "untrusted", against)
+        locked = files.try_lock(descriptor, fcntl.LOCK_SH)
+        held = None if locked is None else not locked
+        entry = _parsed(path, files.read_limited(descriptor, ENTRY_BYTES_MAX))
+    except (OSError, ValueError) as error:
+        return _unusable(path, "untrusted", str(getattr(error, "strerror", None) or error))
+    finally:
+        os.close(descriptor)
+    if not entry.machine and not held:
+        held = None  # an older seekwise wrote it, which held no lock
+    return replace(entry, held=held)
+
+
+def _against(status: os.stat_result) -> str | None:
+    """Why a file cannot be one of our entries."""
+    if not stat.S_ISREG(status.st_mode):
+        return "is no file"
+    if status.st_uid not in (0, os.geteuid()):
+        return f"belongs to user {status.st_uid}"
+    if status.st_mode & 0o022:
+        return "can be written by other users"
+    # A second name may lie where others have put it.
+    return "has a second name" if status.st_nlink > 1 else None
+
+
+def _parsed(path: Path, data: bytes) -> Entry:
+    documents = [_parse(line) for line in data.split(b"\n") if line.strip()]
     header = documents[0] if documents else None
     if header is None or "schema" not in header:
-        return Entry(
-            id=path.name.removesuffix(SUFFIX),
-            kind="unreadable",
-            owner=ProcessIdentity(0, 0, ""),
-            started_at="",
-            items=(),
-            damage="its first line is damaged",
-        )
+        return _unusable(path, "unreadable", "its first line is damaged")
     name, _, version = str(header["schema"]).rpartition("/")
-    if name != SCHEMA_NAME or not version.isdigit() or int(version) > SCHEMA_VERSION:
-        raise RefusedError(
-            f"the journal entry {path} has the format {header['schema']}, this program knows up to {SCHEMA_NAME}/{SCHEMA_VERSION}",
-            "a newer seekwise wrote it: restore with that one (`seekwise revert`)",
+    if name != SCHEMA_NAME or not version.isdecimal() or int(version) > SCHEMA_VERSION:
+        return _unusable(
+            path,
+            "newer",
+            f"has the format {header['schema']}, this program knows up to {SCHEMA_NAME}/{SCHEMA_VERSION}",
         )
     body = documents[1:]
     items = tuple(item for item in body if item is not None and "items" not in item)
@@ -178,7 +311,7 @@ def read_entry(path: Path) -> Entry | None:
         damage = "its end is missing"
     if None in body or (expected is not None and len(items) != expected):
         damage = "one of its lines is damaged"
-    known = {"schema", "id", "kind", "pid", "start_ticks", "boot_id", "started_at"}
+    known = {"schema", "id", "kind", "pid", "start_ticks", "boot_id", "started_at", "machine", "namespace"}
     try:
         return Entry(
             id=path.name.removesuffix(SUFFIX),
@@ -188,42 +321,15 @@ def read_entry(path: Path) -> Entry | None:
             items=items,
             details={key: value for key, value in header.items() if key not in known},
             damage=damage,
+            machine=str(header.get("machine", "")),
+            namespace=str(header.get("namespace", "")),
         )
-    except (KeyError, TypeError, ValueError):
-        return Entry(
-            path.name.removesuffix(SUFFIX),
-            "unreadable",
-            ProcessIdentity(0, 0, ""),
-            "",
-            (),
-            damage="its first line is damaged",
-        )
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return _unusable(path, "unreadable", "its first line is damaged")
 
 
-def write_durably(path: Path, text: str, mode: int = 0o644) -> None:
-    """The file has the whole text after a power cut, or does not exist (or is as before)."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    try:
-        data = memoryview(text.encode())
-        while data:
-            data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
-    except OSError:
-        os.close(descriptor)
-        draft.unlink(missing_ok=True)
-        raise
-    os.close(descriptor)
-    os.replace(draft, path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _unusable(path: Path, kind: str, damage: str) -> Entry:
+    return Entry(path.name.removesuffix(SUFFIX), kind, ProcessIdentity(0, 0, ""), "", (), damage=damage)
 
 
 def _new_id(pid: int) -> str:
@@ -244,6 +350,6 @@ def _parse(line: bytes) -> dict | None:
         if int(checksum, 16) != zlib.crc32(text):
             return None
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None

@@ -1,23 +1,26 @@
 """One run per device.
 
-The lock is a `flock` on the device's own folder in sysfs. It needs no file of ours, is the same for every user and every
-state folder, is released by the kernel when its holder dies in whatever way, and does not disturb udev, which locks the
-node in /dev.
+Root's lock is a `flock` on a file in a folder of root's own (`/run/seekwise`, or the state folder where there is no /run), which
+nobody else can open: so nobody can keep root from measuring or restoring. An ordinary user takes the device's own folder in sysfs,
+which needs no file and is the same for every user; root takes it too, where it is free, so that users see that root measures.
+Either is released by the kernel when its holder dies in whatever way, and neither disturbs udev, which locks the node in /dev.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from seekwise.control import sysfs
-from seekwise.errors import RefusedError
+from seekwise.control import files, sysfs
+from seekwise.control.state import runtime_folder
+from seekwise.errors import MissingError, RefusedError
 
-_held: dict[str, tuple[int, int]] = {}
-"""{folder: (descriptor, how often this process took it)}: a second `flock` of our own would refuse itself."""
+_held: dict[str, tuple[contextlib.ExitStack, int]] = {}
+"""{folder: (what is held, how often this process took it)}: a second `flock` of our own would refuse itself."""
 
 
 @contextlib.contextmanager
@@ -26,47 +29,68 @@ def devices_locked(devices: Iterable[str], root: Path = Path("/")) -> Iterator[N
     with contextlib.ExitStack() as stack:
         for device in sorted(set(devices)):
             folder = sysfs.device_folder(device, root)
-            _take(device, folder)
-            stack.callback(_release, folder)
+            stack.callback(_release, _take(device, folder))
         yield
 
 
-def _take(device: str, folder: Path) -> None:
+def _take(device: str, folder: Path) -> str:
     key = str(folder.resolve())
     if key in _held:
-        descriptor, count = _held[key]
-        _held[key] = (descriptor, count + 1)
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        held, count = _held[key]
+        _held[key] = (held, count + 1)
+        return key
+    with contextlib.ExitStack() as held:
+        if os.geteuid() == 0:
+            if not _locked(held, _root_file(device, folder), folder):
+                raise _busy(device, _root_file(device, folder))
+            _locked(held, folder, folder)
+        elif not _locked(held, folder, folder):
+            raise _busy(device, folder)
+        _held[key] = (held.pop_all(), 1)
+    return key
+
+
+def _locked(held: contextlib.ExitStack, path: Path, folder: Path) -> bool:
+    flags = os.O_RDONLY | os.O_DIRECTORY if path == folder else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    held.callback(os.close, descriptor)
+    return files.try_lock(descriptor, fcntl.LOCK_EX) is not False
+
+
+def _root_file(device: str, folder: Path) -> Path:
+    """A file per device; of a captured tree, per folder."""
+    name = device.removeprefix("/dev/").replace("/", "!")
+    if folder.parent != Path("/sys/block"):
+        name = f"{name}-{hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]}"
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = _holder(descriptor)
-        os.close(descriptor)
-        who = f" (process {holder})" if holder else ""
-        raise RefusedError(
-            f"{device} is in use by another seekwise run{who}",
-            "two runs on one device would measure each other: wait for the other, or end it",
-        ) from None
-    _held[key] = (descriptor, 1)
+        return runtime_folder() / f"{name}.lock"
+    except OSError as error:
+        raise MissingError(
+            f"no folder for locks can be made ({error})", "make /run or the state folder writable"
+        ) from error
 
 
-def _release(folder: Path) -> None:
-    key = str(folder.resolve()) if folder.exists() else str(folder)
-    if key not in _held:
-        # The device went away meanwhile: its path no longer resolves the way it did.
-        key = next((held for held in _held if held.endswith("/" + folder.name)), key)
-    descriptor, count = _held.pop(key)
+def _busy(device: str, path: Path) -> RefusedError:
+    holder = _holder(path)
+    who = f" (process {holder})" if holder else ""
+    return RefusedError(
+        f"{device} is in use by another seekwise run{who}",
+        "two runs on one device would measure each other: wait for the other, or end it",
+    )
+
+
+def _release(key: str) -> None:
+    held, count = _held.pop(key)
     if count > 1:
-        _held[key] = (descriptor, count - 1)
+        _held[key] = (held, count - 1)
     else:
-        os.close(descriptor)
+        held.close()
 
 
-def _holder(descriptor: int) -> int | None:
+def _holder(path: Path) -> int | None:
     """Pid of the process that holds a flock on this file, from /proc/locks (proc(5))."""
-    inode = os.fstat(descriptor).st_ino
     try:
+        inode = os.stat(path).st_ino
         lines = Path("/proc/locks").read_text().splitlines()
     except OSError:
         return None

@@ -1,8 +1,9 @@
-"""Which process, in which boot: names that are never reused, unlike a pid."""
+"""Which process, in which boot, on which machine: names that are never reused, unlike a pid."""
 
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,34 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
+def machine() -> str:
+    """Tells machines apart that share a home: the machine id (machine-id(5)) and the host's name."""
+    return f"{_machine_id()} {platform.node()}"
+
+
+def _machine_id() -> str:
+    for file in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        try:
+            if text := Path(file).read_text(errors="replace").strip():
+                return text
+        except OSError:
+            continue
+    return "-"
+
+
+def pid_namespace() -> str:
+    """Pids of another namespace mean other processes."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def proc_folder() -> str:
+    """`/proc/PID` of this process as /proc counts: that may be another PID namespace than ours."""
+    return f"/proc/{os.readlink('/proc/self')}"
+
+
 def this_process() -> ProcessIdentity:
     pid = os.getpid()
     return ProcessIdentity(pid, _state_and_start(pid)[1] or 0, boot_id())
@@ -39,7 +68,8 @@ def this_process() -> ProcessIdentity:
 
 def _state_and_start(pid: int) -> tuple[str, int | None]:
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        # Anybody may give a process a name that is no UTF-8.
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return "", None
     # The name in parentheses may itself hold spaces and parentheses: count fields after the last one.

@@ -7,24 +7,25 @@ defaults again and a name may mean another drive, so only what a drive keeps its
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.control import attributes, child, interrupt, scratch, settings, sysfs, virtual
-from seekwise.control.journal import Entry, Journal
+from seekwise.control.journal import SUFFIX, Entry, Journal
 from seekwise.control.lock import devices_locked
-from seekwise.control.state import SYSTEM_STATE
 from seekwise.errors import SeekwiseError, UsageError
 
 UNTIL_REVERTED = frozenset({"applied", "persisted"})
 """Kinds that a user asked for and that stay until `seekwise revert`."""
 
+UNUSABLE = frozenset({"unreadable", "newer", "untrusted"})
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one entry. `state`: restored, closed (nothing to restore), busy (its run lives), failed."""
+    """What became of one entry. `state`: restored, closed (nothing to restore), busy (its run lives, or is elsewhere), failed."""
 
     entry: Entry
     state: str
@@ -39,18 +40,18 @@ def at_start(say: Callable[[str], None]) -> None:
             for outcome in restore_left_behind(journal):
                 for sentence in outcome.sentences if outcome.state != "busy" else ():
                     say(sentence)
-        elif os.geteuid() != 0 and any(_is_left_behind(entry) for entry in Journal(SYSTEM_STATE).entries()):
-            say("a killed run left settings changed: `sudo seekwise revert` puts them back")
     except SeekwiseError as error:
         say(f"warning: {error.message}" + (f" ({error.hint})" if error.hint else ""))
+    except OSError as error:
+        say(f"warning: the journal cannot be looked at ({error.strerror})")
 
 
 def restore_left_behind(journal: Journal) -> list[Outcome]:
     """Entries of dead processes, newest first. Applied settings stay, unless a reboot has undone them."""
-    if not any(_is_left_behind(entry) for entry in journal.entries()):
+    if not _left_behind(journal):
         return []
     with interrupt.stoppable(), interrupt.held(), journal.being_restored():
-        return [restore(entry, journal) for entry in journal.entries() if _is_left_behind(entry)]
+        return _restore_all(_left_behind(journal), journal)
 
 
 def revert_all(journal: Journal) -> list[Outcome]:
@@ -58,73 +59,220 @@ def revert_all(journal: Journal) -> list[Outcome]:
     if journal.is_empty():
         return []
     with interrupt.stoppable(), interrupt.held(), journal.being_restored():
-        return [restore(entry, journal) for entry in journal.entries()]
+        entries = journal.entries()
+        marker = _decided(entries, journal)
+        outcomes = _restore_all(entries, journal, marker)
+        if marker is not None and not any(outcome.state == "failed" for outcome in outcomes):
+            journal.close(marker)
+        return outcomes
 
 
-def _is_left_behind(entry: Entry) -> bool:
-    if entry.kind == "persisted":
+def _decided(entries: list[Entry], journal: Journal) -> Entry | None:
+    """Writes down what will be reverted before anything of it is: if we are killed half-way, the next start ends it.
+
+    What a half-way restored device shows could not be told from what somebody else has set. None: nothing needs it, or the journal
+    cannot be written; then it is restored all the same.
+    """
+    if any(entry.kind == "reverting" for entry in entries):
+        return None  # one that was begun says it already
+    items = []
+    for entry in entries:
+        if entry.kind in UNTIL_REVERTED and not entry.elsewhere and not journal.is_pending(entry):
+            names = {}
+            for item in entry.items:
+                with contextlib.suppress(SeekwiseError, KeyError, TypeError, ValueError, AttributeError):
+                    if "old" in item:
+                        now = _now(item, sysfs.device_folder(str(item["device"]), Path(str(item["root"]))))
+                        names[str(item["device"])] = sorted(_ours(item, now, settled=True)[0])
+            items.append({"entry": entry.id, "names": names})
+    try:
+        return journal.open("reverting", items) if items else None
+    except SeekwiseError:
+        return None
+
+
+def _now(item: dict, folder: Path) -> dict[str, str | None]:
+    """Values of one device as they are now. One that cannot be read is an error: it is not one that somebody else has set."""
+    return {
+        name: attributes.value(name, sysfs.read_or_raise(attributes.path(name, folder), "it stays as it is"))
+        for name in item["old"]
+    }
+
+
+def _restore_all(entries: list[Entry], journal: Journal, marker: Entry | None = None) -> list[Outcome]:
+    """Each entry stands alone; only one that decides about another (`pending`) waits until that one is restored."""
+    outcomes: list[Outcome] = []
+    waiting: set[str] = set()
+    markers = [entry for entry in entries if entry.kind == "reverting" and not entry.held]
+    names = {
+        item["entry"]: item["names"]
+        for each in [*markers, *([marker] if marker else [])]
+        for item in each.items
+        if isinstance(item.get("names"), dict) and isinstance(item.get("entry"), str)
+    }
+    for entry in (each for each in entries if each.kind != "reverting"):
+        if entry.id in waiting:
+            sentence = "files that belong to settings which could not be restored stay with them"
+            outcomes.append(Outcome(entry, "failed", (sentence,)))
+            continue
+        outcome = restore(entry, journal, names.get(entry.id))
+        if outcome.state in ("failed", "busy") and isinstance(entry.details.get("pending"), str):
+            waiting.add(str(entry.details["pending"]))
+        outcomes.append(outcome)
+    if not any(outcome.state == "failed" for outcome in outcomes):
+        for each in markers:
+            journal.close(each)
+    return outcomes
+
+
+def _left_behind(journal: Journal) -> list[Entry]:
+    """Entries to restore at a start, newest first: of dead runs, and those that a killed `revert` was restoring."""
+    entries = journal.entries()
+    begun = {
+        item.get("entry")
+        for entry in entries
+        if entry.kind == "reverting" and not entry.alive and not entry.elsewhere
+        for item in entry.items
+    }
+    return [entry for entry in entries if entry.id in begun or _is_left_behind(entry, journal)]
+
+
+def _is_left_behind(entry: Entry, journal: Journal) -> bool:
+    if entry.kind in UNUSABLE:
+        return not entry.held
+    if entry.elsewhere:
         return False
-    if entry.kind == "applied":
-        return not entry.owner.of_this_boot
-    return not entry.owner.alive
+    if entry.kind in UNTIL_REVERTED and not journal.is_pending(entry):
+        return entry.kind == "applied" and not entry.owner.of_this_boot
+    return not entry.alive
 
 
-def restore(entry: Entry, journal: Journal) -> Outcome:
-    """Puts one entry back and closes it."""
+def restore(entry: Entry, journal: Journal, names: dict | None = None) -> Outcome:
+    """Restores one entry and closes it. Whatever is wrong with it is said, and never keeps another one from being restored."""
     if not journal.is_open(entry):
         return Outcome(entry, "closed", ())
-    if entry.kind not in UNTIL_REVERTED and entry.owner.alive:
+    if entry.kind in UNUSABLE:
+        return _unusable(entry, journal)
+    if entry.elsewhere:
+        return Outcome(
+            entry, "busy", (f"what {entry.machine.split()[-1]} has changed is left to that machine: {entry.id}",)
+        )
+    if entry.alive and (entry.kind not in UNTIL_REVERTED or journal.is_pending(entry)):
         return Outcome(entry, "busy", (f"process {entry.owner.pid} still runs and will restore its own settings",))
-    if entry.kind == "unreadable":
-        journal.close(entry)
-        where = journal.folder / f"{entry.id}.damaged"
-        return Outcome(entry, "failed", (f"a journal entry cannot be read ({entry.damage}): it is kept as {where}",))
     if entry.kind not in _RESTORERS:
         return Outcome(entry, "failed", (f"a journal entry is of the unknown kind {entry.kind}: {entry.id}",))
     try:
-        state, sentences = _RESTORERS[entry.kind](entry)
+        if "old" in (entry.items[0] if entry.items else {}) and names is not None:
+            state, sentences = _restore_settings(entry, journal, names)
+        else:
+            state, sentences = _RESTORERS[entry.kind](entry, journal)
     except SeekwiseError as error:
         return Outcome(entry, "failed", (error.message,))
+    except OSError as error:
+        return Outcome(entry, "failed", (f"{entry.id} cannot be restored ({error})",))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Outcome(entry, "failed", (f"the journal entry {entry.id} lacks or garbles {error}",))
     if state != "failed":
         if entry.damage:
+            state = "failed"
+            kept = journal.folder / f"{entry.id}.damaged"
             sentences.append(
-                f"a journal entry was damaged ({entry.damage}): kept as {journal.folder / entry.id}.damaged"
+                f"a journal entry was damaged ({entry.damage}), so something may not be as before: kept as {kept}"
             )
-        journal.close(entry)
+        if problem := journal.close(entry):
+            sentences.append(problem)
     return Outcome(entry, state, tuple(sentences))
 
 
-def _restore_settings(entry: Entry) -> tuple[str, list[str]]:
+def _unusable(entry: Entry, journal: Journal) -> Outcome:
+    path = journal.folder / f"{entry.id}{SUFFIX}"
+    if entry.held:
+        return Outcome(entry, "busy", (f"{path} is in use by another process",))
+    if entry.kind == "newer":
+        sentence = f"{path} {entry.damage}: a newer seekwise wrote it, restore with that one"
+    elif entry.kind == "untrusted":
+        sentence = f"{path} {entry.damage}: it is no entry of seekwise and is ignored; look at it, and remove it"
+    else:
+        kept = journal.folder / f"{entry.id}.damaged"
+        problem = journal.close(entry)
+        sentence = problem or f"a journal entry cannot be read ({entry.damage}): it is kept as {kept}"
+    return Outcome(entry, "failed", (sentence,))
+
+
+def _restore_settings(entry: Entry, journal: Journal, names: dict | None = None) -> tuple[str, list[str]]:
     failures: list[str] = []
     sentences: list[str] = []
     for item in entry.items:
-        device, root = str(item["device"]), Path(str(item["root"]))
-        try:
-            folder = sysfs.device_folder(device, root)
-        except UsageError:
-            sentences.append(f"{device} is gone, and its settings with it")
-            continue
-        only = _still_to_restore(entry, item, folder)
-        before = {name: attributes.current(name, folder) for name in item["old"]}
-        if only is None or only:
-            with devices_locked([device], root):
-                failures += settings.restore_item(item, only)
-        done = [
-            f"{name} {before[name]} → {old}"
-            for name, old in item["old"].items()
-            if before[name] != old and attributes.current(name, folder) == old
-        ]
-        if done:
-            sentences.append(f"{device} is as before: {', '.join(done)}")
-        elif only is not None and entry.kind == "applied":
-            sentences.append(f"{device}: what was applied on {entry.started_at} has gone with the restart")
-        elif only is not None:
-            sentences.append(f"{device} has been set up anew by the kernel since: nothing to put back")
-        elif not failures:
-            sentences.append(f"{device} was as before already")
+        decided = None if names is None else frozenset(names.get(str(item["device"]), ()))
+        done, failed = _restore_device(entry, item, pending=journal.is_pending(entry), decided=decided)
+        sentences += done
+        failures += failed
     if failures:
-        return "failed", [settings.could_not_restore(failures).message]
+        return "failed", [settings.could_not_restore(failures).message, *sentences]
     return "restored", sentences
+
+
+def _restore_device(
+    entry: Entry, item: dict, pending: bool, decided: frozenset[str] | None
+) -> tuple[list[str], list[str]]:
+    """What was done to one device, and what could not be done, as sentences. `decided`: the names to restore, if that is known."""
+    device, root = str(item["device"]), Path(str(item["root"]))
+    try:
+        folder = sysfs.device_folder(device, root)
+    except UsageError:
+        return [f"{device} is gone, and its settings with it"], []
+    outlived = _still_to_restore(entry, item, folder)
+    before = _now(item, folder)
+    only, foreign = _ours(item, before, settled=entry.kind == "applied" and not pending)
+    only = only if decided is None else decided & set(item["old"])
+    only = only if outlived is None else only & outlived
+    failures: list[str] = []
+    if only:
+        with devices_locked([device], root):
+            failures = settings.restore_item(item, only)
+    done = [
+        f"{name} {before[name]} → {old}"
+        for name, old in item["old"].items()
+        if name in only and before[name] != old and attributes.current(name, folder) == old
+    ]
+    sentences = []
+    if done:
+        sentences.append(f"{device} is as before: {', '.join(done)}")
+    elif outlived is not None and entry.kind == "applied":
+        sentences.append(f"{device}: what was applied on {entry.started_at} has gone with the restart")
+    elif outlived is not None:
+        sentences.append(f"{device} has been set up anew by the kernel since: nothing to put back")
+    elif not failures and not foreign:
+        sentences.append(f"{device} was as before already")
+    if foreign and outlived is None:
+        sentences.append(f"{device}: {'; '.join(foreign)}")
+    return sentences, failures
+
+
+def _ours(item: dict, now: dict[str, str | None], *, settled: bool) -> tuple[frozenset[str], list[str]]:
+    """The names to restore, and sentences about what somebody else has set since and what therefore stays.
+
+    `settled`: the values after our writes are in the journal (`left`), and only what still has them is ours to restore.
+    """
+    old, left = dict(item["old"]), item.get("left") if settled else None
+    mine = settings.touched(item, left)
+    if left is None:
+        others = [f"{name} is {now[name]} and was {old[name]}: not asked for, so it stays" for name in old
+                  if name not in mine and now[name] is not None and now[name] != old[name]]  # fmt: skip
+        return mine, others
+    scheduler = "queue/scheduler"
+    switches_back = scheduler in mine and now[scheduler] == left.get(scheduler) != old[scheduler]
+    restored, foreign = set(), []
+    for name in mine:
+        if name.startswith(attributes.IOSCHED) and switches_back:
+            restored.add(name)
+        elif name.startswith(attributes.IOSCHED) and now.get(scheduler) != old.get(scheduler):
+            continue  # a tunable of a scheduler that does not come back
+        elif now[name] in (left.get(name), old[name]):
+            restored.add(name)
+        else:
+            foreign.append(f"{name} has been set to {now[name]} since: it stays")
+    return frozenset(restored), sorted(foreign)
 
 
 def _still_to_restore(entry: Entry, item: dict, folder: Path) -> frozenset[str] | None:
@@ -137,7 +285,7 @@ def _still_to_restore(entry: Entry, item: dict, folder: Path) -> frozenset[str] 
     return frozenset(name for name in item["old"] if attributes.row(name).survives_boot)
 
 
-def _end_load(entry: Entry) -> tuple[str, list[str]]:
+def _end_load(entry: Entry, _: Journal) -> tuple[str, list[str]]:
     sentences = []
     if entry.owner.of_this_boot:
         for item in entry.items:
@@ -146,20 +294,20 @@ def _end_load(entry: Entry) -> tuple[str, list[str]]:
     return "restored", sentences
 
 
-def _remove_scratch(entry: Entry) -> tuple[str, list[str]]:
+def _remove_scratch(entry: Entry, _: Journal) -> tuple[str, list[str]]:
     return "restored", [scratch.remove_left_behind(item) for item in entry.items]
 
 
-def _take_back_files(entry: Entry) -> tuple[str, list[str]]:
+def _take_back_files(entry: Entry, _: Journal) -> tuple[str, list[str]]:
     from seekwise.advise import persist
 
     try:
-        return "restored", [persist.take_back(item) for item in entry.items]
+        return "restored", [persist.take_back(item) for item in reversed(entry.items)]
     except OSError as error:
         raise SeekwiseError(f"{error.filename} cannot be put back ({error.strerror})") from error
 
 
-def _take_down_virtual(entry: Entry) -> tuple[str, list[str]]:
+def _take_down_virtual(entry: Entry, _: Journal) -> tuple[str, list[str]]:
     if not entry.owner.of_this_boot:
         return "closed", []
     for item in entry.items:
@@ -167,7 +315,7 @@ def _take_down_virtual(entry: Entry) -> tuple[str, list[str]]:
     return "restored", [virtual.describe(item) for item in entry.items]
 
 
-_RESTORERS: dict[str, Callable[[Entry], tuple[str, list[str]]]] = {
+_RESTORERS: dict[str, Callable[[Entry, Journal], tuple[str, list[str]]]] = {
     "changed": _restore_settings,
     "applied": _restore_settings,
     "child": _end_load,
@@ -181,12 +329,24 @@ def preview(journal: Journal) -> list[Outcome]:
     """What `revert_all` would put back, without doing it."""
     outcomes = []
     for entry in journal.entries():
-        alive = entry.kind not in UNTIL_REVERTED and entry.owner.alive
-        sentences = [describe(item) for item in entry.items] or [f"journal entry {entry.id}: {entry.damage or 'empty'}"]
-        if alive:
+        alive = entry.alive and (entry.kind not in UNTIL_REVERTED or journal.is_pending(entry))
+        sentences = [_described(item) for item in entry.items]
+        if entry.damage or not sentences:
+            sentences.append(f"journal entry {entry.id}: {entry.damage or 'empty'}")
+        if entry.elsewhere:
+            alive, sentences = True, [f"left to {entry.machine.split()[-1]}: {each}" for each in sentences]
+        elif alive:
             sentences = [f"process {entry.owner.pid} still runs and will do itself: {each}" for each in sentences]
-        outcomes.append(Outcome(entry, "busy" if alive else "open", tuple(sentences)))
+        state = "busy" if alive else "failed" if entry.damage else "open"
+        outcomes.append(Outcome(entry, state, tuple(sentences)))
     return outcomes
+
+
+def _described(item: dict) -> str:
+    try:
+        return describe(item)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return "an item that lacks something"
 
 
 def describe(item: dict) -> str:
@@ -194,7 +354,10 @@ def describe(item: dict) -> str:
     if "members" in item:
         return virtual.describe(item)
     if "old" in item:
-        back = ", ".join(f"{name} = {item['old'].get(name, '(kernel default)')}" for name in item.get("asked", {}))
+        names = [name for name in item["old"] if name in settings.touched(item, item.get("left"))
+                 and (name in item["asked"] or item.get("left", {}).get(name) != item["old"][name])]  # fmt: skip
+        names += [name for name in item["asked"] if name not in item["old"]]
+        back = ", ".join(f"{name} = {item['old'].get(name, '(kernel default)')}" for name in names)
         return f"{item['device']}: {back}"
     if "file" in item:
         return f"{item['file']}: {'removed' if item['before'] is None else 'as it was'}"

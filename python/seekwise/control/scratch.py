@@ -1,33 +1,50 @@
 """The folder for test files: its room is checked before, and it is removed after, also after a crash.
 
     with scratch(Path("/srv"), need_bytes=8 << 30) as folder:
-        ...     # /srv/seekwise-scratch-3f2a…
+        (folder / "file").write_bytes(…)    # /proc/1234/fd/9/file
+        print(folder.shown)                 # /srv/seekwise-scratch-3f2a…
 
-Journalled before it is made, with a manifest inside. Removed is only what carries the name and the manifest of its entry,
-on the filesystem where it was made: never a link, never through a mount.
+The folder on the target may belong to anybody: its owner can rename what we make there and put something else in its place. So
+the path that is handed out leads through an open descriptor (`/proc/PID/fd/N`) to the folder that we made, wherever it is
+by now, and whoever opens files there is led nowhere else: the folder itself is ours, with mode 0700.
+
+Journalled before it is made; then with its device, inode and owner, and a manifest inside that holds the entry's secret. Removed
+is only what carries all of these, relative to the open folder: never by path, never a link, never through a mount.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import json
 import os
 import secrets
-import shutil
-from pathlib import Path
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PosixPath
 
-from seekwise.control import interrupt
-from seekwise.control.journal import Entry, Journal, write_durably
-from seekwise.control.process import ProcessIdentity, this_process
+from seekwise.control import files, interrupt, notice
+from seekwise.control.journal import Entry, Journal
+from seekwise.control.process import machine, proc_folder, this_process
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 
 PREFIX = "seekwise-scratch-"
 MANIFEST = "seekwise-scratch.json"
-SCHEMA = "seekwise.scratch/1"
+SCHEMA = "seekwise.scratch/2"
+MANIFEST_BYTES_MAX = 64 << 10
+DEPTH_MAX = 64
+RENAMES_MAX = 100
 
 RESERVE_BYTES_MAX = 1 << 30
 RESERVE_SHARE = 0.05
 """Left free for everybody else: 5 % of the filesystem, at most 1 GiB."""
+
+
+class HeldFolder(PosixPath):
+    """A path that leads through a descriptor; `shown` is the name to tell people."""
+
+    shown: Path
 
 
 def room_bytes(target: Path) -> int:
@@ -52,6 +69,12 @@ def check_target(target: Path, need_bytes: int) -> None:
         raise RefusedError(
             f"{target} is not writable for this user", "choose a folder of your own, or run it with sudo"
         )
+    if (user := _served_by_user(target)) not in (None, os.geteuid()):
+        # Its server can answer every name with a link to anywhere.
+        raise RefusedError(
+            f"{target} is on a filesystem that a program of user {user} serves (FUSE)",
+            "run it as that user, or choose another folder",
+        )
     room = room_bytes(target)
     if need_bytes > room:
         raise RefusedError(
@@ -72,8 +95,11 @@ class scratch:
         self.journal = journal if journal is not None else Journal()
         self.note = note
         self._entry: Entry | None = None
+        self._pid = os.getpid()
+        self._parent = self._folder = -1
+        self._descriptors = contextlib.ExitStack()
 
-    def __enter__(self) -> Path:
+    def __enter__(self) -> HeldFolder:
         interrupt.install_if_possible()
         try:
             with interrupt.held():
@@ -85,101 +111,301 @@ class scratch:
     def __exit__(self, *_: object) -> None:
         self._leave()
 
-    def _make(self) -> Path:
+    def _make(self) -> HeldFolder:
         check_target(self.target, self.need_bytes)
-        remove_orphans(self.target)
         target = self.target.resolve()
-        folder = target / f"{PREFIX}{secrets.token_hex(6)}"
-        item = {"path": str(folder), "mount_point": str(mount_point(target)), "st_dev": os.stat(target).st_dev}
-        self._entry = self.journal.open("scratch", [item])
-        owner = this_process()
-        manifest = {
-            "schema": SCHEMA,
-            "what": "test files of seekwise; may be deleted when no seekwise runs",
-            "note": self.note,
-            "pid": owner.pid,
-            "start_ticks": owner.start_ticks,
-            "boot_id": owner.boot_id,
+        parent = self._parent = self._hold(files.open_folder(target))
+        for orphan in _orphans(parent):
+            _remove_known(parent, orphan)
+        name, secret = f"{PREFIX}{secrets.token_hex(6)}", secrets.token_hex(16)
+        item = {
+            "path": str(target / name),
+            "mount_point": str(mount_point(target)),
+            "st_dev": os.fstat(parent).st_dev,
+            "secret": secret,
         }
+        self._entry = self.journal.open("scratch", [item])
         try:
-            folder.mkdir(mode=0o700)
-            write_durably(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+            os.mkdir(name, 0o700, dir_fd=parent)
+            folder = self._folder = self._hold(files.open_folder(name, parent))
+            status = _made_just_now(folder, os.fstat(parent).st_dev, target / name)
+            self._entry = self.journal.update(self._entry, [{**item, "st_ino": status.st_ino, "st_uid": status.st_uid}])
+            self._hold(_write_manifest(folder, secret, self.note))
         except OSError as error:
             raise _failed(self.target, error) from error
-        return folder
+        held = HeldFolder(f"{proc_folder()}/fd/{folder}")
+        held.shown = target / name
+        return held
+
+    def _hold(self, descriptor: int) -> int:
+        self._descriptors.callback(os.close, descriptor)
+        return descriptor
 
     def _leave(self) -> None:
         try:
-            with interrupt.held():
-                if self._entry is not None:
+            with interrupt.held(), self._descriptors:
+                if self._entry is not None and self._pid == os.getpid():
                     entry, self._entry = self._entry, None
-                    remove(Path(entry.items[0]["path"]))
-                    self.journal.close(entry)
+                    self._remove(entry.items[0])
+                    notice.warn(self.journal.close(entry))
         finally:
             interrupt.uninstall_if_installed()
 
+    def _remove(self, item: dict) -> None:
+        """By the descriptors that we hold: wherever target and folder have been moved meanwhile."""
+        name = Path(item["path"]).name
+        try:
+            if "st_ino" in item:
+                _remove_open(self._parent, self._folder, name, item)
+            else:
+                with contextlib.suppress(FileNotFoundError):
+                    _remove_known(self._parent, name, item)
+        except OSError as error:
+            raise _cannot_be_removed(Path(item["path"]), error) from error
 
-def remove(folder: Path) -> None:
-    """Removes a scratch folder, and refuses anything that is not one."""
-    if folder.is_symlink() or not folder.name.startswith(PREFIX):
-        raise SeekwiseError(f"{folder} is no scratch folder of seekwise and stays")
-    if not folder.exists():
-        return
-    content = os.listdir(folder)
-    if content and MANIFEST not in content and not all(name.startswith(f".{MANIFEST}.") for name in content):
-        raise SeekwiseError(f"{folder} has no manifest of seekwise and stays", "look at it, and remove it by hand")
-    device = os.lstat(folder).st_dev
-    for path, folders, _ in os.walk(folder):
-        for name in folders:
-            if os.lstat(os.path.join(path, name)).st_dev != device:
-                raise SeekwiseError(
-                    f"something is mounted in {folder}: it stays", f"unmount {os.path.join(path, name)}"
-                )
+
+def _made_just_now(folder: int, st_dev: int, shown: Path) -> os.stat_result:
+    """The open folder must be the one that we made: between making and opening somebody may have put another in its place."""
+    status = os.fstat(folder)
+    if (
+        status.st_uid != os.geteuid()
+        or stat.S_IMODE(status.st_mode) & 0o077
+        or status.st_dev != st_dev
+        or os.listdir(folder)
+    ):
+        raise RefusedError(f"somebody put another folder in the place of {shown}", "choose a folder of your own")
+    return status
+
+
+def _write_manifest(folder: int, secret: str, note: str) -> int:
+    """Returns a descriptor that holds a lock on the manifest: so others see that its run lives."""
+    owner = this_process()
+    manifest = {
+        "schema": SCHEMA,
+        "what": "test files of seekwise; may be deleted when no seekwise runs",
+        "note": note,
+        "secret": secret,
+        "pid": owner.pid,
+        "start_ticks": owner.start_ticks,
+        "boot_id": owner.boot_id,
+        "machine": machine(),
+    }
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(MANIFEST, flags, 0o600, dir_fd=folder)
     try:
-        # The manifest goes last, so that a removal that is cut short can be taken up again.
-        for name in content:
-            if name != MANIFEST:
-                path = folder / name
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
-        (folder / MANIFEST).unlink(missing_ok=True)
-        folder.rmdir()
+        files.try_lock(descriptor, fcntl.LOCK_EX)
+        os.write(descriptor, (json.dumps(manifest, indent=2) + "\n").encode())
+        os.fsync(descriptor)
+        os.fsync(folder)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def remove(item: dict) -> str:
+    """Removes the scratch folder of a journal item and says so; refuses anything that is not that very folder."""
+    path = Path(str(item["path"]))
+    if not path.name.startswith(PREFIX):
+        raise SeekwiseError(f"{path} is no scratch folder of seekwise and stays")
+    gone = f"the scratch folder {path} is gone already"
+    try:
+        parent = files.open_folder(path.parent)
     except OSError as error:
-        raise SeekwiseError(
-            f"the scratch folder {folder} cannot be removed ({error.strerror})", "remove it by hand"
-        ) from error
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return gone
+        raise SeekwiseError(f"{path.parent} cannot be opened ({error.strerror})") from error
+    try:
+        name = _name_of(parent, path.name, item.get("st_ino"))
+        if name is None:
+            return gone
+        _remove_known(parent, name, item)
+        return f"the scratch folder {path.with_name(name)} is removed"
+    except FileNotFoundError:
+        return gone
+    except OSError as error:
+        raise _cannot_be_removed(path, error) from error
+    finally:
+        os.close(parent)
+
+
+def _cannot_be_removed(path: Path, error: OSError) -> SeekwiseError:
+    return SeekwiseError(f"the scratch folder {path} cannot be removed ({error.strerror})", "remove it by hand")
+
+
+def _name_of(parent: int, name: str, inode: int | None) -> str | None:
+    """Its name in `parent`: the one it was given, or another one under which somebody has put it."""
+    with contextlib.suppress(FileNotFoundError):
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if inode is None or status.st_ino == inode:
+            return name
+    with os.scandir(parent) as found:
+        return next((each.name for each in found if inode is not None and each.inode() == inode), None)
+
+
+def _remove_known(parent: int, name: str, item: dict | None = None) -> None:
+    """Removes one folder by name. `item` None: an orphan, whose manifest was looked at."""
+    try:
+        folder = files.open_folder(name, parent)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise SeekwiseError(f"{name} is no scratch folder of seekwise and stays") from error
+        raise
+    try:
+        _remove_open(parent, folder, name, item)
+    finally:
+        os.close(folder)
+
+
+def _remove_open(parent: int, folder: int, name: str, item: dict | None) -> None:
+    status = os.fstat(folder)
+    if against := _against(status, os.fstat(parent), folder, item):
+        raise SeekwiseError(f"the scratch folder {name} {against} and stays", "look at it, and remove it by hand")
+    _check_no_mount(folder, status.st_dev)
+    # The manifest goes last, so that a removal that is cut short can be taken up again.
+    _remove_content(folder, keep=MANIFEST)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(MANIFEST, dir_fd=folder)
+    # Its owner may rename it between two calls: what he puts in its place is only ever removed if it is an empty folder,
+    # which he may remove himself.
+    for _ in range(RENAMES_MAX):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            now = _name_of(parent, name, status.st_ino)
+            if now is None:
+                return
+            try:
+                os.rmdir(now, dir_fd=parent)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+
+
+def _against(status: os.stat_result, parent: os.stat_result, folder: int, item: dict | None) -> str | None:
+    """What speaks against a folder being the one of the journal."""
+    if status.st_uid != os.geteuid():
+        return f"belongs to user {status.st_uid}"
+    if status.st_dev != parent.st_dev:
+        return "is a mount of its own"
+    if item is None:
+        return None
+    if "st_ino" in item and status.st_ino != item["st_ino"]:
+        return "is another one than the journal's"
+    if "st_uid" in item and status.st_uid != item["st_uid"]:
+        return f"belonged to user {item['st_uid']}"
+    content = os.listdir(folder)
+    manifest = _manifest(folder)
+    if content and manifest is None and MANIFEST in content:
+        # Cut short while the manifest was written: it is ours then, and alone.
+        return None if content == [MANIFEST] and "st_ino" in item else "has a manifest that is not seekwise's"
+    if content and manifest is None:
+        return "has no manifest of seekwise"
+    if manifest is not None and "secret" in item and manifest.get("secret") != item["secret"]:
+        return "is another one than the journal's"
+    return None
+
+
+def _manifest(folder: int) -> dict | None:
+    """The manifest in an open folder, if it is a file of ours; None where there is none or it is damaged."""
+    try:
+        descriptor = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            return None
+        document = json.loads(files.read_limited(descriptor, MANIFEST_BYTES_MAX))
+        return document if isinstance(document, dict) else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _check_no_mount(folder: int, st_dev: int, depth: int = 0) -> None:
+    for name in _folders(folder):
+        child = files.open_folder(name, folder)
+        try:
+            if os.fstat(child).st_dev != st_dev:
+                raise SeekwiseError(f"something is mounted in the scratch folder, at {name}: it stays", "unmount it")
+            if depth < DEPTH_MAX:
+                _check_no_mount(child, st_dev, depth + 1)
+        finally:
+            os.close(child)
+
+
+def _folders(folder: int) -> Iterator[str]:
+    with os.scandir(folder) as found:
+        names = [each.name for each in found if each.is_dir(follow_symlinks=False)]
+    yield from names
+
+
+def _remove_content(folder: int, keep: str | None = None) -> None:
+    """Everything in an open folder, without following anything."""
+    with os.scandir(folder) as found:
+        content = [(each.name, each.is_dir(follow_symlinks=False)) for each in found if each.name != keep]
+    for name, is_folder in content:
+        with contextlib.suppress(FileNotFoundError):
+            if not is_folder:
+                os.unlink(name, dir_fd=folder)
+                continue
+            child = files.open_folder(name, folder)
+            try:
+                _remove_content(child)
+            finally:
+                os.close(child)
+            os.rmdir(name, dir_fd=folder)
 
 
 def remove_orphans(target: Path) -> list[Path]:
     """Removes scratch folders of dead processes in `target` whose journal was lost. Only this user's own."""
-    removed = []
-    for folder in sorted(target.glob(f"{PREFIX}*")):
+    parent = files.open_folder(target.resolve())
+    try:
+        names = _orphans(parent)
+        for name in names:
+            _remove_known(parent, name)
+        return [target / name for name in names]
+    finally:
+        os.close(parent)
+
+
+def _orphans(parent: int) -> list[str]:
+    with os.scandir(parent) as found:
+        names = sorted(each.name for each in found if each.name.startswith(PREFIX))
+    return [name for name in names if _is_orphan(parent, name)]
+
+
+def _is_orphan(parent: int, name: str) -> bool:
+    """Whether its run is dead: nobody holds the lock on its manifest, in whatever PID namespace or on whatever machine."""
+    try:
+        folder = files.open_folder(name, parent)
+    except OSError:
+        return False
+    try:
+        status, manifest = os.fstat(folder), _manifest(folder)
+        if status.st_uid != os.geteuid() or manifest is None or manifest.get("schema") != SCHEMA:
+            return False
+        if manifest.get("machine") != machine():
+            return False
+        descriptor = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         try:
-            if folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
-                continue
-            manifest = json.loads((folder / MANIFEST).read_text())
-            owner = ProcessIdentity(int(manifest["pid"]), int(manifest["start_ticks"]), str(manifest["boot_id"]))
-            if manifest["schema"] != SCHEMA or owner.alive:
-                continue
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        remove(folder)
-        removed.append(folder)
-    return removed
+            return files.try_lock(descriptor, fcntl.LOCK_SH) is True
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
 
 
 def remove_left_behind(item: dict) -> str:
     """What recovery does with one journalled folder: a sentence, or an error that keeps the entry."""
     folder = Path(str(item["path"]))
-    if not folder.exists() and not folder.is_symlink():
+    if not os.path.lexists(folder):
         now = mount_point(folder.parent)
         if str(now) != item["mount_point"]:
             raise SeekwiseError(f"{folder} will be removed once {item['mount_point']} is mounted again")
-        return f"the scratch folder {folder} is gone already"
-    remove(folder)
-    return f"the scratch folder {folder} is removed"
+    return remove(item)
 
 
 def mount_point(path: Path) -> Path:
@@ -188,6 +414,24 @@ def mount_point(path: Path) -> Path:
     while not os.path.ismount(path):
         path = path.parent
     return path
+
+
+def _served_by_user(target: Path) -> int | None:
+    """The user whose program serves a FUSE filesystem (its mount option `user_id`); None for any other, and for root's."""
+    device = os.stat(target).st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        words = line.split()
+        if len(words) > 6 and words[2] == wanted:
+            kind, _, options = words[words.index("-") + 1 :][:3] if "-" in words else ("", "", "")
+            users = [word.removeprefix("user_id=") for word in options.split(",") if word.startswith("user_id=")]
+            if kind.startswith("fuse") and users and users[0].isdecimal() and int(users[0]) != 0:
+                return int(users[0])
+    return None
 
 
 def _failed(target: Path, error: OSError) -> SeekwiseError:

@@ -3,8 +3,9 @@
     with changed({"sda": {"queue/scheduler": "kyber", "device/queue_depth": 32}}) as seen:
         ...     # seen["sda"]["queue/scheduler"]: what the kernel reports after the write
 
-Everything of a device is captured, not only what is asked: the kernel ties values together (see `attributes`), and all of
-it is identical afterwards. After SIGKILL or a power cut `recovery` does the same from the journal.
+Everything of a device is captured, not only what is asked: the kernel ties values together (see `attributes`), and what was
+asked and what that moved is identical afterwards. What somebody else changes meanwhile and nobody asked for stays as he
+wants it. After SIGKILL or a power cut `recovery` does the same from the journal.
 
 Known limit: write-back throttling has a hidden state, default or set by hand. A value that was never changed is never
 written, so it keeps its state; one that was changed comes back with the same value, but as set by hand.
@@ -16,10 +17,10 @@ import atexit
 import contextlib
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from seekwise.control import attributes, interrupt, sysfs
+from seekwise.control import attributes, interrupt, notice, sysfs
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lock import devices_locked
 from seekwise.errors import MissingError, SeekwiseError, UsageError
@@ -40,6 +41,7 @@ class changed:
         self.root = Path(root)
         self.journal = journal if journal is not None else Journal()
         self.entry: Entry | None = None
+        self.seen: dict[str, dict[str, str]] = {}
         self._pid = os.getpid()
         self._left = False
         self._locks = contextlib.ExitStack()
@@ -50,14 +52,14 @@ class changed:
             with interrupt.held():
                 self._locks.enter_context(devices_locked(self.changes, self.root))
                 check(self.changes, self.root)
-                self.journal.entries()  # refuses here, before anything changes, if a newer seekwise left something open
+                self.journal.check()
                 self.entry = write_journalled("changed", self.changes, self.root, self.journal, self._remember)
-                seen = {device: read_settings(device, self.root) for device in self.changes}
+                self.seen = {device: read_settings(device, self.root) for device in self.changes}
         except BaseException:
             # Also a signal that came meanwhile and is raised now: `__exit__` will not be called.
             self._leave()
             raise
-        return seen
+        return self.seen
 
     def __exit__(self, *_: object) -> None:
         self._leave()
@@ -91,10 +93,12 @@ class changed:
         entry, self.entry = self.entry, None
         if self in _active:
             _active.remove(self)
-        failures = [failure for item in entry.items for failure in restore_item(item)]
+        failures = []
+        for item in entry.items:
+            failures += restore_item(item, touched(item, self.seen.get(item["device"])))
         if failures:
             raise could_not_restore(failures)
-        self.journal.close(entry)
+        notice.warn(self.journal.close(entry))
 
 
 @atexit.register
@@ -194,6 +198,15 @@ def item_for(device: str, folder: Path, root: Path, asked: Mapping[str, str]) ->
     }
 
 
+def left_by(items: Iterable[Mapping[str, object]]) -> list[dict]:
+    """The journal's items with the values after our writes: they tell later whether somebody else has changed one since."""
+    found = []
+    for item in items:
+        folder = sysfs.device_folder(str(item["device"]), Path(str(item["root"])))
+        found.append({**item, "left": attributes.everything(folder)})
+    return found
+
+
 def identity(folder: Path) -> dict[str, object]:
     """Tells whether a name still means the same thing.
 
@@ -210,6 +223,7 @@ def identity(folder: Path) -> dict[str, object]:
 
 def write_values(device: str, folder: Path, wanted: Mapping[str, str]) -> None:
     """Writes in the registry's order, then reads all of it back: a later value may have moved an earlier one."""
+    read_ahead = attributes.current(attributes.READ_AHEAD, folder)
     for name in sorted(wanted, key=attributes.order):
         asked = wanted[name]
         if attributes.same(name, asked, attributes.current(name, folder)):
@@ -219,10 +233,18 @@ def write_values(device: str, folder: Path, wanted: Mapping[str, str]) -> None:
             # Telling only the kernel would stop its flushes while the drive goes on caching.
             target = attributes.CACHE_TYPE
         _write_one(device, folder, name, target, asked)
+    if read_ahead is not None and attributes.READ_AHEAD not in wanted:
+        _keep_read_ahead(device, folder, read_ahead)
     for name, asked in wanted.items():
         found = attributes.current(name, folder)
-        if not attributes.same(name, asked, found):
+        if not attributes.accepted(name, asked, found):
             raise _altered(device, folder, name, asked, found)
+
+
+def _keep_read_ahead(device: str, folder: Path, before: str) -> None:
+    """Some writes set read-ahead to its default; who does not ask for it must not measure it instead of what he asks for."""
+    if attributes.current(attributes.READ_AHEAD, folder) != before:
+        _write_one(device, folder, attributes.READ_AHEAD, attributes.READ_AHEAD, before)
 
 
 def _write_one(device: str, folder: Path, name: str, target: str, asked: str) -> None:
@@ -239,7 +261,7 @@ def _write_one(device: str, folder: Path, name: str, target: str, asked: str) ->
             attributes.row(name).hint(refusal),
         ) from error
     found = attributes.current(name, folder)
-    if not attributes.same(name, asked, found):
+    if not attributes.accepted(name, asked, found):
         raise _altered(device, folder, name, asked, found)
 
 
@@ -248,17 +270,33 @@ def _altered(device: str, folder: Path, name: str, asked: str, found: str | None
     return SeekwiseError(f"{device} {name} is {found} after writing {asked}", attributes.row(name).hint(refusal))
 
 
-def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None) -> list[str]:
-    """Puts one device back to what the journal says; returns what could not be put back, as sentences.
+def touched(item: Mapping[str, object], left: Mapping[str, str] | None) -> frozenset[str]:
+    """What was asked, and what that moved: as seen in `left`, the values after our writes, or as it may be (`left` None)."""
+    asked, old = dict(item["asked"]), dict(item["old"])
+    return frozenset(
+        name
+        for name in old
+        if name in asked or attributes.may_move(name, asked) or (left is not None and left.get(name) != old[name])
+    )
 
-    Values that are right are not written again. The device being gone is no failure: its settings went with it.
+
+def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None) -> list[str]:
+    """Restores one device to what the journal says; returns what could not be restored, as sentences.
+
+    `only`: names to restore; every other value stays as it is now, also where restoring moves it. Values that are right are
+    not written again. The device being gone is no failure: its settings went with it.
     """
     device, root = str(item["device"]), Path(str(item["root"]))
-    old = {name: str(text) for name, text in dict(item["old"]).items() if only is None or name in only}
     try:
         folder = sysfs.device_folder(device, root)
     except UsageError:
         return []
+    old = {name: str(text) for name, text in dict(item["old"]).items()}
+    if only is not None:
+        # A scheduler that is switched brings other tunables: only those of the one that comes back can be restored.
+        switched = "queue/scheduler" in only and not _is_back("queue/scheduler", old.get("queue/scheduler", ""), folder)
+        stays = {} if only >= set(old) else _others(folder, only, switched)
+        old = {name: text for name, text in old.items() if name in only} | stays
     refused: dict[str, str] = {}
     for _ in range(RESTORE_PASSES_MAX):
         wrong = [name for name in sorted(old, key=attributes.order) if not _is_back(name, old[name], folder)]
@@ -277,6 +315,16 @@ def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None)
         for name in sorted(old, key=attributes.order)
         if not _is_back(name, old[name], folder)
     ]
+
+
+def _others(folder: Path, only: frozenset[str], switched: bool) -> dict[str, str]:
+    """Values that are to stay as they are now."""
+    names = [row.name for row in attributes.REGISTRY if not row.name.endswith("*")]
+    tunables = folder / "queue/iosched"
+    if not switched and tunables.is_dir():
+        names += [attributes.IOSCHED + each.name for each in tunables.iterdir()]
+    now = {name: attributes.current(name, folder) for name in names if name not in only}
+    return {name: text for name, text in now.items() if text is not None}
 
 
 def _is_back(name: str, old: str, folder: Path) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from seekwise.errors import RefusedError
+
 
 def state_folder() -> Path:
     """`$SEEKWISE_STATE`, else `/var/lib/seekwise` as root, else `$XDG_STATE_HOME/seekwise`.
@@ -26,3 +28,20 @@ def state_folder() -> Path:
 
 
 SYSTEM_STATE = Path("/var/lib/seekwise")
+
+RUNTIME = Path("/run/seekwise")
+
+
+def runtime_folder() -> Path:
+    """Root's folder for locks, made with mode 0700; below the state folder where /run cannot be written. Raises OSError."""
+    from seekwise.control import files
+
+    for folder in (RUNTIME, SYSTEM_STATE / "run", state_folder() / "run"):
+        try:
+            files.make_private(folder)
+            files.check_private(folder)
+        except (OSError, RefusedError) as error:
+            last = error
+            continue
+        return folder
+    raise OSError(str(last))

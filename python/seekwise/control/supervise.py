@@ -35,6 +35,8 @@ CLONE_NEWPID = 0x20000000
 
 GRACE_S = 2.0
 """Between asking (SIGTERM) and killing, when Seekwise asks for a gentle end."""
+PATIENT_GRACE_S = 60.0
+"""The same for a load that writes its logs when it is told to end."""
 
 
 def main() -> None:
@@ -176,9 +178,10 @@ def watch(top: int, program_pid: int, lifeline: int, parent: int, woken: int) ->
         ended = False
         if woken in ready:
             ended = any(number != signal.SIGCHLD for number in os.read(woken, 64))
-        if lifeline in ready and os.read(lifeline, 1):
+        asked = os.read(lifeline, 1) if lifeline in ready else b""
+        if asked:
             os.kill(program_pid, signal.SIGTERM)
-            deadline = time.monotonic() + GRACE_S
+            deadline = time.monotonic() + (PATIENT_GRACE_S if asked == b"P" else GRACE_S)
         elif lifeline in ready or (len(watched) > 2 and watched[2] in ready):
             ended = True
         if ended or (deadline is not None and time.monotonic() >= deadline):

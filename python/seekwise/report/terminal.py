@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from seekwise.report import arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
@@ -52,7 +53,7 @@ def print_table(table: PrintedTable, console: Console) -> None:
     for title, width in (("", 22), ("Rate", 12), ("Access time", 12), ("CPU efficiency", 14)):
         shown.add_column(title, no_wrap=True, min_width=width)
     for block in table.blocks:
-        shown.add_row(f"[italic]{block.title}[/italic]")
+        shown.add_row(Text(block.title, style="italic"))
         for operation, row in block.rows.items():
             shown.add_row(f"  {OPERATION_NAMES[operation]}", *(word(cell.word) for cell in row))
             if any(known(cell) for cell in row):
@@ -79,7 +80,7 @@ def print_grid(grid: PrintedGrid, console: Console) -> None:
     for column in grid.columns:
         shown.add_column(column, justify="right", no_wrap=True)
     for operation, systems in grid.rows.items():
-        shown.add_row(f"[italic]{OPERATION_NAMES[operation]}[/italic]")
+        shown.add_row(Text(OPERATION_NAMES[operation], style="italic"))
         for system, cells in systems.items():
             shown.add_row(f"  {system}", *(_rate(cell, grid.digits) for cell in cells))
             if any(cell.text is not None for cell in cells):

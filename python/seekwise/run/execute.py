@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import os
 import secrets
@@ -13,7 +14,9 @@ from datetime import datetime
 from importlib.metadata import version
 
 from seekwise.backend.protocol import Backend, Say
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise.control import files
+from seekwise.control.state import state_folder
+from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Trial
@@ -63,6 +66,38 @@ def carry_out(
 
     A run that is refused before its first trial is not written down.
     """
+    with going(run.run_id):
+        _carry_out(store, run, plan, backend, say, tell)
+
+
+@contextlib.contextmanager
+def going(run_id: str) -> Iterator[None]:
+    """Held while a run goes on, and by nobody else: two processes that finish one run would do its trials twice."""
+    folder = state_folder() / "runs"
+    try:
+        files.make_private(folder)
+        path = folder / f"{_file_name(run_id)}.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield  # no place for a lock: the journal will say so, if anything is to be changed
+        return
+    try:
+        if files.try_lock(descriptor, fcntl.LOCK_EX) is False:
+            raise RefusedError(f"run {run_id} is still going on", "wait for it, or end it")
+        yield
+        with contextlib.suppress(OSError):
+            path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _file_name(run_id: str) -> str:
+    return "".join(each if each.isalnum() or each in "-_." else "_" for each in run_id)[:100]
+
+
+def _carry_out(
+    store: Store, run: Run, plan: Plan, backend: Backend, say: Say, tell: Callable[[Progress], None]
+) -> None:
     run_id = run.run_id
     known = any(each.run_id == run_id for each in store.runs())
     done = store.attempts(run_id) if known else {}

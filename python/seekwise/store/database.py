@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store import codec
@@ -94,6 +95,8 @@ class Store:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self.damage: list[str] = []
+        """Rows that could not be read and were left out, as sentences."""
 
     @classmethod
     def open(cls, path: Path | None = None, *, create: bool = True) -> Store:
@@ -104,6 +107,11 @@ class Store:
                 f"no records at {path}", hint="run `seekwise tune PATH` first, or name the file with `--db`"
             )
         try:
+            if path.exists() and not path.is_file():
+                # A pipe would keep us waiting for ever.
+                raise UsageError(f"{path} is no file of records", hint="name another file with `--db`")
+            if not create and not _may_write(path):
+                return cls(path, _read_only(path))
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
@@ -170,18 +178,28 @@ class Store:
         )
 
     def runs(self) -> list[Run]:
-        """Every run, oldest first."""
-        return [_run(row) for row in self._rows("SELECT * FROM run ORDER BY created_at, run_id", ())]
+        """Every run that can be read, oldest first; of any other `damage` tells."""
+        found = []
+        for row in self._rows("SELECT * FROM run ORDER BY created_at, run_id", ()):
+            try:
+                found.append(_run(row))
+            except (ValueError, TypeError, RecursionError) as error:
+                self.damage.append(f"run {str(row['run_id'])[:40]} cannot be read and is left out: {str(error)[:100]}")
+        return found
 
     def run(self, name: str) -> Run:
-        """The run of that id, of an unambiguous beginning of it, or the newest for `last`."""
+        """The run of that id, of that name (`tune --name`), of an unambiguous beginning of its id, or the newest for `last`."""
         runs = self.runs()
+        if not runs and self.damage:
+            raise SeekwiseError(f"no run in {self.path} can be read: {self.damage[0]}")
         if not runs:
             raise UsageError(f"no runs in {self.path}", hint="make one with `seekwise tune PATH`")
         if name == "last":
             return runs[-1]
         exact = [run for run in runs if run.run_id == name]
-        matching = exact or [run for run in runs if run.run_id.startswith(name)]
+        named = [run for run in runs if run.name == name and run.plan.get("name") == name]
+        # Of several runs with one name (`tune --name before`) the newest is meant.
+        matching = exact or named[-1:] or [run for run in runs if run.run_id.startswith(name)]
         if len(matching) == 1:
             return matching[0]
         known = ", ".join(run.run_id for run in runs[-5:])
@@ -191,7 +209,16 @@ class Store:
     def records(self, run_id: str) -> Iterator[Record]:
         """Records of a run by trial and attempt, invalid ones included."""
         rows = self._rows("SELECT record FROM trial WHERE run_id = ? ORDER BY trial, attempt", (run_id,))
-        return (codec.decode(row["record"]) for row in rows)
+        return (self._record(run_id, row["record"]) for row in rows)
+
+    def _record(self, run_id: str, text: str) -> Record:
+        try:
+            return codec.decode(text)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise SeekwiseError(
+                f"a record of run {run_id} in {self.path} cannot be read: {type(error).__name__} {str(error)[:100]}",
+                hint="`sqlite3 FILE .recover` may save what is left; other runs are not affected",
+            ) from error
 
     def attempts(self, run_id: str) -> dict[int, tuple[int, bool]]:
         """{trial: (attempts so far, one of them valid)} of a run."""
@@ -224,10 +251,46 @@ class Store:
 def _run(row: sqlite3.Row) -> Run:
     fields = dict(row)
     fields["plan"] = json.loads(fields["plan"])
+    if not isinstance(fields["plan"], dict):
+        raise TypeError("its plan is none")
+    for name, kind in (
+        ("run_id", str),
+        ("created_at", str),
+        ("name", str),
+        ("backend", str),
+        ("study", str),
+        ("seed", int),
+    ):
+        if not isinstance(fields[name], kind):
+            raise TypeError(f"its {name} is none")
     return Run(**fields)
 
 
-def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
+def _may_write(path: Path) -> bool:
+    """Whether file and folder can be written: a reader in write-ahead mode needs both."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """A connection that writes nothing at all, not even beside the file; a log beside it that nobody has taken in is not read."""
+    kind = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    connection = None
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(path))}?{kind}", uri=True, timeout=10.0, isolation_level=None)
+        _check(path, connection)
+    except sqlite3.DatabaseError as error:
+        if connection is not None:
+            connection.close()
+        raise _translated(path, error, reading=True) from error
+    except BaseException:
+        if connection is not None:
+            connection.close()
+        raise
+    return connection
+
+
+def _check(path: Path, connection: sqlite3.Connection) -> int:
+    """Refuses another program's file and one of a newer version; the number of tables."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -238,6 +301,11 @@ def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
             f"{path} was written by a newer seekwise (schema {version}, this one knows {SCHEMA_VERSION})",
             hint="use that seekwise, or name another file with `--db`; the file was not touched",
         )
+    return tables
+
+
+def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
+    tables = _check(path, connection)
     connection.execute("PRAGMA journal_mode = WAL")
     # FULL: a committed row also survives power loss. One fsync per trial costs nothing beside a trial.
     connection.execute("PRAGMA synchronous = FULL")
@@ -256,7 +324,7 @@ def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
             raise
 
 
-def _translated(path: Path, error: sqlite3.DatabaseError) -> SeekwiseError:
+def _translated(path: Path, error: sqlite3.DatabaseError, *, reading: bool = False) -> SeekwiseError:
     """SQLite's error as one of ours, naming the file."""
     text = str(error)
     if "not a database" in text or "malformed" in text:
@@ -268,6 +336,8 @@ def _translated(path: Path, error: sqlite3.DatabaseError) -> SeekwiseError:
         return SeekwiseError(
             f"cannot write records to {path}: {text}", hint="make room there, or name another file with `--db`"
         )
+    if reading:
+        return SeekwiseError(f"cannot read records {path}: {text}", hint="name another file with `--db`")
     if "readonly" in text or "unable to open" in text:
         return SeekwiseError(f"cannot write records to {path}: {text}", hint="name another file with `--db`")
     return SeekwiseError(f"records {path}: {text}")

@@ -14,12 +14,16 @@ from itertools import groupby
 from pathlib import Path
 
 from seekwise.backend.kernel import fio_result
+from seekwise.control.files import read_regular
 from seekwise.errors import UsageError
 from seekwise.run.execute import new_run_id
 from seekwise.store.database import Run, now
 from seekwise.store.record import Phase, Record
 from seekwise.study.plan import Cell, Load, Plan, Setting, SystemFacts, Trial
 
+FILE_BYTES_MAX = 64 << 20
+THREADS_MAX = 1 << 20
+OPTION_SHOWN = 80
 SYSTEM = "imported"
 NOTES = (
     "Imported: CPU efficiency counts the job threads alone, and nothing here proves that no cache answered",
@@ -67,16 +71,25 @@ def read(files: tuple[Path, ...], *, name: str, labels: tuple[str, ...]) -> tupl
 
 def _document(path: Path) -> dict:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_regular(path, FILE_BYTES_MAX).decode("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
     return fio_result.parse(text, str(path))
 
 
 def _groups(jobs: list[dict]) -> list[list[dict]]:
     """Jobs that ran together: fio counts their group; `stonewall` and `new_group` raise it."""
-    ordered = sorted(jobs, key=lambda job: job.get("groupid", 0))
-    return [list(group) for _, group in groupby(ordered, key=lambda job: job.get("groupid", 0))]
+    ordered = sorted(jobs, key=_group)
+    return [list(group) for _, group in groupby(ordered, key=_group)]
+
+
+def _group(job: dict) -> int:
+    number = job.get("groupid", 0)
+    if not isinstance(number, int):
+        raise fio_result.FioOutputError(f"fio's JSON has a `groupid` that is no number: {str(number)[:40]!r}")
+    return number
 
 
 def _phase(jobs: list[dict]) -> Phase:
@@ -91,13 +104,18 @@ def _options(document: dict) -> dict[str, str]:
 def _threads(document: dict) -> int:
     options = _options(document)
     jobs = len(_groups(document["jobs"])[0])
-    return max(jobs, int(options["numjobs"])) if str(options.get("numjobs", "")).isdigit() else jobs
+    return max(jobs, min(_number(options.get("numjobs")), THREADS_MAX))
+
+
+def _number(text: object) -> int:
+    """A whole number as fio prints options: as text; 0 for anything else."""
+    return int(str(text)) if str(text).isascii() and str(text).isdigit() and len(str(text)) < 20 else 0
 
 
 def _cell_key(document: dict) -> str:
     options = _options(document)
     parts = [f"system={SYSTEM}", f"threads={_threads(document)}"]
-    parts += [f"{key}={options[key]}" for key in ("bs", "iodepth") if key in options]
+    parts += [f"{key}={str(options[key])[:OPTION_SHOWN]}" for key in ("bs", "iodepth") if key in options]
     return " ".join(parts)
 
 
@@ -107,18 +125,20 @@ def _factors(document: dict, label: str) -> dict[str, str | int | float | bool]:
         "system": SYSTEM,
         "setting": label,
         "threads": _threads(document),
-        **{key: options[key] for key in ("bs", "iodepth", "ioengine", "direct") if key in options},
+        **{key: str(options[key])[:OPTION_SHOWN] for key in ("bs", "iodepth", "ioengine", "direct") if key in options},
     }
 
 
 def _seed(document: dict) -> int:
-    text = str(_options(document).get("randseed", ""))
-    return int(text) if text.isdigit() else 0
+    return min(_number(_options(document).get("randseed")), 2**63 - 1)
 
 
 def _started(document: dict) -> str:
     stamp = document.get("timestamp")
-    moment = datetime.fromtimestamp(stamp, UTC) if isinstance(stamp, int | float) else None
+    try:
+        moment = datetime.fromtimestamp(stamp, UTC) if isinstance(stamp, int | float) else None
+    except (ValueError, OverflowError, OSError):
+        moment = None
     return moment.isoformat() if moment else "unknown"
 
 

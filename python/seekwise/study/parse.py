@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from seekwise.control.files import read_regular
 from seekwise.errors import UsageError
 from seekwise.study import factors, profiles
 from seekwise.study.model import Design, Study, System, Workload
@@ -25,13 +27,18 @@ TABLES: dict[str, type[BaseModel]] = {
 
 def load(path: Path) -> Study:
     """The study in a file. A workload's job file is looked for beside the study."""
+    return load_with_text(path)[0]
+
+
+def load_with_text(path: Path) -> tuple[Study, str]:
+    """The study in a file, and the very text that was checked: the file may be another one a moment later."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, TEXT_BYTES_MAX).decode("utf-8")
     except FileNotFoundError as error:
         raise UsageError(f"no study at {path}", hint=_starters_hint()) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read study {path}: {error}") from error
-    return loads(text, str(path), folder=path.parent)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read study {path}: {getattr(error, 'strerror', None) or error}") from error
+    return loads(text, str(path), folder=path.parent), text
 
 
 def loads(text: str, source: str, *, folder: Path | None = None) -> Study:
@@ -40,16 +47,62 @@ def loads(text: str, source: str, *, folder: Path | None = None) -> Study:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source}: not TOML: {error}", hint="see docs of TOML at https://toml.io") from error
+    except (RecursionError, ValueError, OverflowError) as error:
+        raise UsageError(f"{source}: not TOML that a study can be: {str(error)[:100]}") from error
+    _check_amount(table, source)
     try:
         study = Study.model_validate(table)
     except ValidationError as error:
         raise _explained(error, source, table) from None
+    except (RecursionError, OverflowError) as error:
+        raise UsageError(f"{source}: a value is nested too deep or too large") from error
     _check_factors(study, source)
     _check_workloads(study, source, folder)
     _check_design(study, source)
+    _check_trials(study, source)
     if folder is not None:
         study = _with_job_paths(study, folder)
     return study
+
+
+TEXT_BYTES_MAX = 1 << 20
+DEPTH_MAX = 12
+VALUES_MAX = 20_000
+TRIALS_MAX = 1_000_000
+"""More than anybody waits for; the product of a few long lists is more than memory holds."""
+
+
+def _check_amount(table: object, source: str) -> None:
+    """Refuses what is nested deeper or is more than any study, and text that would command a terminal."""
+    todo: list[tuple[object, int, str]] = [(table, 0, "")]
+    count = 0
+    while todo:
+        value, depth, key = todo.pop()
+        count += 1
+        if depth > DEPTH_MAX or count > VALUES_MAX:
+            what = (
+                f"nested deeper than {DEPTH_MAX} levels" if depth > DEPTH_MAX else f"of more than {VALUES_MAX} values"
+            )
+            raise UsageError(f"{source}: a study {what} cannot be carried out")
+        if isinstance(value, dict):
+            todo += [(each, depth + 1, name) for name, each in value.items()]
+            todo += [(name, depth + 1, name) for name in value]
+        elif isinstance(value, list):
+            todo += [(each, depth + 1, key) for each in value]
+        elif isinstance(value, str) and (len(value) > LONGEST or (key in NAMES and not value.isprintable())):
+            said = (
+                f"is longer than {LONGEST} characters"
+                if len(value) > LONGEST
+                else "holds characters that cannot be printed"
+            )
+            raise UsageError(f"{source}: `{key[:40]}` {said}")
+        elif isinstance(value, int | float) and not isinstance(value, bool) and not -NUMBER_MAX < value < NUMBER_MAX:
+            raise UsageError(f"{source}: `{key[:40]}` is {str(value)[:40]}, no number that a study can have")
+
+
+NAMES = frozenset({"name", "target", "drive", "reference"})
+LONGEST = 20_000
+NUMBER_MAX = 2**63
 
 
 MISSING = {
@@ -152,6 +205,20 @@ def _check_factors(study: Study, source: str) -> None:
             double = next((value for value in values if values.count(value) > 1), None)
             if double is not None:
                 raise UsageError(f"{source}: `{place}.{name}` has {double!r} twice")
+
+
+def _check_trials(study: Study, source: str) -> None:
+    """The number of trials that these lists mean, before anybody multiplies them."""
+    settings = len(study.candidate) or math.prod(len(values) for values in study.settings.values())
+    cells = sum(
+        len(each.threads) * len(each.block_bytes) * len(each.iodepth) * max(1, len(each.memory_limit))
+        for each in study.workload
+    )
+    trials = settings * cells * len(study.system) * study.design.blocks
+    if trials > TRIALS_MAX:
+        raise UsageError(
+            f"{source}: {trials:.3g} trials are more than {TRIALS_MAX:,}", hint="fewer values, or several studies"
+        )
 
 
 def _check_workloads(study: Study, source: str, folder: Path | None) -> None:

@@ -17,7 +17,7 @@ import random
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
-from seekwise.errors import UsageError
+from seekwise.errors import SeekwiseError, UsageError
 from seekwise.study import estimate, factors, profiles
 from seekwise.study.factors import Value
 from seekwise.study.model import Beside, Study, Workload
@@ -191,6 +191,17 @@ class Plan:
 
     @classmethod
     def from_document(cls, document: dict[str, object]) -> Plan:
+        """The plan that `to_document` wrote; an error if something of it is not there or is something else."""
+        try:
+            return cls._from_document(document)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+            raise SeekwiseError(
+                f"the plan of this run cannot be read: {type(error).__name__} {str(error)[:100]}",
+                hint="`seekwise results` lists the other runs",
+            ) from error
+
+    @classmethod
+    def _from_document(cls, document: dict[str, object]) -> Plan:
         # What a plan of an older version does not have keeps its default.
         plain = {name: document[name] for name in cls.__dataclass_fields__ if name in document}
         plain["cells"] = tuple(_cell_from(each) for each in document["cells"])

@@ -10,6 +10,8 @@ import re
 
 SIZE_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+BYTES_MAX = 2**60
+SECONDS_MAX = 366 * 86400.0
 SIZE_FORM = "a size such as 4k, 64m or 1g (powers of two)"
 TIME_FORM = "a time such as 700ms, 30s, 5m or 1h"
 
@@ -19,11 +21,15 @@ def parse_bytes(value: object) -> int:
     if isinstance(value, bool):
         raise ValueError(f"must be {SIZE_FORM}")  # noqa: TRY004 (the caller reports values)
     if isinstance(value, int):
-        return value
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([bkmgt]?)(?:i?b)?\s*", str(value).lower())
-    if not match:
-        raise ValueError(f"must be {SIZE_FORM}")
-    return int(float(match[1]) * SIZE_UNITS[match[2]])
+        count: float = value
+    else:
+        match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([bkmgt]?)(?:i?b)?\s*", str(value).lower(), re.ASCII)
+        if not match:
+            raise ValueError(f"must be {SIZE_FORM}")
+        count = float(match[1]) * SIZE_UNITS[match[2]]
+    if not abs(count) <= BYTES_MAX:
+        raise ValueError(f"must be {SIZE_FORM}, at most {BYTES_MAX >> 50} PiB")
+    return int(count)
 
 
 def parse_seconds(value: object) -> float:
@@ -31,11 +37,15 @@ def parse_seconds(value: object) -> float:
     if isinstance(value, bool):
         raise ValueError(f"must be {TIME_FORM}")  # noqa: TRY004 (the caller reports values)
     if isinstance(value, int | float):
-        return float(value)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|)\s*", str(value).lower())
-    if not match:
-        raise ValueError(f"must be {TIME_FORM}")
-    return float(match[1]) * TIME_UNITS[match[2]]
+        seconds = float(min(max(value, -SECONDS_MAX * 2), SECONDS_MAX * 2))
+    else:
+        match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*(ms|s|m|min|h|)\s*", str(value).lower(), re.ASCII)
+        if not match:
+            raise ValueError(f"must be {TIME_FORM}")
+        seconds = float(match[1]) * TIME_UNITS[match[2]]
+    if not abs(seconds) <= SECONDS_MAX:
+        raise ValueError(f"must be {TIME_FORM}, at most a year")
+    return seconds
 
 
 def bytes_text(count: int) -> str:

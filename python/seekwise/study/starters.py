@@ -5,6 +5,7 @@ Each one is a file that a user can copy and change.
 
 from __future__ import annotations
 
+import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -48,12 +49,11 @@ def open_shipped(name: str) -> tuple[Study, str]:
 def open_study(name: str) -> tuple[Study, str]:
     """(study, its text) of a file, or of a study that ships with the program."""
     path = Path(name)
-    if not path.exists() and name.removeprefix(f"{PUBLISHED}/") in names():
+    if not os.path.lexists(path) and name.removeprefix(f"{PUBLISHED}/") in names():
         return open_shipped(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, not a study", hint=f"did you mean `seekwise tune {name}`?")
-    study = parse.load(path)
-    return study, path.read_text(encoding="utf-8")
+    return parse.load_with_text(path)
 
 
 def _names_in(folder) -> list[str]:

@@ -1,8 +1,9 @@
 """Judgement against known truth: false winners, false ties, and what is found.
 
 FILE is a table `table,block,cell,setting,metric,value` with its truth beside it (`FILE.truth.csv`, or `NAME.truth.csv` for
-`NAME.csv`): `table,cell,metric,setting_a,setting_b,ratio`, ratio = true a / b. It is judged as records are. Without FILE the
-built-in calibration runs on simulated studies.
+`NAME.csv`): `table,cell,metric,setting_a,setting_b,ratio`, ratio = true a / b. It is judged as records are. A table of periods,
+`table,period,start_s,use,setting,metric,value` with the truth `table,use,metric,setting_a,setting_b,ratio`, is judged as a
+live-switched run is. Without FILE the built-in calibration runs on simulated studies.
 
 Keys of --json: `tables` judged, `null_tables` (every known ratio is 1), `null_tables_with_winner`, `winners` (comparisons with
 known truth judged clear), `false_winners` (true ratio 1, or the wrong side), `ties`, `false_ties` (the true difference reaches
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ from seekwise.analysis.calibration.suite import calibrate
 from seekwise.analysis.control import judge_control
 from seekwise.analysis.judge import judge
 from seekwise.analysis.model import Observation, Verdict
-from seekwise.validate import frame
+from seekwise.validate import frame, period_tables
 from seekwise.validate.frame import FileReport, Report, unreadable
+from seekwise.validate.period_tables import PeriodRow
 
 SUMMARY = "false winners, false ties and power of the judgement"
 REQUIRES_FILES = False
@@ -58,8 +60,9 @@ class TruthRow:
 
 @dataclass
 class Table:
-    """A file of observations, as far as it can be read."""
+    """A file of observations, as far as it can be read. `periods`: of a table of periods, else empty."""
 
+    periods: list[PeriodRow] = field(default_factory=list)
     observations: list[Observation] = field(default_factory=list)
     broken: dict[Place, str] = field(default_factory=dict)
     """Places with a row that cannot be read."""
@@ -111,19 +114,26 @@ def truth_path(path: Path) -> Path:
 def judge_file(path: Path) -> tuple[FileReport, Score]:
     """One table file against its truth."""
     try:
-        truths = read_truth(truth_path(path))
+        by_period = is_period_table(path)
+        truths = read_truth(truth_path(path), period_tables.TRUTH_COLUMNS if by_period else TRUTH_COLUMNS)
     except Unreadable as problem:
         return unreadable(path, f"truth: {problem}"), Score()
     try:
-        table = read_table(path)
+        table = read_periods(path) if by_period else read_table(path)
     except Unreadable as problem:
         return unreadable(path, str(problem), total=len(truths)), Score()
+    if by_period:
+        return compare(str(path), table, truths, period_tables.verdicts(table.periods), period_tables.tie_is_false)
     verdicts = judge(table.observations) + list(judge_control(table.observations).verdicts)
     return compare(str(path), table, truths, verdicts)
 
 
 def compare(
-    file: str, table: Table, truths: Sequence[TruthRow], verdicts: Sequence[Verdict]
+    file: str,
+    table: Table,
+    truths: Sequence[TruthRow],
+    verdicts: Sequence[Verdict],
+    is_false_tie: Callable[[float, str], bool] = tie_is_false,
 ) -> tuple[FileReport, Score]:
     """Counts, and a line for every comparison that is wrong or cannot be made."""
     found: dict[tuple[Place, str, str], tuple[Verdict, float]] = {}
@@ -163,7 +173,7 @@ def compare(
                     misses.append(f"{name}: {verdict.winner} named the winner, true ratio {true_ratio:.4g}")
             elif verdict.word == "tie":
                 score.ties += 1
-                wrong = tie_is_false(row.log_ratio, verdict.metric)
+                wrong = is_false_tie(row.log_ratio, verdict.metric)
                 score.false_ties += wrong
                 if wrong:
                     misses.append(f"{name}: judged a tie, true ratio {true_ratio:.4g}")
@@ -196,20 +206,58 @@ def read_table(path: Path) -> Table:
     return table
 
 
-def read_truth(path: Path) -> list[TruthRow]:
+def is_period_table(path: Path) -> bool:
+    """Whether the header names periods instead of blocks."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            names = next(csv.reader(file), [])
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise Unreadable(f"{path.name}: {problem}") from None
+    return {"period", "use"} <= {name.strip() for name in names}
+
+
+def read_periods(path: Path) -> Table:
+    """Periods, and the places where a row is unreadable. A value may be missing: empty, or not a finite number."""
+    table = Table()
+    for number, row in _rows(path, period_tables.COLUMNS):
+        place = (row["table"] or "", row["use"] or "", row["metric"] or "")
+        try:
+            if not all(place) or not row["setting"] or row["value"] is None:
+                raise ValueError
+            made = PeriodRow(
+                place[0],
+                int(row["period"]),
+                float(row["start_s"]) if (row["start_s"] or "").strip() else math.nan,
+                place[1],
+                row["setting"],
+                place[2],
+                float(row["value"]) if row["value"].strip() else math.nan,
+            )
+        except (TypeError, ValueError):
+            if not all(place):
+                raise Unreadable(f"line {number} is unfinished") from None
+            table.broken[place] = f"line {number} is not `{','.join(period_tables.COLUMNS)}`"
+            continue
+        table.periods.append(made)
+    if not table.periods and not table.broken:
+        raise Unreadable("no rows")
+    return table
+
+
+def read_truth(path: Path, columns: Sequence[str] = TRUTH_COLUMNS) -> list[TruthRow]:
     """Known ratios; a row that cannot be read makes the whole truth unusable, because it could change what a null table is."""
     rows = []
-    for number, row in _rows(path, TRUTH_COLUMNS):
+    for number, row in _rows(path, columns):
         try:
             ratio = float(row["ratio"])
-            if any(row[name] in (None, "") for name in TRUTH_COLUMNS) or not (ratio > 0 and math.isfinite(ratio)):
+            if any(row[name] in (None, "") for name in columns) or not (ratio > 0 and math.isfinite(ratio)):
                 raise ValueError
         except (TypeError, ValueError):
-            raise Unreadable(
-                f"{path.name} line {number} is not `{','.join(TRUTH_COLUMNS)}` with a ratio above 0"
-            ) from None
+            raise Unreadable(f"{path.name} line {number} is not `{','.join(columns)}` with a ratio above 0") from None
         rows.append(
-            TruthRow((row["table"], row["cell"], row["metric"]), row["setting_a"], row["setting_b"], math.log(ratio))
+            TruthRow(
+                (row["table"], row[columns[1]], row["metric"]), row["setting_a"], row["setting_b"], math.log(ratio)
+            )
         )
     if not rows:
         raise Unreadable(f"{path.name} has no rows")

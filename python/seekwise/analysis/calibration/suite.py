@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from seekwise.analysis.calibration import periods
 from seekwise.analysis.calibration.noise import Design, grid, mixture, study
 from seekwise.analysis.calibration.score import Score, binomial_upper, score
 from seekwise.analysis.contrasts import Grid
@@ -226,6 +227,46 @@ def run_race(
     return leader, trials
 
 
+def live_switching(rng: np.random.Generator, tables: int = 25) -> tuple[Score, list[Check]]:
+    """Runs of periods with noise that remembers: tables without and with differences (`calibration.periods`)."""
+    empty, full = periods.PeriodScore(Score()), periods.PeriodScore(Score())
+    for design in periods.designs():
+        found = periods.score(design, tables, rng)
+        empty.pairs += found.pairs
+        empty.statements += found.statements
+        empty.false_statements += found.false_statements
+    for design in periods.designs(effects=(0.0, 0.0, -0.03, -0.2)):
+        found = periods.score(design, tables, rng)
+        full.pairs += found.pairs
+        full.statements += found.statements
+        full.false_statements += found.false_statements
+    upper = binomial_upper(empty.pairs.null_tables_with_winner, empty.pairs.null_tables)
+    return empty.pairs + full.pairs, [
+        Check(
+            "live switching: null tables with a winner, all kinds of noise",
+            empty.pairs.null_tables_with_winner_share,
+            0.05,
+            True,
+            f"95 % bound {upper:.3f}",
+        ),
+        Check(
+            "live switching: false winners in mixed tables",
+            full.pairs.false_winners_share,
+            0.05,
+            True,
+            f"{full.pairs.false_winners} of {full.pairs.winners}",
+        ),
+        Check(
+            "live switching: statements on losses that the truth contradicts",
+            (empty.false_statements + full.false_statements) / (empty.statements + full.statements),
+            0.05,
+            True,
+            f"of {empty.statements + full.statements}",
+        ),
+        Check("live switching: false ties", full.pairs.false_ties_share, 0.01, True, f"of {full.pairs.ties}"),
+    ]
+
+
 PARTS: tuple[Callable[[np.random.Generator], tuple[Score, list[Check]]], ...] = (
     null_tables,
     mixed_tables,
@@ -233,6 +274,7 @@ PARTS: tuple[Callable[[np.random.Generator], tuple[Score, list[Check]]], ...] = 
     sequential,
     coverage,
     racing,
+    live_switching,
 )
 
 

@@ -74,8 +74,8 @@ def read_program_io(root: Path = Path("/")) -> dict[int, tuple[str, int]]:
         try:
             if not os.readlink(root / "proc" / entry / "exe"):
                 continue
-            lines = (root / "proc" / entry / "io").read_text().splitlines()
-            name = (root / "proc" / entry / "comm").read_text().strip()
+            lines = (root / "proc" / entry / "io").read_text(errors="replace").splitlines()
+            name = (root / "proc" / entry / "comm").read_text(errors="replace").strip()
         except OSError:
             continue
         values = dict(line.split(": ") for line in lines if ": " in line)

@@ -7,6 +7,7 @@ runtimes that it has added up over a group. What is done about each is said wher
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 
 from seekwise.errors import SeekwiseError
@@ -68,8 +69,16 @@ def parse(text: str, source: str = "fio's output") -> dict[str, object]:
             f"{source} breaks off or is damaged: {error.msg} at character {start + error.pos}",
             hint="fio may have died or its disk may be full",
         ) from error
+    except (RecursionError, ValueError) as error:
+        raise FioOutputError(f"{source} is no JSON that fio writes: {error}") from error
     if not isinstance(document, dict) or not isinstance(document.get("jobs"), list) or not document["jobs"]:
         raise FioOutputError(f"{source} is JSON, but lists no jobs", hint="was it written with --output-format=json+ ?")
+    if not all(isinstance(job, dict) for job in document["jobs"]):
+        raise FioOutputError(f"{source} has a job that is none", hint="was it written with --output-format=json+ ?")
+    for name in ("global options", "job options"):
+        for each in (document, *document["jobs"]):
+            if not isinstance(each.get(name, {}), dict):
+                raise FioOutputError(f"{source} has `{name}` that are none")
     return document
 
 
@@ -81,9 +90,32 @@ def _sample(text: str) -> str:
 def phase(jobs: list[dict], operation: Operation | None = None) -> FioPhase:
     """Adds up jobs that ran at the same time. `operation` None: told from what they did."""
     try:
-        return _phase(jobs, operation)
-    except (KeyError, TypeError, ValueError) as error:
+        found = _phase(jobs, operation)
+        _check(found)
+        return found
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
         raise FioOutputError(f"fio's JSON lacks or garbles {error}", hint="fio 3.0 or newer is needed") from error
+
+
+def _check(found: FioPhase) -> None:
+    """No figure that fio gives is negative, infinite or not a number: what is would be taken for a measurement."""
+    numbers = {
+        "runtime": found.elapsed_s,
+        "io_bytes": found.bytes,
+        "total_ios": found.ios,
+        "mean latency": found.latency_mean_ns,
+        "latency": found.latency_max_ns,
+        "usr_cpu": found.submitter_user_s,
+        "sys_cpu": found.submitter_system_s,
+        **{f"latency bin {upper}": min(upper, count) for upper, count in found.latency_bins.items()},
+        **{f"iodepth_level {depth}": share for depth, share in found.depth_share.items()},
+    }
+    for name, value in numbers.items():
+        if not math.isfinite(value) or value < 0 or value > NUMBER_MAX:
+            raise ValueError(f"{name} ({value})")
+
+
+NUMBER_MAX = 2.0**63
 
 
 def _phase(jobs: list[dict], operation: Operation | None) -> FioPhase:

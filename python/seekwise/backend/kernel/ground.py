@@ -37,12 +37,12 @@ def check_room(target: Target, needed_bytes: int) -> None:
     folders.check_target(target.path, needed_bytes)
 
 
-def scratch(target: Target, needed_bytes: int) -> AbstractContextManager[Path]:
+def scratch(target: Target, needed_bytes: int) -> AbstractContextManager[folders.HeldFolder]:
     """A folder of our own on the target with room for that many bytes; removed at the end, also after a crash."""
     return folders.scratch(target.path, needed_bytes)
 
 
-def work_folder(home: Path) -> AbstractContextManager[Path]:
+def work_folder(home: Path) -> AbstractContextManager[folders.HeldFolder]:
     """A folder for job files and results; removed at the end, also after a crash, like every scratch folder."""
     return folders.scratch(home, WORK_BYTES)
 

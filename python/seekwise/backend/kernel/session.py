@@ -9,7 +9,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.backend.kernel import cpu, disk, environment, fio, fio_job, fio_result, ground, memory, validity, windows
+from seekwise.backend.kernel import (
+    cpu,
+    disk,
+    environment,
+    fio,
+    fio_job,
+    fio_result,
+    ground,
+    memory,
+    user_job,
+    validity,
+    windows,
+)
 from seekwise.backend.kernel.target import Target
 from seekwise.backend.protocol import Say
 from seekwise.control import child
@@ -49,9 +61,7 @@ class KernelSession:
         self.repeats_s = 0.0
         self.started = time.monotonic()
         self.user_jobs = {
-            cell.load.job: fio_job.read_user_job(Path(cell.load.job))
-            for cell in plan.cells
-            if cell.load.job is not None
+            cell.load.job: user_job.read(Path(cell.load.job)) for cell in plan.cells if cell.load.job is not None
         }
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
@@ -133,7 +143,7 @@ class KernelSession:
         jobs: list[str] = []
         reason: str | None = None
         for step, operation, text in self._steps(cell, ready, seed):
-            jobs.append(text)
+            jobs.append(ready.place.by_name(text))
             if not cell.load.direct and not memory.drop_caches():
                 raise MissingError(
                     "dropping the caches before a buffered load needs root", hint="use sudo, or `direct = true`"
@@ -149,7 +159,7 @@ class KernelSession:
         if cell.load.job is not None:
             job = self.user_jobs[cell.load.job]
             for index in range(len(job.groups)):
-                yield None, None, fio_job.user_group(job, index, ready.place, seed + index, direct=cell.load.direct)
+                yield None, None, user_job.group_text(job, index, ready.place, seed + index, direct=cell.load.direct)
             return
         for index, step in enumerate(cell.load.phases):
             yield step, step.operation, fio_job.phase(cell.load, step, ready.place, seed + index)
@@ -174,7 +184,7 @@ class KernelSession:
             self.work,
             timeout_s=self._timeout(cell),
             cgroup_files=(group.processes_file,) if group else (),
-            extra=() if _writes(text) else ("--readonly",),
+            extra=("--readonly",) if fio_job.only_reads(text) else (),
         )
         cpu_after, disk_after = cpu.snapshot(), disk.read_diskstats()
         if run.status != 0:
@@ -211,14 +221,6 @@ def _settled(target: Target, seconds: float) -> dict[str, object]:
         seen = environment.watch_others(target.leaf_names, seconds)
         if seen["quiet"] or time.monotonic() >= end:
             return seen
-
-
-def _writes(job: str) -> bool:
-    return any(
-        "write" in line or "rw" == line.split("=")[1]
-        for line in job.splitlines()
-        if line.startswith(("rw=", "readwrite="))
-    )
 
 
 def ground_settings(wanted: dict[str, dict[str, str]], target: Target):
@@ -348,20 +350,32 @@ def _place(
         proof = stack.enter_context(ground.claimed(target, destroy))
         # The proof leaves the first and last MiB out, so that the device proves empty again afterwards.
         share = proof.test_size_bytes // threads
-        own_size = any(cell.load.job is not None for cell in cells)
-        region = proof.test_size_bytes if own_size else min(size, share - share % 2**20)
-        place = fio_job.Place(device=proof.node, offset_bytes=proof.test_offset_bytes, region_bytes=region)
+        region = min(size, share - share % 2**20)
+        with_job = any(cell.load.job is not None for cell in cells)
+        proof.uses(proof.test_size_bytes if with_job else threads * region)
+        for sentence in proof.checks[-1:]:
+            say(f"{proof.node} proves empty as far as it was looked at: zeros in the first and last MiB; {sentence}")
+        place = fio_job.Place(
+            device=proof.path,
+            shown=proof.node,
+            offset_bytes=proof.test_offset_bytes,
+            region_bytes=region,
+            whole_bytes=proof.test_size_bytes,
+        )
     else:
-        place = fio_job.Place(folder=stack.enter_context(ground.scratch(target, threads * size)), region_bytes=size)
+        jobs = [user_job.read(Path(cell.load.job)) for cell in cells if cell.load.job is not None]
+        needed = max([threads * size, *(job.needs_bytes(size) for job in jobs)])
+        folder = stack.enter_context(ground.scratch(target, needed))
+        place = fio_job.Place(folder=folder, shown=folder.shown, region_bytes=size)
     if any(cell.load.job is None for cell in cells):
-        what = f"files of {size / 2**20:.0f} MiB in {place.folder}" if place.folder else f"regions on {place.device}"
+        what = f"files of {size / 2**20:.0f} MiB in {place.shown}" if place.folder else f"regions on {place.shown}"
         say(f"writing {threads} {what}")
         _prepare(program, fio_job.layout(place, threads), work)
     for path in {cell.load.job for cell in cells if cell.load.job is not None} if place.folder else ():
         # A job that reads first would read holes, or lay its files out while it is measured.
-        job = fio_job.read_user_job(Path(path))
+        job = user_job.read(Path(path))
         for index in range(len(job.groups)):
-            _prepare(program, fio_job.user_group(job, index, place, seed=0, create_only=True), work)
+            _prepare(program, user_job.group_text(job, index, place, seed=0, create_only=True), work)
     return place
 
 

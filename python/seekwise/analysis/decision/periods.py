@@ -1,0 +1,124 @@
+"""What one period says of one job, and the figures of several periods merged.
+
+Latencies are kept as counts in bins of 1/64 octave (1.1 % wide), so that percentiles of several periods are those of all their
+operations together; within a bin they are interpolated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+BINS_PER_OCTAVE = 64
+BINS = 44 * BINS_PER_OCTAVE
+"""Up to 2^44 ns, five hours."""
+QUANTILES = {"p50": 0.50, "p99": 0.99, "p999": 0.999}
+
+
+def histogram(latencies_ns: Array) -> dict[int, int]:
+    """{bin: operations} of latencies in nanoseconds."""
+    if len(latencies_ns) == 0:
+        return {}
+    bins = np.floor(np.log2(np.maximum(latencies_ns, 1.0)) * BINS_PER_OCTAVE).astype(int)
+    numbers, counts = np.unique(np.clip(bins, 0, BINS - 1), return_counts=True)
+    return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+
+
+def upper_bound_ns(number: int) -> int:
+    """Upper edge of a bin in nanoseconds."""
+    return math.ceil(2 ** ((number + 1) / BINS_PER_OCTAVE))
+
+
+@dataclass(frozen=True)
+class JobPeriod:
+    """One job during the counted part of one period."""
+
+    seconds: float
+    ops: int
+    bytes: int
+    latency_sum_ns: float
+    bins: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def rate_bytes_per_s(self) -> float:
+        return self.bytes / self.seconds if self.seconds > 0 else 0.0
+
+
+def dense(bins: dict[int, int]) -> Array:
+    found = np.zeros(BINS)
+    if bins:
+        found[np.fromiter(bins, int)] = np.fromiter(bins.values(), float)
+    return found
+
+
+def quantile_ns(counts: Array, q: float) -> float:
+    """The q-quantile in nanoseconds, interpolated within its bin; NaN of nothing."""
+    total = counts.sum()
+    if total <= 0:
+        return math.nan
+    reached = np.cumsum(counts)
+    # The rank of a quantile among n operations, as numpy's default counts it.
+    rank = q * (total - 1) + 0.5
+    number = int(np.searchsorted(reached, rank))
+    number = min(number, len(counts) - 1)
+    before = reached[number] - counts[number]
+    inside = (rank - before) / counts[number] if counts[number] else 0.5
+    return float(2 ** ((number + min(max(inside, 0.0), 1.0)) / BINS_PER_OCTAVE))
+
+
+class Merged:
+    """Figures of one job and metric by candidate and round (`table.Figures`). A round holds one or more periods."""
+
+    def __init__(self, settings: Sequence[str], kind: str) -> None:
+        self.settings = tuple(settings)
+        self.kind = kind
+        self._periods: dict[str, dict[int, list[JobPeriod]]] = {name: {} for name in settings}
+        self._dense: dict[tuple[str, int], Array] = {}
+
+    def add(self, setting: str, number: int, period: JobPeriod) -> None:
+        self._periods[setting].setdefault(number, []).append(period)
+        self._dense.pop((setting, number), None)
+
+    def rounds(self, setting: str) -> tuple[int, ...]:
+        """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer."""
+        found = self._periods[setting]
+        if self.kind == "rate":
+            return tuple(sorted(n for n, each in found.items() if sum(p.seconds for p in each) > 0))
+        return tuple(sorted(n for n, each in found.items() if sum(p.ops for p in each) > 0))
+
+    def log_value(self, setting: str, rounds: Sequence[int]) -> float:
+        if self.kind == "rate":
+            return self._log_rate(setting, rounds)
+        if self.kind == "mean":
+            return self._log_mean_ms(setting, rounds)
+        counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
+        return math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6)
+
+    def added_variance(self, a: str, b: str) -> float:
+        """What a setting leaves behind is cut from the periods instead."""
+        return 0.0
+
+    def _log_rate(self, setting: str, rounds: Sequence[int]) -> float:
+        periods = [p for number in rounds for p in self._periods[setting][number]]
+        seconds, moved = sum(p.seconds for p in periods), sum(p.bytes for p in periods)
+        # What moved nothing is slower than half a request in all of its time; that is all that is known.
+        sizes = [p.bytes / p.ops for by in self._periods.values() for each in by.values() for p in each if p.ops]
+        least = 0.5 * (min(sizes) if sizes else 512.0)
+        return math.log(max(moved, least) / seconds / 1e6)
+
+    def _log_mean_ms(self, setting: str, rounds: Sequence[int]) -> float:
+        periods = [p for number in rounds for p in self._periods[setting][number]]
+        ops, waited = sum(p.ops for p in periods), sum(p.latency_sum_ns for p in periods)
+        return math.log(max(waited / ops, 1.0) / 1e6)
+
+    def _counts(self, setting: str, number: int) -> Array:
+        key = (setting, number)
+        if key not in self._dense:
+            self._dense[key] = np.sum([dense(p.bins) for p in self._periods[setting][number]], axis=0)
+        return self._dense[key]

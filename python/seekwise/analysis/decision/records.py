@@ -1,0 +1,112 @@
+"""From the records of a live-switched run to judged uses. Reads records only, so an old run can be judged by a better rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from seekwise.analysis.decision import choose as choices
+from seekwise.analysis.decision.bounds import ROUNDS_MIN
+from seekwise.analysis.decision.choose import Choice
+from seekwise.analysis.decision.periods import BINS_PER_OCTAVE, JobPeriod, Merged, upper_bound_ns
+from seekwise.analysis.decision.table import Entry, Threshold
+from seekwise.analysis.decision.verdicts import Judged, judge
+from seekwise.store.record import Phase, Record
+from seekwise.study.uses import Use
+
+LOOKS_PLANNED = 3
+"""Looks at a use before time runs out, usually: after its first stretch and after two that needs decide."""
+
+
+def bins_of(phase: Phase) -> dict[int, int]:
+    """{bin: operations} of a phase's histogram."""
+    return {_number(bound): count for bound, count in phase.latency_bins.items()}
+
+
+def _number(bound_ns: int) -> int:
+    number = max(0, round(math.log2(max(bound_ns, 1)) * BINS_PER_OCTAVE) - 1)
+    while upper_bound_ns(number) < bound_ns:
+        number += 1
+    while number and upper_bound_ns(number - 1) >= bound_ns:
+        number -= 1
+    return number
+
+
+def job_of(phase: Phase) -> str:
+    return str(phase.details.get("job", ""))
+
+
+def period_of(phase: Phase) -> JobPeriod:
+    return JobPeriod(phase.elapsed_s, phase.ios, phase.bytes, phase.latency_mean_ns * phase.ios, bins_of(phase))
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a live-switched run was asked: enough to judge it."""
+
+    uses: tuple[Use, ...]
+    candidates: tuple[str, ...]
+    in_force: str
+    threshold: Threshold
+
+
+def looks_at(records: Iterable[Record], use: str) -> int:
+    stretches = {record.conditions.get("stretch") for record in records if record.factors.get("use") == use}
+    return max(1, len(stretches))
+
+
+def entries(records: Sequence[Record], order: Order) -> list[Entry]:
+    """One entry per judged metric of each use that has enough rounds."""
+    found: list[Entry] = []
+    for use in order.uses:
+        mine = [record for record in records if record.valid and record.factors.get("use") == use.name]
+        if not mine:
+            continue
+        ran = [name for name in order.candidates if any(record.setting == name for record in mine)]
+        look = looks_at(mine, use.name)
+        for metric in use.metrics:
+            figures = Merged(ran, metric.kind)
+            for record in mine:
+                for phase in record.phases:
+                    if job_of(phase) == metric.job:
+                        figures.add(record.setting, record.block, period_of(phase))
+            if any(figures.rounds(name) for name in ran):
+                found.append(
+                    Entry(
+                        use.name,
+                        metric.name,
+                        metric.unit,
+                        metric.more_is_better,
+                        order.threshold.of(metric.kind, metric.role),
+                        figures,
+                        metric.role,
+                        use.group,
+                        (look, max(look, LOOKS_PLANNED)),
+                        use.title,
+                    )
+                )
+    return found
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Everything that is said of a live-switched run."""
+
+    judged: tuple[Judged, ...]
+    choice: Choice | None
+    """For whatever may come: over all uses, foreground and background."""
+    by_group: dict[str, Choice]
+    """For one group of uses: over its foreground alone; the background's loss is named as the price."""
+
+
+def decided(records: Sequence[Record], order: Order, *, final: bool = True) -> Decided:
+    judged = judge(entries(records, order), final=final)
+    known = [each for each in judged if each.rounds >= ROUNDS_MIN]
+    groups: dict[str, Choice] = {}
+    for group in dict.fromkeys(each.group for each in known):
+        foreground = [each for each in known if each.group == group and each.role == "foreground"]
+        choice = choices.choose(foreground, order.in_force, order.candidates)
+        if choice is not None:
+            groups[group] = choice
+    return Decided(tuple(judged), choices.choose(known, order.in_force, order.candidates), groups)

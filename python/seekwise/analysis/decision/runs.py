@@ -1,0 +1,98 @@
+"""Two live-switched runs against each other: the same setting before and after something changed.
+
+The runs were not interleaved, so a difference is real but its cause is not shown. Each run's own noise comes from a jackknife over
+its rounds; Welch's t statistic joins the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from seekwise.analysis.decision.bounds import NOISE_FLOOR_LOG, ROUNDS_MIN
+from seekwise.analysis.decision.table import Entry
+from seekwise.analysis.decision.verdicts import LEVEL_WORSE, log_of_share, passed
+
+
+@dataclass(frozen=True)
+class Change:
+    """One metric of one use under one setting. `ratio`: new / base, with its 95 % interval."""
+
+    use: str
+    metric: str
+    setting: str
+    more_is_better: bool
+    threshold: float
+    ratio: float
+    low: float
+    high: float
+    outcome: str
+    """regression, improvement, same (within the threshold), undecided"""
+
+    @property
+    def gain_log(self) -> float:
+        """Above zero when the new run is better."""
+        return math.log(self.ratio) * (1 if self.more_is_better else -1)
+
+
+def changes(base: Sequence[Entry], new: Sequence[Entry], settings: Sequence[str]) -> list[Change]:
+    """Every use and metric that both runs judged, under each of these settings."""
+    others = {(each.use, each.metric): each for each in new}
+    rows = []
+    for entry in base:
+        other = others.get((entry.use, entry.metric))
+        for setting in settings if other is not None else ():
+            mine, its = _mean(entry, setting), _mean(other, setting)
+            if mine is not None and its is not None:
+                rows.append((entry, setting, *_welch(mine, its)))
+    clear = passed(np.array([row[-1] for row in rows]), LEVEL_WORSE)
+    return [_change(*row[:-1], bool(good)) for row, good in zip(rows, clear, strict=True)]
+
+
+def _mean(entry: Entry, setting: str) -> tuple[float, float, int] | None:
+    """(log value, its variance, degrees of freedom), or None below three rounds."""
+    if setting not in entry.figures.settings:
+        return None
+    rounds = list(entry.figures.rounds(setting))
+    n = len(rounds)
+    if n < ROUNDS_MIN:
+        return None
+    whole = entry.figures.log_value(setting, rounds)
+    without = np.array([entry.figures.log_value(setting, rounds[:i] + rounds[i + 1 :]) for i in range(n)])
+    pseudo = n * whole - (n - 1) * without
+    return whole, max(float(np.var(pseudo, ddof=1)), NOISE_FLOOR_LOG**2) / n, n - 1
+
+
+def _welch(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, float, float]:
+    """(log ratio b / a, standard error, degrees of freedom, two-sided p)."""
+    variance = a[1] + b[1]
+    df = variance**2 / (a[1] ** 2 / a[2] + b[1] ** 2 / b[2])
+    difference, se = b[0] - a[0], math.sqrt(variance)
+    return difference, se, df, float(2 * special.stdtr(df, -abs(difference / se)))
+
+
+def _change(entry: Entry, setting: str, difference: float, se: float, df: float, clear: bool) -> Change:
+    t = float(special.stdtrit(df, 0.975))
+    low, high = difference - t * se, difference + t * se
+    limit = log_of_share(entry.threshold, entry.more_is_better)
+    if -limit <= low and high <= limit:
+        outcome = "same"
+    elif clear:
+        outcome = "improvement" if (difference > 0) == entry.more_is_better else "regression"
+    else:
+        outcome = "undecided"
+    return Change(
+        entry.use,
+        entry.metric,
+        setting,
+        entry.more_is_better,
+        entry.threshold,
+        math.exp(difference),
+        math.exp(low),
+        math.exp(high),
+        outcome,
+    )

@@ -1,0 +1,144 @@
+"""The outcome of a live-switched run: its records judged, in the shape that terminal, page, JSON and advice share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.advise.lines import Lines, shell_lines
+from seekwise.analysis.decision.choose import Choice
+from seekwise.analysis.decision.document import SCHEMA, decision_document, use_documents
+from seekwise.analysis.decision.records import Decided, decided
+from seekwise.analysis.decision.verdicts import DECISION_RULE_VERSION, Judged
+from seekwise.run.live import progress
+from seekwise.run.live.passive import NO_LOAD, TOO_UNEVEN
+from seekwise.run.live.plan import LivePlan
+from seekwise.store import codec
+from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
+
+DISTURBED_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class LiveOutcome:
+    run: Run
+    plan: LivePlan
+    records: list[Record]
+    found: Decided
+    seconds: float
+
+    @property
+    def choice(self) -> Choice | None:
+        """For the uses that were asked for: of one group its own choice, else for whatever may come.
+
+        None under a live load that cannot be judged by.
+        """
+        if no_verdict(self) is not None:
+            return None
+        groups = {use.group for use in self.plan.uses}
+        if self.plan.group is not None and len(groups) == 1:
+            return self.found.by_group.get(next(iter(groups)))
+        return self.found.choice
+
+    @property
+    def lines(self) -> Lines:
+        """Shell lines that set and undo the choice; none when nothing changes."""
+        choice = self.choice
+        if choice is None or not choice.changes or self.plan.provenance != "measured":
+            return Lines((), ())
+        candidate = next(each for each in self.plan.candidates if each.label == choice.setting)
+        return shell_lines(candidate.changes, self.plan.current)
+
+
+def report_path(run_id: str) -> Path:
+    """Where the page of a run is written: beside where the command runs."""
+    return Path(f"seekwise-{run_id}.html")
+
+
+def no_verdict(found: LiveOutcome) -> str | None:
+    """Why a run under a live load cannot be judged: no load, or too uneven a one; None when it can."""
+    for record in found.records:
+        for sentence in record.conditions.get("said", []):
+            if sentence == NO_LOAD or sentence.startswith(TOO_UNEVEN.split("{")[0]):
+                return str(sentence)
+    return None
+
+
+def of(store: Store, run: Run) -> LiveOutcome:
+    """Judges a stored run again from its records."""
+    plan = LivePlan.from_document(run.plan)
+    return judged(run, plan, list(store.records(run.run_id)))
+
+
+def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | None = None) -> LiveOutcome:
+    if seconds is None:
+        seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
+    return LiveOutcome(run, plan, records, decided(records, plan.order()), seconds)
+
+
+def notes(found: LiveOutcome) -> list[str]:
+    """What a reader must know beside the answer, in sentences."""
+    said = list(found.plan.notes)
+    for record in found.records:
+        said += [str(each) for each in record.conditions.get("said", [])]
+    if found.plan.left_out:
+        said.append(f"Not measured in this budget: {', '.join(found.plan.left_out)}")
+    measured = {record.factors.get("use") for record in found.records}
+    missing = [use.name for use in found.plan.uses if use.name not in measured]
+    if missing:
+        said.append(f"No result for {', '.join(missing)}: the load did not run or time was up")
+    disturbed = [r for r in found.records if float(r.conditions.get("foreign_share", 0.0)) > DISTURBED_SHARE]
+    if disturbed:
+        by = sorted({name for r in found.records for name in r.conditions.get("other_programs", [])})
+        who = f" ({', '.join(by[:3])})" if by else ""
+        said.append(
+            f"Other programs used the disk in {len(disturbed)} of {len(found.records)} periods{who}; "
+            "the intervals include that noise"
+        )
+    invalid = [record for record in found.records if not record.valid]
+    if invalid:
+        said.append(f"{len(invalid)} of {len(found.records)} periods discarded: {invalid[0].invalid_reason}")
+    return said
+
+
+def seconds_more(found: LiveOutcome, each: Judged) -> float | None:
+    """Measuring time that would decide the easiest open comparison of this entry."""
+    mine = [r for r in found.records if r.factors.get("use") == each.use]
+    if not mine:
+        return None
+    names = {r.setting for r in mine}
+    round_s = sum(
+        max(float(r.conditions["length_s"]) for r in mine if r.setting == name and r is not None) for name in names
+    )
+    return progress.seconds_to_decide(each, round_s)
+
+
+def document(found: LiveOutcome, *, records: bool = False, report: str | None = None) -> dict[str, object]:
+    """`tune --json` and `results --json` of a live-switched run."""
+    made: dict[str, object] = {
+        "schema": SCHEMA,
+        "run_id": found.run.run_id,
+        "name": found.plan.name,
+        "target": found.plan.target,
+        "provenance": found.plan.provenance,
+        "outcome": found.run.outcome,
+        "created_at": found.run.created_at,
+        "rule_version": DECISION_RULE_VERSION,
+        "seconds": round(found.seconds, 1),
+        "budget_seconds": found.plan.budget_s,
+        "no_verdict": no_verdict(found),
+        "in_force": found.plan.in_force.label,
+        "candidates": [each.label for each in found.plan.candidates],
+        "decision": decision_document(found.choice),
+        "by_group": {group: decision_document(choice) for group, choice in found.found.by_group.items()},
+        "uses": use_documents(found.found.judged),
+        "left_out": list(found.plan.left_out),
+        "set": list(found.lines.set),
+        "undo": list(found.lines.undo),
+        "notes": notes(found),
+        "report": report,
+    }
+    if records:
+        made["records"] = [codec.to_document(record) for record in found.records]
+    return made

@@ -1,0 +1,169 @@
+"""What the commands on stored runs do with a live-switched one: results, advise, apply, compare."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import click
+
+from seekwise.cli import _shown
+from seekwise.errors import NotMetError, RefusedError, UsageError
+from seekwise.run.live.plan import is_live
+from seekwise.store.database import Run, Store
+
+Wanted = dict[str, dict[str, str]]
+COMPARE_SCHEMA = "seekwise.compare-live/1"
+
+__all__ = ["advise", "compare", "is_live", "recommended", "results"]
+
+
+def results(store: Store, run: Run, *, as_json: bool) -> None:
+    """The answer of a stored run, judged again."""
+    from seekwise.analysis import live
+    from seekwise.report import answer
+
+    found = live.of(store, run)
+    if as_json:
+        _shown.echo_json(live.document(found, records=True))
+        return
+    click.echo(f"run {run.run_id}, {run.name}, {found.plan.provenance}, {run.outcome or 'unfinished'}\n")
+    for line in answer.lines(found, width=_shown.out().width):
+        click.echo(line)
+    click.echo(f"\nnext: seekwise report {run.run_id}")
+
+
+def advise(store: Store, run: Run, purpose: str | None, *, as_json: bool) -> None:
+    """What to set for one group of uses, or for whatever may come."""
+    from seekwise.advise.lines import shell_lines
+    from seekwise.analysis import live
+    from seekwise.analysis.decision.document import decision_document
+    from seekwise.report import answer
+
+    found = live.of(store, run)
+    choice = _choice(found, purpose)
+    candidate = next(each for each in found.plan.candidates if each.label == choice.setting)
+    lines = shell_lines(candidate.changes, found.plan.current) if choice.changes else None
+    if as_json:
+        _shown.echo_json({
+            "schema": "seekwise.advice-live/1",
+            "run_id": run.run_id,
+            "for": purpose,
+            "decision": decision_document(choice),
+            "set": list(lines.set) if lines else [],
+            "undo": list(lines.undo) if lines else [],
+        })  # fmt: skip
+        return
+    from dataclasses import replace
+
+    asked = replace(found, plan=replace(found.plan, group=purpose, uses=_uses(found, purpose)))
+    if purpose is not None:
+        kept = tuple(each for each in found.found.judged if each.group == purpose)
+        asked = replace(asked, found=replace(found.found, judged=kept))
+    for line in answer.lines(asked, width=_shown.out().width):
+        click.echo(line)
+    if choice.changes:
+        click.echo(f"\nnext: sudo seekwise apply {run.run_id}{f' --for {purpose}' if purpose else ''}")
+
+
+def _uses(found, purpose: str | None):
+    return tuple(use for use in found.plan.uses if purpose is None or use.group == purpose)
+
+
+def _choice(found, purpose: str | None):
+    if purpose is None:
+        choice = found.choice
+    else:
+        choice = found.found.by_group.get(purpose)
+        if choice is None:
+            measured = ", ".join(found.found.by_group) or "nothing"
+            raise UsageError(
+                f"run {found.run.run_id} did not measure {purpose!r}",
+                hint=f"it measured {measured}; `sudo seekwise tune PATH --for {purpose}` measures it",
+            )
+    if choice is None:
+        raise UsageError(f"run {found.run.run_id} measured nothing", hint="`sudo seekwise tune PATH` measures")
+    return choice
+
+
+def recommended(store: Store, run: Run, purpose: str | None) -> tuple[Wanted, str]:
+    """(what to set, why); nothing to set when the choice is in force already."""
+    from seekwise.analysis import live
+    from seekwise.report import answer
+
+    found = live.of(store, run)
+    choice = _choice(found, purpose)
+    words = answer.headline(found) if purpose is None else f"{choice.setting} for {purpose}"
+    candidate = next(each for each in found.plan.candidates if each.label == choice.setting)
+    return (candidate.changes if choice.changes else {}), f"run {run.run_id}: {words.rstrip('.')}"
+
+
+def compare(store: Store, base: Run, new: Run, fail_if: tuple[str, ...], *, as_json: bool) -> None:
+    """The same settings before and after; the first line answers."""
+    from seekwise.analysis import live
+    from seekwise.analysis.decision.records import entries
+    from seekwise.analysis.decision.runs import changes
+
+    sides = [live.of(store, run) for run in (base, new)]
+    shared = [use for use in sides[0].plan.uses if use in sides[1].plan.uses]
+    if not shared:
+        raise RefusedError(
+            f"runs {base.run_id} and {new.run_id} measured no use in common",
+            hint="run `seekwise tune` twice with the same --for",
+        )
+    labels = [each.label for each in sides[0].plan.candidates]
+    common = [label for label in labels if label in {each.label for each in sides[1].plan.candidates}]
+    found = changes(*(entries(side.records, side.plan.order()) for side in sides), common)
+    counts = Counter(each.outcome for each in found)
+    if as_json:
+        _shown.echo_json({
+            "schema": COMPARE_SCHEMA,
+            "base": base.run_id,
+            "new": new.run_id,
+            "counts": dict(counts),
+            "changes": [
+                {
+                    "use": each.use, "metric": each.metric, "setting": each.setting, "outcome": each.outcome,
+                    "ratio": each.ratio, "low": each.low, "high": each.high,
+                }
+                for each in found
+            ],
+        })  # fmt: skip
+    else:
+        _print_changes(base, new, found, counts, sides)
+    wanted = {"difference": counts["regression"] + counts["improvement"], **counts}
+    seen = [f"{wanted[name]} × {name}" for name in dict.fromkeys(fail_if) if wanted.get(name)]
+    if seen:
+        raise NotMetError(f"run {new.run_id} against {base.run_id}: {', '.join(seen)}", hint="asked for with --fail-if")
+
+
+def _print_changes(base: Run, new: Run, found, counts: Counter, sides) -> None:
+    now = sides[0].plan.in_force.label
+    mine = [each for each in found if each.setting == now]
+    names = [side.plan.name or side.run.run_id for side in sides]
+    worse = [each for each in mine if each.outcome == "regression"]
+    better = [each for each in mine if each.outcome == "improvement"]
+    if worse or better:
+        parts = []
+        for word, group in (("slower", worse), ("faster", better)):
+            if group:
+                top = max(group, key=lambda each: abs(each.gain_log))
+                factor = math.exp(abs(top.gain_log))
+                amount = f"{factor:.2g} times" if factor >= 2 else f"{100 * (factor - 1):.2g} %"
+                uses = len({each.use for each in group})
+                parts.append(f"{word} in {uses} use{'s' if uses > 1 else ''} (most: {top.use} {top.metric}, {amount})")
+        click.echo(f"{names[1]} against {names[0]} under {now}: {', '.join(parts)}.")
+    else:
+        same = sum(each.outcome == "same" for each in mine)
+        click.echo(
+            f"{names[1]} against {names[0]} under {now}: no difference shown; {same} of {len(mine)} shown to be equal."
+        )
+    click.echo("The runs were not interleaved: something else may have changed between them.\n")
+    order = {"regression": 0, "improvement": 1, "undecided": 2, "same": 3}
+    for each in sorted(found, key=lambda each: (order[each.outcome], -abs(each.gain_log))):
+        if each.outcome in ("regression", "improvement"):
+            click.echo(
+                f"{each.outcome:<12} {each.use}: {each.metric}, {each.setting}: "
+                f"{100 * (each.low - 1):+.0f} to {100 * (each.high - 1):+.0f} %"
+            )
+    click.echo(f"equal within the threshold: {counts['same']}, undecided: {counts['undecided']}")

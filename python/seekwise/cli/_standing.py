@@ -1,0 +1,74 @@
+"""What a person sees while `tune` measures: what is being tried, time left, and how the candidates stand so far.
+
+Where standard error is no terminal nothing moves: one line per use tells that it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from seekwise.analysis.decision.verdicts import Judged
+from seekwise.run.live.execute import Watch
+from seekwise.run.live.plan import LivePlan
+from seekwise.study.quantity import time_text
+
+REFRESHES_PER_S = 4
+
+
+class _Screen:
+    def __init__(self, console: Console, live: Live | None, plan: LivePlan) -> None:
+        self.console, self.live, self.plan = console, live, plan
+        self.doing = "preparing"
+        self.use = ""
+        self.judged: Sequence[Judged] = ()
+
+    def say(self, sentence: str) -> None:
+        self.console.print(Text(sentence, style="dim"), soft_wrap=True)
+
+    def laying_out(self, share: float) -> None:
+        self.doing = f"writing test files, {100 * share:.0f} %"
+        self.draw()
+
+    def measuring(self, use: str, candidate: str, left_s: float) -> None:
+        if use != self.use and self.live is None:
+            self.console.print(Text(f"measuring: {use}, at most {time_text(left_s)} left"), soft_wrap=True)
+        self.use = use
+        self.doing = f"{use}\n  now under {candidate}, at most {time_text(left_s)} left"
+        self.draw()
+
+    def standing(self, judged: list[Judged]) -> None:
+        self.judged = judged
+        self.draw()
+
+    def draw(self) -> None:
+        if self.live is not None:
+            self.live.update(Group(Text(self.doing), self._table()))
+
+    def _table(self) -> Table:
+        from seekwise.report.answer import best_text, metric_name
+
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("So far")
+        table.add_column("Best")
+        for each in self.judged:
+            table.add_row(Text(f"{each.use}: {metric_name(each)}"), Text(best_text(each)))
+        return table
+
+
+@contextmanager
+def watching(plan: LivePlan, *, quiet: bool = False) -> Iterator[Watch]:
+    """The screen of a run on standard error; gone when the run ends."""
+    console = Console(stderr=True, quiet=quiet)
+    if quiet or not console.is_terminal:
+        screen = _Screen(console, None, plan)
+        yield Watch(screen.say, screen.laying_out, screen.measuring, screen.standing)
+        return
+    with Live(console=console, refresh_per_second=REFRESHES_PER_S, transient=True) as live:
+        screen = _Screen(console, live, plan)
+        yield Watch(screen.say, screen.laying_out, screen.measuring, screen.standing)

@@ -1,0 +1,223 @@
+"""The work behind `seekwise tune`: choose the way, measure, judge, print the answer, write the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from seekwise.cli import _standing
+from seekwise.errors import MissingError, UsageError
+from seekwise.run.execute import new_run_id
+from seekwise.run.live import candidates as candidates_of
+from seekwise.run.live.candidates import Candidates
+from seekwise.run.live.plan import LivePlan
+from seekwise.store.database import Run, Store, now
+from seekwise.study import uses as use_files
+from seekwise.study.uses import Use
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for."""
+
+    target: str
+    uses: str | None
+    vary: tuple[str, ...]
+    also: str | None
+    profile: str | None
+    live: bool
+    metric: str | None
+    guard: str | None
+    self_check: bool
+    name: str | None
+    threshold: float | None
+    budget: float
+    seed: int | None
+    destroy: tuple[str, ...]
+    db: Path | None
+    as_json: bool
+    command_line: tuple[str, ...]
+    began_s: float
+
+
+def answer(request: Request) -> None:
+    """Measures and prints. Raises SeekwiseError for whatever is refused or fails."""
+    if request.profile is not None:
+        _profile(request)
+        return
+    if request.live or request.command_line:
+        from seekwise.cli import _tune_live
+
+        _tune_live.answer(request)
+        return
+    from seekwise.backend.kernel import fio
+    from seekwise.backend.kernel.target import find
+
+    target = find(request.target)
+    fio.find()
+    chosen = use_files.chosen(request.uses)
+    if os.geteuid() != 0:
+        from seekwise.cli import _tune_unprivileged
+
+        _tune_unprivileged.answer(request, target)
+        return
+    compared = compared_settings(request, target)
+    plan = make_plan(request, target, compared, chosen)
+    measure(request, plan, target)
+
+
+def compared_settings(request: Request, target) -> Candidates:
+    """What is compared: --vary, --also, or the schedulers."""
+    if request.vary and request.also:
+        raise UsageError("--vary and --also both name what to try", hint="use one of them")
+    if request.also:
+        from seekwise.run.live import also
+
+        return also.candidates(target, request.also, seed=request.seed or 1)
+    if request.vary:
+        wanted = candidates_of.parse_vary(request.vary)
+        return candidates_of.of_factors(target, wanted, again=request.self_check)
+    if not candidates_of.offered_schedulers(target):
+        raise MissingError(
+            f"the drives below {target.path} offer no I/O schedulers",
+            hint="`seekwise devices PATH` shows the stack; --vary read_ahead_kb=128,1024 compares read-ahead instead",
+        )
+    return candidates_of.of_schedulers(target, again=request.self_check)
+
+
+def make_plan(request: Request, target, compared: Candidates, chosen: list[Use]) -> LivePlan:
+    """Refuses what cannot work; chooses the uses that fit the budget."""
+    from seekwise.analysis.decision.table import Threshold
+    from seekwise.backend.kernel import ground
+    from seekwise.run.live import execute, prepare, progress
+
+    labels = compared.labels
+    execute.check_budget(request.budget, len(labels))
+    chosen, notes = felt(chosen, compared, named=request.uses is not None)
+    seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
+    measured, left_out = progress.uses_that_fit(chosen, len(labels), seconds)
+    if not target.is_device:
+        prepare.check_room(target.path, measured)
+    ground.check_free(target)
+    if target.is_device:
+        ground.check_claim(target, request.destroy)
+    threshold = Threshold()
+    if request.threshold is not None:
+        threshold = Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
+    names = tuple(device.name for device in target.resolved.chain())
+    return LivePlan(
+        target=str(target.path),
+        leaves=target.leaf_names,
+        stack=target.lines,
+        current=ground.seen(names),
+        candidates=compared.all,
+        uses=tuple(measured),
+        left_out=tuple(use.name for use in left_out),
+        threshold=threshold,
+        budget_s=request.budget,
+        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
+        notes=(*compared.notes, *notes),
+        warnings=target.warnings,
+        name=request.name,
+        group=request.uses,
+    )
+
+
+def felt(chosen: list[Use], compared: Candidates, *, named: bool) -> tuple[list[Use], list[str]]:
+    """Uses that can feel what is varied: direct I/O ignores read-ahead, so only buffered reads tell about it."""
+    varied = {name for each in compared.all for name in each.values}
+    reading = [use for use in chosen if any(job.feels_read_ahead for job in use.job)]
+    others = [use for use in chosen if use not in reading]
+    if varied == {"read_ahead_kb"}:
+        if not reading:
+            raise UsageError(
+                f"{', '.join(use.name for use in chosen)} cannot feel read_ahead_kb: direct reads are not read ahead",
+                hint="leave --for out, or name `--for read-ahead`",
+            )
+        return reading, [f"Left out, for they read directly and ignore read-ahead: {_few(others)}"] if others else []
+    if "read_ahead_kb" not in varied and not named:
+        return others or chosen, []
+    return chosen, []
+
+
+def _few(uses: list[Use]) -> str:
+    names = [use.name for use in uses]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def measure(request: Request, plan: LivePlan, target) -> None:
+    """Runs the plan; prints the answer or one JSON document."""
+    from seekwise.run.live import execute
+
+    run = Run(
+        run_id=new_run_id(),
+        created_at=now(),
+        seekwise_version=version("seekwise"),
+        name=plan.name or "tune",
+        backend="kernel",
+        target=request.target,
+        seed=plan.seed,
+        study="",
+        plan=plan.to_document(),
+        ended_at=None,
+        outcome=None,
+    )
+    with Store.open(request.db) as store:
+        if not request.as_json:
+            print_stack(plan)
+        with _standing.watching(plan, quiet=request.as_json) as watch:
+            execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
+        show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+
+
+def print_stack(plan: LivePlan) -> None:
+    for line in plan.stack:
+        click.echo(line, err=True)
+    for warning in plan.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def show(store: Store, run_id: str, *, as_json: bool, began_s: float | None = None) -> None:
+    """The answer of a stored run, and its report beside the working folder."""
+    import time
+
+    from seekwise.analysis import live
+    from seekwise.report import answer as words
+    from seekwise.report import live_page
+
+    found = live.of(store, store.run(run_id))
+    if began_s is not None:
+        found = replace(found, seconds=time.monotonic() - began_s)
+    path = live_page.write(live.report_path(run_id), found)
+    if as_json:
+        click.echo(json.dumps(live.document(found, report=str(path)), indent=1, allow_nan=False))
+        return
+    width = 80 if not sys.stdout.isatty() else min(100, max(60, os.get_terminal_size().columns))
+    for line in words.lines(found, str(path), width):
+        click.echo(line)
+
+
+def _profile(request: Request) -> None:
+    """The older way: phases of a profile in trials of their own."""
+    from seekwise.backend.protocol import Options
+    from seekwise.cli import _job
+    from seekwise.study import profiles, starters
+    from seekwise.study.model import Workload
+
+    if request.profile not in profiles.names():
+        raise UsageError(f"no profile is called {request.profile!r}", hint=f"profiles: {', '.join(profiles.names())}")
+    study = starters.tune(request.target)
+    study = study.model_copy(update={"workload": [Workload(profile=request.profile)]})
+    text = starters.text("tune").replace('profile = "quick"', f'profile = "{request.profile}"')
+    options = Options(request.target, request.destroy)
+    made, backend = _job.planned(study, options, seed=request.seed, budget_s=request.budget, fit_room=True)
+    _job.carried_out(
+        made, backend, text, target=request.target, db=request.db, as_json=request.as_json, report_folder=Path()
+    )

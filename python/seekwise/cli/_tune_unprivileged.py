@@ -1,0 +1,48 @@
+"""`tune` without root: nothing is measured in vain. Says what root would compare, and what the nearest drive model says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from seekwise.errors import MissingError
+from seekwise.run.live import candidates
+
+if TYPE_CHECKING:
+    from seekwise.backend.kernel.target import Target
+    from seekwise.cli._tune import Request
+
+
+def answer(request: Request, target: Target) -> None:
+    """Prints what is known without measuring, and ends with status 4."""
+    offered = candidates.offered_schedulers(target)
+    now = target.leaves[0].scheduler if target.leaves else None
+    click.echo(
+        f"Comparing I/O schedulers needs root: the kernel lets nobody else switch them ({now} is in force).\n", err=True
+    )
+    for line in target.lines:
+        click.echo(line)
+    model = nearest_model(target)
+    click.echo(f"\nWith root: compares {', '.join(offered) or 'the settings'} under typical uses, in two minutes.")
+    click.echo(f"Without: `seekwise demo` simulates it for a drive like this one ({model}); it measures nothing.")
+    click.echo("`seekwise devices` shows the stack, `seekwise explain SCHEDULER` what each scheduler is for.")
+    raise MissingError(
+        "nothing was measured: switching settings needs root",
+        hint=f"run this line: sudo {_program()} tune {request.target}",
+    )
+
+
+def _program() -> str:
+    path = os.path.abspath(sys.argv[0])
+    return path if os.path.exists(path) else "seekwise"
+
+
+def nearest_model(target: Target) -> str:
+    """A shipped drive model of the same kind as the first drive of the target."""
+    device = target.leaves[0]
+    if device.kind == "nvme":
+        return "samsung_990_pro_2tb"
+    return "generic_1tb_sata" if device.rotational and device.kind != "virtio" else "crucial_mx500_1tb"

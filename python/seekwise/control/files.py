@@ -1,0 +1,143 @@
+"""Files and folders by descriptor, so that nobody can put another one in their place between two steps.
+
+`private_folder` makes or checks a folder that only its owner may enter; `write_whole` writes a file completely or not at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from seekwise.errors import RefusedError
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_folder(path: Path | str, parent: int | None = None) -> int:
+    """Descriptor of a folder; the last part of `path` must not be a link."""
+    return os.open(path, FOLDER_FLAGS, dir_fd=parent)
+
+
+def check_private(folder: Path) -> None:
+    """Refuses a folder in which somebody else can make or replace files; closes it to readers if it is ours."""
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode):
+        raise RefusedError(f"{folder} is not a folder", "remove it, or choose SEEKWISE_STATE")
+    if status.st_uid not in (0, os.geteuid()):
+        raise RefusedError(f"{folder} belongs to user {status.st_uid}", "remove it, or choose SEEKWISE_STATE")
+    if status.st_mode & 0o022:
+        raise RefusedError(
+            f"other users can write to {folder}, so its files may be forged",
+            f"look through it, then `chmod 0700 {folder}`",
+        )
+    above = os.lstat(folder.parent)
+    if above.st_mode & 0o022 and not above.st_mode & stat.S_ISVTX:
+        raise RefusedError(
+            f"other users can rename files in {folder.parent}, so {folder.name} may be forged",
+            f"look through it, then `chmod go-w {folder.parent}`",
+        )
+    if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+        os.chmod(folder, 0o700)
+
+
+def make_private(folder: Path) -> bool:
+    """Makes a folder with mode 0700 whatever the umask, and its parents with 0755; True if it is new."""
+    if os.path.lexists(folder):
+        return False
+    for parent in reversed(folder.parents):
+        try:
+            os.mkdir(parent, 0o755)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            # Somewhere above: a read-only or foreign folder that is there.
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM) or not parent.is_dir():
+                raise
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        return False
+    return True
+
+
+def write_whole(path: Path, data: bytes, mode: int = 0o600, *, owner: tuple[int, int] | None = None,
+                xattrs: Mapping[str, bytes] | None = None, locked: bool = False) -> int | None:  # fmt: skip
+    """The file has all of `data` after a power cut, or is as before. `locked`: returns a descriptor that holds a `flock` on it.
+
+    The lock is taken before the file has its name, so nobody ever sees it without.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        if locked:
+            try_lock(descriptor, fcntl.LOCK_EX)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        if owner is not None and owner != (os.geteuid(), os.getegid()):
+            os.fchown(descriptor, *owner)
+        os.fchmod(descriptor, mode)  # whatever the umask
+        for name, value in (xattrs or {}).items():
+            os.setxattr(descriptor, name, value)
+        os.fsync(descriptor)
+        os.replace(draft, path)
+        sync_folder(path.parent)
+    except BaseException:
+        os.close(descriptor)
+        draft.unlink(missing_ok=True)
+        raise
+    if locked:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def try_lock(descriptor: int, kind: int) -> bool | None:
+    """Takes a `flock` without waiting: False if somebody holds it, None where the filesystem has no locks."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some filesystems have nothing to sync for a folder (fsync(2)).
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """Content of an ordinary file; ValueError for anything else, and OSError. A pipe is never waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        kind = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(kind):
+            raise ValueError("it is a folder" if stat.S_ISDIR(kind) else "it is no ordinary file")
+        return read_limited(descriptor, most_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def read_limited(descriptor: int, most_bytes: int) -> bytes:
+    """What a descriptor holds, up to `most_bytes`; ValueError if there is more."""
+    parts, left = [], most_bytes + 1
+    while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
+        parts.append(part)
+        left -= len(part)
+    if left <= 0:
+        raise ValueError(f"is larger than {most_bytes} bytes")
+    return b"".join(parts)

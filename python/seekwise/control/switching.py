@@ -1,0 +1,102 @@
+"""Settings switched again and again under a running load: journalled once, restored once.
+
+    with switching([{"vda": {"queue/scheduler": "none"}}, {"vda": {"queue/scheduler": "bfq"}}]) as switch:
+        switch.to({"vda": {"queue/scheduler": "bfq"}})      # seconds that the kernel took
+        switch.to_original()
+
+The journal knows every original value before the first switch. A switch itself writes to sysfs alone: it causes no I/O on the
+device that is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from seekwise.control import attributes, interrupt, settings, sysfs
+from seekwise.control.journal import Journal
+from seekwise.control.lock import devices_locked
+
+NO_CHANGE: Mapping[str, Mapping[str, str]] = {}
+
+
+class switching(settings.changed):
+    """Context manager; yields itself. `candidates`: every set of changes that will be asked for, checked before anything changes."""
+
+    def __init__(
+        self, candidates: Sequence[settings.Changes], root: Path = Path("/"), journal: Journal | None = None
+    ) -> None:
+        merged: dict[str, dict[str, object]] = {}
+        for candidate in candidates:
+            for device, wanted in candidate.items():
+                merged.setdefault(device, {}).update(wanted)
+        super().__init__(merged, root, journal)
+        self.candidates = [settings.normalised(candidate) for candidate in candidates]
+        self._items: dict[str, dict] = {}
+
+    def __enter__(self) -> Self:  # type: ignore[override]
+        interrupt.install_if_possible()
+        try:
+            with interrupt.held():
+                self._locks.enter_context(devices_locked(self.changes, self.root))
+                for candidate in self.candidates:
+                    settings.check(candidate, self.root)
+                self.journal.entries()  # refuses here, before anything changes, if a newer seekwise left something open
+                items = [
+                    settings.item_for(device, sysfs.device_folder(device, self.root), self.root, wanted)
+                    for device, wanted in self.changes.items()
+                ]
+                if items:
+                    self._remember(self.journal.open("changed", items))
+                self._items = {item["device"]: item for item in items}
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def to(self, candidate: settings.Changes) -> float:
+        """Puts these values in force, and the original ones where the candidate says nothing; seconds that it took.
+
+        Raises SeekwiseError if the kernel refuses or alters a value.
+        """
+        wanted = settings.normalised(candidate)
+        started = time.monotonic()
+        with interrupt.held():
+            for device, item in self._items.items():
+                folder = sysfs.device_folder(device, self.root)
+                asked = wanted.get(device, {})
+                values = {**self._unnamed(item, asked, folder), **asked}
+                settings.write_values(device, folder, values)
+        return time.monotonic() - started
+
+    def to_original(self) -> float:
+        """Puts everything back as it was found, without ending; seconds that it took."""
+        started = time.monotonic()
+        with interrupt.held():
+            failures = [failure for item in self._items.values() for failure in settings.restore_item(item)]
+        if failures:
+            raise settings.could_not_restore(failures)
+        return time.monotonic() - started
+
+    def seen(self) -> dict[str, dict[str, str]]:
+        """{device: {attribute: value}} as the kernel reports it now."""
+        return {device: settings.read_settings(device, self.root) for device in self._items}
+
+    def _unnamed(self, item: Mapping[str, dict], asked: Mapping[str, str], folder: Path) -> dict[str, str]:
+        """Original values of what other candidates change and this one does not name.
+
+        A scheduler's own options belong to that scheduler, and the kernel chooses nr_requests and the write-back
+        throttling anew with each scheduler: they are left to it unless somebody asked for them.
+        """
+        found = {}
+        for name in item["asked"]:
+            if name in asked or name not in item["old"]:
+                continue
+            if name.startswith(attributes.IOSCHED) and "queue/scheduler" in item["asked"]:
+                original = item["old"].get("queue/scheduler")
+                if asked.get("queue/scheduler", original) != original:
+                    continue
+            found[name] = str(item["old"][name])
+        return found

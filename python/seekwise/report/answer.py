@@ -1,0 +1,309 @@
+"""The answer of a live-switched run in words: at most 25 lines of 80 columns, the decision first."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+from seekwise.analysis.decision.choose import Choice, Loss
+from seekwise.analysis.decision.verdicts import Judged, Standing
+from seekwise.analysis.live import LiveOutcome, no_verdict, notes, seconds_more
+from seekwise.study.quantity import time_text
+
+ROWS_MAX = 12
+FACTOR_FROM = 2.0
+"""From this factor on a loss is said as "3 times longer" instead of "200 % longer"."""
+
+METRIC_NAMES = {
+    "rate": "throughput",
+    "p50": "median latency",
+    "p99": "p99 latency",
+    "mean": "mean latency",
+    "background_rate": "background job",
+}
+
+
+def percent(share: float) -> str:
+    """`3 %`, `0.4 %`, `38 %`."""
+    value = 100 * share
+    return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
+
+
+def factor_text(factor: float) -> str:
+    return f"{factor:.2g}" if factor < 9.95 else f"{float(f'{factor:.3g}'):g}"
+
+
+def metric_name(judged: Judged | str) -> str:
+    """`p99 latency`, `background job`, `stores: throughput`."""
+    metric = judged if isinstance(judged, str) else judged.metric
+    if metric in METRIC_NAMES:
+        return METRIC_NAMES[metric]
+    job, _, kind = metric.rpartition("_")
+    word = METRIC_NAMES.get(kind, kind)
+    return f"{word} of {'the background job' if job == 'background' else job}"
+
+
+def loss_text(standing: Standing | None, judged: Judged) -> str:
+    """What one candidate loses here, in a few words."""
+    if standing is None or standing.loss is None:
+        return "not measured"
+    if standing.verdict == "best":
+        return "best"
+    if standing.verdict == "within":
+        return f"within {percent(judged.threshold)}"
+    if standing.verdict == "undecided":
+        if standing.high is None:
+            return "open"
+        return f"open, at most {_amount(standing.high, judged)}"
+    return _amount(standing.loss, judged)
+
+
+def _amount(loss: float, judged: Judged) -> str:
+    """`38 % slower`, `150 times longer`."""
+    longer = not judged.more_is_better
+    factor = 1 + loss if longer else (1 / (1 - loss) if loss < 1 else math.inf)
+    if factor < FACTOR_FROM:
+        return f"{percent(loss)} {'longer' if longer else 'less'}"
+    word = "longer" if longer else "less"
+    return f"{factor_text(factor)} times {word}" if math.isfinite(factor) else f"nearly all {word}"
+
+
+def headline(found: LiveOutcome) -> str:
+    """The decision in one sentence, with what it costs at most and how sure that is."""
+    choice = found.choice
+    if choice is None:
+        reason = no_verdict(found)
+        return f"{reason}. Keep {found.plan.in_force.label}." if reason else "Inconclusive: nothing was measured."
+    group = f" for {found.plan.group}" if found.plan.group else ""
+    verb = f"Set {choice.setting}{group}" if choice.changes else f"Keep {choice.setting}{group}"
+    relevant = _relevant(found)
+    if choice.basis == "safe":
+        uses = len({each.use for each in relevant})
+        where = f"in none of {uses} uses" if uses > 1 else "it is not"
+        most = max((s.high for j in relevant if (s := j.of(choice.setting)) and s.high is not None), default=0.0)
+        return f"{verb}: {where} more than {percent(max(most, 0.001))} behind the best (95 %)."
+    if not any(each.disagrees for each in relevant):
+        if choice.worst is None or choice.worst.high is None:
+            return f"{verb}. Inconclusive: no other setting proved better in this time."
+        most = max(
+            (_log_loss(s.high, j), s.high, j)
+            for j in relevant
+            if (s := j.of(choice.setting)) is not None and s.high is not None
+        )[1:]
+        return (
+            f"{verb}: no other setting proved better; at most it loses "
+            f"{_amount(most[0], most[1])} {metric_name(most[1])} in {most[1].use} (95 %)."
+        )
+    return f"{verb}: {_trade_off(choice, found)}"
+
+
+def _relevant(found: LiveOutcome) -> list[Judged]:
+    if found.plan.group is None:
+        return list(found.found.judged)
+    return [each for each in found.found.judged if each.role == "foreground"]
+
+
+def _entry(loss: Loss, found: LiveOutcome) -> Judged:
+    return next(j for j in found.found.judged if j.use == loss.use and j.metric == loss.metric)
+
+
+def _trade_off(choice: Choice, found: LiveOutcome) -> str:
+    """What the choice gains over the setting in force, and where it loses most."""
+    parts = []
+    if choice.gains:
+        gain = max(choice.gains, key=lambda each: _log_loss(each.share, _entry(each, found)))
+        entry = _entry(gain, found)
+        standing = entry.of(found.plan.in_force.label)
+        if standing is not None:
+            parts.append(f"{metric_name(entry)} in {entry.use} {_better(standing, entry)}")
+    worst = _shown_worst(choice.setting, found)
+    if worst is not None:
+        entry, standing = worst
+        others = ", ".join(entry.best)
+        parts.append(
+            f"no setting is best at everything; it loses most in {entry.use}: "
+            f"{_amount(standing.loss or 0.0, entry)} {metric_name(entry)}" + (f" than with {others}" if others else "")
+        )
+    return "; ".join(parts) + "." if parts else "no other setting proved better."
+
+
+def _shown_worst(setting: str, found: LiveOutcome) -> tuple[Judged, Standing] | None:
+    shown = [
+        (each, standing)
+        for each in _relevant(found)
+        if (standing := each.of(setting)) is not None and standing.verdict == "worse"
+    ]
+    return max(shown, key=lambda pair: _log_loss(pair[1].loss, pair[0]), default=None)
+
+
+def rows(found: LiveOutcome) -> list[tuple[str, str, str, str]]:
+    """(use and metric, best, loss of the chosen setting, loss of the setting in force): a row per use, by what decides there."""
+    choice = found.choice
+    chosen = choice.setting if choice is not None else found.plan.in_force.label
+    now = found.plan.in_force.label
+    made = []
+    for use in dict.fromkeys(each.use for each in found.found.judged):
+        each = deciding(_of_use(found, use), (chosen, now))
+        made.append(
+            (
+                f"{use}: {metric_name(each)}",
+                best_text(each),
+                loss_text(each.of(chosen), each),
+                loss_text(each.of(now), each),
+            )
+        )
+    return made
+
+
+def deciding(judged: Sequence[Judged], settings: Sequence[str]) -> Judged:
+    """Of one use, the metric by which one of these settings loses most; where nothing is shown, the one that is least known."""
+
+    def weight(each: Judged) -> tuple[int, float]:
+        standings = [standing for name in settings if (standing := each.of(name)) is not None]
+        shown = [_log_loss(standing.loss, each) for standing in standings if standing.verdict == "worse"]
+        if shown:
+            return 2, max(shown)
+        is_open = any(standing.verdict == "undecided" for standing in standings)
+        return (1 if is_open else 0), max(
+            (_log_loss(s.high, each) for s in standings if s.high is not None), default=9.0
+        )
+
+    return max(judged, key=weight)
+
+
+def _log_loss(loss: float | None, judged: Judged) -> float:
+    if loss is None:
+        return math.inf
+    return -math.log1p(-min(loss, 1 - 1e-12)) if judged.more_is_better else math.log1p(loss)
+
+
+def _of_use(found: LiveOutcome, use: str) -> list[Judged]:
+    return [each for each in found.found.judged if each.use == use]
+
+
+def best_text(judged: Judged) -> str:
+    """Names of the best; `all alike` for a tie of all; `open` while nobody is shown to be."""
+    best = judged.best
+    if not best:
+        worse = [each.setting for each in judged.standings if each.verdict == "worse"]
+        return f"not {', '.join(worse)}" if worse else "open"
+    if len(best) == len(judged.standings) and len(best) > 1:
+        return "all alike"
+    return ", ".join(best)
+
+
+def alternatives(found: LiveOutcome) -> list[str]:
+    """Choices for single groups of uses that differ from the overall one, with their price."""
+    said = []
+    choice = found.choice
+    for group, own in found.found.by_group.items():
+        if choice is None or own.setting == choice.setting or found.plan.group is not None:
+            continue
+        mine = [each for each in found.found.judged if each.group == group]
+        gains = [
+            (each, standing)
+            for each in mine
+            if each.role == "foreground"
+            and (standing := each.of(choice.setting)) is not None
+            and standing.verdict == "worse"
+            and standing.loss is not None
+        ]
+        price = [
+            (each, standing)
+            for each in found.found.judged
+            if (standing := each.of(own.setting)) is not None and standing.verdict == "worse" and standing.loss
+        ]
+        if not gains:
+            continue
+        entry, standing = max(gains, key=lambda pair: pair[1].loss or 0.0)
+        text = f"For {group} alone {own.setting}: {metric_name(entry)} {_better(standing, entry)} than with {choice.setting}"
+        if price:
+            worst, lost = max(
+                price, key=lambda pair: pair[1].loss if pair[0].more_is_better else 1 - 1 / (1 + pair[1].loss)
+            )
+            text += f"; its price: {_amount(lost.loss or 0.0, worst)} {metric_name(worst)} ({worst.use})"
+        said.append(text)
+    return said
+
+
+def _better(standing: Standing, judged: Judged) -> str:
+    """How much better the best is than this standing, as `150 times shorter`."""
+    factor = standing.factor or 1.0
+    if factor >= FACTOR_FROM:
+        return f"{factor_text(factor)} times {'higher' if judged.more_is_better else 'shorter'}"
+    return f"{percent(factor - 1 if judged.more_is_better else 1 - 1 / factor)} {'higher' if judged.more_is_better else 'shorter'}"
+
+
+def open_text(found: LiveOutcome) -> str | None:
+    """What was not decided, with a bound and what it would take."""
+    count = sum(len(each.standings) for each in found.found.judged)
+    undecided = [(each, standing) for each in found.found.judged for standing in each.open]
+    if not undecided:
+        return None
+    bounds = sorted(standing.high if standing.high is not None else math.inf for _, standing in undecided)
+    middle = bounds[len(bounds) // 2]
+    text = f"Open: {len(undecided)} of {count} comparisons"
+    if math.isfinite(middle):
+        text += f", half of them at most {percent(middle)} behind the best"
+    # One more stretch of a use decides all that it can: its entries are measured together.
+    needs: dict[str, float] = {}
+    for each, _ in undecided:
+        more = seconds_more(found, each)
+        if more is not None:
+            needs[each.use] = max(needs.get(each.use, 0.0), more)
+    ordered = sorted(needs.values())
+    half = sum(ordered[: (len(ordered) + 1) // 2])
+    if half > 0:
+        text += f"; about {time_text(math.ceil(half))} more would decide half"
+    return text + "."
+
+
+def lines(found: LiveOutcome, report: str | None = None, width: int = 80) -> list[str]:
+    """Everything for the terminal, answer first."""
+    choice = found.choice
+    made = [*_wrapped(headline(found), width), ""]
+    changes = choice is not None and choice.changes
+    table = rows(found)
+    shown = table[:ROWS_MAX]
+    chosen = choice.setting if choice is not None else found.plan.in_force.label
+    heads = ["Use", "Best", chosen] + ([f"{found.plan.in_force.label} (now)"] if changes else [])
+    if not changes:
+        heads[2] = f"{chosen} (now)"
+    body = [list(row[: len(heads)]) for row in shown]
+    made += _columns(heads, body, width)
+    if len(table) > len(shown):
+        made.append(f"… and {len(table) - len(shown)} more in the report")
+    made.append("")
+    for text in alternatives(found)[:2]:
+        made += _wrapped(text + ".", width)
+    if (text := open_text(found)) is not None:
+        made += _wrapped(text, width)
+    for text in notes(found)[:2]:
+        made += _wrapped(text + ".", width)
+    for label, each in (("set: ", found.lines.set), ("undo:", found.lines.undo)):
+        made += [f"{label} {line}" for line in each[:2]]
+    if report is not None:
+        made.append(report)
+    return made
+
+
+def _columns(heads: Sequence[str], body: Sequence[Sequence[str]], width: int) -> list[str]:
+    """A table without frame; the first column gives way, and long names are cut with an ellipsis."""
+    others = [max(len(row[i]) for row in [heads, *body]) for i in range(1, len(heads))]
+    others = [min(each, 26) for each in others]
+    first = max(20, width - sum(others) - 2 * len(others))
+    first = min(first, max(len(row[0]) for row in [heads, *body]))
+    sizes = [first, *others]
+    return [
+        "  ".join(_cut(text, size).ljust(size) for text, size in zip(row, sizes, strict=True)).rstrip()
+        for row in [heads, *body]
+    ]
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)

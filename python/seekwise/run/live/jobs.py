@@ -1,0 +1,147 @@
+"""A use as one fio job: a section per process, each with a log of every operation.
+
+The log gives each operation its time, latency, direction and size, so that rate and percentiles of any part of a period can be told
+afterwards. It is kept in memory and written into a folder in memory when the load has ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from seekwise.backend.kernel import fio_job
+from seekwise.run.live.prepare import PART_BYTES, Ground
+from seekwise.study.uses import PERCENT, Job, Use
+
+FIO_PATTERN = {
+    "random read": "randread",
+    "random write": "randwrite",
+    "random read/write": "randrw",
+    "sequential read": "read",
+    "sequential write": "write",
+    "sequential read/write": "rw",
+}
+
+
+@dataclass(frozen=True)
+class FioLoad:
+    """A job text, and which log belongs to which job of the use."""
+
+    text: str
+    logs: dict[str, tuple[str, ...]]
+    """{job: prefixes of the log files of its processes}."""
+    buffered: bool
+
+
+def of_use(use: Use, ground: Ground, seed: int, runtime_s: float) -> FioLoad:
+    """The load of a use for a time; it can be ended before by a signal."""
+    lines = [
+        "[global]",
+        *([f"directory={fio_job.escaped(str(ground.folder))}"] if ground.folder is not None else []),
+        "thread=1",
+        "time_based=1",
+        f"runtime={max(1, round(runtime_s))}",
+        "norandommap=1",
+        "randrepeat=0",
+        "allrandrepeat=0",
+        f"randseed={seed}",
+        "fallocate=none",
+        "overwrite=0",
+        # The processor's own counter would be calibrated at each start, 70 ms in which nothing is measured.
+        "clocksource=clock_gettime",
+        "log_unix_epoch=1",
+        "per_job_logs=1",
+        "disable_slat=1",
+        "disable_clat=1",
+        "group_reporting=0",
+        "create_on_open=0",
+    ]
+    logs: dict[str, list[str]] = {}
+    store = 0
+    for job in use.job:
+        if job.fio is not None:
+            names, own = _own_sections(job, ground)
+            lines += own
+            logs[job.name] = names
+            continue
+        for number in range(job.jobs):
+            name = f"{job.name}.{number}"
+            logs.setdefault(job.name, []).append(name)
+            lines += ["", f"[{name}]", *_section(job, number, ground, store), f"write_lat_log={name}"]
+            store += job.pattern in ("sequential write", "sequential read/write")
+    return FioLoad(
+        "\n".join(lines) + "\n",
+        {name: tuple(each) for name, each in logs.items()},
+        any(not job.direct for job in use.job),
+    )
+
+
+def _section(job: Job, number: int, ground: Ground, store: int) -> list[str]:
+    lines = [f"rw={FIO_PATTERN[str(job.pattern)]}", f"direct={int(job.direct)}", *_place(job, number, ground, store)]
+    if len(job.block) == 1:
+        lines.append(f"bs={next(iter(job.block))}")
+    else:
+        lines.append("bssplit=" + ":".join(f"{size}/{share}" for size, share in job.block.items()))
+        lines.append("bs_unaligned=0")
+    lines.append("ioengine=libaio" if job.depth > 1 else "ioengine=psync")
+    if job.depth > 1:
+        lines.append(f"iodepth={job.depth}")
+    if job.pattern is not None and job.pattern.endswith("read/write"):
+        lines.append(f"rwmixread={job.read_share}")
+    if job.think_time > 0:
+        lines.append(f"thinktime={max(1, round(job.think_time * 1e6))}")
+    if job.sync_every == 1:
+        # fio times fdatasync apart from the write: O_DSYNC makes one call of both, which is what a commit waits for.
+        lines.append("sync=dsync")
+    elif job.sync_every > 1:
+        lines.append(f"fdatasync={job.sync_every}")
+    return lines
+
+
+def _place(job: Job, number: int, ground: Ground, store: int) -> list[str]:
+    largest = max(job.block)
+    if job.feels_read_ahead:
+        # Every process begins at another file, and opens each anew.
+        order = [(first + number * ground.parts // max(job.jobs, 1)) % ground.parts for first in range(ground.parts)]
+        names = ":".join(f"part.{each}" for each in order)
+        return [
+            f"filename={names}",
+            f"filesize={PART_BYTES}",
+            f"size={ground.parts * PART_BYTES}",
+            "file_service_type=sequential",
+            "openfiles=1",
+        ]
+    if job.pattern in ("sequential write", "sequential read/write"):
+        return [*ground.region(f"store.{store}"), f"size={ground.store_bytes - ground.store_bytes % largest}"]
+    if job.pattern == "sequential read":
+        share = ground.data_bytes // job.jobs
+        share -= share % largest
+        where = ground.region("data")
+        if ground.device is None:
+            return [*where, f"offset={number * share}", f"size={share}"]
+        return [where[0], f"offset={ground.offset_bytes + number * share}", f"size={share}"]
+    return [*ground.region("data"), f"size={ground.data_bytes - ground.data_bytes % largest}"]
+
+
+def _own_sections(job: Job, ground: Ground) -> tuple[list[str], list[str]]:
+    """Sections of a user's own fio job, placed on the test file; what stands in it about places is left out."""
+    own = fio_job.read_user_job(Path(str(job.fio)))
+    names: list[str] = []
+    lines: list[str] = []
+    for group in own.groups:
+        for section, options in group:
+            name = f"{job.name}.{len(names)}"
+            names.append(name)
+            lines += ["", f"[{name}]", f"direct={int(job.direct)}", *own.global_lines, *options]
+            lines += [f"; {section}", *ground.region("data"), f"size={ground.data_bytes}", f"write_lat_log={name}"]
+            lines += ["time_based=1", "thread=1"]
+    return names, lines
+
+
+def percent_text(job: Job) -> str:
+    """`8 KiB`, or `4 to 128 KiB` of mixed sizes."""
+    from seekwise.study.quantity import bytes_text
+
+    if list(job.block.values()) == [PERCENT]:
+        return bytes_text(next(iter(job.block)))
+    return f"{bytes_text(min(job.block))} to {bytes_text(max(job.block))}"

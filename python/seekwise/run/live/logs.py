@@ -1,0 +1,115 @@
+"""What fio logged of each operation: end, latency, bytes.
+
+Format (fio HOWTO, "Log File Formats"): `time in ms, latency in ns, direction, block size, offset[, priority]`, a line per operation
+in the order of completion; with `log_unix_epoch=1` the time counts from 1970.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seekwise.analysis.decision.periods import JobPeriod, histogram
+from seekwise.errors import SeekwiseError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Operations of one job in the order of their ends, all of its processes together. Arrays of equal length."""
+
+    end_s: Array
+    """Seconds since 1970, to the millisecond."""
+    latency_ns: Array
+    bytes: Array
+    process: NDArray[np.int64]
+
+    @property
+    def start_s(self) -> Array:
+        return self.end_s - self.latency_ns / 1e9
+
+
+EMPTY = Operations(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, dtype=int))
+
+
+def read(folder: Path, prefixes: tuple[str, ...]) -> Operations:
+    """Logs of one job's processes; `PREFIX_lat.N.log` by fio's naming. Nothing logged is no operations."""
+    parts = []
+    for number, prefix in enumerate(prefixes):
+        for path in sorted(folder.glob(f"{prefix}_lat.*.log")):
+            table = parse(path.read_bytes(), path.name)
+            if len(table):
+                parts.append((table, np.full(len(table), number)))
+    if not parts:
+        return EMPTY
+    table = np.concatenate([each for each, _ in parts])
+    process = np.concatenate([each for _, each in parts])
+    order = np.argsort(table[:, 0], kind="stable")
+    table, process = table[order], process[order]
+    return Operations(table[:, 0] / 1e3, table[:, 1], table[:, 3], process)
+
+
+def parse(text: bytes, name: str) -> Array:
+    """Rows of one log. Raises SeekwiseError when it is no log of latencies."""
+    first, _, _ = text.partition(b"\n")
+    if not first.strip():
+        return np.zeros((0, 4))
+    columns = first.count(b",") + 1
+    if columns < 4:
+        raise SeekwiseError(f"fio's log {name} has {columns} columns instead of 5", hint="fio 3.0 or newer is needed")
+    # A log whose writer was killed may end within a line.
+    whole = text[: text.rfind(b"\n") + 1]
+    values = np.fromstring(whole.replace(b"\n", b",").decode("ascii", "replace"), sep=",")
+    if len(values) % columns:
+        raise SeekwiseError(f"fio's log {name} cannot be read: a line has not {columns} columns")
+    return values.reshape(-1, columns)[:, :4]
+
+
+def within(operations: Operations, start_s: float, end_s: float, since_s: float | None = None) -> JobPeriod:
+    """What happened from `start_s` to `end_s` (seconds since 1970); `since_s`: when the setting came into force.
+
+    Bytes count when they are complete. Latencies are those of operations that began under the setting and ended in the window. One
+    that is still under way at its end counts with its age when it is among the longest, so that a stall is not overlooked because
+    it outlasts the period.
+    """
+    since = start_s if since_s is None else since_s
+    seconds = max(0.0, end_s - start_s)
+    low, high = np.searchsorted(operations.end_s, [start_s, end_s])
+    moved = operations.bytes[low:high]
+    start = operations.start_s
+    # fio's clock of the log has milliseconds: an operation is not older than its end allows.
+    latencies = operations.latency_ns[low:high][start[low:high] >= since - 1e-3]
+    later = slice(high, min(len(start), high + 4096))
+    begun = start[later][start[later] < end_s]
+    open_ages = (end_s - np.maximum(begun, since)) * 1e9
+    if len(open_ages):
+        least = np.quantile(latencies, 0.9) if len(latencies) else 0.0
+        latencies = np.concatenate([latencies, open_ages[open_ages >= least]])
+    return JobPeriod(seconds, len(moved), int(moved.sum()), float(latencies.sum()), histogram(latencies))
+
+
+def profile(operations: Operations, start_s: float, end_s: float, bin_s: float) -> tuple[list[float], list[float]]:
+    """(rate in bytes/s, mean latency in ns or NaN) in equal bins from `start_s` on; a last partial bin is left out."""
+    count = max(0, math.floor((end_s - start_s) / bin_s + 1e-9))
+    if count == 0:
+        return [], []
+    low, high = np.searchsorted(operations.end_s, [start_s, start_s + count * bin_s])
+    place = np.minimum(((operations.end_s[low:high] - start_s) / bin_s).astype(int), count - 1)
+    moved = np.bincount(place, weights=operations.bytes[low:high], minlength=count)
+    waited = np.bincount(place, weights=operations.latency_ns[low:high], minlength=count)
+    number = np.bincount(place, minlength=count)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(number > 0, waited / number, np.nan)
+    return (moved / bin_s).tolist(), mean.tolist()
+
+
+def per_process_rates(operations: Operations, start_s: float, end_s: float, processes: int) -> list[float]:
+    """Bytes per second of each process: how evenly equal jobs are served."""
+    low, high = np.searchsorted(operations.end_s, [start_s, end_s])
+    moved = np.bincount(operations.process[low:high], weights=operations.bytes[low:high], minlength=processes)
+    return (moved / max(end_s - start_s, 1e-9)).tolist()

@@ -1,0 +1,391 @@
+"""The load that is already there: settings are switched under it, and the kernel's own counters tell the difference.
+
+No I/O is added. Rate and mean time per request come from /proc/diskstats (Linux Documentation/admin-guide/iostats.rst), sampled ten
+times a second so that each candidate's carry-over can be cut. Loads change by themselves, so the order is random and balanced, and an
+uneven load is said to be one. A guard ends a period at once when requests take several times as long as under the setting in force.
+
+With a command of the user's, one run of it is one observation: its time, or a number that it prints.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from seekwise.control import child
+from seekwise.control.switching import switching
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.live import carry, order
+from seekwise.run.live.candidates import Candidate
+from seekwise.run.live.plan import LivePlan
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study.uses import Job, Use
+
+SAMPLE_S = 0.1
+PERIOD_S = 2.0
+PERIOD_LEAST_S = 1.0
+ROUNDS_AIM = 12
+IDLE_OPS_PER_S = 5.0
+"""Below this in the median period there is no load to judge by."""
+UNEVEN_CV = 0.6
+"""Rates of one setting that scatter more than this from period to period: the load itself decides, not the setting."""
+GUARD_WINDOW_S = 0.5
+GUARD_OPS_MIN = 4
+GUARD_EVENTS_MOST = 2
+
+LOAD = Use(
+    name="live",
+    title="The load that runs here",
+    group="live",
+    job=[Job(name="load", role="foreground", pattern="random read/write", judge=("rate", "mean"))],
+)
+
+
+def command_use(metric: str | None) -> Use:
+    """The use of a command: its own time per run, or the number that it prints."""
+    kind = "mean" if metric is None or metric.startswith(LESS) else "rate"
+    job = Job(name="command", role="foreground", pattern="random read/write", judge=(kind,))
+    return Use(name="command", title="The command, run again and again", group="live", job=[job])
+
+
+LESS = "less:"
+"""Prefix of a --metric of which less is better."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counters of the drives together, at one instant."""
+
+    at_s: float
+    ops: int
+    bytes: int
+    wait_ms: int
+    in_flight: int
+
+
+@dataclass
+class Found:
+    """What a run under a live load brought."""
+
+    records: list[Record] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    guard_events: dict[str, int] = field(default_factory=dict)
+
+
+def sample(leaves: tuple[str, ...], root: Path = Path("/")) -> Sample:
+    """Reads and writes of all drives; discards and flushes are left out."""
+    ops = moved = wait = flying = 0
+    for line in (root / "proc/diskstats").read_text().splitlines():
+        words = line.split()
+        if words[2] in leaves:
+            numbers = [int(word) for word in words[3:14]]
+            ops += numbers[0] + numbers[4]
+            moved += 512 * (numbers[2] + numbers[6])
+            wait += numbers[3] + numbers[7]
+            flying += numbers[8]
+    return Sample(time.time(), ops, moved, wait, flying)
+
+
+def period_seconds(budget_s: float, candidates: int) -> float:
+    """Long enough for the carry-over, short enough for a dozen rounds."""
+    return min(10.0, max(PERIOD_LEAST_S, min(PERIOD_S, budget_s / (ROUNDS_AIM * candidates)), budget_s / 400))
+
+
+def under_load(
+    plan: LivePlan,
+    run_id: str,
+    switch: switching,
+    deadline_s: float,
+    *,
+    guard: float | None = None,
+    tell: Callable[[str, float], None] = lambda *_: None,
+) -> Found:
+    """Switches until the deadline (monotonic), a period per candidate and round."""
+    found = Found()
+    turns = order.Order(plan.seed)
+    names = [each.label for each in plan.candidates]
+    by_label = {each.label: each for each in plan.candidates}
+    length = period_seconds(max(1.0, deadline_s - time.monotonic()), len(names))
+    origin = time.time()
+    series: list[tuple[str, int, float, list[Sample]]] = []
+    baseline: list[float] = []
+    number = 0
+    while time.monotonic() + length * len(names) <= deadline_s or number == 0:
+        for label in turns.round(names):
+            took = _put(switch, by_label[label])
+            tell(label, max(0.0, deadline_s - time.monotonic()))
+            limit = guard * statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
+            samples, stopped = _watch(plan.leaves, length, limit)
+            series.append((label, number, took, samples))
+            if stopped:
+                _put(switch, plan.in_force)
+                turns.interrupted()
+                found.guard_events[label] = found.guard_events.get(label, 0) + 1
+                found.said.append(
+                    f"Guard: {label} made requests wait {stopped:.3g} times as long; its period was ended at once"
+                )
+                if found.guard_events[label] >= GUARD_EVENTS_MOST and label != plan.in_force.label:
+                    names = [each for each in names if each != label]
+            elif label == plan.in_force.label and (wait := _mean_wait_ms(samples)) is not None:
+                baseline.append(wait)
+        number += 1
+        if len(names) < 2:
+            found.said.append("Guard: no candidate is left beside the setting in force")
+            break
+    cuts = {
+        name: carry.cut_s([_profile(samples) for label, _, _, samples in series if label == name]) for name in by_label
+    }
+    found.records = [
+        _record(plan, run_id, index, label, turn, took, samples, cuts[label], origin, by_label[label])
+        for index, (label, turn, took, samples) in enumerate(series)
+        if len(samples) > 2
+    ]
+    found.said += _about_the_load(found.records)
+    return found
+
+
+def _put(switch: switching, candidate: Candidate) -> float:
+    return switch.to_original() if candidate.in_force else switch.to(candidate.changes)
+
+
+def _watch(leaves: tuple[str, ...], seconds: float, limit_ms: float | None) -> tuple[list[Sample], float]:
+    """(samples, factor at which the guard ended the period or 0)."""
+    samples = [sample(leaves)]
+    end = time.monotonic() + seconds
+    window = max(2, round(GUARD_WINDOW_S / SAMPLE_S))
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(SAMPLE_S, left))
+        samples.append(sample(leaves))
+        if limit_ms is not None and len(samples) > window:
+            first, last = samples[-1 - window], samples[-1]
+            ops, wait = last.ops - first.ops, last.wait_ms - first.wait_ms
+            mean = wait / ops if ops >= GUARD_OPS_MIN else 0.0
+            # Nothing ends while requests wait: their age is at least the window.
+            if ops < GUARD_OPS_MIN and min(each.in_flight for each in samples[-window:]) > 0:
+                mean = 1e3 * GUARD_WINDOW_S
+            if mean > limit_ms:
+                return samples, mean / max(limit_ms, 1e-9)
+    return samples, 0.0
+
+
+def _mean_wait_ms(samples: list[Sample]) -> float | None:
+    ops = samples[-1].ops - samples[0].ops
+    return max(0.02, (samples[-1].wait_ms - samples[0].wait_ms) / ops) if ops >= GUARD_OPS_MIN else None
+
+
+def _profile(samples: list[Sample]) -> list[float]:
+    """Bytes per second in bins of `carry.BIN_S`: each sample interval stands for the bins it covers."""
+    repeat = max(1, round(SAMPLE_S / carry.BIN_S))
+    rates = [
+        (after.bytes - before.bytes) / max(after.at_s - before.at_s, 1e-6)
+        for before, after in itertools.pairwise(samples)
+    ]
+    return [rate for rate in rates for _ in range(repeat)]
+
+
+def _record(
+    plan: LivePlan,
+    run_id: str,
+    index: int,
+    label: str,
+    turn: int,
+    took: float,
+    samples: list[Sample],
+    cut: float,
+    origin: float,
+    candidate: Candidate,
+) -> Record:
+    begin = samples[0].at_s
+    length = samples[-1].at_s - begin
+    cut = min(cut, carry.CUT_SHARE_MAX * length)
+    first = next((each for each in samples if each.at_s >= begin + cut), samples[-2])
+    last = samples[-1]
+    ops, moved = last.ops - first.ops, last.bytes - first.bytes
+    wait_ns = (last.wait_ms - first.wait_ms) * 1e6
+    phase = Phase(
+        operation="mixed",
+        elapsed_s=max(0.0, last.at_s - first.at_s),
+        bytes=moved,
+        ios=ops,
+        latency_bins={},
+        latency_mean_ns=wait_ns / ops if ops else 0.0,
+        latency_max_ns=0,
+        cpu=CpuSeconds(0.0, 0.0),
+        windows=tuple((rate, 0.0) for rate in _profile(samples)[:: max(1, round(SAMPLE_S / carry.BIN_S))]),
+        details={"job": "load", "role": "foreground", "profile_bin_s": SAMPLE_S},
+    )
+    return Record(
+        run_id=run_id,
+        trial=index,
+        block=turn,
+        cell="use=live",
+        setting=label,
+        factors={**candidate.values, "use": "live"},
+        badge="measured",
+        seed=plan.seed,
+        started_at=datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
+        phases=(phase,),
+        load={"what": "the load that was there"},
+        conditions={
+            "stretch": 0,
+            "start_s": round(begin - origin, 3),
+            "length_s": round(length, 3),
+            "cut_s": round(cut, 3),
+            "switch_s": round(took, 4),
+        },
+    )
+
+
+def _about_the_load(records: list[Record]) -> list[str]:
+    """What must be said of the load: none, or too uneven."""
+    speeds = [each.phases[0].ios / max(each.phases[0].elapsed_s, 1e-6) for each in records]
+    if not speeds or statistics.median(speeds) < IDLE_OPS_PER_S:
+        return [NO_LOAD]
+    scatter = []
+    for name in {each.setting for each in records}:
+        rates = [each.phases[0].rate_bytes_per_s for each in records if each.setting == name]
+        if len(rates) >= 3 and statistics.mean(rates) > 0:
+            scatter.append(statistics.stdev(rates) / statistics.mean(rates))
+    if scatter and statistics.median(scatter) > UNEVEN_CV:
+        return [TOO_UNEVEN.format(percent=round(100 * statistics.median(scatter)))]
+    return []
+
+
+NO_LOAD = "No load: the device was all but idle, so nothing can be judged"
+TOO_UNEVEN = "Too uneven to tell: under one setting the load's own rate varies by {percent} % from period to period"
+
+
+def with_command(
+    plan: LivePlan,
+    run_id: str,
+    switch: switching,
+    command: tuple[str, ...],
+    metric: str | None,
+    deadline_s: float,
+    *,
+    tell: Callable[[str, float], None] = lambda *_: None,
+) -> Found:
+    """Runs the command again and again, each time under the next setting, until the deadline (monotonic)."""
+    found = Found()
+    pattern = _pattern(metric)
+    turns = order.Order(plan.seed)
+    names = [each.label for each in plan.candidates]
+    by_label = {each.label: each for each in plan.candidates}
+    origin = time.time()
+    longest, number = 0.0, 0
+    while number == 0 or time.monotonic() + longest * len(names) <= deadline_s:
+        for label in turns.round(names):
+            took = _put(switch, by_label[label])
+            tell(label, max(0.0, deadline_s - time.monotonic()))
+            begin = time.time()
+            text = _once(command, pattern is not None)
+            elapsed = time.time() - begin
+            longest = max(longest, elapsed + took)
+            value = elapsed if pattern is None else _number(pattern, text)
+            found.records.append(
+                _command_record(
+                    plan,
+                    run_id,
+                    len(found.records),
+                    by_label[label],
+                    number,
+                    took,
+                    begin,
+                    elapsed,
+                    value,
+                    metric,
+                    origin,
+                )
+            )
+        number += 1
+        if longest > 0 and number == 1 and time.monotonic() + 2 * longest * len(names) > deadline_s:
+            found.said.append(
+                f"The command takes {longest:.3g} s: three rounds of {len(names)} settings need --budget {3.2 * longest * len(names):.0f}s"
+            )
+    return found
+
+
+def _once(command: tuple[str, ...], keep: bool) -> str:
+    """One run; its output goes to standard error unless a number is looked for in it."""
+    with tempfile.TemporaryFile() as out:
+        with child.started(command, stdout=out if keep else subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+            status = running.wait()
+        out.seek(0)
+        text = out.read().decode(errors="replace")
+    if status != 0:
+        raise SeekwiseError(f"`{command[0]}` ended with status {status}", hint="run it alone first: it must succeed")
+    return text
+
+
+def _pattern(metric: str | None) -> re.Pattern[str] | None:
+    if metric is None:
+        return None
+    try:
+        pattern = re.compile(metric.removeprefix(LESS))
+    except re.error as error:
+        raise UsageError(f"--metric is no regular expression: {error}") from None
+    if pattern.groups < 1:
+        raise UsageError(
+            "--metric needs a group around the number",
+            hint=r"for example --metric 'tps = ([0-9.]+)'; `less:` before it if less is better",
+        )
+    return pattern
+
+
+def _number(pattern: re.Pattern[str], text: str) -> float:
+    match = pattern.search(text)
+    try:
+        value = float(match[1]) if match else 0.0
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise SeekwiseError(
+            f"the command's output has no number above 0 for {pattern.pattern!r}",
+            hint=f"it ended with: {text[-120:].strip()!r}",
+        )
+    return value
+
+
+def _command_record(plan, run_id, index, candidate, turn, took, begin, elapsed, value, metric, origin) -> Record:
+    less = metric is None or metric.startswith(LESS)
+    # One run is one operation: its time (or number) is the latency; a number of which more is better counts as a rate.
+    mean_ns = value * (1e9 if metric is None else 1e6) if less else elapsed * 1e9
+    phase = Phase(
+        operation="mixed",
+        elapsed_s=elapsed,
+        bytes=0 if less else round(value * 1e6 * elapsed),
+        ios=1,
+        latency_bins={},
+        latency_mean_ns=mean_ns,
+        latency_max_ns=round(mean_ns),
+        cpu=CpuSeconds(0.0, 0.0),
+        details={"job": "command", "role": "foreground", "value": value},
+    )
+    return Record(
+        run_id=run_id,
+        trial=index,
+        block=turn,
+        cell="use=command",
+        setting=candidate.label,
+        factors={**candidate.values, "use": "command"},
+        badge="measured",
+        seed=plan.seed,
+        started_at=datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
+        phases=(phase,),
+        load={"what": "a command of the user's"},
+        conditions={
+            "stretch": 0,
+            "start_s": round(begin - origin, 3),
+            "length_s": round(elapsed, 3),
+            "cut_s": 0.0,
+            "switch_s": round(took, 4),
+        },
+    )

@@ -1,0 +1,245 @@
+"""Uses: what a storage system is for. A foreground whose rate and latency are judged, and a background that competes with it.
+
+A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME.toml`; `tune --for FILE.toml` takes one's own.
+
+    title = "Database: queries, with commits beside them"
+    group = "database"                  # `--for database` takes every use of the group
+    priority = 3                        # which uses a short budget keeps: lower numbers first
+
+    [[job]]
+    name = "queries"
+    role = "foreground"                 # or "background"
+    pattern = "random read/write"       # random|sequential, read|write|read/write
+    read_share = 70                     # per cent of the requests that are reads
+    block = "8k"                        # or "4k:60 64k:40": sizes with their share in per cent
+    depth = 16                          # requests under way per process
+    judge = ["rate", "p99"]             # rate, p50, p99
+
+A job may be a fio job file of one's own instead: `fio = "my.fio"`, with `name`, `role` and `judge`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from seekwise.errors import UsageError
+from seekwise.study.quantity import parse_bytes, parse_seconds
+
+Judged = Literal["rate", "p50", "p99", "mean"]
+Pattern = Literal[
+    "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
+]
+PERCENT = 100
+
+
+def _sizes(value: object) -> object:
+    """{size in bytes: share in per cent} of `8k` or `4k:60 64k:40`."""
+    if isinstance(value, dict):
+        return value
+    words = str(value).split()
+    parts = [word.partition(":") for word in words]
+    if len(parts) == 1 and not parts[0][1]:
+        return {parse_bytes(parts[0][0]): PERCENT}
+    shares: dict[int, int] = {}
+    for size, _, share in parts:
+        if not re.fullmatch(r"\d{1,3}", share):
+            raise ValueError("must be a size such as 8k, or sizes with shares in per cent: `4k:60 64k:40`")
+        shares[parse_bytes(size)] = int(share)
+    if sum(shares.values()) != PERCENT:
+        raise ValueError(f"has shares that add up to {sum(shares.values())} per cent instead of 100")
+    return shares
+
+
+class Job(BaseModel):
+    """One kind of process within a use."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$")]
+    role: Literal["foreground", "background"]
+    pattern: Pattern | None = None
+    read_share: Annotated[int, Field(ge=1, le=99)] = 50
+    block: Annotated[dict[int, int], BeforeValidator(_sizes)] = {4096: PERCENT}
+    depth: Annotated[int, Field(ge=1, le=4096)] = 1
+    jobs: Annotated[int, Field(ge=1, le=256)] = 1
+    think_time: Annotated[float, BeforeValidator(parse_seconds), Field(ge=0, le=60)] = 0.0
+    direct: bool = True
+    """Past the page cache. Buffered jobs run in a memory control group, so that dirty pages stay bounded."""
+    sync_every: Annotated[int, Field(ge=0)] = 0
+    """fdatasync after so many writes; 0: never."""
+    fio: Path | None = None
+    judge: tuple[Judged, ...] = ()
+
+    @model_validator(mode="after")
+    def is_one_thing(self) -> Job:
+        if (self.pattern is None) == (self.fio is None):
+            raise ValueError("must have exactly one of `pattern` and `fio`")
+        if min(self.block) < 512:
+            raise ValueError("has a block below 512 bytes, which no disk takes")
+        if not self.direct and self.depth > 1:
+            raise ValueError("is buffered, and the page cache takes one request at a time: leave `depth` out")
+        if not self.direct and self.reads and self.pattern != "sequential read":
+            raise ValueError(
+                "reads at random through the page cache, which would answer for the storage: leave `direct` out"
+            )
+        return self
+
+    @property
+    def reads(self) -> bool:
+        return self.pattern is not None and "read" in self.pattern
+
+    @property
+    def feels_read_ahead(self) -> bool:
+        """Only reads through the page cache are read ahead."""
+        return self.reads and not self.direct
+
+    @property
+    def writes(self) -> bool:
+        return self.fio is not None or (self.pattern is not None and "write" in self.pattern)
+
+    @property
+    def block_mean_bytes(self) -> float:
+        return sum(size * share for size, share in self.block.items()) / PERCENT
+
+
+class Use(BaseModel):
+    """A foreground and what competes with it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = ""
+    title: Annotated[str, Field(min_length=1, max_length=80)]
+    group: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")] = "own"
+    priority: Annotated[int, Field(ge=1, le=1000)] = 100
+    why: str = ""
+    job: Annotated[list[Job], Field(min_length=1, max_length=16)]
+
+    @model_validator(mode="after")
+    def has_something_to_judge(self) -> Use:
+        names = [job.name for job in self.job]
+        double = next((name for name in names if names.count(name) > 1), None)
+        if double is not None:
+            raise ValueError(f"has two jobs named {double!r}")
+        if not any(job.judge for job in self.job if job.role == "foreground"):
+            raise ValueError('judges nothing: a foreground job needs `judge`, e.g. `judge = ["rate", "p99"]`')
+        return self
+
+    @property
+    def foreground(self) -> list[Job]:
+        return [job for job in self.job if job.role == "foreground"]
+
+    @property
+    def metrics(self) -> tuple[UseMetric, ...]:
+        """What is judged of this use, the first foreground job's first."""
+        first = self.foreground[0].name
+        found = []
+        for job in sorted(self.job, key=lambda each: (each.role != "foreground", each.name != first)):
+            for kind in job.judge:
+                if job.role == "background":
+                    name = f"background_{kind}"
+                else:
+                    name = kind if job.name == first else f"{job.name}_{kind}"
+                found.append(UseMetric(name, job.name, kind, job.role))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class UseMetric:
+    """One judged figure of a use. `name` is unique within the use and stands in `tune --json`."""
+
+    name: str
+    job: str
+    kind: Judged
+    role: Literal["foreground", "background"]
+
+    @property
+    def unit(self) -> str:
+        """Unit of its values: latencies in milliseconds, rates in MB/s (10^6 bytes)."""
+        return "MB/s" if self.kind == "rate" else "ms"
+
+    @property
+    def more_is_better(self) -> bool:
+        return self.kind == "rate"
+
+
+def shipped() -> list[Use]:
+    """Every use that ships with the program, the most telling first."""
+    return sorted(_shipped().values(), key=lambda use: use.priority)
+
+
+@cache
+def _shipped() -> dict[str, Use]:
+    folder = files("seekwise") / "uses"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return {name.removesuffix(".toml"): loads((folder / name).read_text(encoding="utf-8"), name) for name in names}
+
+
+def groups() -> list[str]:
+    return list(dict.fromkeys(use.group for use in shipped()))
+
+
+def chosen(words: str | None) -> list[Use]:
+    """The uses that `--for desktop,database,my.toml` names, in the order of their priority; None: all that ship."""
+    if words is None:
+        return shipped()
+    found: dict[str, Use] = {}
+    for word in (each.strip() for each in words.split(",")):
+        if word.endswith(".toml"):
+            use = load(Path(word))
+            found[use.name] = use
+            continue
+        named = [use for use in shipped() if word in (use.name, use.group)]
+        if not named:
+            known = ", ".join([*groups(), *(use.name for use in shipped())])
+            raise UsageError(f"no use is called {word!r}", hint=f"uses: {known}; or a TOML file of your own")
+        found |= {use.name: use for use in named}
+    return sorted(found.values(), key=lambda use: use.priority)
+
+
+def load(path: Path) -> Use:
+    """The use in a file; fio job files in it are looked for beside it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UsageError(f"no use at {path}", hint=f"uses that ship with the program: {', '.join(groups())}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read use {path}: {error}") from error
+    use = loads(text, str(path))
+    jobs = [
+        job if job.fio is None or job.fio.is_absolute() else job.model_copy(update={"fio": path.parent / job.fio})
+        for job in use.job
+    ]
+    return use.model_copy(update={"job": jobs})
+
+
+def loads(text: str, source: str) -> Use:
+    """The use in a text; `source` is its name in messages."""
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{source}: not TOML: {error}") from error
+    table.setdefault("name", Path(source).name.removesuffix(".toml"))
+    try:
+        return Use.model_validate(table)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        # A word that is misspelt is both unknown and missing: the unknown one tells more.
+        first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
+        where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise UsageError(
+                f"{source}: unknown key `{where}`", hint="the format of a use: `seekwise explain use`"
+            ) from None
+        said = str(first["msg"]).removeprefix("Value error, ")
+        raise UsageError(
+            f"{source}: {f'`{where}` ' if where else ''}{said[:1].lower()}{said[1:]}",
+            hint="the format of a use, with an example: `seekwise explain use`",
+        ) from None

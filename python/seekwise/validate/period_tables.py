@@ -1,0 +1,95 @@
+"""Tables of periods: `table,period,start_s,use,setting,metric,value`, as a live-switched run makes them.
+
+Truth beside it: `table,use,metric,setting_a,setting_b,ratio`, ratio = true a / b. The order of the periods matters: consecutive
+periods are correlated, and a setting can leave something behind for the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from seekwise.analysis.decision.pairs import compare
+from seekwise.analysis.decision.table import Entry, Threshold, values_of
+from seekwise.analysis.decision.verdicts import DECISION_RULE_VERSION, log_of_share
+from seekwise.analysis.model import Verdict
+
+COLUMNS = ("table", "period", "start_s", "use", "setting", "metric", "value")
+TRUTH_COLUMNS = ("table", "use", "metric", "setting_a", "setting_b", "ratio")
+MORE_IS_BETTER = ("rate", "iops", "efficiency", "throughput", "bandwidth", "fairness")
+"""Words in names of metrics of which more is better; of all others less is."""
+
+
+def more_is_better(metric: str) -> bool:
+    return any(word in metric.lower() for word in MORE_IS_BETTER)
+
+
+def threshold(metric: str) -> float:
+    """5 % for rates and CPU, 10 % for latencies and the background."""
+    limits = Threshold()
+    if metric.startswith("background"):
+        return limits.background
+    return limits.rate if more_is_better(metric) or "cpu" in metric.lower() else limits.latency
+
+
+@dataclass(frozen=True)
+class PeriodRow:
+    """One value. `start_s` orders periods of equal number."""
+
+    table: str
+    period: int
+    start_s: float
+    use: str
+    setting: str
+    metric: str
+    value: float
+
+
+def entries(rows: Iterable[PeriodRow]) -> dict[str, list[Entry]]:
+    """{table: entries} with the periods of each in the order of time."""
+    groups: dict[tuple[str, str, str], list[PeriodRow]] = {}
+    for row in rows:
+        groups.setdefault((row.table, row.use, row.metric), []).append(row)
+    found: dict[str, list[Entry]] = {}
+    for (table, use, metric), members in groups.items():
+        members.sort(key=lambda row: (row.start_s, row.period) if math.isfinite(row.start_s) else (0.0, row.period))
+        values = values_of([(row.setting, row.value) for row in members])
+        found.setdefault(table, []).append(Entry(use, metric, "", more_is_better(metric), threshold(metric), values))
+    return found
+
+
+def verdicts(rows: Sequence[PeriodRow]) -> list[Verdict]:
+    """Every pair of settings of every use by every metric."""
+    found = []
+    for table, members in entries(rows).items():
+        rounds = {
+            (e.use, e.metric): max((len(e.figures.rounds(name)) for name in e.figures.settings), default=0)
+            for e in members
+        }
+        found += [
+            Verdict(
+                table=table,
+                cell=each.use,
+                metric=each.metric,
+                setting_a=each.setting_a,
+                setting_b=each.setting_b,
+                winner=each.winner,
+                word=each.word,  # type: ignore[arg-type]
+                ratio=each.ratio,
+                ratio_low=each.low,
+                ratio_high=each.high,
+                q_value=None,
+                blocks=rounds[each.use, each.metric],
+                blocks_more=None,
+                rule_version=DECISION_RULE_VERSION,
+            )
+            for each in compare(members)
+        ]
+    return found
+
+
+def tie_is_false(log_ratio_true: float, metric: str) -> bool:
+    """For a declared tie: the truth is a difference that counts."""
+    limit = log_of_share(threshold(metric), more_is_better(metric))
+    return abs(log_ratio_true) >= limit * 0.999

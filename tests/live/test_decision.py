@@ -1,0 +1,176 @@
+"""The decision of a live-switched run: losses, bounds, words, one setting."""
+
+import math
+import random
+
+import pytest
+
+from seekwise.analysis.decision import choose, verdicts
+from seekwise.analysis.decision.bounds import bounds, spent_at
+from seekwise.analysis.decision.document import decision_document, use_documents
+from seekwise.analysis.decision.periods import JobPeriod, Merged, dense, histogram, quantile_ns, upper_bound_ns
+from seekwise.analysis.decision.records import _number
+from seekwise.analysis.decision.table import Entry, carried_over, rounds_of, values_of
+
+
+def entry(
+    values,
+    *,
+    use="desktop",
+    metric="rate",
+    more=True,
+    threshold=0.05,
+    rounds=8,
+    noise=0.01,
+    seed=1,
+    group="g",
+    role="foreground",
+):
+    """One entry: {setting: true value}, in random rounds."""
+    rng = random.Random(seed)
+    periods = []
+    for _ in range(rounds):
+        names = list(values)
+        rng.shuffle(names)
+        periods += [(name, values[name] * math.exp(rng.gauss(0, noise))) for name in names]
+    return Entry(use, metric, "MB/s", more, threshold, values_of(periods), role, group)
+
+
+def words(judged):
+    return {each.setting: each.verdict for each in judged.standings}
+
+
+def test_a_clear_winner_is_best_and_the_others_are_worse():
+    (judged,) = verdicts.judge([entry({"a": 100, "b": 60, "c": 50})])
+    assert words(judged) == {"a": "best", "b": "worse", "c": "worse"}
+    assert judged.of("b").loss == pytest.approx(0.4, abs=0.03)
+    assert judged.of("b").low < 0.4 < judged.of("b").high
+    assert judged.of("a").loss == 0
+
+
+def test_equal_settings_are_within_the_threshold_and_nobody_is_named_best():
+    (judged,) = verdicts.judge([entry({"a": 100, "b": 100, "c": 100})])
+    assert set(words(judged).values()) == {"within"}
+
+
+def test_a_latency_twice_as_long_is_a_loss_of_one():
+    (judged,) = verdicts.judge([entry({"a": 1.0, "b": 2.0}, metric="p99", more=False, threshold=0.1)])
+    assert judged.of("b").loss == pytest.approx(1.0, abs=0.1)
+    assert words(judged)["b"] == "worse"
+
+
+def test_noise_as_large_as_the_difference_stays_undecided_with_a_bound():
+    (judged,) = verdicts.judge([entry({"a": 100, "b": 97}, noise=0.2)])
+    assert "undecided" in words(judged).values()
+    assert all(each.high is not None for each in judged.standings)
+
+
+def test_two_rounds_decide_nothing_and_bound_nothing():
+    (judged,) = verdicts.judge([entry({"a": 100, "b": 10}, rounds=2)])
+    assert set(words(judged).values()) == {"undecided"}
+    assert judged.of("b").high is None
+
+
+def test_looking_often_spends_the_error_rate_and_no_more():
+    for looks in (1, 3, 6):
+        assert sum(spent_at(look, looks, final=False) for look in range(1, looks + 1)) == pytest.approx(1.0)
+    assert spent_at(2, 4, final=True) == pytest.approx(1 - 1 / 16)
+
+
+def test_an_early_look_is_wider_than_the_final_one():
+    made = entry({"a": 100, "b": 98}, noise=0.03)
+    early = Entry(**{**made.__dict__, "looks": (1, 3)})
+    assert bounds(early, final=False).high.max() > bounds(made).high.max()
+
+
+def test_rounds_end_when_every_setting_that_still_runs_was_seen():
+    assert rounds_of(list("abcbacacac")) == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
+    assert rounds_of(list("abcacbab")) == [0, 0, 0, 1, 1, 1, 2, 2]
+
+
+def test_what_a_setting_leaves_behind_is_taken_out():
+    rng = random.Random(3)
+    names, sequence = ["a", "b", "c", "d"], []
+    for _ in range(12):
+        rng.shuffle(names)
+        sequence += names
+    logs = [1 + rng.gauss(0, 0.01) + (-0.2 if i and sequence[i - 1] == "d" else 0) for i in range(len(sequence))]
+    import numpy as np
+
+    carried = carried_over(sequence, rounds_of(sequence), np.array(logs))
+    after_d = [carried.effect[i] for i in range(1, len(sequence)) if sequence[i - 1] == "d"]
+    after_a = [carried.effect[i] for i in range(1, len(sequence)) if sequence[i - 1] == "a"]
+    assert after_a[0] - after_d[0] == pytest.approx(0.2, abs=0.03)
+
+
+def test_merged_percentiles_are_those_of_all_operations():
+    figures = Merged(["a"], "p50")
+    import numpy as np
+
+    fast, slow = np.full(900, 1e5), np.full(100, 1e7)
+    figures.add("a", 0, JobPeriod(1.0, 900, 0, fast.sum(), histogram(fast)))
+    figures.add("a", 1, JobPeriod(1.0, 100, 0, slow.sum(), histogram(slow)))
+    assert math.exp(figures.log_value("a", [0, 1])) == pytest.approx(0.1, rel=0.02)
+    assert math.exp(figures.log_value("a", [1])) == pytest.approx(10.0, rel=0.02)
+
+
+def test_quantiles_agree_with_those_of_the_values():
+    import numpy as np
+
+    values = np.random.default_rng(1).lognormal(12, 1, 20_000)
+    for q in (0.5, 0.9, 0.99):
+        assert quantile_ns(dense(histogram(values)), q) == pytest.approx(np.quantile(values, q), rel=0.012)
+
+
+@pytest.mark.parametrize("number", [500, 641, 1000, 1501, 2400])
+def test_bins_come_back_from_their_bounds(number):
+    assert _number(upper_bound_ns(number)) == number
+
+
+def test_a_job_that_moved_nothing_has_a_rate_below_half_a_request():
+    figures = Merged(["a", "b"], "rate")
+    for turn in range(4):
+        figures.add("a", turn, JobPeriod(1.0, 100, 100 * 4096, 0.0, {}))
+        figures.add("b", turn, JobPeriod(1.0, 0, 0, 0.0, {}))
+    judged = verdicts.judge([Entry("u", "rate", "MB/s", True, 0.05, figures)])[0]
+    assert judged.of("b").loss > 0.99
+    assert words(judged)["b"] == "worse"
+
+
+def test_the_setting_in_force_stays_among_equals():
+    judged = verdicts.judge([entry({"a": 100, "b": 100})])
+    choice = choose.choose(judged, "b", ["a", "b"])
+    assert (choice.setting, choice.changes, choice.basis) == ("b", False, "safe")
+
+
+def test_a_setting_that_is_best_everywhere_is_set_and_its_gains_are_named():
+    judged = verdicts.judge([entry({"a": 100, "b": 50}), entry({"a": 100, "b": 100}, use="other")])
+    choice = choose.choose(judged, "b", ["a", "b"])
+    assert (choice.setting, choice.changes, choice.basis) == ("a", True, "safe")
+    assert [gain.use for gain in choice.gains] == ["desktop"]
+
+
+def test_where_uses_disagree_the_least_worst_loss_wins():
+    judged = verdicts.judge([
+        entry({"a": 100, "b": 1}, use="one"),
+        entry({"a": 80, "b": 100}, use="two"),
+    ])  # fmt: skip
+    choice = choose.choose(judged, "b", ["a", "b"])
+    assert (choice.setting, choice.basis) == ("a", "least-loss")
+    assert choice.worst.use == "two"
+    assert [cost.use for cost in choice.costs] == ["two"]
+
+
+def test_a_trade_off_of_equal_weight_changes_nothing():
+    judged = verdicts.judge([entry({"a": 100, "b": 50}, use="one"), entry({"a": 49, "b": 100}, use="two")])
+    assert not choose.choose(judged, "a", ["a", "b"]).changes
+
+
+def test_the_document_has_the_keys_of_the_contract():
+    judged = verdicts.judge([entry({"a": 100, "b": 60})])
+    (use,) = use_documents(judged)
+    assert {"use", "metric", "unit", "candidates"} <= set(use)
+    assert {"setting", "verdict", "value", "loss", "low", "high"} == set(use["candidates"][0])
+    decision = decision_document(choose.choose(judged, "b", ["a", "b"]))
+    assert decision["setting"] == "a" and decision["changes"] is True
+    assert {"use", "metric", "share", "high"} == set(decision["worst_loss"])

@@ -1,0 +1,139 @@
+"""Order, cuts, logs and job texts of live switching."""
+
+import collections
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from live.helpers import entry_of
+from seekwise.analysis.decision.verdicts import judge
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.live import carry, execute, jobs, logs, order, passive, prepare, progress
+from seekwise.study import uses
+
+NAMES = ["none", "mq-deadline", "kyber", "bfq"]
+GROUND = prepare.Ground(Path("/srv/x"), 2**30, 2**29, 2, 16, 2**28, 1e8, 1.0)
+
+
+def test_each_round_holds_every_candidate_once_and_nobody_follows_himself():
+    made = order.Order(5)
+    sequence = []
+    for _ in range(60):
+        turn = made.round(NAMES)
+        assert sorted(turn) == sorted(NAMES)
+        sequence += turn
+    assert all(a != b for a, b in itertools.pairwise(sequence))
+
+
+def test_neighbours_are_balanced_and_orders_are_random():
+    made = order.Order(6)
+    sequence = [name for _ in range(120) for name in made.round(NAMES)]
+    counts = collections.Counter(itertools.pairwise(sequence))
+    assert max(counts.values()) < 1.4 * min(counts.values())
+    assert len({tuple(order.Order(seed).round(NAMES)) for seed in range(60)}) > 15
+
+
+def test_a_start_that_differs_is_cut_and_an_even_period_is_not():
+    rng = np.random.default_rng(1)
+    even = [list(100 + rng.normal(0, 3, 20)) for _ in range(5)]
+    late = [list(np.where(np.arange(20) < 7, 100, 60) + rng.normal(0, 3, 20)) for _ in range(5)]
+    assert carry.cut_s(even) == carry.CUT_LEAST_S
+    assert carry.cut_s(late) == pytest.approx(7 * carry.BIN_S, abs=2 * carry.BIN_S)
+
+
+def test_a_change_at_the_end_of_the_search_asks_for_a_longer_period():
+    late = [[100.0] * 12 + [20.0] * 8]
+    assert carry.too_short(carry.cut_s(late), 20 * carry.BIN_S)
+
+
+def log(rows):
+    return "".join(f"{end}, {latency}, 0, {size}, 0\n" for end, latency, size in rows).encode()
+
+
+def operations(rows):
+    table = logs.parse(log(rows), "x")
+    return logs.Operations(table[:, 0] / 1e3, table[:, 1], table[:, 3], np.zeros(len(table), dtype=int))
+
+
+def test_bytes_count_when_complete_and_latencies_when_begun_under_the_setting():
+    found = logs.within(operations([(1000, 5e5, 4096), (1500, 6e8, 4096), (1900, 1e6, 8192)]), 1.2, 2.0, 1.1)
+    assert (found.ops, found.bytes) == (2, 12288)
+    assert sum(found.bins.values()) == 1  # the one of 600 ms began before the setting was in force
+
+
+def test_a_stall_that_outlasts_the_period_counts_with_its_age():
+    found = logs.within(operations([(1000, 1e5, 4096), (5000, 3.9e9, 4096)]), 1.2, 2.0, 1.05)
+    assert found.ops == 0
+    assert found.latency_sum_ns == pytest.approx(0.9e9, rel=0.01)
+
+
+def test_a_log_that_was_cut_short_is_read_up_to_its_last_line():
+    text = log([(1, 2, 3), (4, 5, 6)]) + b"7, 8"
+    assert len(logs.parse(text, "x")) == 2
+    assert len(logs.parse(b"", "x")) == 0
+    with pytest.raises(SeekwiseError):
+        logs.parse(b"1, 2\n", "x")
+
+
+@pytest.mark.parametrize("use", uses.shipped(), ids=lambda use: use.name)
+def test_every_use_becomes_a_job_with_a_log_per_process_and_stays_in_its_files(use):
+    load = jobs.of_use(use, GROUND, 1, 10)
+    assert load.text.count("write_lat_log=") == sum(job.jobs for job in use.job)
+    for line in load.text.splitlines():
+        if line.startswith("filename="):
+            assert all(name.split(".")[0] in ("data", "store", "part") for name in line[9:].split(":"))
+    assert load.buffered == any(not job.direct for job in use.job)
+
+
+def test_a_budget_that_cannot_be_kept_is_refused_with_the_least_that_works():
+    with pytest.raises(UsageError) as error:
+        execute.check_budget(5, 4)
+    assert f"{execute.least_budget_s(4):.0f}s" in error.value.hint
+    execute.check_budget(execute.least_budget_s(4), 4)
+
+
+def test_a_larger_budget_takes_more_uses_and_names_those_left_out():
+    all_uses = uses.shipped()
+    counts = [len(progress.uses_that_fit(all_uses, 4, seconds)[0]) for seconds in (20, 110, 600)]
+    assert counts == sorted(counts) and counts[0] >= 1 and counts[-1] == len(all_uses)
+    fit, left = progress.uses_that_fit(all_uses, 4, 110)
+    assert [*fit, *left] == all_uses
+
+
+def test_time_goes_to_the_use_that_it_decides():
+    open_entry = entry_of({"a": 100, "b": 97}, noise=0.06, use=uses.shipped()[0].name)
+    done = entry_of({"a": 100, "b": 50}, noise=0.01, use=uses.shipped()[1].name)
+    judged = judge([open_entry, done])
+    states = [progress.UseState(use, ("a", "b")) for use in uses.shipped()[:2]]
+    state, rounds = progress.next_use(states, judged, 60.0)
+    assert state.use.name == open_entry.use and rounds >= 2
+    assert progress.next_use(states, judge([done]), 60.0) is None
+    assert progress.next_use(states, judged, 1.0) is None
+
+
+def test_hopeless_candidates_run_no_more_but_two_stay():
+    judged = judge([entry_of({"a": 100, "b": 10, "c": 9, "d": 8}, noise=0.01, use="desktop-copy")])
+    state = progress.UseState(uses.chosen("desktop-copy")[0], ("a", "b", "c", "d"))
+    assert len(progress.drop_hopeless(state, judged)) == 2
+    assert "a" in state.candidates and len(state.candidates) == 2
+
+
+@pytest.mark.parametrize("text", ["x", "1x", "-3x", "3y", ""])
+def test_a_guard_that_is_no_factor_is_refused(text):
+    from seekwise.cli._tune_live import guard_factor
+
+    with pytest.raises(UsageError):
+        guard_factor(text)
+    assert guard_factor("3x") == 3.0
+
+
+def test_a_metric_needs_a_group_and_a_number():
+    with pytest.raises(UsageError):
+        passive._pattern("tps = [0-9]+")
+    with pytest.raises(UsageError):
+        passive._pattern("(")
+    assert passive._number(passive._pattern(r"tps = ([0-9.]+)"), "x tps = 41.5 y") == 41.5
+    with pytest.raises(SeekwiseError):
+        passive._number(passive._pattern(r"tps = ([0-9.]+)"), "nothing")

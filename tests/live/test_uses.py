@@ -1,0 +1,68 @@
+"""Uses as data: those that ship, and files of one's own."""
+
+import pytest
+
+from seekwise.errors import UsageError
+from seekwise.study import uses
+
+GOOD = """
+title = "Mine"
+[[job]]
+name = "reads"
+role = "foreground"
+pattern = "random read"
+block = "4k:60 64k:40"
+judge = ["rate", "p99"]
+"""
+
+
+def test_every_shipped_use_is_valid_and_judges_its_foreground():
+    assert len(uses.shipped()) >= 12
+    for use in uses.shipped():
+        assert any(metric.role == "foreground" for metric in use.metrics), use.name
+        assert len({metric.name for metric in use.metrics}) == len(use.metrics)
+
+
+def test_the_groups_that_people_ask_for_are_there():
+    assert {"desktop", "database", "web-server", "file-server", "virtual-machines", "backup", "limits"} <= set(
+        uses.groups()
+    )
+
+
+def test_a_group_and_a_name_choose_uses():
+    assert {use.name for use in uses.chosen("desktop")} == {"desktop-copy", "desktop-read"}
+    assert [use.name for use in uses.chosen("streams,database")] == ["streams", "database"]
+
+
+def test_an_unknown_use_names_what_there_is():
+    with pytest.raises(UsageError) as error:
+        uses.chosen("deskop")
+    assert "desktop" in error.value.hint
+
+
+def test_a_file_of_ones_own_is_read(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD)
+    (use,) = uses.chosen(str(path))
+    assert use.name == "mine" and use.group == "own"
+    assert use.job[0].block == {4096: 60, 65536: 40}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("4k:60 64k:40", "4k:60 64k:30"), "add up to 90"),
+        (("random read", "backwards"), "pattern"),
+        (('role = "foreground"', 'role = "background"'), "judges nothing"),
+        (('block = "4k:60 64k:40"', "depth = 4\ndirect = false"), "buffered"),
+        (('"rate", "p99"', '"speed"'), "judge"),
+        (("title", "titel"), "titel"),
+        (('block = "4k:60 64k:40"', 'block = "100"'), "512"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(tmp_path, change, said):
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace(*change))
+    with pytest.raises(UsageError) as error:
+        uses.load(path)
+    assert said in error.value.message and "\n" not in error.value.message
