@@ -38,9 +38,9 @@ def test_a_finding_names_both_systems_only_where_drives_and_level_are_the_same()
     means = Means({"rate": dict.fromkeys(values, 50.0), "access_time": {}, "cpu_efficiency": values}, 0.0)
     systems = [system("card", controller="9650-4LP"), system("cheap", controller="fake"), system("md")]
     found = controllers.find(means, systems)
-    assert [(finding.numbers["first"], finding.numbers["kind"]) for finding in found] == [
-        ("card", "hardware"),
-        ("cheap", "fake"),
+    assert [(finding.numbers["pairs"], finding.numbers["kind"]) for finding in found] == [
+        ([("card", "md")], "hardware"),
+        ([("cheap", "md")], "fake"),
     ]
     other = [systems[0], System(name="md", drive="st3250620ns", drives=4, raid_level="raid5")]
     assert controllers.find(means, other) == []

@@ -8,9 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise import _core
+from seekwise.advise import workloads
 from seekwise.cli.explain import command
 from seekwise.errors import UsageError
-from seekwise.explain import explain, words
+from seekwise.explain import explain, program, words
+from seekwise.study import factors, profiles, starters
 
 
 def test_every_word_is_explained_and_every_reference_leads_somewhere():
@@ -19,6 +21,47 @@ def test_every_word_is_explained_and_every_reference_leads_somewhere():
         assert explanation.title and (explanation.text or explanation.tables), word
         for other in explanation.see:
             assert explain(other).title, f"{word} leads to {other}"
+
+
+# Every term that the checklist of the publications names (tests/seeds/README.md), row by row, and those of fio and the kernel beside them.
+TERMS = """noop; deadline; anticipatory; cfq; mq-deadline; bfq; bfq-mq; none; kyber; multi-queue; single-queue; starvation; nice level; ionice; default scheduler;
+elevator; CPU cost; serpentine; locality assumption; zone-bit recording; ZBR; platter; access time; seek; settling; rotational latency; track-to-track; data sheet;
+block density; tested area; NCQ; TCQ; double scheduling; wd2500ys; ST3250620NS; st31000340sv; samsung 850 evo; 970 evo plus; t430s; ST-225; SSD; NVMe; flash; DDR3;
+RAID 1; RAID 5; RAID 10; RAID 0; hardware RAID; software RAID; chunk; fake RAID; LVM; LVM2; SAN; NAS; 9550SXU-8LP; 9650-2LP; 9650-4LP; PCI-X; performance mode; sata_nv; SWNCQ;
+Z170; SATA 2; Opteron; opteron_2212; i7_6700k; i7_1165g7; Core i5; kernel; ext3; ext4; Debian Etch; Gentoo; openSUSE Leap; Ubuntu; sequential read; random write; threads; page cache;
+direct I/O; file server; database; web server; desktop; database-inserts; tiotest; tiobench; Phoronix; pts/tiobench; fio; gnome-disks; mdadm; fstrim; tw_cli; dmesg; GRUB; sysfsutils; udev;
+rate; latency; average latency; SYS-CPU; CPU-WAIT; CPU efficiency; CPU load; jiffy; CPU time quantum; scenario; pause; memory limit; cache drop; drop_caches; trim; single-user mode; repeats; application benchmark;
+elevator=; mem=; sysfs; sysfs.conf; modules-load.d; queue_depth; permission denied; qpolicy; mdadm --create; job file; bitmap; mean; scatter; slope; spread; winner; tie; acceptable;
+upper branch; CFQ's aim; fairness; card maker; what to buy; many open files; Fedora; Arch; anticipation; parity; read-ahead; write cache; flush; IOPS; p99; noise; confidence interval; A/A check; replicate; drift check"""
+
+
+@pytest.mark.parametrize("term", [term.strip() for term in TERMS.replace("\n", " ").split(";")])
+def test_every_term_of_the_publications_is_explained(term):
+    explanation = explain(term)
+    assert len(explanation.text) > 60 or explanation.tables, term
+
+
+def test_every_word_of_help_is_explained():
+    """Commands, options, settings, uses, profiles and studies."""
+    asked = [*program.commands(), *program.options(), *factors.FACTORS, *workloads.shipped(), *profiles.names()]
+    asked += starters.names()
+    unknown = []
+    for word in asked:
+        try:
+            assert explain(word).text
+        except UsageError:
+            unknown.append(word)
+    assert not unknown
+
+
+def test_the_parts_of_an_access_add_up_and_a_small_area_is_faster_than_the_data_sheet():
+    table = [line.split() for line in explain("access time").text.splitlines() if line.startswith(("wd2500ys", "st3"))]
+    assert len(table) == 3
+    for name, *numbers in table:
+        processing, seek, settling, rotation, together, small = map(float, numbers)
+        assert processing + seek + settling + rotation == pytest.approx(together, abs=0.03), name
+        assert rotation == pytest.approx(4.17, abs=0.01)
+        assert small < 8.5 < together, name
 
 
 def test_every_scheduler_is_explained_with_its_tunables():
@@ -75,3 +118,9 @@ def test_the_command_prints_one_json_document():
     document = json.loads(result.output)
     assert document["schema"] == "seekwise.explain/1"
     assert "tcq" in document["see"]
+
+
+def test_an_option_is_asked_for_with_its_dashes():
+    result = CliRunner().invoke(command, ["--seed"])
+    assert result.exit_code == 0 and result.output.startswith("--seed: an option")
+    assert json.loads(CliRunner().invoke(command, ["--seed", "--json"]).output)["kind"] == "program"

@@ -1,4 +1,4 @@
-"""`docs/coverage.md`: every row of the checklist is there, and everything it names exists."""
+"""`docs/coverage.md`: it is what the row tests and the evidence say, and everything it names exists."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from published import coverage
 from seekwise import _core
 from seekwise.cli.main import cli
 from seekwise.explain import explain
@@ -17,39 +18,31 @@ from seekwise.report.charts import registry
 from seekwise.study import starters
 
 ROOT = Path(__file__).parents[2]
-ROW = re.compile(r"^\| (\d+) \| (.*) \| (.*) \|$", re.MULTILINE)
-
-
-def rows() -> list[tuple[int, str, str]]:
-    return [(int(no), item, shown) for no, item, shown in ROW.findall((ROOT / "docs/coverage.md").read_text())]
-
-
 CLAIMS = {claim["id"] for claim in tomllib.loads((ROOT / "tests/seeds/claims.toml").read_text())["claim"]}
-NAMED = sorted({token for _, _, shown in rows() for token in re.findall(r"`([^`]+)`", shown)})
+ROWS = coverage.rows()
+NAMED = sorted({token for row in ROWS for token in row.shown})
 
 
-def test_every_row_of_the_checklist_is_there_with_its_item():
-    checklist = re.findall(
-        r"^\| (\d+) \| (.*?) \| [0-9, to]+ \|", (ROOT / "tests/seeds/README.md").read_text(), re.MULTILINE
-    )
-    assert [(no, item) for no, item, _ in rows()] == [(int(no), item) for no, item in checklist]
-    assert len(checklist) == 205
+def test_every_row_of_the_checklist_is_there():
+    assert [row.number for row in ROWS] == list(range(1, 206))
 
 
-def test_a_row_names_something_or_says_open():
-    for number, _, shown in rows():
-        assert shown == "open" or re.fullmatch(r"`[^`]+`(, `[^`]+`)*", shown), f"row {number}: {shown}"
+def test_the_page_is_what_the_rows_and_their_tests_say():
+    """As when every row test passes, which `test_rows.py` checks; a row whose test fails is open there."""
+    assert (ROOT / "docs/coverage.md").read_text() == coverage.page(), "run `python tests/published/coverage.py`"
 
 
-def test_the_counts_on_top_are_those_of_the_table():
-    text = (ROOT / "docs/coverage.md").read_text()
-    still_open = sum(shown == "open" for _, _, shown in rows())
-    verb = "is" if still_open == 1 else "are"
-    assert f"{205 - still_open} of 205 rows have something that shows them; {still_open} {verb} open." in text
+def test_a_row_whose_test_fails_or_that_nothing_shows_is_open():
+    row = coverage.Row(1, "x", (), "", ("test_rows_001_x",))
+    assert (row.state(), row.state(["test_rows_001_x"])) == ("works", "open")
+    assert coverage.Row(1, "x", (), "", ()).state() == "open"
+    assert coverage.Row(1, "x", ("explain:noop",), "half of it", ()).state() == "partly: half of it"
 
 
-def test_open_is_only_what_other_programs_print():
-    assert {number for number, _, shown in rows() if shown == "open"} <= {83, 85, 199}
+def test_every_row_test_names_rows_of_the_checklist():
+    for name in coverage.row_tests():
+        assert coverage.numbers_of(name), name
+        assert set(coverage.numbers_of(name)) <= set(coverage.checklist()), name
 
 
 @pytest.mark.parametrize("token", NAMED)
@@ -78,7 +71,7 @@ def test_what_is_named_exists(token):
             assert int(number) in {each.number for each in shown}
         case "finding":
             text = "".join(path.read_text() for path in (ROOT / "python/seekwise/insights").glob("*.py"))
-            assert f'Finding("{name}"' in text
+            assert f'"{name}"' in text
         case "claim":
             assert name in CLAIMS
         case "test":

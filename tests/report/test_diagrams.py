@@ -96,3 +96,36 @@ def test_an_interval_that_says_nothing_ends_at_the_edge_of_the_picture():
     ]
     lines.cut(rows)
     assert [(row["high"], row["cut"]) for row in rows] == [(120.0, False), (300.0, True), (30.0, True)]
+
+
+def test_no_label_covers_another_label_or_a_mark():
+    """The labels of the drive's own picture, and of a crowd: what has no room is left out."""
+    places, served = diagrams.service(DRIVE)
+    xy = {place["sector"]: diagrams._xy(place) for place in places}
+    rows = [{"x": xy[r["sector"]][0], "y": xy[r["sector"]][1], "label": "12: 123 ms"} for r in served[True]]
+    crowd = [{"x": 0.1 * (i % 5), "y": 0.02 * i, "label": "1.0 ms"} for i in range(40)]
+    for given in (rows, crowd):
+        found = diagrams.labelled(given)
+        boxes = [(f["label_x"], f["label_y"]) for f in found]
+        for i, (x, y) in enumerate(boxes):
+            for other_x, other_y in boxes[i + 1 :]:
+                assert abs(x - other_x) >= diagrams.LABEL_WIDTH or abs(y - other_y) >= diagrams.LABEL_HEIGHT - 1e-9
+            for mark in given:
+                inside_x = abs(mark["x"] - x) < diagrams.LABEL_WIDTH / 2
+                assert not (inside_x and abs(mark["y"] - y) < diagrams.LABEL_HEIGHT / 2)
+    assert len(diagrams.labelled(rows)) >= 10
+    assert len(diagrams.labelled(crowd)) < len(crowd)
+
+
+def test_titles_above_the_pictures_are_not_cut():
+    for drive in ("wd2500ys", "st3250620ns", "st31000340sv"):
+        name = json.loads(_core.drive_model(drive))["name"]
+        lines_ = diagrams.title_lines(f"{name}: 24 zones, a stroke per 12 sectors")
+        assert all(len(line) <= diagrams.TITLE_CHARACTERS for line in lines_)
+        assert " ".join(lines_) == f"{name}: 24 zones, a stroke per 12 sectors"
+
+
+def test_a_panel_says_what_its_system_is():
+    figure = Figure(number=3, metric="rate", operation="seq_read", systems=["A"])
+    drawn = json.dumps(graph(figure, branches(), systems()).to_dict(), ensure_ascii=False)
+    assert "A: hardware RAID 1, 9650-2LP, 2 × wd2500ys" in drawn

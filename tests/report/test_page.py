@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -14,6 +15,7 @@ from seekwise.report.charts.style import scales
 from seekwise.report.page import number, render, write_pictures, write_report
 from seekwise.report.rows import mean_interval, percentile_ns, summary_rows, trial_rows
 from seekwise.report.terminal import print_advice, print_winners
+from seekwise.store.record import CpuSeconds
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +85,21 @@ def test_terminal_answer_fits_eighty_columns_without_colour():
     print_advice(sample_content(), console)
     text = console.export_text()
     assert "mq-deadline" in text and "echo none | sudo tee /sys/block/sda/queue/scheduler" in text
+
+
+def test_the_cpu_wait_share_stands_beside_the_system_share_and_may_be_zero():
+    first = sample_records()[0]
+    phases = tuple(
+        replace(p, elapsed_s=2.0, cpu=CpuSeconds(0.1, 0.2, 0.1, 0.5, 0.0, 0.0, 0.0, 1.0)) for p in first.phases
+    )
+    rows = trial_rows([replace(first, phases=phases)])
+    assert {row["sys_cpu_percent"] for row in rows} == {25.0}
+    assert {row["cpu_wait_percent"] for row in rows} == {0.0}
+    assert {row["cpu_wait_percent"] for row in summary_rows(rows)} == {0.0}
+
+
+def test_a_background_job_is_shown_with_its_own_number_of_threads():
+    first = sample_records()[0]
+    phase = replace(first.phases[0], details={"group_threads": 1})
+    (row,) = trial_rows([replace(first, factors={**first.factors, "threads": 8}, phases=(phase,))])
+    assert row["threads"] == 1

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from insights.test_insights import record
+from seekwise.published.world import Defaults
 from seekwise.report.printed import Style, mean_of, metric_value, printed
-from seekwise.report.terminal import beside
+from seekwise.report.terminal import known, print_table
 from seekwise.study import starters
 from seekwise.study.shown import Grid, Table
+from seekwise.validate import verdicts
 
 SEEDS = Path(__file__).parents[1] / "seeds"
 WORDS = {
@@ -41,6 +45,9 @@ TABLE = Table.model_validate(
 )
 
 
+SIDES = (("deadline", 80), ("cfq", 50))
+
+
 def test_a_winner_stands_beside_what_the_text_prints():
     made = [record("A", "deadline", "seq_read", t, 80) for t in (1, 2)] + [
         record("A", "cfq", "seq_read", t, 50) for t in (1, 2)
@@ -49,12 +56,58 @@ def test_a_winner_stands_beside_what_the_text_prints():
     row = shown.tables[0].blocks[0].rows["seq_read"]
     assert [cell.word for cell in row] == ["Deadline", "Deadline", "="]
     assert [cell.agrees for cell in row] == [True, False, True]
-    assert [beside(cell) for cell in row] == ["Deadline ✓", "Deadline ≠ CFQ", "tie (=) ✓"]
     reserved = shown.tables[0].blocks[0].rows["seq_write"]
-    assert beside(reserved[0]) == "– (not in the data)"
-    assert shown.summary.startswith(
-        "2 of 3 winners as the text prints them; of 3 the text's outcome is not in the data"
-    )
+    assert not known(reserved[0])
+    assert shown.summary.startswith("2 of 3 published winners reproduced (rule: ")
+
+
+def test_agreement_is_told_in_words_and_what_the_data_leave_out_once():
+    made = [record("A", name, operation, 1, rate) for operation in ("seq_read", "seq_write") for name, rate in SIDES]
+    (table,) = printed([TABLE], [], made, Style()).tables
+    console = Console(file=io.StringIO(), width=80)
+    print_table(table, console)
+    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    assert ["Sequential", "read", "Deadline", "Deadline", "tie"] in lines
+    assert ["published", "Deadline", "CFQ", "tie"] in lines
+    assert ["Sequential", "write", "Deadline", "Deadline", "tie"] in lines
+    assert sum(line[:1] == ["published"] for line in lines) == 1
+    said = " ".join(" ".join(line) for line in lines)
+    assert "2 of 3 winners as published; 3 more winners are published but not part of the data here." in said
+    assert not any(glyph in said for glyph in "✓≠")
+    assert max(map(len, console.file.getvalue().splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("efficiency", "error"), [(95.0, 0.0), (95.0, 3.0), (95.0, 9.0), (98.0, 0.0), (80.0, 15.0)])
+@pytest.mark.parametrize("repeats", [1, 3, 5])
+def test_report_and_verify_decide_cpu_efficiency_by_the_same_rule(efficiency, error, repeats):
+    """The same numbers reach both: winners of `results` and of `verify verdicts` are the same, however many repeats there are."""
+    values = {"deadline": 100.0, "cfq": efficiency}
+    made = []
+    for setting, value in values.items():
+        for threads in (1, 2, 4, 8):
+            for block in range(1, repeats + 1):
+                one = record("A", setting, "seq_read", threads, 80, block=block)
+                details = {"printed": {"cpueff": value, "cpueff_error": error}}
+                made.append(replace(one, phases=(replace(one.phases[0], details=details),)))
+    word = printed([TABLE], [], made, Style()).tables[0].blocks[0].rows["seq_read"][2].word
+
+    class Known:
+        def defaults(self, system):
+            return Defaults(("deadline", "cfq"), (1, 2, 4, 8))
+
+        def measure(self, queries):
+            return [values[query.scheduler] for query in queries]
+
+        def scatter(self, query):
+            return error
+
+    block = {"id": "b", "system": ["A"], "pair": ["deadline", "cfq"], "compare": "scheduler"}
+    cell = {"block": "b", "metric": "cpu_efficiency", "operation": "seq_read"}
+    outcomes = {
+        winner: verdicts._outcome({**cell, "winner": winner}, {"b": block}, Known())[1] is None
+        for winner in ("deadline", "cfq", "tie")
+    }
+    assert outcomes[{"Deadline": "deadline", "CFQ": "cfq", "=": "tie"}[word]]
 
 
 def test_what_ticks_cannot_tell_apart_is_a_tie():
@@ -149,3 +202,10 @@ def test_system_cpu_is_a_share_of_one_processor_unless_the_program_prints_its_ow
     assert metric_value(faulty, "sys_cpu") == 333
     assert metric_value(faulty, "cpu_load") == 340
     assert metric_value(faulty, "cpu_efficiency") == 77
+
+
+def test_on_a_newer_kernel_the_successors_stand_for_the_schedulers_of_the_table():
+    made = [record("A", name, "seq_read", t, rate) for t in (1, 2) for name, rate in (("mq-deadline", 80), ("bfq", 50))]
+    (table,) = printed([TABLE], [], made, Style()).tables
+    assert [cell.word for cell in table.blocks[0].rows["seq_read"]] == ["Deadline", "Deadline", "="]
+    assert "mq-deadline stands for deadline" in table.title and "bfq stands for cfq" in table.title

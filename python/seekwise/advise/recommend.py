@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seekwise.advise import answer
+from seekwise.advise.lines import Lines
 from seekwise.advise.workloads import Standing, Weighed, Workload, weigh
 from seekwise.analysis import outcome, tables
 from seekwise.analysis.model import blocks_text
 from seekwise.analysis.outcome import Outcome
+from seekwise.errors import UsageError
 from seekwise.report.content import Advice
+from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Setting
 
 NOT_COVERED_MUCH = 0.2
@@ -22,11 +26,46 @@ class Advised:
     weighed: Weighed
 
 
-def for_workload(found: Outcome, workload: Workload) -> Advised:
+Competition = tuple[str, list[Record]]
+"""A system, or a family of arrays that differ in their chunk, and the records whose settings compete there."""
+
+
+def competition(found: Outcome, system: str | None) -> tuple[Competition | None, list[str]]:
+    """(the one asked for, the names of all). UsageError for a system that the run does not have."""
+    study = outcome.study_of(found.run)
+    known = list(answer.competitions(study, found.content.records)) if study else []
+    names = [name for name, _, _ in known]
+    chosen = next(((name, records) for name, _, records in known if name == system), None)
+    if system is not None and chosen is None:
+        raise UsageError(
+            f"nothing competes on a system `{system}` in run {found.run.run_id}",
+            f"systems of this run: {', '.join(names) or 'none with two settings'}",
+        )
+    return chosen, names
+
+
+def choices(found: Outcome, workload: Workload | None) -> list[answer.Choice]:
+    """What to set on each system, for one use or for all that the study asks about."""
+    if workload is None:
+        return [choice for choice in found.content.advice.choices if not choice.threads]
+    study = outcome.study_of(found.run)
+    each = answer.competitions(study, found.content.records) if study else ()
+    made = [answer.choose(name, kind, records, workload) for name, kind, records in each]
+    if not any(made):
+        raise UsageError(
+            f"no trial of this run is of the kind that {workload.name} does",
+            f"it needs {', '.join(name for name, share in workload.operations.items() if share)}",
+        )
+    return [choice for choice in made if choice is not None]
+
+
+def for_workload(found: Outcome, workload: Workload, chosen: Competition | None = None) -> Advised:
     """Advises to leave the reference only if the best setting clearly beats it under this workload."""
     plan = found.plan
-    reference = plan.reference
-    weighed = weigh([record for record in found.content.records if record.valid], workload, reference)
+    records = [record for record in (chosen[1] if chosen else found.content.records) if record.valid]
+    offered = {record.setting for record in records}
+    reference = plan.reference if plan.reference in offered else min(offered, default=plan.reference)
+    weighed = weigh(records, workload, reference)
     cautions = list(outcome.cautions(plan))
     if weighed.not_covered > NOT_COVERED_MUCH:
         cautions.append(f"{100 * weighed.not_covered:.0f} % of this work is represented by no trial of the run")
@@ -38,15 +77,18 @@ def for_workload(found: Outcome, workload: Workload) -> Advised:
         more = [v.blocks_more for v in weighed.verdicts if v.metric == "rate" and v.blocks_more]
         reasons = (f"{blocks_text(max(more))} would decide",) if more else ()
         advice = Advice(
-            f"keep {reference}: for {workload.name} these trials decide nothing", reasons, caution=tuple(cautions)
+            f"Inconclusive for {workload.name}: no setting proved better. Keep {reference}.",
+            reasons,
+            caution=tuple(cautions),
         )
         return Advised(advice, None, weighed)
     if reference in weighed.best:
         advice = Advice(f"keep {reference}: for {workload.name} nothing beats it", caution=tuple(cautions))
         return Advised(advice, None, weighed)
     label = weighed.best[0]
-    setting = next(each for each in plan.settings if each.label == label and not each.control)
-    lines = outcome.lines(setting, plan)
+    # The chunk of a family of arrays is no setting of the plan: nothing to write into a file of the kernel.
+    setting = next((each for each in plan.settings if each.label == label and not each.control), None)
+    lines = outcome.lines(setting, plan) if setting else Lines((), ())
     advice = Advice(
         f"set {label} instead of {reference} for {workload.name}",
         _reasons(standings[label], weighed, plan),

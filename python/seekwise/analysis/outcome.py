@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seekwise import insights
+from seekwise.advise import answer as answers
 from seekwise.advise.lines import Lines, shell_lines
 from seekwise.analysis import tables
 from seekwise.analysis.control import judge_control
@@ -53,9 +54,51 @@ def study_of(run: Run) -> Study | None:
 
 def of(store: Store, run: Run, style: printed.Style | None = None) -> Outcome:
     """Judges a run again from its records; `style` is how tables in a text's form sum up repeats."""
-    study = study_of(run)
-    plan = Plan.from_document(run.plan)
-    records = list(store.records(run.run_id))
+    return judged(run, Plan.from_document(run.plan), list(store.records(run.run_id)), study_of(run), style)
+
+
+def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = None) -> Outcome:
+    """Runs of one study as one: made after rebuilding an array, changing a card or switching NCQ, each of other systems or the same again.
+
+    A system that several runs have gets the later one's repetitions as further ones. UsageError where the runs are of different studies.
+    """
+    first = runs_[0]
+    stranger = next((run for run in runs_ if (run.name, run.backend) != (first.name, first.backend)), None)
+    if stranger is not None:
+        raise UsageError(
+            f"run {first.run_id} is of study {first.name} ({first.backend}) and run {stranger.run_id} of {stranger.name} "
+            f"({stranger.backend}): they cannot be merged",
+            "merge runs of one study and one backend; `seekwise compare` sets two runs beside each other",
+        )
+    if len({run.run_id for run in runs_}) < len(runs_):
+        raise UsageError("a run is named twice", "each run counts once")
+    records: list[Record] = []
+    plans = [Plan.from_document(run.plan) for run in runs_]
+    blocks = 0
+    for run in runs_:
+        own = list(store.records(run.run_id))
+        # Repetitions of different runs are different: nothing was interleaved between them.
+        records += [replace(record, block=record.block + blocks) for record in own]
+        blocks += max((record.block for record in own), default=0)
+    plan = replace(
+        plans[0],
+        blocks=sum(each.blocks for each in plans),
+        systems=tuple({facts.name: facts for each in plans for facts in each.systems}.values()),
+        settings=tuple({setting.label: setting for each in plans for setting in each.settings}.values()),
+        cells=tuple({cell.key: cell for each in plans for cell in each.cells}.values()),
+        touched=tuple(dict.fromkeys(touch for each in plans for touch in each.touched)),
+        notes=(
+            *dict.fromkeys(note for each in plans for note in each.notes),
+            f"Merged from {len(runs_)} runs ({', '.join(run.run_id for run in runs_)}) that were not interleaved: drift counts as a difference",
+        ),
+    )
+    merged_run = replace(first, run_id="+".join(run.run_id for run in runs_), plan=plan.to_document())
+    return judged(merged_run, plan, records, study_of(first), style)
+
+
+def judged(
+    run: Run, plan: Plan, records: list[Record], study: Study | None, style: printed.Style | None = None
+) -> Outcome:
     compared = [record for record in records if record.conditions.get("role") != "sentinel"]
     verdicts = judge_records(records, sequential=plan.until == "decided")
     rows = winner_rows(verdicts, plan)
@@ -71,7 +114,7 @@ def of(store: Store, run: Run, style: printed.Style | None = None) -> Outcome:
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         badge=records[0].badge if records else "measured",
-        advice=_as_in_the_text(shown) if many and shown.summary else advice(verdicts, plan, records),
+        advice=_answer(study, compared, plan, shown) or advice(verdicts, plan, records),
         winners=rows,
         records=compared,
         rule=RULE_TEXT.format(version=RULE_VERSION),
@@ -104,10 +147,13 @@ def _subject(facts: SystemFacts) -> str:
     return f"{facts.target} on {', '.join(facts.leaves)}" if facts.leaves else facts.target
 
 
-def _as_in_the_text(shown: printed.Printed) -> Advice:
-    """Where a study repeats a text over several systems, the answer is how far its winners come out again."""
-    headline, *reasons = shown.summary.split("; ")
-    return Advice(headline, tuple(reasons))
+def _answer(study: Study | None, records: Sequence[Record], plan: Plan, shown: printed.Printed) -> Advice | None:
+    """The answer for each system; None where one system's settings compete and nothing else."""
+    found = answers.answer(study, records)
+    if found is None:
+        return None
+    agreement = (shown.summary,) if shown.summary else ()
+    return Advice(found.headline, found.reasons, caution=(*agreement, *cautions(plan)), choices=found.choices)
 
 
 def traces(records: Sequence[Record]) -> dict[str, list[dict[str, float]]]:
@@ -153,7 +199,9 @@ def _cell(entry: tables.WinnerCell) -> WinnerCell:
     if entry.margin is not None and all(math.isfinite(value) for value in entry.margin):
         _, low, high = entry.margin
         best = entry.candidates.order[0]
-        detail = f"{best}: {low:.3g} to {high:.3g} times"
+        detail = (
+            f"{best}: {times(low, high, more_is_better=METRIC_WORDS.get(entry.verdicts[0].metric, ('', 1))[1] > 0)}"
+        )
     if len(entry.candidates.order) > 2 and entry.candidates.groups_text:
         detail += f"{', ' if detail else ''}{entry.candidates.groups_text}"
     blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
@@ -272,9 +320,33 @@ def _win_text(verdict: Verdict, label: str, plan: Plan) -> str:
     if verdict.setting_a != label:
         low, high = (1 / high if high > 0 else math.inf), (1 / low if low > 0 else math.inf)
     where = condition_text(conditions, plan)
-    return f"{name}{', ' + where if where else ''}: {metric} {low:.3g} to {high:.3g} times" + (
-        " (less is better)" if sign < 0 else ""
-    )
+    return f"{name}{', ' + where if where else ''}: {metric} {times(low, high, more_is_better=sign > 0)}"
+
+
+def times(low: float, high: float, *, more_is_better: bool) -> str:
+    """An interval of ratios in words: `7 to 8 % higher`, `20 to 25 times as high`, `145 to 177 times shorter`."""
+    up = "higher" if more_is_better else "longer"
+    down = "lower" if more_is_better else "shorter"
+    if not (math.isfinite(low) and math.isfinite(high) and low > 0):
+        return f"{low:.3g} to {high:.3g} times"
+    if low >= TIMES_FROM:
+        return f"{_span(low, high)} times as {'high' if more_is_better else 'long'}"
+    if high <= 1 / TIMES_FROM:
+        return f"{_span(1 / high, 1 / low)} times {down}"
+    if low >= 1:
+        return f"{_span(100 * (low - 1), 100 * (high - 1))} % {up}"
+    if high <= 1:
+        return f"{_span(100 * (1 - high), 100 * (1 - low))} % {down}"
+    return f"{100 * (1 - low):.3g} % {down} to {100 * (high - 1):.3g} % {up}"
+
+
+TIMES_FROM = 2.0
+"""Ratios from here on are told as times, smaller ones in per cent."""
+
+
+def _span(low: float, high: float) -> str:
+    first, last = f"{low:.3g}", f"{high:.3g}"
+    return first if first == last else f"{first} to {last}"
 
 
 def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-RULE_VERSION = "2026.11-1"
+RULE_VERSION = "2026.11-2"
 
 CONTROL_SUFFIX = " (control)"
 """The second label of an A/A pair: `mq-deadline (control)` is `mq-deadline` under another name."""

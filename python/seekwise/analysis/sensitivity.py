@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from seekwise import insights
 from seekwise.backend.protocol import Backend
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.insights import schedulers
 from seekwise.insights.means import NAMES, UNITS, Means, number
 from seekwise.report.printed import MISSING, Style, printed
 from seekwise.store.record import Record
@@ -240,17 +241,17 @@ def conclusions(study: Study, records: Sequence[Record]) -> dict[str, str]:
     means = Means.of(records)
     if not study.table:
         found |= _best(means)
-    for finding in insights.find(records, study.system):
+    for each in schedulers.comparisons(means):
+        groups = [" + ".join(sorted(members)) for members in each.groups] if each.is_clear else ["no clear groups"]
+        found[f"groups in {each.place}"] = "all level" if each.is_level else " over ".join(groups)
+    for finding in insights.everything(records, study.system):
         numbers = finding.numbers
-        if finding.kind == "groups":
-            groups = [" + ".join(sorted(members)) for members in numbers["groups"]]
-            place = re.split(r" falls into|: ", finding.text)[0]
-            found[f"groups in {place}"] = " over ".join(groups) if len(groups) > 1 else "all level"
-        elif finding.kind in ("threshold", "doubling"):
+        if finding.kind in ("threshold", "doubling"):
             what = "beats one drive from" if finding.kind == "threshold" else "reaches twice one drive from"
-            for operation, size in numbers["from_bytes"].items():
-                outcome = "nowhere" if size is None else size_word(size)
-                found[f"{numbers['system']} {what}, {NAMES[operation]}"] = outcome
+            for system, thresholds in numbers["arrays"].items():
+                for operation, size in thresholds.items():
+                    outcome = "nowhere" if size is None else size_word(size)
+                    found[f"{system} {what}, {NAMES[operation]}"] = outcome
         elif finding.kind == "chunk":
             found[f"best chunk under Linux {numbers['kernel']}"] = f"{numbers['best_kib']} KiB"
     return found

@@ -438,7 +438,7 @@ def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[d
     options = dict(system.options)
     kernel = system.kernel or KERNEL_DEFAULT
     queue: dict[str, object] = {
-        "scheduler": values.get("scheduler") or _default_scheduler(kernel),
+        "scheduler": values.get("scheduler") or _default_scheduler(kernel, str(system.drive)),
         "kernel": kernel,
     }
     device: dict[str, object] = {"model": system.drive}
@@ -501,14 +501,27 @@ def _controller(system: System, values: dict[str, Value], options: dict[str, Val
 
 
 @cache
-def _default_scheduler(kernel: str) -> str:
-    """What a kernel chooses by itself. Linux 2.6.18 to 4.19: cfq by build configuration; later mq-deadline."""
+def _default_scheduler(kernel: str, drive: str) -> str:
+    """What a kernel chooses by itself for a drive.
+
+    Linux 2.6.18 to 4.20: cfq by build configuration. From 5.0 on mq-deadline where the device has one hardware queue, and none where it
+    has several, as NVMe does (Linux v5.0 block/elevator.c elevator_init_mq, v6.1 elevator_get_default: `q->nr_hw_queues != 1`).
+    """
     version = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
     if version >= (5, 0):
-        return "mq-deadline"
+        return "none" if _attachment(drive) == "nvme" else "mq-deadline"
     probe = {"seed": 0, "device": {"model": "fixed"}, "queue": {"scheduler": "noop", "kernel": kernel}}
     offered = _describe({**probe, "phases": [_probe_phase()]})["schedulers"]
     return "cfq" if "cfq" in offered else "deadline"
+
+
+@cache
+def _attachment(drive: str) -> str:
+    """`sata`, `nvme` …; empty for a model that states none."""
+    try:
+        return str(json.loads(_core.drive_model(drive)).get("attachment") or "")
+    except ValueError:
+        return ""
 
 
 def _describe(spec: dict) -> dict:
@@ -619,12 +632,13 @@ def _phases_of(result: dict, thread: str, load: Load) -> list[Phase]:
     """The phase, and one for each group that worked beside it: bytes and latency are its own, processor time is the machine's."""
     if not load.beside:
         return [_phase(result, thread)]
-    names = [result["operation"], *(each.phases[0].operation for each in load.beside)]
-    # Rates over time are kept for all groups together.
-    return [
-        replace(_phase({**result, **own, "operation": name}, thread), windows=())
-        for name, own in zip(names, result["jobs"], strict=True)
-    ]
+    groups = [(result["operation"], load.threads), *((e.phases[0].operation, e.threads) for e in load.beside)]
+    found = []
+    for (name, threads), own in zip(groups, result["jobs"], strict=True):
+        phase = _phase({**result, **own, "operation": name}, thread)
+        # Rates over time are kept for all groups together. A group has threads of its own, which the cell's key does not say.
+        found.append(replace(phase, windows=(), details={**phase.details, "group_threads": threads}))
+    return found
 
 
 def _phase(result: dict, thread: str) -> Phase:

@@ -59,24 +59,27 @@ def print_outcome(outcome: Outcome) -> None:
         print_figures(outcome)
     terminal.print_arrays(outcome.content, console)
     terminal.print_findings(outcome.content, console)
-    terminal.print_advice(outcome.content, console)
     if outcome.content.notes:
         click.echo()
         print_notes(outcome)
+    # The answer last: it is what a reader looks for.
+    terminal.print_advice(outcome.content, console)
 
 
 def print_figures(outcome: Outcome) -> None:
     """What was measured, a line per operation, threads and setting: the mean over blocks and its 95 % interval."""
     from rich.table import Table
 
-    from seekwise.report.rows import OPERATION_NAMES, apart, summary_rows, trial_rows
+    from seekwise.report.rows import OPERATION_NAMES, SHARES, apart, summary_rows, trial_rows
 
     records = outcome.content.records
     dimensions = apart(records)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in dimensions:
         table.add_column(DIMENSION_TITLES.get(name, name), no_wrap=True)
-    for title in ("Operation", "Threads", "Setting", "MB/s", "", "ms", "MB per CPU second", "Trials"):
+    waits = any(record.valid and phase.cpu.iowait is not None for record in records for phase in record.phases)
+    shares = ("SYS-CPU", "CPU-WAIT") if waits else ("SYS-CPU",)
+    for title in ("Operation", "Threads", "Setting", "MB/s", "", "ms", "MB per CPU second", *shares, "Trials"):
         table.add_column(title, justify="left" if title in ("Operation", "Setting", "") else "right", no_wrap=True)
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
     for row in rows:
@@ -90,6 +93,7 @@ def print_figures(outcome: Outcome) -> None:
             f"{figure(low)} to {figure(high)}" if low is not None else "",
             figure(row["access_ms"]),
             figure(row["cpu_efficiency"]),
+            *(f"{row[name]:.3g} %" if row[name] is not None else "–" for name in SHARES[: len(shares)]),
             str(row["n"]),
         )
     out().print(table)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 from rich.table import Table
 
 from seekwise.advise import recommend, workloads
+from seekwise.advise.answer import OVERALL
 from seekwise.analysis import outcome
 from seekwise.cli import _live_runs, _options, _shown
+from seekwise.errors import UsageError
 from seekwise.report import terminal
 from seekwise.report.content import Advice
 from seekwise.store.database import Store
 from seekwise.study.plan import Plan
 
 SCHEMA = "seekwise.advice/1"
+SYSTEMS_SCHEMA = "seekwise.advice.systems/1"
 
 
 @click.command("advise")
@@ -26,11 +29,12 @@ SCHEMA = "seekwise.advice/1"
     "--for",
     "purpose",
     metavar="WORK",
-    help="file-server, database, web-server, desktop, backup, virtual-machines, or a TOML file.",
+    help=f"{', '.join(workloads.shipped())}, or a TOML file.",
 )
+@click.option("--system", metavar="NAME", help="Advise for this system of a study with several.")
 @click.option("--list", "listing", is_flag=True, help="Show the workloads and their weights.")
 @_options.common
-def command(run: str, purpose: str | None, listing: bool, db: Path | None, as_json: bool) -> None:
+def command(run: str, purpose: str | None, system: str | None, listing: bool, db: Path | None, as_json: bool) -> None:
     """Say what to set according to RUN (the last one if not named), for the work this machine does."""
     if listing:
         _list(as_json)
@@ -38,17 +42,27 @@ def command(run: str, purpose: str | None, listing: bool, db: Path | None, as_js
     with Store.open(db, create=False) as store:
         named = store.run(run)
         if _live_runs.is_live(named.plan):
+            if system is not None:
+                raise UsageError(f"run {named.run_id} of `tune` has one target, so it takes no `--system`")
             _live_runs.advise(store, named, purpose, as_json=as_json)
             return
         workload = workloads.find(purpose) if purpose else None
         found = outcome.of(store, named)
-    advised = recommend.for_workload(found, workload) if workload else None
+    chosen, known = recommend.competition(found, system)
+    if system is None and len(known) > 1:
+        _each_system(found, workload, as_json)
+        return
+    if workload is None and chosen is not None:
+        # One of several systems, and nothing said about its work: all operations alike.
+        workload = OVERALL
+    advised = recommend.for_workload(found, workload, chosen) if workload else None
     advice = advised.advice if advised else found.content.advice
     weighed = advised.weighed if advised else None
     if as_json:
         _shown.echo_json(_document(found, advice, weighed))
         return
-    click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}\n")
+    on = f", system {system}" if system else ""
+    click.echo(f"run {found.run.run_id}, study {found.run.name}{on}, {found.content.badge}\n")
     if weighed is not None:
         click.echo(f"for {weighed.workload.name}: {weighed.workload.meaning}\n")
         _shown.out().print(_table(weighed, found.plan))
@@ -60,6 +74,33 @@ def command(run: str, purpose: str | None, listing: bool, db: Path | None, as_js
     if advice.set_lines:
         words = f" --for {purpose}" if purpose else ""
         click.echo(f"\nnext: sudo seekwise apply {found.run.run_id}{words}")
+
+
+def _each_system(found: outcome.Outcome, workload: workloads.Workload | None, as_json: bool) -> None:
+    """A row for each system: what to set for one use, or for all that the study asks about."""
+    choices = recommend.choices(found, workload)
+    if as_json:
+        _shown.echo_json({
+            "schema": SYSTEMS_SCHEMA,
+            "run_id": found.run.run_id,
+            "badge": found.content.badge,
+            "systems": [{**asdict(choice), "text": choice.text} for choice in choices],
+        })  # fmt: skip
+        return
+    click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}\n")
+    uses = list(dict.fromkeys(choice.use for choice in choices))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("System")
+    for use in uses:
+        table.add_column(use.replace("-", " ").capitalize())
+    for name in dict.fromkeys(choice.system for choice in choices):
+        row = {choice.use: choice.text for choice in choices if choice.system == name}
+        table.add_row(name, *(row.get(use, "–") for use in uses))
+    _shown.out().print(table)
+    click.echo(
+        "\n`rather`: not beaten, but others are not proved worse; `inconclusive`: no setting proved better.\n"
+        f"next: seekwise advise {found.run.run_id} --system NAME"
+    )
 
 
 def _list(as_json: bool) -> None:

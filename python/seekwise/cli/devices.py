@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from seekwise.cli import _output
+from seekwise.linux import kernel_log
 from seekwise.linux.document import devices_document
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.show import show_stack
@@ -25,11 +27,22 @@ from seekwise.linux.stack import read_stack
     metavar="TREE",
     help="Read a captured machine: the archive of `seekwise capture`, or the folder it unpacks to.",
 )
-def command(path: str | None, as_json: bool, root: Path) -> None:
+@click.option(
+    "--ncq",
+    "boot",
+    is_flag=False,
+    flag_value="0",
+    metavar="[BOOT|FILE]",
+    help="Show NCQ as the kernel log states it: of this boot, of an older one (-1, -2 …), or in a file.",
+)
+def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> None:
     """Show the storage stack: mounts, arrays, mappings, drives, and their I/O settings.
 
     With PATH or DEVICE only what lies below it, and where each setting would go.
     """
+    if boot is not None:
+        _ncq(boot, as_json)
+        return
     stack = read_stack(root)
     resolved = resolve_path(stack, path) if path else None
     if as_json:
@@ -38,3 +51,19 @@ def command(path: str | None, as_json: bool, root: Path) -> None:
     show_stack(_output.console(highlight=False), stack, resolved)
     if stack.root == Path("/"):
         click.echo(f"\nmeasure which settings suit it: `sudo seekwise tune {shlex.quote(path or '/')}`", err=True)
+
+
+def _ncq(boot: str, as_json: bool) -> None:
+    found = kernel_log.states(kernel_log.read(boot))
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"schema": "seekwise.ncq/1", "source": boot, "ports": [asdict(each) for each in found]}, indent=2
+            )
+        )
+        return
+    if not found:
+        click.echo("The kernel log names no SATA disk.")
+    for each in found:
+        depth = f", depth {each.used} of {each.offered}" if each.offered is not None else ""
+        click.echo(f"{each.port}: NCQ {each.state}{depth}")

@@ -16,7 +16,7 @@ from seekwise.explain import Explanation, explain, words
 WIDTH = 100
 
 
-@click.command()
+@click.command(context_settings={"ignore_unknown_options": True})  # `explain --seed` asks for a word
 @click.argument("word", required=False, nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (schema seekwise.explain/1).")
 def command(word: tuple[str, ...], as_json: bool) -> None:

@@ -10,6 +10,7 @@ import click
 
 from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _options, _shown
+from seekwise.cli.run import one_system
 from seekwise.errors import SeekwiseError
 from seekwise.store.database import Store
 from seekwise.study import starters
@@ -21,19 +22,21 @@ SETUP_SCHEMA = "seekwise.setup/1"
 @click.argument("study", metavar="STUDY")
 @_options.backend
 @_options.target
+@click.option("--system", metavar="NAME", help="Plan only this system of a study with several.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial.")
 @click.option("--budget", type=_options.Duration(), help="Fit the plan to this time, e.g. 10m.")
 @_options.until
 @click.option(
     "--setup",
     is_flag=True,
-    help="Print the lines that build the study's systems: mdadm, tw_cli, boot line, sysfs, fio job.",
+    help="Print the lines that build the study's systems: boot line, mdadm, tw_cli, LVM, mkfs, sysfs, fstrim, tiotest, fio.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     study: str,
     backend: str | None,
     target: str | None,
+    system: str | None,
     seed: int | None,
     budget: float | None,
     until: Literal["decided", "best"] | None,
@@ -44,6 +47,8 @@ def command(
     chosen, _ = starters.open_study(study)
     if backend is not None:
         chosen = chosen.model_copy(update={"backend": backend})
+    if system is not None:
+        chosen = one_system(chosen, system)
     if setup:
         from seekwise.study import setup_lines
 
@@ -65,4 +70,7 @@ def command(
         return
     for line in _shown.plan_text(made, noise):
         click.echo(line)
-    click.echo(f"\nnext: seekwise run {study}")
+    words = [
+        f" --{name} {value}" for name, value in (("backend", backend), ("system", system), ("target", target)) if value
+    ]
+    click.echo(f"\nnext: seekwise run {study}{''.join(words)}")

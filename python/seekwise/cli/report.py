@@ -14,12 +14,12 @@ REPORT_SCHEMA = "seekwise.report/1"
 
 
 @click.command("report")
-@click.argument("run", metavar="RUN")
+@click.argument("names", nargs=-1, required=True, metavar="RUN…")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="Folder for the page instead of this one.",
+    help="Folder for the page instead of this one; made if it does not exist.",
 )
 @click.option(
     "--pictures",
@@ -29,13 +29,21 @@ REPORT_SCHEMA = "seekwise.report/1"
 @_options.printed
 @_options.common
 def command(
-    run: str, output: Path, pictures: Path | None, mean: str, acceptable: float | None, db: Path | None, as_json: bool
+    names: tuple[str, ...],
+    output: Path,
+    pictures: Path | None,
+    mean: str,
+    acceptable: float | None,
+    db: Path | None,
+    as_json: bool,
 ) -> None:
-    """Write the report of RUN (or `last`) as one HTML file; its path is the last line."""
+    """Write the report of RUN (or `last`) as one HTML file; its path is the last line. Several runs of one study are merged."""
     with Store.open(db, create=False) as store:
         from seekwise.analysis import outcome
 
-        found = outcome.of(store, store.run(run), _options.style(mean, acceptable))
+        style = _options.style(mean, acceptable)
+        chosen = [store.run(name) for name in names]
+        found = outcome.of(store, chosen[0], style) if len(chosen) == 1 else outcome.merged(store, chosen, style)
     if not found.records:
         raise SeekwiseError(f"run {found.run.run_id} has no records, so there is nothing to show")
     written: list[Path] = []
@@ -46,6 +54,10 @@ def command(
             written = write_pictures(pictures, found.content)
         except OSError as error:
             raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SeekwiseError(f"cannot make folder {output}: {error.strerror}") from error
     path = _shown.write_report(found, output)
     if as_json:
         document = {"schema": REPORT_SCHEMA, "run_id": found.run.run_id, "report": str(path)}

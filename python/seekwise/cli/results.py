@@ -8,31 +8,42 @@ import click
 from rich.table import Table
 
 from seekwise.cli import _live_runs, _options, _shown
+from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
 RUNS_SCHEMA = "seekwise.runs/1"
 
 
 @click.command("results")
-@click.argument("run", required=False, metavar="[RUN]")
+@click.argument("names", nargs=-1, metavar="[RUN]…")
 @click.option("--figures", is_flag=True, help="Show every rate, access time and CPU efficiency.")
 @_options.printed
 @_options.common
 def command(
-    run: str | None, figures: bool, mean: str, acceptable: float | None, db: Path | None, as_json: bool
+    names: tuple[str, ...], figures: bool, mean: str, acceptable: float | None, db: Path | None, as_json: bool
 ) -> None:
-    """List the runs on file; with RUN (or `last`), judge its records and show the winner table and the advice."""
+    """List the runs on file; with RUN (or `last`), judge its records and show the winner table and the advice.
+
+    Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
+    """
     with Store.open(db, create=False) as store:
-        if run is None:
+        if not names:
             _list(store, as_json)
             return
-        named = store.run(run)
-        if _live_runs.is_live(named.plan):
-            _live_runs.results(store, named, as_json=as_json)
+        chosen = [store.run(name) for name in names]
+        live = next((each for each in chosen if _live_runs.is_live(each.plan)), None)
+        if live is not None:
+            if len(chosen) > 1:
+                raise UsageError(
+                    f"run {live.run_id} is of `tune`, which merges with no other run",
+                    hint="`seekwise compare RUN RUN` sets two runs beside each other",
+                )
+            _live_runs.results(store, live, as_json=as_json)
             return
         from seekwise.analysis import outcome
 
-        found = outcome.of(store, store.run(run), _options.style(mean, acceptable))
+        style = _options.style(mean, acceptable)
+        found = outcome.of(store, chosen[0], style) if len(chosen) == 1 else outcome.merged(store, chosen, style)
     if as_json:
         _shown.echo_json(_shown.results_document(found))
         return
@@ -43,7 +54,7 @@ def command(
         _shown.print_figures(found)
         click.echo()
     _shown.print_outcome(found)
-    click.echo(f"\nnext: seekwise report {found.run.run_id}")
+    click.echo(f"\nnext: seekwise report {' '.join(run.run_id for run in chosen)}")
 
 
 def _list(store: Store, as_json: bool) -> None:

@@ -15,12 +15,16 @@ from seekwise.run import execute as runs
 from seekwise.store.database import Store
 from seekwise.study import parse, starters
 from seekwise.study.model import Study
+from seekwise.study.shown import SUCCESSORS
 
 
 @click.command("run")
 @click.argument("study", required=False, metavar="STUDY")
 @_options.backend
 @_options.target
+@click.option(
+    "--system", metavar="NAME", help="Run only this system of a study with several; merge with `results RUN RUN`."
+)
 @_options.carried_out
 @_options.until
 @click.option("--trace", is_flag=True, help="Keep where the head went; the report draws it (simulated runs).")
@@ -36,6 +40,7 @@ def command(
     study: str | None,
     backend: str | None,
     target: str | None,
+    system: str | None,
     budget: float | None,
     seed: int | None,
     destroy: tuple[str, ...],
@@ -53,6 +58,7 @@ def command(
             or budget is not None
             or seed is not None
             or target is not None
+            or system is not None
             or backend is not None
             or until
             or vary
@@ -63,7 +69,9 @@ def command(
         with Store.open(db, create=False) as store:
             run, plan = runs.to_resume(store, resume)
             chosen = backends.get(run.backend, Options(run.target, destroy))
-            chosen.describe(parse.loads(run.study, f"study of run {run.run_id}"))
+            whole = parse.loads(run.study, f"study of run {run.run_id}")
+            part = {facts.name for facts in plan.systems}
+            chosen.describe(whole.model_copy(update={"system": [each for each in whole.system if each.name in part]}))
             _job.finish(store, run, plan, chosen, as_json=as_json, report_folder=None)
         return
     if study is None:
@@ -71,6 +79,8 @@ def command(
     chosen, text = starters.open_study(study)
     if backend is not None:
         chosen = chosen.model_copy(update={"backend": backend})
+    if system is not None:
+        chosen = one_system(chosen, system)
     if trace and chosen.backend != "simulated":
         raise UsageError(
             f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
@@ -80,6 +90,26 @@ def command(
         return
     made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)
+
+
+def one_system(study: Study, name: str) -> Study:
+    """The study with one of its systems; on a real machine with the schedulers that its kernel can have."""
+    only = [each for each in study.system if each.name == name]
+    if not only:
+        known = ", ".join(each.name for each in study.system)
+        raise UsageError(f"study {study.name} has no system `{name}`", hint=f"its systems: {known}")
+    # Figures and tables name the other systems, too: they are drawn when runs are merged, from the study as it was written.
+    changed: dict[str, object] = {"system": only, "figure": [], "table": [], "grid": [], "answer": None}
+    schedulers = study.settings.get("scheduler", [])
+    if study.backend == "kernel" and set(schedulers) & {*SUCCESSORS, "anticipatory"}:
+        # An old kernel offers them by their own names, a new one their successors: whatever is offered is compared.
+        changed["settings"] = {**study.settings, "scheduler": ["offered"]}
+        click.echo(
+            "note: the schedulers that this kernel offers are compared; in the multi-queue layer none, mq-deadline and bfq take the "
+            "place of noop, deadline and cfq",
+            err=True,
+        )
+    return study.model_copy(update=changed)
 
 
 def _vary_study(

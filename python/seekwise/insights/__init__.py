@@ -1,8 +1,10 @@
-"""Findings in words: what a table of numbers says, computed from records of any backend, each sentence with its numbers.
+"""Insights in words, computed from the records of any backend: each a sentence with its numbers.
 
-`schedulers` finds groups, trends over threads, slopes and spread; `requests` finds where an array begins to beat one drive, where
-it doubles it and where random meets sequential; `pairs` compares systems that differ in one thing;
-`controllers` says of a controller beside md which of the two does the work. Nothing knows a text's words.
+`schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat one drive, where it
+doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a controller beside
+md which of the two does the work. Nothing knows a text's words.
+
+What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each kind.
 """
 
 from __future__ import annotations
@@ -15,9 +17,13 @@ from seekwise.insights.model import Finding
 from seekwise.store.record import Record
 from seekwise.study.model import System
 
+SHOWN_MOST = 12
+OF_A_KIND_MOST = {"groups": 4, "pair": 3}
+"""Others: 2."""
 
-def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
-    """Every finding, in the order: schedulers on each system, request sizes and chunks, systems beside each other."""
+
+def everything(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
+    """Every insight, unordered."""
     means = Means.of(records, [system.name for system in systems])
     return [
         *schedulers.find(means),
@@ -27,4 +33,21 @@ def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
     ]
 
 
-__all__ = ["Finding", "Means", "find"]
+def find(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
+    """At most a dozen insights, the strongest first."""
+    return strongest(everything(records, systems))
+
+
+def strongest(found: Sequence[Finding], most: int = SHOWN_MOST) -> list[Finding]:
+    """The strongest of each kind, then the strongest of the rest, a few of each kind; in the order of their strength."""
+    order = sorted(found, key=lambda each: -each.strength)
+    first = list({each.kind: each for each in reversed(order)}.values())
+    first.sort(key=lambda each: -each.strength)
+    chosen: list[Finding] = []
+    for each in (*first, *(each for each in order if each not in first)):
+        if len(chosen) < most and sum(known.kind == each.kind for known in chosen) < OF_A_KIND_MOST.get(each.kind, 2):
+            chosen.append(each)
+    return sorted(chosen, key=lambda each: -each.strength)
+
+
+__all__ = ["Finding", "Means", "everything", "find", "strongest"]

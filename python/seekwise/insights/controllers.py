@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from seekwise.analysis.raid_kind import Pair, raid_kind
-from seekwise.insights.means import Means
+from seekwise.analysis.raid_kind import Pair, RaidKind, raid_kind
+from seekwise.insights.means import Means, listed, span
 from seekwise.insights.model import Finding
 from seekwise.study.model import System
 
+WORDS = {
+    "hardware": "does its own work, as hardware RAID does",
+    "fake": "leaves the work to the host, as fake RAID does",
+    "undecided": "could be hardware or fake RAID",
+}
+
 
 def find(means: Means, systems: Sequence[System]) -> list[Finding]:
+    """A sentence for each controller: pairs that agree on its kind are one."""
     names = set(means.axis(0))
     present = [system for system in systems if system.name in names]
-    found = []
+    known: dict[tuple[str, str], list[tuple[str, str, RaidKind]]] = {}
     for unit in present:
         for array in present:
             if unit.controller is None or array.controller is not None or not _same_drives(unit, array):
                 continue
             kind = raid_kind(_pairs(means, unit.name, array.name))
             if kind is not None:
-                text = f"controller {unit.controller} ({unit.name}) beside md ({array.name}) {kind.sentence}"
-                numbers = {"first": unit.name, "second": array.name, "kind": kind.kind, "efficiency": kind.efficiency}
-                found.append(Finding("controller", text, numbers))
+                known.setdefault((unit.controller, kind.kind), []).append((unit.name, array.name, kind))
+    found = []
+    for (controller, what), pairs in known.items():
+        beside = listed(f"{unit} beside {array}" for unit, array, _ in pairs)
+        efficiency = span((kind.efficiency for _, _, kind in pairs), "times")
+        rate = span((kind.rate for _, _, kind in pairs), "times")
+        text = f"Controller {controller} {WORDS[what]}: {efficiency} the data of md per system-CPU second at {rate} its rate in writing ({beside})"
+        numbers = {"controller": controller, "kind": what, "pairs": [(unit, array) for unit, array, _ in pairs]}
+        strength = max(abs(math.log(kind.efficiency)) for _, _, kind in pairs)
+        found.append(
+            Finding("controller", text, {**numbers, "efficiency": [k.efficiency for _, _, k in pairs]}, strength)
+        )
     return found
 
 

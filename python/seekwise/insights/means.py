@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from seekwise.report.printed import repeats
+from seekwise.report.printed import metric_error, repeats
 from seekwise.store.record import Record
 
 METRICS = ("rate", "access_time", "cpu_efficiency")
@@ -33,6 +33,8 @@ class Means:
     """Median over all places of the range of the repeats, as a share of their mean: rates."""
     order: tuple[str, ...] = ()
     """Systems in the order of their study; trials run in another one."""
+    efficiency_errors: dict[Place, float] = field(default_factory=dict)
+    """Standard error that the clock of the host leaves in a mean of CPU efficiency; 0 where none is known."""
 
     @classmethod
     def of(cls, records: Sequence[Record], order: Sequence[str] = ()) -> Means:
@@ -45,7 +47,9 @@ class Means:
                 noises = sorted(
                     (max(v) - min(v)) / (sum(v) / len(v)) for v in known.values() if len(v) > 1 and sum(v) > 0
                 )
-        return cls(values, noises[len(noises) // 2] if noises else 0.0, tuple(order))
+        ticks = repeats(records, "cpu_efficiency", metric_error)
+        errors = {place: math.hypot(*found) / len(found) for place, found in ticks.items()}
+        return cls(values, noises[len(noises) // 2] if noises else 0.0, tuple(order), errors)
 
     @property
     def level(self) -> float:
@@ -57,11 +61,9 @@ class Means:
         """Repeats agree well enough for `level` to mean equal, not only hidden by scatter."""
         return self.level <= LEVEL
 
-    def scatter(self) -> str:
-        return f"repeats scatter ({100 * self.level:.0f} %)"
-
     def alike(self) -> str:
-        return "are level" if self.quiet else f"differ no more than {self.scatter()}"
+        """`no difference beyond 10 %`; with noisy repeats, what hides a difference is said."""
+        return f"no difference beyond {100 * self.level:.0f} %" + ("" if self.quiet else ", which is the noise")
 
     def axis(self, position: int) -> list:
         """Values of one part of the place, in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from seekwise.insights.means import LEVEL, NAMES, Means, listed, number
 from seekwise.insights.model import Finding
@@ -28,15 +29,15 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
         return []
     found: list[Finding] = []
     counts = means.axis(3)
+    several = len(means.axis(1)) > 1
     for setting in means.axis(1):
-        for array in systems:
-            single = _single(array, systems)
-            if single is None or array is single:
-                continue
-            found += _array(means, array, single, setting, counts[0])
-        found += _meetings(means, systems, setting, counts[0])
-        found += _chunks(means, systems, setting, counts[0])
-        found += _jobs(means, systems, setting, counts)
+        one: list[Finding] = []
+        for kernel in dict.fromkeys(system.kernel for system in systems):
+            one += _arrays(means, systems, setting, kernel, counts[0])
+        one += _meetings(means, systems, setting, counts[0])
+        one += _chunks(means, systems, setting, counts[0])
+        one += _jobs(means, systems, setting, counts)
+        found += [replace(each, text=f"With {setting}: {each.text}") for each in one] if several else one
     return found
 
 
@@ -63,55 +64,91 @@ def first_from(ratios: Line, least: float) -> int | None:
 
 
 def _named(array: System) -> str:
-    chunk = f", chunk {array.chunk_kib[0]} KiB" if array.chunk_kib else ""
-    return f"{array.name} ({array.raid_level or 'array'} of {array.drives}{chunk})"
+    return f"chunk {array.chunk_kib[0]} KiB" if array.chunk_kib else array.name
 
 
-def _array(means: Means, array: System, single: System, setting: str, threads: int) -> list[Finding]:
-    beats: dict[str, int | None] = {}
-    doubles: dict[str, int | None] = {}
+@dataclass(frozen=True)
+class Gain:
+    """One array against one drive: the request size from which on it beats and doubles it, and the greatest gain, by operation."""
+
+    array: System
+    ratios: dict[str, Line]
+    beats: dict[str, int | None]
+    doubles: dict[str, int | None]
+
+    @property
+    def most(self) -> float:
+        return max(max(ratio.values()) for ratio in self.ratios.values())
+
+
+def _gain(means: Means, array: System, single: System, setting: str, threads: int) -> Gain | None:
     ratios: dict[str, Line] = {}
     for operation in means.axis(2):
         one, many = (line(means, s.name, setting, operation, threads) for s in (single, array))
         ratio = {size: many[size] / one[size] for size in many if one.get(size)}
-        if len(ratio) < SIZES_MIN:
-            continue
-        ratios[operation] = ratio
-        beats[operation] = first_from(ratio, BEATS)
-        doubles[operation] = first_from(ratio, DOUBLES)
+        if len(ratio) >= SIZES_MIN:
+            ratios[operation] = ratio
     if not ratios:
+        return None
+    beats, doubles = (
+        {operation: first_from(ratio, least) for operation, ratio in ratios.items()} for least in (BEATS, DOUBLES)
+    )
+    return Gain(array, ratios, beats, doubles)
+
+
+def _arrays(means: Means, systems: Sequence[System], setting: str, kernel: str | None, threads: int) -> list[Finding]:
+    """All arrays of one kernel in two sentences: where they begin to beat one drive, and where they double it."""
+    known: list[Gain] = []
+    for array in systems:
+        single = _single(array, systems)
+        if single is not None and array is not single and array.kernel == kernel:
+            gain = _gain(means, array, single, setting, threads)
+            known += [gain] if gain else []
+    if not known:
         return []
-    chunk = array.chunk_kib[0] * 1024 if array.chunk_kib else None
-    numbers = {"system": array.name, "single": single.name, "chunk_bytes": chunk, "ratios": ratios}
-    text = f"{_named(array)} beats one drive by {100 * (BEATS - 1):.0f} % or more {_from(beats, chunk, 'nowhere')}"
-    found = [Finding("threshold", text, {**numbers, "from_bytes": beats})]
-    best = {operation: max(ratio, key=lambda size: (ratio[size], -size)) for operation, ratio in ratios.items()}
-    top = max(ratios[operation][size] for operation, size in best.items())
-    never = f"nowhere (at most {top:.2f} times)" if top < DOUBLES else f"not for good (at most {top:.2f} times)"
-    text = f"{_named(array)} reaches twice one drive {_from(doubles, chunk, never)}"
-    return [*found, Finding("doubling", text, {**numbers, "from_bytes": doubles, "most": top})]
+    known.sort(key=lambda gain: gain.array.chunk_kib[0] if gain.array.chunk_kib else 0)
+    under = f" (Linux {kernel})" if len({system.kernel for system in systems}) > 1 and kernel else ""
+    top = max(gain.most for gain in known)
+    found = []
+    for kind, words, least, thresholds in (
+        ("threshold", f"beats one drive by {100 * (BEATS - 1):.0f} % or more", BEATS, [g.beats for g in known]),
+        (
+            "doubling",
+            f"reaches twice the rate of one drive (at least {DOUBLES:g} times)",
+            DOUBLES,
+            [g.doubles for g in known],
+        ),
+    ):
+        said: dict[str, list[str]] = {}
+        for gain, sizes in zip(known, thresholds, strict=True):
+            said.setdefault(_from(sizes, gain.most, least), []).append(_named(gain.array))
+        text = f"An array {words}{under}: {'; '.join(f'{text} with {_listed_chunks(names)}' for text, names in said.items())}"
+        numbers = {
+            "kernel": kernel,
+            "arrays": {gain.array.name: sizes for gain, sizes in zip(known, thresholds, strict=True)},
+            "ratios": {gain.array.name: gain.ratios for gain in known},
+            "most": top,
+        }
+        found.append(Finding(kind, text, numbers, math.log(max(1.0, top)) * (1.0 if kind == "threshold" else 0.5)))
+    return found
 
 
-def _from(thresholds: dict[str, int | None], chunk: int | None, never: str) -> str:
-    """`from 64k requests on (2 times the chunk) in sequential and random reading; nowhere in …`."""
-    by_size: dict[int | None, list[str]] = {}
-    for operation, size in thresholds.items():
-        by_size.setdefault(size, []).append(NAMES[operation])
-    if list(by_size) == [None]:
-        return never
-    parts = []
-    for size in sorted(by_size, key=lambda s: s if s is not None else math.inf):
-        where = f"in {listed(by_size[size])}" if len(by_size) > 1 else "in every operation"
-        if size is None:
-            parts.append(f"{never} {where}")
-            continue
-        times = (
-            f" ({number(size / chunk)} times the chunk)"
-            if chunk and size != chunk
-            else (" (the chunk)" if chunk else "")
-        )
-        parts.append(f"from {size_word(size)} requests on{times} {where}")
-    return "; ".join(parts)
+def _listed_chunks(names: Sequence[str]) -> str:
+    """`chunk 16, 32 and 64 KiB`."""
+    if len(names) > 1 and all(name.startswith("chunk ") for name in names):
+        return f"chunk {listed([name.split()[1] for name in names])} KiB"
+    return listed(names)
+
+
+def _from(thresholds: dict[str, int | None], most: float, least: float) -> str:
+    """`from 64k requests on`, `from 16k to 128k requests on, by operation`, `nowhere`."""
+    sizes = {size for size in thresholds.values() if size is not None}
+    none = [NAMES[operation] for operation, size in thresholds.items() if size is None]
+    if not sizes:
+        return "nowhere" if most < least else "at no size for good"
+    low, high = size_word(min(sizes)), size_word(max(sizes))
+    said = f"from {high} requests on" if low == high else f"from {low} to {high} requests on, by operation,"
+    return f"{said} (not in {listed(none)})" if none else said
 
 
 def _meetings(means: Means, systems: Sequence[System], setting: str, threads: int) -> list[Finding]:
@@ -128,10 +165,10 @@ def _meetings(means: Means, systems: Sequence[System], setting: str, threads: in
                 places.setdefault(first_from(ratios, 1 - LEVEL), []).append(system.name)
         for size, names in sorted(places.items(), key=lambda each: each[0] if each[0] is not None else math.inf):
             if size is None:
-                text = f"random {words} stays behind sequential {words} at every request size on {listed(names)}"
+                text = f"Random {words} stays slower than sequential {words} at every request size on {listed(names)}"
             else:
-                text = f"random {words} meets sequential {words} (within {100 * LEVEL:.0f} %) from {size_word(size)} requests on, on {listed(names)}"
-            found.append(Finding("meeting", text, {"systems": names, "kind": kind, "from_bytes": size}))
+                text = f"Random {words} is as fast as sequential {words} (within {100 * LEVEL:.0f} %) from {size_word(size)} requests on, on {listed(names)}"
+            found.append(Finding("meeting", text, {"systems": names, "kind": kind, "from_bytes": size}, LEVEL))
     return found
 
 
@@ -163,28 +200,34 @@ def _chunks(means: Means, systems: Sequence[System], setting: str, threads: int)
         parts = [f"{chunk} KiB {gains[chunk]['all']:.2f}" for chunk in sorted(gains)]
         worth = f"up to 64k requests {gains[best]['small']:.2f}, beyond {gains[best]['large']:.2f}"
         text = (
-            f"of the chunk sizes {best} KiB does best against one drive under Linux {kernel}, as a geometric mean over operations and "
-            f"request sizes ({worth} times): {', '.join(parts)}"
+            f"Chunk {best} KiB gains most against one drive{f' under Linux {kernel}' if kernel else ''}, as a geometric mean over "
+            f"operations and request sizes ({worth} times the rate): {', '.join(parts)}"
         )
-        found.append(Finding("chunk", text, {"kernel": kernel, "gain": gains, "best_kib": best}))
+        every = [gain["all"] for gain in gains.values()]
+        strength = math.log(max(every) / min(every))
+        found.append(Finding("chunk", text, {"kernel": kernel, "gain": gains, "best_kib": best}, strength))
     return found
 
 
 def _jobs(means: Means, systems: Sequence[System], setting: str, counts: Sequence[int]) -> list[Finding]:
-    """What the most jobs give against one, by request size, where both were run."""
+    """What the most jobs give against one: where most and where least, over systems, operations and request sizes."""
     if len(counts) < 2:
         return []
-    found = []
+    gains: dict[tuple[str, str, int], float] = {}
     for system in systems:
-        parts, numbers = [], {}
         for operation in means.axis(2):
             one, many = (line(means, system.name, setting, operation, n) for n in (counts[0], counts[-1]))
-            gains = {size: many[size] / one[size] for size in many if one.get(size)}
-            if gains:
-                numbers[operation] = gains
-                said = ", ".join(f"{number(gain)} at {size_word(size)}" for size, gain in sorted(gains.items()))
-                parts.append(f"{NAMES[operation]} {said}")
-        if parts:
-            text = f"{counts[-1]} jobs instead of {counts[0]} on {system.name} give times the rate: {'; '.join(parts)}"
-            found.append(Finding("jobs", text, {"system": system.name, "jobs": counts[-1], "gains": numbers}))
-    return found
+            gains |= {(system.name, operation, size): many[size] / one[size] for size in many if one.get(size)}
+    if not gains:
+        return []
+
+    def place(key: tuple[str, str, int]) -> str:
+        return f"{NAMES[key[1]]}, {size_word(key[2])} requests, {key[0]}"
+
+    most, least = max(gains, key=lambda k: gains[k]), min(gains, key=lambda k: gains[k])
+    text = (
+        f"{counts[-1]} jobs reach {number(gains[least])} ({place(least)}) to {number(gains[most])} ({place(most)}) times the rate of "
+        f"{counts[0]} job{'' if counts[0] == 1 else 's'}"
+    )
+    numbers = {"jobs": counts[-1], "gains": {" ".join(map(str, key)): gain for key, gain in gains.items()}}
+    return [Finding("jobs", text, numbers, max(abs(math.log(gain)) for gain in gains.values()))]

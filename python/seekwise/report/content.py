@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from seekwise.insights.model import Finding
 from seekwise.report.arrays import ArrayRow
@@ -11,6 +12,9 @@ from seekwise.report.printed import Printed
 from seekwise.store.record import Record
 from seekwise.study.model import System
 from seekwise.study.shown import Figure
+
+if TYPE_CHECKING:
+    from seekwise.advise.answer import Choice
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Advice:
     set_lines: tuple[str, ...] = ()
     undo_lines: tuple[str, ...] = ()
     caution: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    """What to set on each system of a study with several, by use and load."""
 
 
 @dataclass(frozen=True)

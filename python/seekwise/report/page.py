@@ -18,7 +18,7 @@ from seekwise.report.charts.registry import CHARTS, x_factor
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.printed import MEANS
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart, summary_rows, trial_rows
-from seekwise.report.terminal import beside
+from seekwise.report.terminal import known, word
 from seekwise.store.record import Record
 from seekwise.study.quantity import size_word
 
@@ -85,7 +85,11 @@ def figures_of(content: ReportContent) -> list[Picture]:
     """The figures of the text that the study repeats, as far as the records answer them."""
     found: list[Picture] = []
     for figure in content.figures:
-        picture = graph(figure, content.records) if figure.metric else diagram(figure.diagram, content.systems)
+        picture = (
+            graph(figure, content.records, content.systems)
+            if figure.metric
+            else diagram(figure.diagram, content.systems)
+        )
         if picture is not None:
             found.append((f"figure-{figure.number:02}", f"Figure {figure.number}", f"{figure.caption}.", picture))
     return found
@@ -141,7 +145,8 @@ def render(content: ReportContent) -> str:
         unanswered=unanswered(content),
         rows=rows,
         names=names,
-        beside=beside,
+        known=known,
+        word=word,
         means=MEANS,
         metrics=metrics,
         metric_titles=METRIC_TITLES,

@@ -31,6 +31,10 @@ METRICS = {
 }
 
 
+SHARES = ("sys_cpu_percent", "cpu_wait_percent")
+"""Shares of processor time, which can be zero: plain means. Waiting is shown and never judged (`seekwise explain cpu-wait`)."""
+
+
 def percentile_ns(bins: dict[int, int], share: float) -> int | None:
     """Upper bound in ns of the bin that holds the `share` quantile; None unless at least 20 operations lie beyond it."""
     count = sum(bins.values())
@@ -50,6 +54,8 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
     p99 = percentile_ns(phase.latency_bins, 0.99)
     return {
         **record.factors,
+        # A background job has threads of its own.
+        **({"threads": phase.details["group_threads"]} if "group_threads" in phase.details else {}),
         "operation": phase.operation,
         "setting": record.setting,
         "cell": record.cell,
@@ -62,7 +68,14 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
         "max_ms": phase.latency_max_ns / 1e6,
         "cpu_efficiency": phase.cpu_efficiency,
         "system_cpu_s": phase.cpu.system_cpu,
+        "sys_cpu_percent": _share(phase.cpu.system_cpu, phase),
+        "cpu_wait_percent": _share(phase.cpu.iowait, phase),
     }
+
+
+def _share(seconds: float | None, phase: Phase) -> float | None:
+    """Per cent of one processor's time: above 100 where several processors worked, or waited, at once."""
+    return None if seconds is None or phase.elapsed_s <= 0 else 100 * seconds / phase.elapsed_s
 
 
 def trial_rows(records: Iterable[Record]) -> list[dict[str, object]]:
@@ -108,6 +121,9 @@ def summary_rows(
             values = [float(value) for row in members if (value := row[metric]) is not None and float(value) > 0]
             mean, low, high = mean_interval(values) if values else (None, None, None)
             summary |= {metric: mean, f"{metric}_low": low, f"{metric}_high": high}
+        for share in SHARES:
+            known = [float(value) for row in members if (value := row.get(share)) is not None]
+            summary[share] = sum(known) / len(known) if known else None
         summaries.append(summary)
     return summaries
 

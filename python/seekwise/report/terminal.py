@@ -38,8 +38,7 @@ def print_printed(content: ReportContent, console: Console) -> None:
         print_grid(grid, console)
     if content.printed.tables:
         console.print(
-            "✓ as the text prints it, ≠ the text prints another one (which follows), `–` no answer here; "
-            "where it says so, the text's outcome is not in the data.",
+            "`tie`: level by the rule of `verify verdicts`; `published`: what the publication prints; `–`: no answer here.",
             style="dim",
             highlight=False,
         )
@@ -51,34 +50,31 @@ def print_printed(content: ReportContent, console: Console) -> None:
 def print_table(table: PrintedTable, console: Console) -> None:
     console.print(f"Table {table.number}: {table.title}", style="bold", highlight=False)
     shown = Table(box=None, pad_edge=False, header_style="dim")
-    for title in ("", "Rate", "Access time", "CPU efficiency"):
-        shown.add_column(title, no_wrap=True, min_width=18)
+    for title, width in (("", 22), ("Rate", 12), ("Access time", 12), ("CPU efficiency", 14)):
+        shown.add_column(title, no_wrap=True, min_width=width)
     for block in table.blocks:
         shown.add_row(Text(block.title, style="italic"))
         for operation, row in block.rows.items():
-            shown.add_row(f"  {OPERATION_NAMES[operation]}", *(beside(cell) for cell in row))
+            shown.add_row(f"  {OPERATION_NAMES[operation]}", *(word(cell.word) for cell in row))
+            if any(known(cell) for cell in row):
+                shown.add_row("    published", *(word(cell.text) if known(cell) else "" for cell in row), style="dim")
     console.print(shown)
+    if table.agreement:
+        console.print(f"{table.agreement}.", style="dim", highlight=False)
     console.print()
 
 
-def beside(cell: Cell) -> str:
-    """`Deadline ✓`, `tie (=) ≠ CFQ`, `CFQ (not in the data)`, `– / CFQ`."""
-    word = _word(cell.word)
-    if cell.text == "":
-        return word
-    if cell.text == RESERVED:
-        return f"{word} (not in the data)"
-    if cell.agrees is None:
-        return f"{word} / {_word(cell.text)}"
-    return f"{word} ✓" if cell.agrees else f"{word} ≠ {_word(cell.text)}"
+def known(cell: Cell) -> bool:
+    """The publication's winner is part of the data."""
+    return cell.text not in ("", RESERVED)
 
 
-def _word(word: str) -> str:
-    return "tie (=)" if word == "=" else word
+def word(printed: str) -> str:
+    return "tie" if printed == "=" else printed
 
 
 def print_grid(grid: PrintedGrid, console: Console) -> None:
-    console.print(f"Table {grid.number}: {grid.title} [MB/s]", style="bold", highlight=False, markup=False)
+    console.print(f"Table {grid.number}: {grid.title} [{grid.unit}]", style="bold", highlight=False, markup=False)
     shown = Table(box=None, pad_edge=False, header_style="dim")
     shown.add_column("", no_wrap=True)
     for column in grid.columns:
@@ -86,10 +82,10 @@ def print_grid(grid: PrintedGrid, console: Console) -> None:
     for operation, systems in grid.rows.items():
         shown.add_row(Text(OPERATION_NAMES[operation], style="italic"))
         for system, cells in systems.items():
-            shown.add_row(f"  {system}", *(_rate(cell) for cell in cells))
+            shown.add_row(f"  {system}", *(_rate(cell, grid.digits) for cell in cells))
             if any(cell.text is not None for cell in cells):
                 shown.add_row(
-                    "    text", *("" if cell.text is None else f"{cell.text:g}" for cell in cells), style="dim"
+                    "    published", *("" if cell.text is None else f"{cell.text:.3g}" for cell in cells), style="dim"
                 )
     console.print(shown)
     if any(cell.acceptable for systems in grid.rows.values() for cells in systems.values() for cell in cells):
@@ -99,8 +95,8 @@ def print_grid(grid: PrintedGrid, console: Console) -> None:
     console.print()
 
 
-def _rate(cell: GridCell) -> str:
-    return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.0f}"
+def _rate(cell: GridCell, digits: int = 0) -> str:
+    return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.{digits}f}"
 
 
 def print_arrays(content: ReportContent, console: Console) -> None:
@@ -129,7 +125,7 @@ def print_arrays(content: ReportContent, console: Console) -> None:
 def print_findings(content: ReportContent, console: Console) -> None:
     """What the numbers say, a line each (never wrapped inside a number)."""
     if content.findings:
-        console.print("\nFindings", style="bold")
+        console.print("\nInsights, strongest first", style="bold")
         for finding in content.findings:
             console.print(f"  {finding.text}", highlight=False, markup=False)
 

@@ -210,6 +210,8 @@ class Study(Part):
     """Winner tables in that text's form, with what it prints."""
     grid: list[shown.Grid] = []
     """Tables of rates over request sizes."""
+    answer: shown.Answer | None = None
+    """How the study ends in words."""
 
     @field_validator("settings", mode="before")
     @classmethod

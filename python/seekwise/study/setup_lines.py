@@ -1,4 +1,5 @@
-"""Lines that build the systems of a study on real hardware: arrays, controllers, NCQ, boot line, fio jobs. Text for people: nothing here runs.
+"""Lines that build the systems of a study on real hardware: boot line, arrays, controllers, NCQ,
+schedulers, file systems, what comes before each measurement, and the load as tiotest commands and fio job files. Text for people: nothing here runs.
 
 Device names are placeholders in capitals. What a study does not say (the partition, the controller's number) is left to who types.
 """
@@ -17,40 +18,86 @@ from seekwise.study.quantity import size_word
 
 LAYOUTS = {"raid10": ["--layout=n2"]}
 NCQ_DEPTH = 31
+MOUNT = "/mnt/test"
+TIOTEST = "tiotest"
+TIOTEST_RANDOM_IOS = 1000
+# Schedulers that are loadable modules in distributions' kernels, by the name of their module.
+MODULES = {"bfq": "bfq", "kyber": "kyber-iosched"}
 
 
 def lines(study: Study) -> list[str]:
     """Everything, section by section; a section's title is a comment."""
     found: list[str] = []
+    loads = [profiles.resolve(workload) for workload in study.workload]
     for system in study.system:
-        found += [f"# system {system.name}", *_system(study, system), ""]
-    for workload in study.workload:
-        resolved = profiles.resolve(workload)
+        found += [f"# system {system.name}", *_system(study, system, loads), ""]
+    before = _before_each(study, loads)
+    found += ["# before each measurement", *before, ""] if before else []
+    for given, resolved in zip(study.workload, loads, strict=True):
+        if given.profile == TIOTEST:
+            found += [f"# load {resolved.name or TIOTEST}, with tiotest itself", *tiotest(resolved), ""]
         if resolved.operations:
             found += [
-                f"# load {resolved.name or workload.profile or 'load'}, as a fio job file",
+                f"# load {resolved.name or given.profile or 'load'}, as a fio job file",
                 *fio_job(resolved),
                 "",
             ]
     return found[:-1]
 
 
-def _system(study: Study, system: System) -> list[str]:
+def _system(study: Study, system: System, loads: Sequence[Workload]) -> list[str]:
     schedulers = [str(each) for each in study.settings.get("scheduler", [])]
     found = [*_boot(study, system, schedulers)]
     if system.controller is not None:
         found.append(f"tw_cli /c0/u0 set qpolicy={system.options.get('ncq', 'on')}")
         found.append("tw_cli /c0/p0 show NCQ")
     elif system.raid_level is not None:
-        found += [create(system, chunk) for chunk in (system.chunk_kib or [None])]
+        chunks = system.chunk_kib or [each for each in study.settings.get("chunk_kib", []) if isinstance(each, int)]
+        found += [create(system, chunk) for chunk in (chunks or [None])]
     members = ["DEVICE"] if system.controller is not None or system.drives == 1 else _devices(system)
     if system.controller is None and "ncq" in system.options:
         depth = NCQ_DEPTH if system.options["ncq"] == "on" else 1
+        found.append("dmesg | grep NCQ")
         found += [f"echo {depth} > /sys/block/{name}/device/queue_depth" for name in members]
+    modules = [MODULES[name] for name in schedulers if name in MODULES]
+    found += [f"echo {name} > /etc/modules-load.d/{name}.conf && modprobe {name}" for name in modules]
     if schedulers:
         found += [f"echo {schedulers[0]} > /sys/block/{name}/queue/scheduler" for name in members]
-        found.append(f"# sysfs.conf: block/{members[0]}/queue/scheduler = {schedulers[0]}")
+        # A scheduler belongs to each drive below an array: a line for every member.
+        found += [f"# sysfs.conf: block/{name}/queue/scheduler = {schedulers[0]}" for name in members]
+    return [*found, *_file_system(system, members, loads)]
+
+
+def _file_system(system: System, members: Sequence[str], loads: Sequence[Workload]) -> list[str]:
+    """Partition, logical volume, file system, mount point; nothing where the load goes to the bare device."""
+    device = "/dev/md0" if system.raid_level is not None and system.controller is None else f"/dev/{members[0]}"
+    kind = system.options.get("filesystem") or ("ext4" if system.options.get("volume") == "lvm_ext4" else None)
+    found = []
+    size = system.options.get("partition_gib")
+    if size is not None and system.drives == 1:
+        found.append(f"parted -s {device} mklabel gpt mkpart test 1MiB {size}GiB")
+        device = f"{device}1"
+    if system.options.get("volume") == "lvm_ext4":
+        extent = f"--size {size}G" if size is not None else "--extents 100%FREE"
+        found += [f"pvcreate {device}", f"vgcreate test {device}", f"lvcreate {extent} --name test test"]
+        device = "/dev/test/test"
+    if kind is not None or any(not load.direct for load in loads):
+        kind = kind or "ext4"
+        found += [f"mkfs.{kind} {device}", f"mount {device} {MOUNT}"]
     return found
+
+
+def _before_each(study: Study, loads: Sequence[Workload]) -> list[str]:
+    found = ["sync; echo 3 > /proc/sys/vm/drop_caches"] if any(not load.direct for load in loads) else []
+    found += [f"fstrim -v {MOUNT}"] if study.design.trim else []
+    return [*found, f"sleep {study.design.wait:g}"] if study.design.wait else found
+
+
+def tiotest(workload: Workload) -> list[str]:
+    """A command for each thread count: file size in MB for each thread, random requests of each thread (tiotest.c, mkuoppal/tiobench)."""
+    size_mb = max(1, round(workload.size / 2**20))
+    words = f"-f {size_mb} -b {workload.block_bytes[0]} -r {workload.random_ios or TIOTEST_RANDOM_IOS} -d {MOUNT}"
+    return [f"tiotest -t {threads} {words}" for threads in workload.threads]
 
 
 def _devices(system: System) -> list[str]:

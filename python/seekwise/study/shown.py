@@ -14,6 +14,8 @@ Metric = Literal["rate", "access_time", "cpu_efficiency", "sys_cpu", "cpu_load"]
 OperationName = Literal["seq_read", "seq_write", "rand_read", "rand_write"]
 Diagram = Literal["locality", "zones", "parts", "rotation"]
 TABLE_METRICS: tuple[Metric, ...] = ("rate", "access_time", "cpu_efficiency")
+SUCCESSORS = {"noop": "none", "deadline": "mq-deadline", "cfq": "bfq"}
+"""What took the place of the single-queue schedulers in the multi-queue layer: stands for them in the tables of runs on newer kernels."""
 RESERVED = "reserved"
 """Stands for a printed cell whose content is not in the data that ships."""
 
@@ -92,10 +94,30 @@ class Grid(Shown):
     title: str = ""
     systems: Annotated[list[str], BeforeValidator(_as_list)] = Field(min_length=1)
     threads: int = Field(default=1, ge=1)
+    against: str | None = None
+    """The system whose rates the others are divided by; without it rates are shown."""
     text: dict[OperationName, dict[str, dict[str, float]]] = {}
     """{operation: {system: {request size: MB/s}}} as a text prints it."""
     text_scatter_mb_s: list[float] = []
     """Least and greatest scatter of repeats that the text states."""
+
+
+class Conclusion(Shown):
+    """What a text concludes for one system: shown beside the run's own answer, never used to reach it."""
+
+    system: str
+    """A system, or for chunk sizes a family such as `software RAID 10, Linux 4.1`."""
+    use: str = "overall"
+    settings: Annotated[list[str], BeforeValidator(_as_list)] = Field(min_length=1)
+    """The setting that the text prefers, and those that it calls equal to it."""
+
+
+class Answer(Shown):
+    """How a study ends: beside the choice for each system, which uses it advises for, and whether by number of threads."""
+
+    uses: Annotated[list[str], BeforeValidator(_as_list)] = []
+    by_threads: bool = False
+    published: list[Conclusion] = []
 
 
 def problem(figures: list[Figure], tables: list[Table], grids: list[Grid], systems: list[str]) -> str | None:

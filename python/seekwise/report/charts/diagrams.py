@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import textwrap
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -93,9 +94,17 @@ def _plane(scale: float = 1.12) -> dict:
     }
 
 
+TITLE_CHARACTERS = 57
+"""What a line above a panel of SIZE holds at 11 points."""
+
+
+def title_lines(text: str) -> list[str]:
+    """A title in lines that stay above their own panel."""
+    return textwrap.wrap(text, TITLE_CHARACTERS)
+
+
 def _title(text: str) -> alt.TitleParams:
-    """Small enough to stay above its own panel."""
-    return alt.TitleParams(text, fontSize=11, fontWeight="normal")
+    return alt.TitleParams(title_lines(text), fontSize=11, fontWeight="normal")
 
 
 def _rings(radii: Sequence[float], colour: str = "#bbb", width: float = 1.0) -> alt.Chart:
@@ -138,8 +147,57 @@ def deviations(drive: str, count: int, seed: int = 1) -> tuple[dict, list[dict]]
     return {"x": x, "y": y}, rows
 
 
+LABEL_WIDTH, LABEL_HEIGHT, LABEL_GAP = 0.36, 0.10, 0.05
+"""Room of a label such as `12.3 ms`, and its distance from its mark, in radii of the picture."""
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right, top."""
+
+
+def _overlaps(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _places(row: dict) -> list[tuple[float, float]]:
+    """Where the middle of a mark's label may be: to its right, to its left, above, below."""
+    dx, dy = LABEL_WIDTH / 2 + LABEL_GAP, LABEL_HEIGHT / 2 + LABEL_GAP
+    x, y = row["x"], row["y"]
+    sides = [(x + dx, y), (x - dx, y), (x, y + dy), (x, y - dy)]
+    return [*sides, (x + dx, y + dy), (x - dx, y + dy), (x + dx, y - dy), (x - dx, y - dy)]
+
+
+def labelled(rows: Sequence[dict]) -> list[dict]:
+    """Rows with `label_x` and `label_y`, so that no label covers another one or a mark; rows without room are left out."""
+    half = LABEL_GAP * 0.7
+    marks = [(row["x"] - half, row["y"] - half, row["x"] + half, row["y"] + half) for row in rows]
+    taken: list[Box] = []
+    found = []
+    for i, row in enumerate(rows):
+        for x, y in _places(row):
+            box = (x - LABEL_WIDTH / 2, y - LABEL_HEIGHT / 2, x + LABEL_WIDTH / 2, y + LABEL_HEIGHT / 2)
+            others = [mark for j, mark in enumerate(marks) if j != i]
+            if not any(_overlaps(box, other) for other in (*taken, *others)):
+                taken.append(box)
+                found.append({**row, "label_x": x, "label_y": y})
+                break
+    return found
+
+
+def _labels(rows: Sequence[dict], size: int, scale: float = 1.12) -> alt.Chart:
+    plane = alt.Scale(domain=[-scale, scale])
+    return (
+        alt.Chart(alt.Data(values=list(rows)))
+        .mark_text(fontSize=size)
+        .encode(
+            x=alt.X("label_x:Q", axis=None, scale=plane),
+            y=alt.Y("label_y:Q", axis=None, scale=plane),
+            text="label:N",
+        )
+    )
+
+
 APART = 0.24
-"""Least distance of two marks in a picture, in radii, so that their labels can be read."""
+"""Least distance of two marks in a picture, in radii."""
 
 
 def _apart(rows: Sequence[dict]) -> list[dict]:
@@ -157,9 +215,8 @@ def locality(systems: Sequence[System]) -> alt.TopLevelMixin:
     """Accesses from one block to others: those that take what block distance says, and deviations to both sides."""
     drive = disk_of(systems)
     start, rows = deviations(drive, 150)
-    shown = _apart(
-        [row for kind in KINDS for row in [each for each in rows if each["kind"] == kind and each["distance"] > 0.3]]
-    )
+    far = [row for kind in KINDS for row in [each for each in rows if each["kind"] == kind and each["distance"] > 0.3]]
+    shown = labelled([{**row, "label": f"{row['ms']:.1f} ms"} for row in _apart(far)])
     colour, dash = _kind_scales()
     lines = [
         {**row, "x2": row["x"], "y2": row["y"], "x": start["x"], "y": start["y"], "label": f"{row['ms']:.1f}"}
@@ -186,10 +243,7 @@ def locality(systems: Sequence[System]) -> alt.TopLevelMixin:
             ),
         )
     )
-    labels = alt.Chart(alt.Data(values=[{**r, "label": f"{r['ms']:.1f} ms"} for r in shown])).mark_text(
-        dx=6, align="left", fontSize=10
-    )
-    labels = labels.encode(**_plane(), text="label:N")
+    labels = _labels(shown, 10)
     origin = alt.Chart(alt.Data(values=[start])).mark_point(
         shape="diamond", filled=True, size=130, color="black", opacity=1
     )
@@ -401,13 +455,13 @@ def rotation(systems: Sequence[System]) -> alt.TopLevelMixin:
         path = [{"x": a["x"], "y": a["y"], "x2": b["x"], "y2": b["y"]} for a, b in pairwise(rows)]
         lines = alt.Chart(alt.Data(values=path)).mark_rule(color="#0072B2", strokeWidth=1.3, opacity=0.75)
         points = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, size=70, color="black", opacity=1)
-        labels = alt.Chart(alt.Data(values=rows)).mark_text(dx=8, dy=-7, align="left", fontSize=11)
+        labels = _labels(labelled(rows), 10, 1.25)
         panels.append(
             alt.layer(
                 _rings([1, INNER], "#888"),
                 lines.encode(**_plane(1.25), x2="x2:Q", y2="y2:Q"),
                 points.encode(**_plane(1.25)),
-                labels.encode(**_plane(1.25), text="label:N"),
+                labels,
             ).properties(width=SIZE, height=SIZE, title=_title(f"{title}, {order[-1]['ms']:.0f} ms in all"))
         )
     return alt.hconcat(*panels)

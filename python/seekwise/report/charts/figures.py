@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from seekwise.advise.answer import kind_of
 from seekwise.report.charts.style import configured, scales
 from seekwise.report.printed import mean_of, repeats
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.store.record import Record
+from seekwise.study.model import System
 from seekwise.study.shown import Figure
 
 Y_TITLES = {
@@ -22,11 +24,23 @@ Y_TITLES = {
 WIDTH, HEIGHT, NARROW = 330, 260, 178
 
 
-def graph(figure: Figure, records: Sequence[Record]) -> alt.TopLevelMixin | None:
+def panel_title(name: str, systems: Sequence[System]) -> str:
+    """`A: hardware RAID 1, 9650-2LP`: what a system's name stands for; the name alone where nothing is known of it."""
+    system = next((each for each in systems if each.name == name), None)
+    if system is None:
+        return name
+    chunk = f"chunk {system.chunk_kib[0]} KiB" if system.chunk_kib else None
+    drives = f"{system.drives} × {system.drive}" if system.drives > 1 else system.drive
+    parts = [None if drives == system.drive else kind_of(system), system.controller, chunk, drives]
+    return f"{name}: {', '.join(part for part in parts if part)}"
+
+
+def graph(figure: Figure, records: Sequence[Record], systems: Sequence[System] = ()) -> alt.TopLevelMixin | None:
     """The figure, or None when the records answer nothing of it."""
     known = repeats(records, figure.metric)
     operations = [figure.operation] if figure.operation else OPERATION_ORDER
-    titles = dict(zip(figure.systems, figure.panel_titles or figure.systems, strict=True))
+    named = [panel_title(name, systems) for name in figure.systems]
+    titles = dict(zip(figure.systems, figure.panel_titles or named, strict=True))
     rows = [
         {
             "panel": titles[system] if figure.operation else OPERATION_NAMES[operation],
@@ -77,9 +91,11 @@ def _panels(figure: Figure, rows: list[dict], panels: list[str], *, shared: bool
             y=y, shape=alt.Shape("setting:N", scale=markers, title=None)
         ),
     ]
-    width = WIDTH if len(panels) <= 2 else NARROW
+    width = WIDTH if len(panels) <= 2 or shared else NARROW
     chart = alt.layer(*layers, data=alt.Data(values=rows)).properties(width=width, height=HEIGHT)
-    faceted = chart.facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=4)
+    faceted = chart.facet(
+        facet=alt.Facet("panel:N", sort=panels, title=None, header=alt.Header(labelLimit=width)), columns=4
+    )
     return faceted if shared else faceted.resolve_scale(y="independent")
 
 

@@ -1,0 +1,71 @@
+"""NCQ as the kernel's log states it, of this boot or an older one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from seekwise.cli.main import cli
+from seekwise.errors import SeekwiseError
+from seekwise.linux.kernel_log import read, states
+
+LOG = """\
+[    1.2] sata_nv 0000:00:05.0: Using SWNCQ mode
+[    1.5] ata1.00: ATA-7: ST3250620NS, 3.AES, max UDMA/133
+[    1.5] ata1.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 31/32)
+[    1.6] ata2.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 0/32)
+[    1.7] ata3.00: 1953525168 sectors, multi 1: LBA48 NCQ (depth 32), AA
+[    1.8] ata4.00: 39102336 sectors, multi 16: LBA48
+[    1.9] ata5.00: 976773168 sectors, multi 0: LBA48 NCQ (not used)
+[   99.0] ata1.00: 488397168 sectors, multi 16: LBA48 NCQ (depth 0/32)
+"""
+
+
+def test_depth_31_of_32_is_on_and_0_of_32_is_off():
+    found = {each.port: (each.state, each.used, each.offered) for each in states(LOG)}
+    assert found["ata2.00"] == ("off", 0, 32)
+    assert found["ata3.00"] == ("on", 32, 32)
+    assert found["ata4.00"] == ("absent", None, None)
+    assert found["ata5.00"] == ("refused", None, None)
+    assert found["0000:00:05.0"][0] == "SWNCQ mode of sata_nv"
+    (first,) = states(LOG.splitlines()[2])
+    assert (first.state, first.used, first.offered) == ("on", 31, 32)
+
+
+def test_a_port_that_was_reset_has_its_last_state():
+    assert next(each for each in states(LOG) if each.port == "ata1.00").state == "off"
+
+
+@pytest.mark.parametrize("boot", ["0", "-1"])
+def test_an_older_boot_is_read_from_the_journal(boot):
+    asked = []
+
+    def run(command):
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 0, LOG, "")
+
+    assert read(boot, run) == LOG
+    assert asked[0][:1] == ["journalctl"] and boot in asked[0]
+
+
+def test_without_a_journal_this_boot_comes_from_dmesg_and_an_older_one_is_an_error():
+    def run(command):
+        code = 0 if command[0] == "dmesg" else 1
+        return subprocess.CompletedProcess(command, code, LOG if code == 0 else "", "No journal files were found.")
+
+    assert read("0", run) == LOG
+    with pytest.raises(SeekwiseError, match="boot -1 cannot be read"):
+        read("-1", run)
+
+
+def test_the_command_reads_a_file_and_says_what_is_wrong_with_a_name(tmp_path):
+    path = tmp_path / "kernel.log"
+    path.write_text(LOG)
+    result = CliRunner().invoke(cli, ["devices", "--ncq", str(path)])
+    assert "ata2.00: NCQ off, depth 0 of 32" in result.output
+    document = json.loads(CliRunner().invoke(cli, ["devices", "--ncq", str(path), "--json"]).output)
+    assert document["ports"][0]["port"] == "0000:00:05.0"
+    assert CliRunner().invoke(cli, ["devices", "--ncq", "no-such-boot"]).exception is not None
