@@ -12,6 +12,7 @@ from seekwise.linux.tree import open_tree
 
 
 def found(files) -> list[tuple[str, str, str, str, bool]]:
+    """In the order in which they act; the disks of one line as the line finds them."""
     return [
         (setter.device, setter.attribute, setter.value, setter.place, setter.certain)
         for setter in find_setters(files.tree(), files.stack())
@@ -101,8 +102,8 @@ def test_sysfs_conf_tmpfiles_and_scripts(tmp_path):
         ("sda", "queue/nr_requests", "32", "/etc/sysfs.conf:2", True),
         ("sda", "queue/read_ahead_kb", "256", "/etc/tmpfiles.d/io.conf:1", True),
         ("nvme0n1", "queue/scheduler", "kyber", "/etc/rc.local:2", True),
-        ("sda", "queue/nomerges", "2", "/etc/systemd/system/io.service:2", False),
         ("nvme0n1", "queue/nomerges", "2", "/etc/systemd/system/io.service:2", False),
+        ("sda", "queue/nomerges", "2", "/etc/systemd/system/io.service:2", False),
     ]
 
 
@@ -130,8 +131,8 @@ def test_a_tuned_unit_takes_only_disks_that_no_earlier_unit_has_taken(tmp_path):
     files = two_disks(tmp_path).add(TUNED)
     # [disk] of the included profile comes first and takes every disk, so [disk-sas] gets none: no elevator is set.
     assert [each[:3] for each in found(files)] == [
-        ("sda", "queue/read_ahead_kb", "4096"),
         ("nvme0n1", "queue/read_ahead_kb", "4096"),
+        ("sda", "queue/read_ahead_kb", "4096"),
         ("nvme0n1", "queue/nomerges", "1"),
     ]
     files.add({"/usr/lib/tuned/base/tuned.conf": "[disk]\ndevices=nvme*\nreadahead=8192 s\n"})

@@ -92,7 +92,7 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
             for device in each.wanted
             if each.drives.get(device, device) not in present
         ]
-        if expected or tree.live
+        if tree.live or state is not None
         else []
     )
     return Status(tuple(found), tuple(dict.fromkeys(missing)))

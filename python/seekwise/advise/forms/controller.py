@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seekwise.advise import controllers
 from seekwise.advise.forms.model import File, Wanted
-from seekwise.errors import UsageError
+from seekwise.errors import SeekwiseError, UsageError
 from seekwise.linux.model import Stack
 
 
@@ -25,10 +25,14 @@ def file(wanted: Wanted, stack: Stack) -> File:
             if asked is None:
                 notes.append(f"{device} {name} is set in the kernel, not at the controller: use another form for it")
                 continue
-            lines.append(shlex.join(controllers.change(units[device], *asked)))
+            try:
+                lines.append(shlex.join(controllers.change(units[device], *asked)))
+            except SeekwiseError as error:
+                notes.append(error.message)
     if not lines:
         raise UsageError(
-            "nothing here is set at a controller", "it takes queue_depth (1: no command queueing) and write_cache"
+            "; ".join(["nothing here is set at a controller", *notes]),
+            "it takes queue_depth (1: no command queueing) and write_cache",
         )
     text = "#!/bin/sh\n# Read what these commands change before you run them.\nset -e\n"
     return File(

@@ -25,6 +25,11 @@ SCSI_KEYS = ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_W
 def file(wanted: Wanted, stack: Stack) -> File:
     rules, notes = [], []
     for device, values in wanted.items():
+        known = stack.devices.get(device)
+        if known is not None and known.details.get("hidden_path"):
+            # block/genhd.c sends no uevent for a disk with GENHD_FL_HIDDEN.
+            notes.append(f"udev hears nothing of the hidden path {device}: `sysfs.conf` and `tuned` can set it")
+            continue
         match, note = match_for(device, values, wanted, stack)
         notes += [note] if note else []
         # Arrays and mappings are ready only with the change event that follows their table.
@@ -35,7 +40,8 @@ def file(wanted: Wanted, stack: Stack) -> File:
         )
         rules.append(f'ACTION=="{action}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", {match}, {sets}\n')
     notes.append("takes effect when the drive appears; now: `udevadm control --reload`")
-    return File(PATH, HEAD + "".join(rules), tuple(notes))
+    # Paths to one unit share a rule.
+    return File(PATH, HEAD + "".join(dict.fromkeys(rules)), tuple(notes))
 
 
 def match_for(device: str, values: dict[str, str], wanted: Wanted, stack: Stack) -> tuple[str, str]:
@@ -43,8 +49,10 @@ def match_for(device: str, values: dict[str, str], wanted: Wanted, stack: Stack)
     if not re.fullmatch(r"[A-Za-z0-9!._-]+", device):
         raise UsageError(f"{device!r} is no name of a block device")
     known = stack.devices.get(device)
+    # udev knows cciss!c0d0 by its name in /dev.
+    by_name = f'KERNEL=="{device.replace("!", "/")}"'
     if known is None:
-        return f'KERNEL=="{device}"', f"{device} is not on this machine: the rule matches its kernel name"
+        return by_name, f"{device} is not on this machine: the rule matches its kernel name"
     for key, value in properties(known, stack).items():
         pattern = escaped(value)
         if not re.search(r"[A-Za-z0-9]", pattern):
@@ -61,8 +69,8 @@ def match_for(device: str, values: dict[str, str], wanted: Wanted, stack: Stack)
         if not others:
             return f'ENV{{{key}}}=="{pattern}"', ""
     if known.kind == "md":
-        return f'KERNEL=="{device}"', f"{device} is matched by its kernel name: give arrays fixed numbers in mdadm.conf"
-    return f'KERNEL=="{device}"', f"{device} has no serial that udev knows: the rule matches its kernel name"
+        return by_name, f"{device} is matched by its kernel name: give arrays fixed numbers in mdadm.conf"
+    return by_name, f"{device} has no serial that udev knows: the rule matches its kernel name"
 
 
 def properties(device: BlockDevice, stack: Stack) -> dict[str, str]:
@@ -73,7 +81,8 @@ def properties(device: BlockDevice, stack: Stack) -> dict[str, str]:
         return {"DM_UUID": uuid} if uuid else {}
     if device.kind == "md":
         uuid = entry.properties.get("MD_UUID", "")
-        return {"MD_UUID": uuid} if uuid else {}
+        # A container of firmware RAID has none and shows zeros.
+        return {"MD_UUID": uuid} if uuid.strip("0:") else {}
     is_scsi = entry.properties.get("ID_BUS") == "scsi" or device.transport in ("sas", "scsi", "fc", "iscsi", "raid")
     keys = SCSI_KEYS if is_scsi else SERIAL_KEYS
     found = {key: entry.properties[key] for key in keys if entry.properties.get(key)}
@@ -83,7 +92,7 @@ def properties(device: BlockDevice, stack: Stack) -> dict[str, str]:
 def _derived(device: BlockDevice) -> dict[str, str]:
     """The property that udev would record for a serial, where its database cannot be read."""
     serial = (device.serial or "").strip("\0 \t\r\n")
-    if not serial:
+    if not serial or isinstance(device.details.get("controller"), dict):
         return {}
     if device.kind in ("nvme", "mmc"):
         return {"ID_SERIAL_SHORT" if device.kind == "nvme" else "ID_SERIAL": replaced(serial, "/ $%?,")}

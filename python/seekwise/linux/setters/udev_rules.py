@@ -140,7 +140,7 @@ def _views(tree: Tree, folder: str, device: BlockDevice) -> Iterator[Seen]:
     if hardware and device.queue_depth is not None:
         name = hardware.rpartition("/")[2]
         yield Seen(tree, name, "scsi", "scsi_device", hardware, _parents(hardware), {"DEVTYPE": "scsi_device"})
-    yield Seen(tree, device.name, "block", "disk", folder, parents, properties, entry.links)
+    yield Seen(tree, device.name.replace("!", "/"), "block", "disk", folder, parents, properties, entry.links)
 
 
 def _parents(folder: str) -> tuple[str, ...]:
