@@ -80,7 +80,9 @@ def test_the_udev_rule_of_each_machine_sets_exactly_what_was_asked_on_that_machi
         for rule, certain in udev_rules.matching(rules, view):
             assert certain
             seen.setdefault(device.name, {}).update(udev_rules.assignments(rule, view, stack, device))
-    assert seen == {name: values for name, values in wanted.items() if not stack.devices[name].details.get("hidden_path")}
+    assert seen == {
+        name: values for name, values in wanted.items() if not stack.devices[name].details.get("hidden_path")
+    }
 
 
 @pytest.mark.parametrize("name", machine_names())

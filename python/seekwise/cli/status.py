@@ -56,7 +56,7 @@ def command(path: str | None, as_json: bool, root: Path) -> None:
 
 
 def _print(found: Status, guards: list[dict[str, object]]) -> None:
-    width = min(_shown.out().width, 100)
+    width = min(_shown.out().width, 80)
     for device in found.devices:
         click.echo(f"{device.device.name}  {identity(device.device)}")
         _print_values(device, width)
