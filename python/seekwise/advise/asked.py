@@ -61,21 +61,22 @@ def recommended(run: str, purpose: str | None, db: Path | None) -> Asked:
     with Store.open(db, create=False) as store:
         found = outcome.of(store, store.run(run))
         evidence = evidence_of(found.run, store)
-    if workload is None:
-        best = outcome.recommended(found.verdicts, found.plan)
-        setting, headline = (best[0] if best else None), found.content.advice.headline
-    else:
-        advised = recommend.for_workload(found, workload)
-        setting, headline = advised.setting, advised.advice.headline
-    reason = f"run {found.run.run_id}: {headline}"
-    if setting is None:
+    answers = recommend.per_system(found, workload)
+    many = len(answers) > 1
+    headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in answers]
+    reason = f"run {found.run.run_id}: {'; '.join(headlines)}"
+    chosen = [each for each in answers if each.setting is not None]
+    if not chosen:
         return Asked({}, reason, evidence)
     if found.plan.backend != "kernel":
         raise UsageError(
             f"run {found.run.run_id} did not measure this machine ({found.plan.backend})",
             "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
         )
-    return Asked(normalised(outcome.wanted(setting, found.plan)), reason, evidence)
+    wanted: Wanted = {}
+    for each in chosen:
+        wanted.update(outcome.wanted(each.setting, each.plan))  # type: ignore[arg-type]
+    return Asked(normalised(wanted), reason, evidence)
 
 
 def check(wanted: Wanted, stack: Stack) -> tuple[str, ...]:

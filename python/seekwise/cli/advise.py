@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,24 +39,68 @@ def command(run: str, purpose: str | None, listing: bool, db: Path | None, as_js
     workload = workloads.find(purpose) if purpose else None
     with Store.open(db, create=False) as store:
         found = outcome.of(store, store.run(run))
-    advised = recommend.for_workload(found, workload) if workload else None
-    advice = advised.advice if advised else found.content.advice
-    weighed = advised.weighed if advised else None
+    # A study that compares systems answers which system; drives of one machine are each told what suits them.
+    systems = found.plan.systems
+    each_own = len(systems) > 1 and found.plan.backend == "kernel" and not found.content.printed.summary
+    answers = recommend.per_system(found, workload) if each_own or len(systems) == 1 else ()
+    advised = recommend.for_workload(found, workload) if workload and not answers else None
     if as_json:
-        _shown.echo_json(_document(found, advice, weighed))
+        first = advised or (answers[0].advised if answers else None)
+        advice = answers[0].advice if len(answers) == 1 else advised.advice if advised else found.content.advice
+        document = _document(found, advice, first.weighed if first else None)
+        document["systems"] = [_system(answer) for answer in answers]
+        _shown.echo_json(document)
         return
     click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}\n")
-    if weighed is not None:
-        click.echo(f"for {weighed.workload.name}: {weighed.workload.meaning}\n")
-        _shown.out().print(_table(weighed, found.plan))
-        click.echo(
-            f"\nratios to {weighed.reference}: rate as 95 % interval over {weighed.blocks} blocks, the others as estimates; front: no "
-            "other setting is as good in all three; regret: rate lost against the best where the setting is worst"
-        )
-    terminal.print_advice(replace(found.content, advice=advice), _shown.out())
-    if advice.set_lines:
+    if workload is not None:
+        click.echo(f"for {workload.name}: {workload.meaning}\n")
+    if not answers:
+        if advised is not None:
+            _print_weighed(advised.weighed, found.plan)
+        shown = advised.advice if advised else found.content.advice
+        terminal.print_advice(replace(found.content, advice=shown), _shown.out())
+        return
+    for answer in answers:
+        if len(answers) > 1:
+            click.echo(f"\n{answer.system} ({', '.join(answer.devices)})")
+        if answer.advised is not None:
+            _print_weighed(answer.advised.weighed, answer.plan)
+        terminal.print_advice(replace(found.content, advice=answer.advice), _shown.out())
+    # Without anything to change `apply` would only say so.
+    if any(answer.setting is not None for answer in answers) and found.plan.backend == "kernel":
         words = f" --for {purpose}" if purpose else ""
         click.echo(f"\nnext: sudo seekwise apply {found.run.run_id}{words}")
+
+
+def _print_weighed(weighed: workloads.Weighed, plan: Plan) -> None:
+    _shown.out().print(_table(weighed))
+    click.echo()
+    for standing in weighed.standings:
+        if standing.regret > 0.005:
+            where = recommend.cell_text(standing.regret_cell, plan)
+            _paragraph(
+                f"{standing.setting} loses most in {where}: {100 * standing.regret:.0f} % of the best rate there"
+            )
+    _paragraph(
+        f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.blocks} repetitions, the others as estimates. "
+        "Front: no other setting is as good in all three."
+    )
+
+
+def _paragraph(text: str) -> None:
+    click.echo("\n".join(textwrap.wrap(text, 80, subsequent_indent="  ")))
+
+
+def _system(answer: recommend.ForSystem) -> dict[str, object]:
+    return {
+        "system": answer.system,
+        "devices": list(answer.devices),
+        "headline": answer.advice.headline,
+        "reasons": list(answer.advice.reasons),
+        "setting": answer.setting.label if answer.setting else None,
+        "set_lines": list(answer.advice.set_lines),
+        "undo_lines": list(answer.advice.undo_lines),
+    }
 
 
 def _list(as_json: bool) -> None:
@@ -74,14 +119,18 @@ def _list(as_json: bool) -> None:
         click.echo(f"{each.name}: {each.meaning}\n  {shares}; threads: {each.threads}")
 
 
-def _table(weighed: workloads.Weighed, plan: Plan) -> Table:
+def _table(weighed: workloads.Weighed) -> Table:
+    """At most 80 columns wide, whatever the settings are called: a long name is folded, a number never."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Setting", "Rate", "p99", "CPU eff.", "Front", "Regret"):
-        table.add_column(title, no_wrap=title != "Regret")
+    for title in ("Setting", "Rate", "p99", "CPU eff.", "Front", "At worst"):
+        if title == "Setting":
+            table.add_column(title, overflow="fold", max_width=28)
+        else:
+            table.add_column(title, no_wrap=True)
     for standing in weighed.standings:
         is_reference = standing.setting == weighed.reference
         others = [_estimate(standing.ratios.get(metric)) for metric in ("p99", "cpu_efficiency")]
-        regret = f"{100 * standing.regret:.0f} %: {recommend.cell_text(standing.regret_cell, plan)}"
+        regret = f"-{100 * standing.regret:.0f} %" if standing.regret > 0.005 else ""
         rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
         table.add_row(standing.setting, rate, *others, "yes" if standing.on_front else "", regret)
     return table
@@ -93,7 +142,7 @@ def _estimate(value: tuple[float, float, float] | None) -> str:
 
 def _interval(value: tuple[float, float, float] | None) -> str:
     if value is None or not all(map(math.isfinite, value)):
-        return "too few blocks"
+        return "too few repeats"
     return f"{value[1]:.3g} to {value[2]:.3g} times"
 
 

@@ -20,7 +20,7 @@ from scipy import stats
 
 from seekwise.advise.guard.watch import Interval
 
-RESAMPLES = 1000
+RESAMPLES = 400
 BLOCKS_MIN = 6
 REQUESTS_MIN = 100
 CONFIDENCE = 0.95
@@ -186,18 +186,27 @@ def block_length(series: np.ndarray) -> int:
         (lag for lag in range(1, lags_max - run + 2) if np.all(correlation[lag : lag + run] < significant)), lags_max
     )
     width = min(2 * max(cut - 1, 0), lags_max)
+    correlation_at_one = float(covariance[1] / variance)
     if width == 0:
-        return 1
+        return min(_correlation_time(correlation_at_one, count), max(1, count // 3))
     lags = np.arange(-width, width + 1)
     share = np.abs(lags) / width
     window = np.where(share <= 0.5, 1.0, 2 * (1 - share))  # flat-top kernel
     values = window * covariance[np.abs(lags)]
     spectrum = float(values.sum())
     slope = float((values * np.abs(lags)).sum())
-    if spectrum <= 0:
-        return 1
-    best = (2 * slope**2 / (4 / 3 * spectrum**2)) ** (1 / 3) * count ** (1 / 3)
-    return int(min(max(1, math.ceil(best)), max(1, count // 3)))
+    best = (2 * slope**2 / (4 / 3 * spectrum**2)) ** (1 / 3) * count ** (1 / 3) if spectrum > 0 else 1.0
+    return int(min(max(1, math.ceil(best), _correlation_time(correlation_at_one, count)), max(1, count // 3)))
+
+
+def _correlation_time(first: float, count: int) -> int:
+    """Half as much again as the time over which a first-order process with this correlation forgets.
+
+    A short series hides slow changes: its correlation is corrected for that bias (Kendall 1954), and blocks that are too long
+    only make the answer more cautious.
+    """
+    first = min(first + (1 + 3 * first) / count, 0.99)
+    return math.ceil(1.5 * (1 + first) / (1 - first)) if first > 0 else 1
 
 
 def _pressure(
