@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import textwrap
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from seekwise.advise import guard_log, status
+from seekwise.advise import controllers, guard_log, status
 from seekwise.advise.history import Application
 from seekwise.advise.status import DeviceStatus, Status, Value
 from seekwise.cli import _shown
 from seekwise.errors import Exit
 from seekwise.linux.describe import identity
+from seekwise.linux.model import Stack
 from seekwise.linux.resolve import resolve_path
 from seekwise.linux.setters import Setter
 from seekwise.linux.stack import read_stack
@@ -47,19 +49,33 @@ def command(path: str | None, as_json: bool, root: Path) -> None:
         only = frozenset({device.name for device in resolved.chain()} | drives)
     found = status.read(tree, stack, only)
     guards = guard_log.read() if tree.live else []
+    units = _controllers(stack) if tree.live else {}
     if as_json:
-        click.echo(json.dumps(_document(found, guards), indent=2))
+        click.echo(json.dumps(_document(found, guards, units), indent=2))
     else:
-        _print(found, guards)
+        _print(found, guards, units)
     if found.drift:
         raise SystemExit(int(Exit.NOT_MET))
 
 
-def _print(found: Status, guards: list[dict[str, object]]) -> None:
+def _controllers(stack: Stack) -> dict[str, controllers.State]:
+    """What the tools of RAID controllers say of their units, where they are installed."""
+    read = {name: controllers.read(unit) for name, unit in controllers.units(stack).items()}
+    return {name: state for name, state in read.items() if state is not None}
+
+
+def _print(found: Status, guards: list[dict[str, object]], units: dict[str, controllers.State]) -> None:
     width = min(_shown.out().width, 80)
     for device in found.devices:
         click.echo(f"{device.device.name}  {identity(device.device)}")
         _print_values(device, width)
+        if state := units.get(device.device.name):
+            shown = [
+                f"{name} {getattr(state, name)}"
+                for name in ("level", "status", "ncq", "write_cache")
+                if getattr(state, name)
+            ]
+            _wrapped(f"controller: {', '.join(shown)}", width)
         for application in device.applications:
             _wrapped(_application_text(application), width)
         for line in device.stale:
@@ -136,7 +152,7 @@ def _short(attribute: str) -> str:
     return attribute.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
 
 
-def _document(found: Status, guards: list[dict[str, object]]) -> dict[str, object]:
+def _document(found: Status, guards: list[dict[str, object]], units: dict[str, controllers.State]) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "drift": found.drift,
@@ -150,6 +166,7 @@ def _document(found: Status, guards: list[dict[str, object]]) -> dict[str, objec
                 "settings": [_value(value) for value in device.values],
                 "applied": [_application(each) for each in device.applications],
                 "stale": list(device.stale),
+                "controller": asdict(units[device.device.name]) if device.device.name in units else None,
             }
             for device in found.devices
         ],
