@@ -2,6 +2,8 @@
 
 The guest is built once (tests/testbed/systemd_guest/build.sh, needs root, mmdebstrap and the mirror) below `$SEEKWISE_LAB`, and sees this
 repository read-only over 9p, so what runs in it is what is here. First boot: set, persist, conflicts, real TuneD, `udevadm verify`.
+NOT YET RUN: written, and the guest built, but no boot has been seen to its end. Judge it by its first run.
+
 Second boot, with what the first one kept: values at boot, after hotplug, drift, and the guard over a served drive.
 """
 
