@@ -206,15 +206,6 @@ def test_the_module_of_the_scheduler_is_loaded_at_boot(stack):
         persist.file_for("boot", {"sda": {"scheduler": "none"}}, stack)
 
 
-def test_a_tuned_profile_stands_on_the_active_one(stack):
-    (stack.root / "etc/tuned").mkdir(parents=True)
-    (stack.root / "etc/tuned/active_profile").write_text("throughput-performance\n")
-    text = persist.file_for("tuned", {"sda": {"scheduler": "bfq", "read_ahead_kb": "64", "nomerges": "2"}}, stack).text
-    assert "include=throughput-performance\n" in text
-    assert "[disk_sda]\ntype=disk\ndevices=sda\nelevator=bfq\nreadahead=128\n" in text
-    assert "[sysfs]\n/sys/block/sda/queue/nomerges=2\n" in text
-
-
 def test_written_files_are_journalled_and_taken_back(stack, journal, tmp_path):
     root = tmp_path / "machine"
     other = root / "etc/sysfs.d/seekwise.conf"

@@ -1,13 +1,6 @@
 """Values that outlive a reboot: one small file of ours per way, never an edit of somebody else's.
 
-| way | file | read by |
-|---|---|---|
-| `udev` | `/etc/udev/rules.d/65-seekwise.rules` | udev, whenever the drive appears; finds it by serial |
-| `sysfs.conf` | `/etc/sysfs.d/seekwise.conf` | sysfsutils at boot; by kernel name |
-| `boot` | `/etc/modules-load.d/seekwise.conf` | systemd at boot: loads the scheduler's module |
-| `tuned` | `/etc/tuned/seekwise/tuned.conf` | TuneD, once `tuned-adm profile seekwise` chooses it |
-
-What an earlier call wrote stays (`merge`). Each file is journalled before it is written, with everything that it was (`exact`), and
+What is written is a form (`seekwise.advise.forms`). What an earlier call wrote stays (`merge`). Each file is journalled before it is written, with everything that it was (`exact`), and
 taken back by `seekwise revert`, unless somebody has edited it since. `apply.apply` writes files and settings as one.
 
 Not done: kernels before 5.0 take the scheduler of all disks from the boot parameter `elevator=`; that one is only said.
@@ -19,130 +12,21 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from seekwise.advise import exact, merge
-from seekwise.control import attributes, files, interrupt, notice
+from seekwise.advise.forms import PERSISTENT as WAYS
+from seekwise.advise.forms import File
+from seekwise.control import files, interrupt, notice
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.settings import Changes, normalised
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.model import Stack
 
-HEAD = "# Written by seekwise; `seekwise revert` takes it back.\n"
-
-
-@dataclass(frozen=True)
-class File:
-    """What goes where; `notes` say what else is needed; `merged_with`: what was there, None if nobody looked."""
-
-    path: Path
-    text: str
-    notes: tuple[str, ...] = ()
-    merged_with: str | None = None
-
-
-# Neither quotes nor what udev, sysfsutils or TuneD would take for a pattern, a variable or a new line.
+# Neither quotes nor what a reader would take for a pattern, a variable or a new line.
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:+/=@#-]*")
-
-
-def udev(wanted: dict[str, dict[str, str]], stack: Stack) -> File:
-    rules = []
-    notes = []
-    for device, values in wanted.items():
-        match, note = _udev_match(device, stack.devices.get(device))
-        notes += [note] if note else []
-        # Above a mapping, its table decides the limits: it is only ready with the change event.
-        action = "add|change" if device.startswith("dm-") else "add"
-        # ATTR is relative to the disk's folder in sysfs, in the order of writing.
-        sets = ", ".join(f'ATTR{{{_relative(name, stack, device)}}}="{values[name]}"' for name in _ordered(values))
-        rules.append(f'ACTION=="{action}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", {match}, {sets}\n')
-    notes.append("takes effect when the drive appears; now: `udevadm control --reload`")
-    return File(Path("/etc/udev/rules.d/65-seekwise.rules"), HEAD + "".join(rules), tuple(notes))
-
-
-def _udev_match(device: str, known: BlockDevice | None) -> tuple[str, str]:
-    """Names the drive, not the place: sda may be another one after the next boot."""
-    serial = (known.serial or "").strip() if known else ""
-    if known and "dm_uuid" in known.details and _PLAIN.fullmatch(str(known.details["dm_uuid"])):
-        return f'ENV{{DM_UUID}}=="{known.details["dm_uuid"]}"', ""
-    if known and known.kind == "md" and known.details.get("uuid"):
-        return f'KERNEL=="{device}"', f"{device} is matched by its kernel name: give arrays fixed numbers in mdadm.conf"
-    if known and serial and _PLAIN.fullmatch(serial):
-        if known.kind == "disk" and known.transport in ("sas", "scsi", "fc", "iscsi", "raid"):
-            return f'ENV{{ID_SCSI_SERIAL}}=="{serial}"', ""
-        if known.kind in ("disk", "nvme", "mmc"):
-            return f'ENV{{ID_SERIAL_SHORT}}=="{serial}"', ""
-        if known.kind == "virtio":
-            return f'ENV{{ID_SERIAL}}=="{serial}"', ""
-    return f'KERNEL=="{device}"', f"{device} has no serial that udev knows: the rule matches its kernel name"
-
-
-def sysfs_conf(wanted: dict[str, dict[str, str]], stack: Stack) -> File:
-    lines = [
-        f"block/{device}/{_relative(name, stack, device)} = {values[name]}\n"
-        for device, values in wanted.items()
-        for name in _ordered(values)
-    ]
-    notes = ["needs the package sysfsutils", "goes by kernel names, which may move between drives: udev is safer"]
-    return File(Path("/etc/sysfs.d/seekwise.conf"), HEAD + "".join(lines), tuple(notes))
-
-
-def boot(wanted: dict[str, dict[str, str]], stack: Stack) -> File:
-    schedulers = sorted({values["queue/scheduler"] for values in wanted.values() if "queue/scheduler" in values})
-    modules = [module for name in schedulers if (module := attributes.SCHEDULER_MODULES.get(name))]
-    if not modules:
-        raise UsageError(
-            f"no module is needed at boot for {', '.join(schedulers) or 'these values'}",
-            "`--persist udev` sets the values",
-        )
-    notes = ["loads the module only: `--persist udev` sets the values"]
-    if _is_single_queue(stack.kernel):
-        notes.append(
-            f"kernel {stack.kernel} takes the boot parameter `elevator={schedulers[0]}`, for all disks at once"
-        )
-    return File(
-        Path("/etc/modules-load.d/seekwise.conf"), HEAD + "".join(f"{module}\n" for module in modules), tuple(notes)
-    )
-
-
-def tuned(wanted: dict[str, dict[str, str]], stack: Stack) -> File:
-    sections = [f"[main]\nsummary=What seekwise measured to be best here\n{_included(stack)}"]
-    rest = []
-    for device, values in wanted.items():
-        disk = []
-        for name in _ordered(values):
-            if name == "queue/scheduler":
-                disk.append(f"elevator={values[name]}")
-            elif name == "queue/read_ahead_kb":
-                # TuneD counts in sectors of 512 bytes unless told otherwise.
-                disk.append(f"readahead={int(values[name]) * 2}")
-            else:
-                rest.append(f"/sys/block/{device}/{_relative(name, stack, device)}={values[name]}")
-        if disk:
-            sections.append(f"[disk_{device}]\ntype=disk\ndevices={device}\n" + "\n".join(disk) + "\n")
-    if rest:
-        sections.append("[sysfs]\n" + "\n".join(rest) + "\n")
-    notes = ("takes effect with `tuned-adm profile seekwise`",)
-    return File(Path("/etc/tuned/seekwise/tuned.conf"), HEAD + "\n".join(sections), notes)
-
-
-def _included(stack: Stack) -> str:
-    """The profile in force stays the base."""
-    try:
-        active = (stack.root / "etc/tuned/active_profile").read_text().split()
-    except OSError:
-        return ""
-    return f"include={active[0]}\n" if active and active[0] != "seekwise" else ""
-
-
-WAYS: dict[str, Callable[[dict[str, dict[str, str]], Stack], File]] = {
-    "udev": udev,
-    "sysfs.conf": sysfs_conf,
-    "boot": boot,
-    "tuned": tuned,
-}
 
 
 def file_for(way: str, wanted: Changes, stack: Stack) -> File:
@@ -251,18 +135,3 @@ def take_back(item: Mapping[str, object]) -> str:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY):
                 raise  # else somebody uses it by now
     return said
-
-
-def _ordered(values: Mapping[str, str]) -> list[str]:
-    return sorted(values, key=attributes.order)
-
-
-def _relative(name: str, stack: Stack, device: str) -> str:
-    from seekwise.advise.lines import sysfs_path
-
-    return str(sysfs_path(device, name, stack.root).relative_to(Path("/sys/block") / device))
-
-
-def _is_single_queue(kernel: str | None) -> bool:
-    major = (kernel or "").partition(".")[0]
-    return major.isdigit() and int(major) < 5

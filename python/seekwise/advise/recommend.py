@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seekwise.advise import answer
 from seekwise.advise.lines import Lines
@@ -97,6 +97,45 @@ def for_workload(found: Outcome, workload: Workload, chosen: Competition | None 
         tuple(cautions),
     )
     return Advised(advice, setting, weighed)
+
+
+@dataclass(frozen=True)
+class ForSystem:
+    """What one of several systems of a run should be set to: drives of different kinds seldom want the same."""
+
+    system: str
+    devices: tuple[str, ...]
+    advised: Advised | None
+    advice: Advice
+    setting: Setting | None
+    plan: Plan
+    """The run's plan as if it had this system only."""
+
+
+def per_system(found: Outcome, workload: Workload | None) -> tuple[ForSystem, ...]:
+    """One answer per system, each judged by its own trials against what it was set to; one for a run with one system."""
+    answers = []
+    for facts in found.plan.systems:
+        plan, records = found.plan, [record for record in found.records if record.conditions.get("role") != "sentinel"]
+        content, verdicts = found.content, found.verdicts
+        if len(found.plan.systems) > 1:
+            labels = {setting.label for setting in found.plan.settings}
+            plan = replace(
+                found.plan,
+                systems=(facts,),
+                reference=facts.scheduler if facts.scheduler in labels else found.plan.reference,
+                cells=tuple(cell for cell in found.plan.cells if cell.system == facts.name),
+            )
+            records = [record for record in records if record.factors.get("system") == facts.name]
+            verdicts = outcome.judge_records(records, sequential=plan.until == "decided")
+            content = replace(content, records=records, advice=outcome.advice(verdicts, plan, records))
+        if workload is None:
+            best = outcome.recommended(verdicts, plan)
+            answers.append(ForSystem(facts.name, facts.leaves, None, content.advice, best[0] if best else None, plan))
+        else:
+            advised = for_workload(replace(found, plan=plan, content=content), workload)
+            answers.append(ForSystem(facts.name, facts.leaves, advised, advised.advice, advised.setting, plan))
+    return tuple(answers)
 
 
 def _reasons(standing: Standing, weighed: Weighed, plan: Plan) -> tuple[str, ...]:

@@ -8,14 +8,13 @@ from collections import Counter
 import click
 
 from seekwise.cli import _shown
-from seekwise.errors import NotMetError, RefusedError, UsageError
+from seekwise.errors import NotMetError, RefusedError
 from seekwise.run.live.plan import is_live
 from seekwise.store.database import Run, Store
 
-Wanted = dict[str, dict[str, str]]
 COMPARE_SCHEMA = "seekwise.compare-live/1"
 
-__all__ = ["advise", "compare", "is_live", "recommended", "results"]
+__all__ = ["advise", "compare", "is_live", "results"]
 
 
 def results(store: Store, run: Run, *, as_json: bool) -> None:
@@ -35,13 +34,14 @@ def results(store: Store, run: Run, *, as_json: bool) -> None:
 
 def advise(store: Store, run: Run, purpose: str | None, *, as_json: bool) -> None:
     """What to set for one group of uses, or for whatever may come."""
+    from seekwise.advise import live as for_live
     from seekwise.advise.lines import shell_lines
     from seekwise.analysis import live
     from seekwise.analysis.decision.document import decision_document
     from seekwise.report import answer
 
     found = live.of(store, run)
-    choice = _choice(found, purpose)
+    choice = for_live.choice(found, purpose)
     candidate = next(each for each in found.plan.candidates if each.label == choice.setting)
     lines = shell_lines(candidate.changes, found.plan.current) if choice.changes else None
     if as_json:
@@ -68,34 +68,6 @@ def advise(store: Store, run: Run, purpose: str | None, *, as_json: bool) -> Non
 
 def _uses(found, purpose: str | None):
     return tuple(use for use in found.plan.uses if purpose is None or use.group == purpose)
-
-
-def _choice(found, purpose: str | None):
-    if purpose is None:
-        choice = found.choice
-    else:
-        choice = found.found.by_group.get(purpose)
-        if choice is None:
-            measured = ", ".join(found.found.by_group) or "nothing"
-            raise UsageError(
-                f"run {found.run.run_id} did not measure {purpose!r}",
-                hint=f"it measured {measured}; `sudo seekwise tune PATH --for {purpose}` measures it",
-            )
-    if choice is None:
-        raise UsageError(f"run {found.run.run_id} measured nothing", hint="`sudo seekwise tune PATH` measures")
-    return choice
-
-
-def recommended(store: Store, run: Run, purpose: str | None) -> tuple[Wanted, str]:
-    """(what to set, why); nothing to set when the choice is in force already."""
-    from seekwise.analysis import live
-    from seekwise.report import answer
-
-    found = live.of(store, run)
-    choice = _choice(found, purpose)
-    words = answer.headline(found) if purpose is None else f"{choice.setting} for {purpose}"
-    candidate = next(each for each in found.plan.candidates if each.label == choice.setting)
-    return (candidate.changes if choice.changes else {}), f"run {run.run_id}: {words.rstrip('.')}"
 
 
 def compare(store: Store, base: Run, new: Run, fail_if: tuple[str, ...], *, as_json: bool) -> None:

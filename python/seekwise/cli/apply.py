@@ -1,4 +1,4 @@
-"""`seekwise apply`: sets what won, or what is asked, until `seekwise revert`."""
+"""`seekwise apply`: sets what won, or what is asked, until `seekwise revert`; or prints it in another form."""
 
 from __future__ import annotations
 
@@ -8,30 +8,60 @@ from pathlib import Path
 import click
 
 from seekwise.advise import apply as applying
+from seekwise.advise import asked, conflicts, controllers, forms, history, ncq
 from seekwise.advise import persist as persisting
-from seekwise.cli import _live_runs
+from seekwise.advise.asked import Asked
+from seekwise.cli import _guard, _options
 from seekwise.control import attributes
-from seekwise.errors import UsageError
-from seekwise.linux.resolve import resolve_path
+from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.linux.model import Stack
 from seekwise.linux.stack import read_stack
+from seekwise.linux.tree import open_tree
 
 SCHEMA = "seekwise.apply/1"
-
-Wanted = dict[str, dict[str, str]]
 
 
 @click.command("apply")
 @click.argument("run", required=False, metavar="[RUN]")
 @click.option("--device", "targets", multiple=True, metavar="PATH|DEVICE", help="Set it on all drives below this.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, e.g. scheduler=bfq. Repeatable."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting, e.g. scheduler=bfq or ncq=off. Repeatable.",
 )
 @click.option("--for", "purpose", metavar="WORK", help="What RUN recommends for this work, as in `seekwise advise`.")
 @click.option(
-    "--persist", "ways", multiple=True, type=click.Choice(list(persisting.WAYS)), help="Keep it over a reboot."
+    "--persist", "ways", multiple=True, type=click.Choice(list(persisting.WAYS)), help="Keep it over a restart."
 )
+@click.option(
+    "--accept-conflicts", is_flag=True, help="Persist even if something on this machine would override the value."
+)
+@click.option("--guard", type=_options.Duration(), help="Watch the load before and after; roll back if it gets worse.")
+@click.option(
+    "--limit",
+    type=_options.Share(),
+    default="10%",
+    show_default=True,
+    help="With --guard: how much worse is too much.",
+)
+@click.option(
+    "--print",
+    "form",
+    type=click.Choice(list(forms.FORMS)),
+    help="Print the settings in this form and change nothing; needs no root.",
+)
+@click.option(
+    "--for-capture",
+    "capture",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="With --print: for the machine in this capture.",
+)
+@click.option("--controller-tool", is_flag=True, help="Run the RAID controller's own tool where it alone can set it.")
 @click.option("--dry-run", is_flag=True, help="Check and print, change nothing.")
-@click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="File of records instead of the usual one.")
+@click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Results database to use.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     run: str | None,
@@ -39,80 +69,161 @@ def command(
     settings: tuple[str, ...],
     purpose: str | None,
     ways: tuple[str, ...],
+    accept_conflicts: bool,
+    guard: float | None,
+    limit: float,
+    form: str | None,
+    capture: Path | None,
+    controller_tool: bool,
     dry_run: bool,
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Set what RUN (or `last`) recommends, or the settings named by --device and --set; `seekwise revert` takes it back."""
+    """Set what RUN (or `last`) recommends, or the settings named by --device and --set; `seekwise revert` undoes it."""
     if bool(targets) != bool(settings) or (run is None) == (not targets) or (targets and purpose):
         raise UsageError(
             "name a run, or a device and what to set",
             "`seekwise apply last` or `seekwise apply --device sda --set scheduler=bfq`",
         )
-    wanted, reason = _asked(targets, settings) if targets else _recommended(run or "last", purpose, db)
-    if not wanted:
+    if capture is not None and form is None:
+        raise UsageError("--for-capture is about another machine, so it only prints", "add `--print udev`, for example")
+    if form is not None and (ways or guard or dry_run or controller_tool):
+        raise UsageError(
+            "--print changes nothing, so it does not go with --persist, --guard, --controller-tool or --dry-run"
+        )
+    stack = read_stack(capture or Path("/"))
+    what = asked.by_hand(targets, settings, stack) if targets else asked.recommended(run or "last", purpose, db)
+    if form is not None:
+        _print_form(form, what, stack, as_json)
+        return
+    if what.controller:
+        _controller(what, stack, controller_tool and not dry_run, as_json)
+        if not what.wanted:
+            return
+    if not what.wanted:
         if as_json:
-            click.echo(json.dumps({"schema": SCHEMA, "applied": False, "reason": reason, "wanted": {}}, indent=2))
+            click.echo(json.dumps({"schema": SCHEMA, "applied": False, "reason": what.reason, "wanted": {}}, indent=2))
         else:
-            click.echo(f"{reason}; nothing to set")
+            click.echo(f"{what.reason}. Nothing to set.")
         return
     # Files are built and checked before anything is set: what cannot be kept is not begun.
-    files = [persisting.file_for(way, wanted, read_stack()) for way in dict.fromkeys(ways)]
-    done = applying.preview(wanted) if dry_run else applying.apply(wanted, files=files, reason=reason)
+    files = [persisting.file_for(way, what.wanted, stack) for way in dict.fromkeys(ways)]
+    for way, file in zip(dict.fromkeys(ways), files, strict=True):
+        if not file.path.is_absolute() or file.path == Path("/etc/default/grub"):
+            raise UsageError(
+                f"seekwise does not edit the boot loader's files, so --persist {way} cannot install this",
+                f"`--print {way}` shows the line to add",
+            )
+    found = conflicts.find(what.wanted, ways, open_tree(Path("/")), stack)
+    _refuse_or_name(found, accept_conflicts or dry_run)
+    if guard is not None:
+        _guard.start(what, ways, guard, limit, dry_run, as_json)
+        return
+    done = _set(what, files, dry_run, stack)
+    if not dry_run and (done.entry is not None or files):
+        paths = tuple(str(file.path) for file in files)
+        history.remember(
+            history.made(what.wanted, done.before, stack, reason=what.reason, persisted=paths, evidence=what.evidence)
+        )
     if as_json:
-        click.echo(json.dumps(_document(done, files, dry_run, reason), indent=2))
+        click.echo(json.dumps(_document(done, files, found, dry_run, what.reason), indent=2))
     else:
         _print(done, files, dry_run)
 
 
-def _asked(targets: tuple[str, ...], settings: tuple[str, ...]) -> tuple[Wanted, str]:
-    """Each setting on the devices on which it acts below each target."""
-    stack = read_stack()
-    wanted: Wanted = {}
-    for target in targets:
-        found = resolve_path(stack, target)
-        for text in settings:
-            name, sign, value = text.partition("=")
-            if not sign or not name or not value:
-                raise UsageError(f"{text!r} is not NAME=VALUE", "for example `--set scheduler=bfq`")
-            short = name.strip().removeprefix("queue/").removeprefix("device/").removeprefix("md/")
-            devices = found.devices_for(short.replace("iosched.", "iosched/"))
-            if not devices:
-                raise UsageError(f"nothing below {target} has the setting {name}", "`seekwise devices` shows the stack")
-            for device in devices:
-                wanted.setdefault(device.name, {})[name.strip()] = value.strip()
-    return wanted, "asked for"
+def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> applying.Applied:
+    try:
+        if dry_run:
+            return applying.preview(what.wanted)
+        return applying.apply(what.wanted, files=files, reason=what.reason)
+    except SeekwiseError as error:
+        depth = next((name for name, values in what.wanted.items() if "device/queue_depth" in values), None)
+        if (
+            depth is not None
+            and depth in stack.devices
+            and f"{depth} " in error.message
+            and "queue_depth" in error.message
+        ):
+            error.hint = ncq.why_refused(stack.devices[depth], stack)
+        raise
 
 
-def _recommended(run: str, purpose: str | None, db: Path | None) -> tuple[Wanted, str]:
-    from seekwise.advise import recommend, workloads
-    from seekwise.analysis import outcome
-    from seekwise.store.database import Store
-
-    with Store.open(db, create=False) as store:
-        named = store.run(run)
-        if _live_runs.is_live(named.plan):
-            return _live_runs.recommended(store, named, purpose)
-        workload = workloads.find(purpose) if purpose else None
-        found = outcome.of(store, named)
-    if workload is None:
-        best = outcome.recommended(found.verdicts, found.plan)
-        setting, headline = (best[0] if best else None), found.content.advice.headline
-    else:
-        advised = recommend.for_workload(found, workload)
-        setting, headline = advised.setting, advised.advice.headline
-    reason = f"run {found.run.run_id}: {headline}"
-    if setting is None:
-        return {}, reason
-    if found.plan.backend != "kernel":
-        raise UsageError(
-            f"run {found.run.run_id} did not measure this machine ({found.plan.backend})",
-            "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+def _refuse_or_name(found: list[conflicts.Conflict], go_on: bool) -> None:
+    """Names every conflict; refuses unless told to go on when one of them would undo ours."""
+    lost = [conflict for conflict in found if conflict.loses]
+    for conflict in found:
+        if not conflict.loses or go_on:
+            click.echo(f"{'warning' if conflict.loses else 'note'}: {conflict.text}", err=True)
+    if lost and not go_on:
+        first, *rest = [conflict.text for conflict in lost]
+        raise RefusedError(
+            "; ".join([first, *rest]),
+            "change or remove that line, choose a --persist way that acts later, or add --accept-conflicts",
         )
-    return outcome.wanted(setting, found.plan), reason
 
 
-def _document(done: applying.Applied, files: list[persisting.File], dry_run: bool, reason: str) -> dict[str, object]:
+def _print_form(form: str, what: Asked, stack: Stack, as_json: bool) -> None:
+    wanted = {name: dict(values) for name, values in what.wanted.items()}
+    for device, switches in what.controller.items():
+        for name, on in switches.items():
+            key, value = ("device/queue_depth", "32" if on else "1") if name == "ncq" else ("queue/write_cache", "")
+            wanted.setdefault(device, {})[key] = value
+    if not wanted:
+        raise SeekwiseError(f"{what.reason}: nothing to set, so there is nothing to print")
+    notes = asked.check(what.wanted, stack) if form != "tw_cli" else ()
+    if what.controller and form != "tw_cli":
+        raise UsageError(
+            f"{', '.join(what.controller)}: command queueing is the controller's affair",
+            "`--print tw_cli` has the command",
+        )
+    file = forms.FORMS[form](wanted, stack)
+    if as_json:
+        document = {
+            "schema": SCHEMA,
+            "applied": False,
+            "reason": what.reason,
+            "wanted": wanted,
+            "form": form,
+            "files": [{"path": str(file.path), "text": file.text, "notes": [*notes, *file.notes]}],
+        }
+        click.echo(json.dumps(document, indent=2))
+        return
+    click.echo(file.text, nl=False)
+    for note in (*notes, *file.notes):
+        click.echo(f"note: {note}", err=True)
+
+
+def _controller(what: Asked, stack: Stack, run: bool, as_json: bool) -> None:
+    """Prints the exact command for each unit; runs it only with --controller-tool."""
+    units = controllers.units(stack)
+    for device, switches in what.controller.items():
+        for name, on in switches.items():
+            if device not in units:
+                raise SeekwiseError(f"{device}: its place at the controller cannot be read from sysfs")
+            state = controllers.read(units[device])
+            line = controllers.change(units[device], name, on)
+            if state and (now := getattr(state, name)):
+                click.echo(f"{device} {name} is {now} ({state.evidence.get(name, '')})", err=as_json)
+            click.echo(" ".join(line), err=as_json)
+            if run:
+                controllers.run(line)
+                after = controllers.read(units[device])
+                click.echo(
+                    f"{device} {name} is {getattr(after, name, None) or 'set, the tool does not show it'}", err=as_json
+                )
+            else:
+                click.echo(
+                    "note: run that as root, or add --controller-tool; `seekwise revert` does not undo it", err=True
+                )
+
+
+def _document(
+    done: applying.Applied,
+    files: list[forms.File],
+    found: list[conflicts.Conflict],
+    dry_run: bool,
+    reason: str,
+) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "applied": not dry_run,
@@ -120,10 +231,10 @@ def _document(done: applying.Applied, files: list[persisting.File], dry_run: boo
         "wanted": done.wanted,
         "before": done.before,
         "seen": done.seen,
-        "moved": {device: list(done.moved(device)) for device in done.wanted},
         "set_lines": list(done.lines.set),
         "undo_lines": list(done.lines.undo),
         "files": [{"path": str(file.path), "text": file.text, "notes": list(file.notes)} for file in files],
+        "conflicts": [conflict.document() for conflict in found],
     }
 
 
@@ -131,7 +242,7 @@ def _asked_value(name: str, value: str) -> str:
     return "the kernel's default" if (name, value) == (attributes.WBT, "-1") else value
 
 
-def _print(done: applying.Applied, files: list[persisting.File], dry_run: bool) -> None:
+def _print(done: applying.Applied, files: list[forms.File], dry_run: bool) -> None:
     for device, values in done.wanted.items():
         for name, value in values.items():
             before, seen = done.before[device].get(name), done.seen[device].get(name)
@@ -141,8 +252,10 @@ def _print(done: applying.Applied, files: list[persisting.File], dry_run: bool) 
         for name in done.moved(device):
             before, seen = done.before[device].get(name), done.seen[device].get(name)
             click.echo(f"{device} {name}: {before or 'absent'} → {seen or 'absent'}, moved by the kernel")
-    click.echo("\nset it\n" + "".join(f"  {line}\n" for line in done.lines.set))
-    click.echo("take it back\n" + "".join(f"  {line}\n" for line in done.lines.undo))
+    if done.lines.set:
+        click.echo("\nset it\n" + "".join(f"  {line}\n" for line in done.lines.set))
+    if done.lines.undo:
+        click.echo("undo it\n" + "".join(f"  {line}\n" for line in done.lines.undo))
     for file in files:
         click.echo(
             f"{file.path}{' would hold' if dry_run else ''}\n"
@@ -150,4 +263,7 @@ def _print(done: applying.Applied, files: list[persisting.File], dry_run: bool) 
         )
         for note in file.notes:
             click.echo(f"note: {note}", err=True)
-    click.echo("next: seekwise apply … without --dry-run" if dry_run else "next: seekwise revert takes it back")
+    if dry_run:
+        click.echo("next: the same without --dry-run", err=True)
+    else:
+        click.echo("next: `seekwise status` watches it, `seekwise revert` undoes it", err=True)

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from seekwise.advise import history
 from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError
@@ -34,6 +35,9 @@ def command(dry_run: bool, as_json: bool) -> None:
             for sentence in outcome.sentences:
                 click.echo(sentence)
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
+    if not failed and not dry_run:
+        # From now on `seekwise status` expects nothing any more.
+        history.reverted()
     if failed:
         raise SeekwiseError(
             f"{len(failed)} of {len(outcomes)} changes could not be put back",

@@ -21,6 +21,7 @@ from pathlib import Path
 from seekwise.errors import SeekwiseError
 from seekwise.linux import ata, facts
 from seekwise.linux.model import Stack
+from seekwise.linux.setters import find_setters, tuned
 from seekwise.linux.stack import read_stack
 from seekwise.linux.tree import FolderTree, Tree
 
@@ -73,6 +74,7 @@ def capture(archive: Path, *, anonymise: bool = False, root: Path = Path("/")) -
     facts.disk_counters(tree)
     for name in stack.devices:
         facts.temperature_celsius(tree, name)
+    _configuration(tree, stack)
     about = {"schema": FORMAT, "kernel": stack.kernel, "anonymised": anonymise}
     change = _anonymiser(stack, tree) if anonymise else None
     try:
@@ -88,6 +90,23 @@ def capture(archive: Path, *, anonymise: bool = False, root: Path = Path("/")) -
             f"{archive} cannot be written: {error.strerror}", hint="give a file in a folder that you can write to"
         ) from error
     return archive.stat().st_size
+
+
+BOOT_WORDS = re.compile(r"(?:elevator|libata\.\w+|scsi_mod\.\w+|nvme(?:_core)?\.\w+)=\S+")
+
+
+def _configuration(tree: RecordingTree, stack: Stack) -> None:
+    """Files that set attributes of these devices: rule files, TuneD profiles. Scripts of the owner stay out.
+
+    Of the boot line only the words about disks are kept.
+    """
+    for setter in find_setters(FolderTree(tree.root), stack):
+        if setter.kind in ("udev", "sysfs.conf", "tmpfiles"):
+            tree.text(setter.file)
+    tuned.merged_units(tree, tuned.active_profiles(tree))
+    tuned.runs(tree)
+    line = tree.text("/proc/cmdline") or ""
+    tree.files["/proc/cmdline"] = (" ".join(BOOT_WORDS.findall(line)) + "\n").encode()
 
 
 def _add_all(tar: tarfile.TarFile, tree: RecordingTree, change: Callable[[str, bytes], bytes] | None) -> None:

@@ -93,7 +93,9 @@ def read(tree: Tree, node: Node) -> dict[str, object] | None:
     }
     unit = raid_controllers.unit_of(tree, here, address, driver or host_name, vendor, model)
     if is_ata and unit is None and depth is not None:
-        details["ncq"] = ncq(depth, details.get("ncq_supported"))
+        details["ncq"] = ncq(depth, details.get("ncq_supported"), details.get("ncq_depth"), driver)
+    if port := re.search(r"/(ata\d+)/", hardware or ""):
+        details["ata_port"] = port[1]
     if unit is not None:
         details["controller"] = {**unit, **card_facts(tree, hardware, host, str(unit["driver"]))}
     elif pci.get("pci_class", "").startswith(RAID_CLASS) and driver == "ahci":
@@ -132,15 +134,41 @@ def _transport(hardware: str | None, driver: str | None, host_name: str | None, 
     return "ata" if PATA_DRIVERS.match(driver or "") else "sata"
 
 
-def ncq(depth: int, supported: object) -> dict[str, object]:
-    """Whether the drive is given several commands at once, and why not."""
+NO_NCQ_DRIVERS = {
+    # libata drivers without ATA_FLAG_NCQ (Linux v6.1 drivers/ata), and what it takes to get NCQ.
+    "ata_piix": "ata_piix runs the controller in IDE mode, which has no NCQ: choose AHCI in the firmware setup",
+    "ata_generic": "ata_generic runs the controller in IDE mode, which has no NCQ: choose AHCI in the firmware setup",
+    "sata_sil": "the controller of sata_sil (SiI 3112/3114) has no NCQ",
+    "sata_via": "the controller of sata_via has no NCQ",
+    "sata_svw": "the driver sata_svw has no NCQ",
+    "sata_uli": "the driver sata_uli has no NCQ",
+    "sata_sis": "the driver sata_sis has no NCQ",
+    "sata_promise": "the driver sata_promise has no NCQ",
+}
+
+
+def ncq(depth: int, supported: object, offered: object = None, driver: str | None = None) -> dict[str, object]:
+    """Whether the drive is given several commands at once, and why not.
+
+    `used_of_offered` in the kernel's own form: `31/32` in use, `0/32` offered and off, `none` not offered.
+    """
+    most = offered if isinstance(offered, int) else None
     if depth > 1:
-        return {"state": "on", "text": f"NCQ on, up to {depth} commands at the drive"}
-    if supported:
-        return {"state": "off", "text": "NCQ off: the drive could take more, queue_depth is 1"}
+        of = f"{depth}/{most}" if most else str(depth)
+        return {"state": "on", "text": f"NCQ on, up to {depth} commands at the drive", "used_of_offered": of}
     if supported is False:
-        return {"state": "unsupported", "text": "no NCQ: the drive does not offer it"}
-    return {"state": "off", "text": "one command at a time: NCQ is switched off, or drive or controller lacks it"}
+        return {"state": "unsupported", "text": "no NCQ: the drive does not offer it", "used_of_offered": "none"}
+    cause = NO_NCQ_DRIVERS.get(driver or "") or (
+        f"the driver {driver} is for parallel ATA, which has no NCQ" if PATA_DRIVERS.match(driver or "") else None
+    )
+    found: dict[str, object] = {"state": "off", "used_of_offered": f"0/{most}" if most else "0"}
+    if cause:
+        found |= {"text": f"NCQ off: {cause}", "cause": cause}
+    elif supported:
+        found["text"] = "NCQ off: the drive could take more, queue_depth is 1"
+    else:
+        found["text"] = "one command at a time: NCQ is switched off, or drive or controller lacks it"
+    return found
 
 
 def vpd_serial(page: bytes | None) -> str | None:

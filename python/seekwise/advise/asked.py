@@ -1,0 +1,128 @@
+"""What a user asks `apply` to set, resolved to devices and attributes, on this machine or on a captured one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seekwise.advise import ncq
+from seekwise.advise.forms import Wanted
+from seekwise.advise.history import Evidence, evidence_of
+from seekwise.control import attributes
+from seekwise.control.settings import normalised
+from seekwise.errors import MissingError, UsageError
+from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.resolve import has_setting, resolve_path
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`controller`: {device: {ncq or write_cache: on?}} for units whose controller alone can do it."""
+
+    wanted: Wanted
+    reason: str
+    evidence: Evidence | None = None
+    controller: dict[str, dict[str, bool]] = field(default_factory=dict)
+
+
+def by_hand(targets: tuple[str, ...], settings: tuple[str, ...], stack: Stack) -> Asked:
+    """Each setting on the devices on which it acts below each target."""
+    wanted: Wanted = {}
+    controller: dict[str, dict[str, bool]] = {}
+    for target in targets:
+        found = resolve_path(stack, target)
+        for text in settings:
+            name, sign, value = (part.strip() for part in text.partition("="))
+            if not sign or not name or not value:
+                raise UsageError(f"{text!r} is not NAME=VALUE", "for example `--set scheduler=bfq`")
+            if name == "ncq":
+                for device in found.leaves:
+                    if ncq.by_controller(device):
+                        controller.setdefault(device.name, {})["ncq"] = ncq.is_on(value)
+                    else:
+                        wanted.setdefault(device.name, {})["device/queue_depth"] = ncq.depth(device, value, stack)
+                continue
+            short = name.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
+            devices = found.devices_for(short.replace("iosched.", "iosched/"))
+            if not devices:
+                raise UsageError(f"nothing below {target} has the setting {name}", "`seekwise devices` shows the stack")
+            for device in devices:
+                wanted.setdefault(device.name, {})[name] = value
+    return Asked(normalised(wanted), "set by hand", None, controller)
+
+
+def recommended(run: str, purpose: str | None, db: Path | None) -> Asked:
+    """What a run recommends, with the run as evidence."""
+    from seekwise.advise import recommend, workloads
+    from seekwise.analysis import outcome
+    from seekwise.run.live.plan import is_live
+    from seekwise.store.database import Store
+
+    with Store.open(db, create=False) as store:
+        named = store.run(run)
+        evidence = evidence_of(named, store)
+        if is_live(named.plan):
+            values, reason = _live(store, named, purpose)
+            return Asked(normalised(values), reason, evidence)
+        workload = workloads.find(purpose) if purpose else None
+        found = outcome.of(store, named)
+    answers = recommend.per_system(found, workload)
+    many = len(answers) > 1
+    headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in answers]
+    reason = f"run {found.run.run_id}: {'; '.join(headlines)}"
+    chosen = [each for each in answers if each.setting is not None]
+    if not chosen:
+        return Asked({}, reason, evidence)
+    if found.plan.backend != "kernel":
+        raise UsageError(
+            f"run {found.run.run_id} did not measure this machine ({found.plan.backend})",
+            "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+        )
+    wanted: Wanted = {}
+    for each in chosen:
+        wanted.update(outcome.wanted(each.setting, each.plan))  # type: ignore[arg-type]
+    return Asked(normalised(wanted), reason, evidence)
+
+
+def _live(store, run, purpose: str | None) -> tuple[Wanted, str]:
+    """What a live-switched run recommends; nothing to set when the choice is in force already."""
+    from seekwise.advise import live
+
+    return live.recommended(store, run, purpose)
+
+
+def check(wanted: Wanted, stack: Stack) -> tuple[str, ...]:
+    """Refuses what that machine does not have; returns notes. Reads nothing but the stack, so a capture will do."""
+    notes = []
+    for name, values in wanted.items():
+        device = stack.devices.get(name)
+        if device is None:
+            raise UsageError(f"no block device is called {name}", "`seekwise devices` lists them")
+        for attribute, value in values.items():
+            notes += _check_one(device, attribute, value, values)
+    return tuple(notes)
+
+
+def _check_one(device: BlockDevice, attribute: str, value: str, values: dict[str, str]) -> list[str]:
+    if attribute == "queue/scheduler":
+        if value in device.schedulers_offered:
+            return []
+        module = attributes.SCHEDULER_MODULES.get(value)
+        offered = ", ".join(device.schedulers_offered) or "none"
+        if module and set(device.schedulers_offered) & {"mq-deadline", "none", "bfq", "kyber"}:
+            return [f"{device.name} offers {value} only once the module {module} is loaded (now: {offered})"]
+        raise UsageError(
+            f'{device.name} does not offer scheduler "{value}" (offered: {offered})', "choose one of these"
+        )
+    tunable = attribute.removeprefix(attributes.IOSCHED)
+    if tunable != attribute:
+        switched = values.get("queue/scheduler", device.scheduler) != device.scheduler
+        if not switched and tunable not in device.iosched:
+            raise MissingError(
+                f"{device.name} has no {attribute}",
+                f"{device.scheduler} has {', '.join(device.iosched) or 'no tunables'}",
+            )
+        return []
+    if attribute != attributes.CACHE_TYPE and not has_setting(device, attribute):
+        raise MissingError(f"{device.name} has no {attribute}", "`seekwise devices` shows what it has")
+    return []

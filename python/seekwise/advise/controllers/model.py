@@ -1,0 +1,75 @@
+"""A unit of a RAID controller, what its tool says of it, and the commands that change it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from seekwise.linux.model import Stack
+
+Argv = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A logical unit by its SCSI address. `index`: the controller's number among those of its driver, from 0."""
+
+    device: str
+    driver: str
+    index: int
+    channel: int
+    target: int
+    lun: int
+
+
+@dataclass(frozen=True)
+class State:
+    """As the tool prints it; None where it says nothing. `ncq` and `write_cache` are `on` or `off`."""
+
+    ncq: str | None = None
+    write_cache: str | None = None
+    level: str | None = None
+    status: str | None = None
+    evidence: dict[str, str] = field(default_factory=dict)
+    """{fact: the line that says so}."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`query(unit)`: commands that only read. `parse(text, unit)`: their joined output. `change(unit, name, on)`: None if
+    the tool cannot."""
+
+    name: str
+    programs: tuple[str, ...]
+    """In order of preference; the first one that is installed is used."""
+    drivers: frozenset[str]
+    query: Callable[[str, Unit], list[Argv]]
+    parse: Callable[[str, Unit], State]
+    change: Callable[[str, Unit, str, bool], Argv | None]
+
+
+def units(stack: Stack) -> dict[str, Unit]:
+    """{device: unit} of every logical unit behind a RAID controller whose SCSI address is known."""
+    hosts: dict[str, list[int]] = {}
+    found: list[tuple[str, str, tuple[int, ...]]] = []
+    for device in stack.devices.values():
+        controller, address = device.details.get("controller"), device.details.get("scsi_address")
+        if isinstance(controller, dict) and address:
+            numbers = tuple(int(part) for part in str(address).split(":"))
+            driver = str(controller["driver"])
+            found.append((device.name, driver, numbers))
+            if numbers[0] not in hosts.setdefault(driver, []):
+                hosts[driver].append(numbers[0])
+    return {
+        name: Unit(name, driver, sorted(hosts[driver]).index(host), channel, target, lun)
+        for name, driver, (host, channel, target, lun) in found
+    }
+
+
+def line_with(text: str, pattern: str) -> tuple[str, str] | None:
+    """The whole line and the first group of the first line that matches."""
+    for line in text.splitlines():
+        if match := re.search(pattern, line, re.IGNORECASE):
+            return line.strip(), match[1].strip()
+    return None

@@ -1,0 +1,62 @@
+"""An Ansible playbook: the udev rule for every later start, and the values now. A second run changes nothing.
+
+The value of each file is read first and written only if it differs, so `changed` means what Ansible means by it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+from seekwise.advise.forms import udev
+from seekwise.advise.forms.model import File, Wanted, checked, ordered, path
+from seekwise.linux.model import Stack
+
+SET = """\
+value() {{ sed -e 's/.*\\[\\(.*\\)\\].*/\\1/' "$1"; }}
+set_to() {{ [ "$(value "$1")" = "$2" ] || {{ echo "$2" > "$1" && echo changed; }}; }}
+{lines}"""
+
+
+def file(wanted: Wanted, stack: Stack) -> File:
+    rule = udev.file(wanted, stack)
+    lines = []
+    for device, values in wanted.items():
+        for name in ordered(values):
+            value = checked(device, name, values[name])
+            lines.append(f"set_to {shlex.quote(path(name, device, stack))} {shlex.quote(value)}")
+    script = "set -eu\n" + SET.format(lines="\n".join(lines))
+    text = f"""\
+# Written by seekwise. Idempotent: a second run changes nothing.
+- name: I/O settings of {", ".join(wanted)}
+  hosts: all
+  become: true
+  gather_facts: false
+  tasks:
+    - name: Keep the settings over a restart (udev rule)
+      ansible.builtin.copy:
+        dest: {rule.path}
+        mode: "0644"
+        content: |
+{_indented(rule.text, 10)}
+      notify: Reload udev rules
+    - name: Set the values now
+      ansible.builtin.shell:
+        cmd: |
+{_indented(script, 10)}
+      register: seekwise_set
+      changed_when: {json.dumps("'changed' in seekwise_set.stdout_lines")}
+  handlers:
+    - name: Reload udev rules
+      ansible.builtin.command: udevadm control --reload
+      changed_when: false
+"""
+    notes = tuple(note for note in rule.notes if "takes effect" not in note)
+    return File(
+        Path("seekwise.yml"), text, (*notes, "written for one machine: name it with `ansible-playbook --limit HOST`")
+    )
+
+
+def _indented(text: str, spaces: int) -> str:
+    return "\n".join(f"{' ' * spaces}{line}" if line else "" for line in text.splitlines())

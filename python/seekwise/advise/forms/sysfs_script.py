@@ -1,0 +1,24 @@
+"""A shell script that sets the values now; the lines that take them back stand below as comments."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from seekwise.advise.forms.model import File, Wanted, checked, ordered, path
+from seekwise.advise.lines import shell_lines
+from seekwise.advise.values import settings_of
+from seekwise.linux.model import Stack
+
+
+def file(wanted: Wanted, stack: Stack) -> File:
+    lines = ["#!/bin/sh", "# Sets I/O settings until the next restart. Run it as root.", "set -e"]
+    for device, values in wanted.items():
+        for name in ordered(values):
+            value = checked(device, name, values[name])
+            lines.append(f"echo {shlex.quote(value)} > {shlex.quote(path(name, device, stack))}")
+    before = {name: settings_of(stack.devices[name]) for name in wanted if name in stack.devices}
+    undo = shell_lines(wanted, before, sudo=False, root=Path("/nonexistent")).undo
+    if undo:
+        lines += ["", "# Undo:", *(f"# {line}" for line in undo)]
+    return File(Path("seekwise.sh"), "\n".join(lines) + "\n", ("the values last until the next restart",))

@@ -1,0 +1,158 @@
+"""The guard's own process: watch, apply, watch on, decide, keep or roll back. Started by `launch`, never by hand.
+
+    python -m seekwise.advise.guard.worker ID            does it
+    python -m seekwise.advise.guard.worker --settle ID   after the process has died: rolls back what it left undecided
+
+Everything it knows stands in `STATE/guard/ID.json`, written after each step.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from seekwise.advise import apply as applying
+from seekwise.advise import guard_log, history, persist
+from seekwise.advise.guard.compare import Comparison, compare
+from seekwise.advise.guard.watch import Watch
+from seekwise.control import recovery
+from seekwise.control.journal import Journal
+from seekwise.errors import SeekwiseError
+from seekwise.linux.stack import read_stack
+
+LOOKS = 5
+"""How often the period after the change is judged while it lasts; each look has its share of the error."""
+
+DONE = frozenset({"kept", "rolled back", "failed", "nothing to set"})
+
+
+class Stopped(Exception):
+    """Somebody ended the guard: it goes back to what was."""
+
+
+def main(words: list[str]) -> int:
+    if len(words) == 2 and words[0] == "--settle":
+        settle(words[1])
+        return 0
+    if len(words) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
+    # A closed terminal is no reason to stop watching.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    guard(job(words[0]))
+    return 0
+
+
+def _stop(*_: object) -> None:
+    raise Stopped
+
+
+def job(identity: str) -> dict:
+    return json.loads((guard_log.folder() / f"{identity}.json").read_text())
+
+
+def guard(document: dict, root: Path = Path("/")) -> dict:
+    """Does the job; the returned document says how it ended."""
+    journal = Journal()
+    try:
+        _guard(document, journal, root)
+    except Stopped:
+        _roll_back(document, journal)
+        _note(document, "rolled back", "the guard was stopped before it could decide")
+    except SeekwiseError as error:
+        _roll_back(document, journal)
+        _note(document, "failed", error.message)
+    return document
+
+
+def _guard(document: dict, journal: Journal, root: Path) -> None:
+    seconds, limit, wanted = document["seconds"], document["limit"], document["wanted"]
+    devices = tuple(document["devices"])
+    before = Watch(devices, root)
+    _note(document, "watching before", f"{seconds / 2:.0f} s of the load as it is")
+    before.run(seconds / 2)
+    done = applying.apply(wanted, root, journal, reason=f"guarded: {document['reason']}")
+    if done.entry is None:
+        _note(document, "nothing to set", "everything was set already")
+        return
+    document["entry"] = done.entry.id
+    document["before"] = done.before
+    after = Watch(devices, root)
+    _note(document, "watching after", f"{seconds:.0f} s with the new settings")
+    found: Comparison | None = None
+    for look in range(LOOKS):
+        after.run(seconds / LOOKS)
+        found = compare(before.intervals, after.intervals, limit, looks=LOOKS, seed=look)
+        document["comparison"] = asdict(found)
+        document["seen_s"] = {"before": len(before.intervals), "after": len(after.intervals)}
+        _note(document, "watching after", found.reason)
+        if found.word == "worse":
+            break
+    assert found is not None
+    if found.word == "worse":
+        _roll_back(document, journal)
+        headline = found.reason
+        again = Watch(devices, root)
+        again.run(seconds / 4)
+        back = compare(again.intervals, after.intervals, 0.0)
+        document["after_rollback"] = asdict(back)
+        if back.word == "worse":
+            headline += "; it went back with the old settings"
+        _note(document, "rolled back", headline)
+        return
+    _keep(document, done.before, root)
+    _note(document, "kept", found.reason)
+
+
+def _keep(document: dict, before: dict, root: Path) -> None:
+    stack = read_stack(root)
+    files = [persist.file_for(way, document["wanted"], stack) for way in document["ways"]]
+    if files:
+        persist.write(files, root=root)
+    evidence = document.get("evidence")
+    history.remember(
+        history.made(
+            document["wanted"],
+            before,
+            stack,
+            reason=document["reason"],
+            persisted=tuple(str(file.path) for file in files),
+            evidence=history.Evidence(**evidence) if evidence else None,
+            guard={"id": document["id"], "word": document["comparison"]["word"]},
+        )
+    )
+
+
+def _roll_back(document: dict, journal: Journal) -> None:
+    """Restores what this guard applied, if it has; the journal's own entry says how."""
+    for entry in journal.entries():
+        if entry.id == document.get("entry"):
+            outcome = recovery.restore(entry, journal)
+            document["restored"] = list(outcome.sentences)
+            if outcome.state == "failed":
+                raise SeekwiseError("; ".join(outcome.sentences), "`seekwise revert` tries again")
+
+
+def settle(identity: str) -> None:
+    """For systemd's ExecStopPost and for the command that waits: a guard that died undecided is rolled back."""
+    document = job(identity)
+    if document.get("outcome") in DONE:
+        return
+    _roll_back(document, Journal())
+    _note(document, "rolled back", "the guard ended before it could decide")
+
+
+def _note(document: dict, outcome: str, headline: str) -> None:
+    document["outcome"], document["headline"] = outcome, headline
+    if outcome in DONE:
+        document["ended_at"] = history.now()
+    guard_log.write(document)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

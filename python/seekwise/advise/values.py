@@ -1,0 +1,76 @@
+"""Values of a machine that is known as a `Stack` only: what each setting is, and what the kernel would have chosen itself."""
+
+from __future__ import annotations
+
+from seekwise.linux.facts import kernel_version
+from seekwise.linux.model import BlockDevice, Stack
+
+
+def settings_of(device: BlockDevice) -> dict[str, str]:
+    """{attribute: value} of everything that seekwise can set and the stack knows."""
+    found = {f"queue/{name}": value for name, value in device.queue.items() if name in QUEUE}
+    if device.scheduler:
+        found["queue/scheduler"] = device.scheduler
+    found |= {f"queue/iosched/{name}": value for name, value in device.iosched.items()}
+    if device.queue_depth is not None:
+        found["device/queue_depth"] = str(device.queue_depth)
+    for name in ("stripe_cache_size", "group_thread_cnt"):
+        if name in device.details:
+            found[f"md/{name}"] = str(device.details[name])
+    return found
+
+
+QUEUE = (
+    "nr_requests",
+    "wbt_lat_usec",
+    "read_ahead_kb",
+    "max_sectors_kb",
+    "nomerges",
+    "rq_affinity",
+    "add_random",
+    "write_cache",
+)
+
+READ_AHEAD_KIB = 128
+"""Linux v6.1 include/linux/pagemap.h: VM_READAHEAD_PAGES."""
+NO_SCHEDULER_BY_DEFAULT = frozenset({"loop", "zram", "nbd", "null"})
+"""Drivers that ask for none: BLK_MQ_F_NO_SCHED_BY_DEFAULT (loop, since 5.14), or that have no queue of their own."""
+
+
+def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | None:
+    """What the kernel chooses when nobody sets anything; None where that depends on more than is known here."""
+    version = kernel_version(stack.kernel)
+    if version < (5, 0):
+        return None
+    match attribute:
+        case "queue/scheduler":
+            return _scheduler(device, version)
+        case "queue/read_ahead_kb":
+            return _read_ahead(device)
+        case "queue/nomerges":
+            return "0"
+        case "queue/rq_affinity":
+            return "1"
+        case "queue/wbt_lat_usec":
+            # block/blk-wbt.c wbt_default_latency_nsec; bfq switches it off.
+            if device.rotational is None or device.below or device.scheduler == "bfq":
+                return None
+            return "75000" if device.rotational else "2000"
+    return None
+
+
+def _scheduler(device: BlockDevice, version: tuple[int, ...]) -> str | None:
+    # block/elevator.c elevator_get_default: mq-deadline for one hardware queue if it is there, else none.
+    if device.below or (device.kind in NO_SCHEDULER_BY_DEFAULT and version >= (5, 14)):
+        return "none"
+    count = device.details.get("hardware_queue_count")
+    if count is None or (device.kind not in ("disk", "nvme", "virtio")):
+        return None
+    return "mq-deadline" if count == 1 and "mq-deadline" in device.schedulers_offered else "none"
+
+
+def _read_ahead(device: BlockDevice) -> str:
+    # block/blk-settings.c: twice the optimal I/O size, and at least 128 KiB.
+    optimal = device.queue.get("optimal_io_size", "0")
+    kib = 2 * int(optimal) // 1024 if optimal.isdigit() else 0
+    return str(max(READ_AHEAD_KIB, kib))

@@ -1,0 +1,99 @@
+"""`seekwise apply --guard`: starts the guard and follows it; leaving does not end it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from dataclasses import asdict
+
+import click
+
+from seekwise.advise import apply as applying
+from seekwise.advise import guard_log, history
+from seekwise.advise.asked import Asked
+from seekwise.advise.guard import launch, worker
+from seekwise.control import settings
+from seekwise.errors import NotMetError, SeekwiseError, UsageError
+
+LOOK_S = 0.5
+SECONDS_MIN = 10
+START_S = 30
+
+
+def start(what: Asked, ways: tuple[str, ...], seconds: float, limit: float, dry_run: bool, as_json: bool) -> None:
+    """Checks what can be checked, starts the worker, prints what it sees until it has decided."""
+    if seconds < SECONDS_MIN:
+        raise UsageError(f"a guard needs at least {SECONDS_MIN} s to see anything", "for example `--guard 10m`")
+    applying.preview(what.wanted)
+    settings.check(what.wanted)
+    devices = list(what.wanted)
+    if dry_run:
+        click.echo(
+            f"would watch {', '.join(devices)} for {seconds / 2:.0f} s, set the values, watch for {seconds:.0f} s, and roll back "
+            f"if the load is worse by more than {100 * limit:.0f} %"
+        )
+        return
+    identity = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
+    guard_log.write({
+        "id": identity,
+        "started_at": history.now(),
+        "devices": devices,
+        "wanted": what.wanted,
+        "ways": list(ways),
+        "seconds": seconds,
+        "limit": limit,
+        "reason": what.reason,
+        "evidence": what.evidence and asdict(what.evidence),
+        "outcome": "starting",
+        "headline": "",
+    })  # fmt: skip
+    how, pid = launch.start(identity)
+    click.echo(f"guard {identity} runs as {how} and goes on without this terminal", err=True)
+    try:
+        document = _follow(identity, pid)
+    except KeyboardInterrupt:
+        click.echo(f"\nguard {identity} goes on; `seekwise status` shows how it ends", err=True)
+        raise
+    if as_json:
+        click.echo(json.dumps(document, indent=2))
+    else:
+        _print(document)
+    if document["outcome"] == "rolled back":
+        raise NotMetError("the settings were rolled back", f"what the guard saw: {guard_log.folder()}/{identity}.json")
+    if document["outcome"] == "failed":
+        raise SeekwiseError(str(document["headline"]))
+
+
+def _follow(identity: str, pid: int | None) -> dict:
+    said = ""
+    begun = time.monotonic()
+    while True:
+        document = worker.job(identity)
+        line = f"{document['outcome']}: {document['headline']}" if document["headline"] else ""
+        if line and line != said and document["outcome"] not in worker.DONE:
+            click.echo(line, err=True)
+            said = line
+        if document["outcome"] in worker.DONE:
+            return document
+        if not launch.is_running(identity, pid) and (
+            document["outcome"] != "starting" or time.monotonic() - begun > START_S or pid is not None
+        ):
+            # It may have written its last word between our two looks.
+            if worker.job(identity)["outcome"] not in worker.DONE:
+                worker.settle(identity)
+            return worker.job(identity)
+        time.sleep(LOOK_S)
+
+
+def _print(document: dict) -> None:
+    for metric in (document.get("comparison") or {}).get("metrics", ()):
+        if metric["before"] != metric["before"] or (metric["before"] == 0 and metric["after"] == 0):
+            continue
+        bounds = f", {metric['low']:.3g} to {metric['high']:.3g} times" if metric["low"] is not None else ""
+        click.echo(f"{metric['name']}: {metric['before']:.3g} → {metric['after']:.3g} {metric['unit']}{bounds}")
+    for line in document.get("restored", ()):
+        click.echo(line)
+    click.echo(f"{document['outcome']}: {document['headline']}")
+    if document["outcome"] == "kept":
+        click.echo("\nnext: `seekwise status` watches it, `seekwise revert` undoes it", err=True)

@@ -1,0 +1,91 @@
+"""`seekwise doctor`: what is plainly wrong with the storage of this machine, without any load."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from seekwise.advise.doctor import CHECKS, Finding, examine, gather
+from seekwise.cli import _options, _shown
+from seekwise.errors import Exit
+from seekwise.linux.tree import open_tree
+
+SCHEMA = "seekwise.doctor/1"
+
+
+@click.command("doctor")
+@click.option(
+    "--watch", type=_options.Duration(), default="5s", show_default=True, help="How long to look at counters."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (schema seekwise.doctor/1).")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    default=Path("/"),
+    metavar="TREE",
+    help="Examine a captured machine instead.",
+)
+def command(watch: float, as_json: bool, root: Path) -> None:
+    """Find what is plainly wrong with the storage here: evidence, cost where known, and the command that mends it.
+
+    Exit status 0: nothing wrong. 5: something is. Puts no load on the drives and changes nothing.
+    """
+    machine = gather.machine(open_tree(root), watch)
+    found = examine(machine)
+    unseen = _not_examined(machine.tree.live)
+    if as_json:
+        document = {
+            "schema": SCHEMA,
+            "checks": [each.NAME for each in CHECKS],
+            "findings": [asdict(finding) for finding in found],
+            "not_examined": unseen,
+        }
+        click.echo(json.dumps(document, indent=2))
+    else:
+        _print(found)
+        for line in unseen:
+            click.echo(f"note: {line}", err=True)
+    if any(finding.severity == "wrong" for finding in found):
+        raise SystemExit(int(Exit.NOT_MET))
+
+
+def _not_examined(live: bool) -> list[str]:
+    if not live:
+        return ["drive health, discards: a capture does not hold them"]
+    if os.geteuid() != 0:
+        return ["drive health: smartctl needs root"]
+    if shutil.which("smartctl") is None:
+        return ["drive health: smartctl is not installed (package smartmontools)"]
+    return []
+
+
+def _print(found: tuple[Finding, ...]) -> None:
+    width = min(_shown.out().width, 80)
+    for finding in found:
+        _paragraph(f"{finding.severity.upper()}  {finding.text}", width, "", "       "[: len(finding.severity) + 2])
+        for line in finding.evidence:
+            _paragraph(line, width, "    ", "      ")
+        if finding.cost:
+            _paragraph(f"cost: {finding.cost}", width, "    ", "      ")
+        for line in finding.mend:
+            # A command is copied whole: it is never wrapped.
+            click.echo(f"    {'' if line.startswith('#') else '$ '}{line}")
+        click.echo()
+    wrong = sum(finding.severity == "wrong" for finding in found)
+    look = len(found) - wrong
+    if not found:
+        click.echo(f"Nothing wrong: {len(CHECKS)} checks found nothing.")
+    else:
+        click.echo(f"{wrong} wrong, {look} worth a look ({len(CHECKS)} checks).")
+
+
+def _paragraph(text: str, width: int, first: str, rest: str) -> None:
+    click.echo(
+        "\n".join(textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False))
+    )

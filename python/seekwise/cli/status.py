@@ -1,0 +1,211 @@
+"""`seekwise status`: what is set, who set it, and whether it is still what seekwise applied."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from seekwise.advise import controllers, guard_log, status
+from seekwise.advise.history import Application
+from seekwise.advise.status import DeviceStatus, Status, Value
+from seekwise.cli import _shown
+from seekwise.errors import Exit
+from seekwise.linux.describe import identity
+from seekwise.linux.model import Stack
+from seekwise.linux.resolve import resolve_path
+from seekwise.linux.setters import Setter
+from seekwise.linux.stack import read_stack
+from seekwise.linux.tree import open_tree
+
+SCHEMA = "seekwise.status/1"
+
+
+@click.command("status")
+@click.argument("path", required=False, metavar="[PATH|DEVICE]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (schema seekwise.status/1).")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    default=Path("/"),
+    metavar="TREE",
+    help="Read a captured machine instead.",
+)
+def command(path: str | None, as_json: bool, root: Path) -> None:
+    """Show each setting, who set it, and what differs from what seekwise applied.
+
+    Exit status 0: everything that seekwise applied is still set. 5: something differs (for monitoring).
+    """
+    tree = open_tree(root)
+    stack = read_stack(tree)
+    only = None
+    if path is not None:
+        resolved = resolve_path(stack, path)
+        drives = {drive.name for name in resolved.devices for drive in stack.drives(name)}
+        only = frozenset({device.name for device in resolved.chain()} | drives)
+    found = status.read(tree, stack, only)
+    guards = guard_log.read() if tree.live else []
+    units = _controllers(stack) if tree.live else {}
+    if as_json:
+        click.echo(json.dumps(_document(found, guards, units), indent=2))
+    else:
+        _print(found, guards, units)
+    if found.drift:
+        raise SystemExit(int(Exit.NOT_MET))
+
+
+def _controllers(stack: Stack) -> dict[str, controllers.State]:
+    """What the tools of RAID controllers say of their units, where they are installed."""
+    read = {name: controllers.read(unit) for name, unit in controllers.units(stack).items()}
+    return {name: state for name, state in read.items() if state is not None}
+
+
+def _print(found: Status, guards: list[dict[str, object]], units: dict[str, controllers.State]) -> None:
+    width = min(_shown.out().width, 80)
+    for device in found.devices:
+        click.echo(f"{device.device.name}  {identity(device.device)}")
+        _print_values(device, width)
+        if state := units.get(device.device.name):
+            shown = [
+                f"{name} {getattr(state, name)}"
+                for name in ("level", "status", "ncq", "write_cache")
+                if getattr(state, name)
+            ]
+            _wrapped(f"controller: {', '.join(shown)}", width)
+        for application in device.applications:
+            _wrapped(_application_text(application), width)
+        for line in device.stale:
+            _wrapped(f"stale: {line}", width)
+        click.echo()
+    for name in found.missing:
+        click.echo(f"{name}: seekwise set this drive, and it is not here now")
+    for guard in guards:
+        _wrapped(guard_log.sentence(guard), width, "")
+    if not found.devices:
+        click.echo("no device here has settings")
+        return
+    if found.drift:
+        names = ", ".join(device.device.name for device in found.devices if device.drift)
+        click.echo(f"Drift: {names} no longer has what seekwise applied.")
+        click.echo("\nnext: `seekwise apply last` sets it again, `seekwise revert` gives it up", err=True)
+    elif any(device.applications for device in found.devices):
+        click.echo("No drift: everything that seekwise applied is set.")
+    else:
+        click.echo("seekwise has applied nothing here.")
+
+
+def _print_values(device: DeviceStatus, width: int) -> None:
+    names = [_short(value.attribute) for value in device.values]
+    left = max((len(name) for name in names), default=0)
+    middle = max((len(value.current or "–") for value in device.values), default=0)
+    indent = " " * (left + middle + 6)
+    for name, value in zip(names, device.values, strict=True):
+        mark = "!" if value.drift else " "
+        text = f"{mark} {name:{left}}  {value.current or '–':{middle}}  {_words(value)}"
+        click.echo("\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False)))
+
+
+def _words(value: Value) -> str:
+    parts = [value.set_by]
+    if value.drift and value.expected:
+        parts = [
+            f"seekwise applied {value.expected.value} on {value.expected.application.at[:10]}; now set by {value.set_by}"
+        ]
+    parts += [
+        f"{other.text} would set {other.value}{'' if other.certain else ' (uncertain)'}" for other in value.others
+    ]
+    return "; ".join(parts)
+
+
+def _application_text(application: Application) -> str:
+    kept = f", kept by {', '.join(application.persisted)}" if application.persisted else ", until the next restart"
+    evidence = ""
+    if application.evidence:
+        evidence = f"; evidence {_age(application.evidence.at)} old"
+    return f"applied {application.at}{kept}: {application.reason}{evidence}"
+
+
+def _age(then: str) -> str:
+    try:
+        moment = datetime.fromisoformat(then)
+    except ValueError:
+        return "of unknown age"
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    seconds = (datetime.now(UTC) - moment).total_seconds()
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'s' if count != 1 else ''}"
+    return "less than a minute"
+
+
+def _wrapped(text: str, width: int, indent: str = "  ") -> None:
+    click.echo("\n".join(textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ")))
+
+
+def _short(attribute: str) -> str:
+    return attribute.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
+
+
+def _document(found: Status, guards: list[dict[str, object]], units: dict[str, controllers.State]) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "drift": found.drift,
+        "devices": [
+            {
+                "name": device.device.name,
+                "model": device.device.model,
+                "serial": device.device.serial,
+                "firmware": device.device.firmware,
+                "drift": device.drift,
+                "settings": [_value(value) for value in device.values],
+                "applied": [_application(each) for each in device.applications],
+                "stale": list(device.stale),
+                "controller": asdict(units[device.device.name]) if device.device.name in units else None,
+            }
+            for device in found.devices
+        ],
+        "missing": list(found.missing),
+        "guards": guards,
+    }
+
+
+def _application(application: Application) -> dict[str, object]:
+    evidence = application.evidence
+    return {
+        "at": application.at,
+        "reason": application.reason,
+        "persisted": list(application.persisted),
+        "evidence": evidence and {"run_id": evidence.run_id, "at": evidence.at, "kernel": evidence.kernel},
+        "guard": application.guard,
+    }
+
+
+def _value(value: Value) -> dict[str, object]:
+    return {
+        "attribute": value.attribute,
+        "value": value.current,
+        "source": value.source,
+        "set_by": value.set_by,
+        "file": value.setter.file if value.setter else None,
+        "line": value.setter.line if value.setter else None,
+        "package": value.package,
+        "expected": value.expected.value if value.expected else None,
+        "drift": value.drift,
+        "others": [_setter(each) for each in value.others],
+    }
+
+
+def _setter(setter: Setter) -> dict[str, object]:
+    return {
+        "kind": setter.kind,
+        "file": setter.file,
+        "line": setter.line,
+        "value": setter.value,
+        "certain": setter.certain,
+    }

@@ -1,0 +1,148 @@
+"""These tests will read the outputs of controllers' tools, print the exact command, and run it only when told to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from advise.machine import machine_path
+from seekwise.advise import controllers
+from seekwise.advise.controllers import Unit
+from seekwise.errors import MissingError, SeekwiseError
+from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.scsi import ncq
+from seekwise.linux.stack import read_stack
+
+OUTPUTS = Path(__file__).parent / "controllers"
+
+
+def unit(driver: str, *, index: int = 0, channel: int = 0, target: int = 0, lun: int = 0) -> Unit:
+    return Unit("sdb", driver, index, channel, target, lun)
+
+
+CASES = [
+    ("tw_cli-9650se", unit("3w-9xxx", target=1), ("on", "off", None, "OK")),
+    ("storcli-9361", unit("megaraid_sas", channel=2, target=1), ("on", "on", "RAID5", "Optl")),
+    ("arcconf-8805", unit("aacraid"), ("on", "off", "RAID10", "Optimal")),
+    ("arcconf-8805", unit("aacraid", target=1), ("on", "on", "RAID1", "Degraded")),
+    ("ssacli-p440", unit("hpsa"), ("on", "on", "RAID 1", "OK")),
+    ("ssacli-p440", unit("smartpqi", lun=1), ("on", "off", "RAID 5", "OK")),
+]
+
+
+@pytest.mark.parametrize(("name", "which", "expected"), CASES)
+def test_state_of_a_unit_as_its_tool_prints_it(name, which, expected):
+    text = (OUTPUTS / name).read_text()
+    state = controllers.tool_for(which).parse(text, which)
+    assert (state.ncq, state.write_cache, state.level, state.status) == expected
+    assert all(line in " ".join(text.split()) for line in (" ".join(each.split()) for each in state.evidence.values()))
+
+
+@pytest.mark.parametrize(("name", "which", "expected"), CASES)
+def test_an_output_that_says_nothing_leaves_everything_open(name, which, expected):
+    for text in ("", "Error: no controller found.\n", "\0\n" * 20):
+        state = controllers.tool_for(which).parse(text, which)
+        assert (state.ncq, state.write_cache, state.level, state.status) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "on", "command"),
+    [
+        (unit("3w-9xxx", target=1), "ncq", False, "tw_cli /c0/u1 set qpolicy=off"),
+        (unit("3w-sas", index=1), "write_cache", True, "tw_cli /c1/u0 set cache=on quiet"),
+        (unit("megaraid_sas", channel=2, target=3), "ncq", True, "storcli64 /c0 set ncq=on"),
+        (unit("megaraid_sas", channel=3, target=1), "write_cache", False, "storcli64 /c0/v129 set wrcache=wt"),
+        (unit("aacraid"), "ncq", False, "arcconf setncq 1 disable"),
+        (unit("aacraid", target=2), "write_cache", True, "arcconf setcache 1 logicaldrive 2 wb"),
+        (unit("hpsa"), "write_cache", False, "ssacli ctrl slot=0 ld 1 modify aa=disable"),
+    ],
+)
+def test_the_exact_command(which, name, on, command):
+    assert " ".join(controllers.change(which, name, on)) == command
+
+
+def test_what_a_tool_cannot_do_is_said():
+    with pytest.raises(SeekwiseError, match="ssacli cannot switch ncq"):
+        controllers.change(unit("hpsa"), "ncq", True)
+    with pytest.raises(MissingError, match="no tool for the driver arcmsr"):
+        controllers.change(unit("arcmsr"), "ncq", True)
+
+
+def test_controllers_count_per_driver_in_the_order_of_their_hosts():
+    def device(name, driver, address):
+        return BlockDevice(name, "disk", 1, "8:0", details={"controller": {"driver": driver}, "scsi_address": address})
+
+    devices = [
+        device("sda", "3w-9xxx", "4:0:0:0"),
+        device("sdb", "3w-9xxx", "2:0:1:0"),
+        device("sdc", "hpsa", "3:0:0:1"),
+    ]
+    found = controllers.units(Stack({each.name: each for each in devices}, ()))
+    assert [(each.index, each.target) for each in found.values()] == [(1, 0), (0, 1), (0, 0)]
+
+
+@pytest.fixture
+def fake_tool(tmp_path):
+    """A `tw_cli` that keeps its policy in a file and logs how it is called."""
+    program = tmp_path / "bin/tw_cli"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$*" >> {tmp_path}/log\n'
+        f'case "$*" in *"show qpolicy") echo "$1 Command Queuing Policy = $(cat {tmp_path}/policy)";; '
+        f'*qpolicy=*) echo "${{3#qpolicy=}}" > {tmp_path}/policy;; *broken*) exit 1;; esac\n'
+    )
+    program.chmod(0o755)
+    (tmp_path / "policy").write_text("on\n")
+    return tmp_path
+
+
+def test_a_tool_is_asked_and_changes_only_when_it_is_run(fake_tool, monkeypatch):
+    monkeypatch.setenv("PATH", f"{fake_tool}/bin:{os.environ['PATH']}")
+    which = unit("3w-9xxx", target=1)
+    assert controllers.read(which).ncq == "on"
+    assert (fake_tool / "log").read_text().splitlines() == [
+        "/c0/u1 show qpolicy",
+        "/c0/u1 show cache",
+        "/c0/u1 show status",
+    ]
+    controllers.run(controllers.change(which, "ncq", False))
+    assert controllers.read(which).ncq == "off"
+    with pytest.raises(SeekwiseError, match="failed with status 1"):
+        controllers.run(("tw_cli", "broken"))
+
+
+def test_the_command_for_a_captured_unit_is_printed_and_run_by_nobody(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "seekwise.cli.main", "apply", "--print", "tw_cli", "--for-capture", str(machine_path("3ware-9650se")), "--device", "sdb", "--set", "ncq=off"],
+        capture_output=True, text=True, check=False, env={**os.environ, "SEEKWISE_STATE": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "tw_cli /c0/u1 set qpolicy=off"
+
+
+# NCQ of drives
+
+
+@pytest.mark.parametrize(
+    ("arguments", "state", "shown"),
+    [
+        ((31, True, 32, "ahci"), "on", "31/32"),
+        ((32, True, 32, "ahci"), "on", "32/32"),
+        ((1, True, 32, "ahci"), "off", "0/32"),
+        ((1, True, 32, "ata_piix"), "off", "0/32"),
+        ((1, False, None, "ahci"), "unsupported", "none"),
+        ((1, None, None, "pata_amd"), "off", "0"),
+    ],
+)
+def test_ncq_in_the_kernel_s_own_form(arguments, state, shown):
+    found = ncq(*arguments)
+    assert (found["state"], found["used_of_offered"]) == (state, shown)
+    assert ("cause" in found) is (arguments[3] in ("ata_piix", "pata_amd"))
+
+
+def test_the_captured_drives_say_how_many_of_how_many():
+    assert read_stack(machine_path("sata-ncq")).devices["sda"].details["ncq"]["used_of_offered"] == "32/32"
+    assert read_stack(machine_path("sata-ncq-off")).devices["sdb"].details["ncq"]["used_of_offered"] == "0/32"

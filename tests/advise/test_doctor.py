@@ -1,0 +1,249 @@
+"""These tests will make each check of `seekwise doctor` speak on a machine that has the fault, and keep silent on one that has not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from advise.machine import machine_names, machine_path, two_disks
+from seekwise.advise.doctor import CHECKS, examine, gather
+from seekwise.advise.doctor.model import Activity, Machine
+from seekwise.linux.stack import read_stack
+from seekwise.linux.tree import open_tree
+
+from .test_apply import seekwise
+
+SDA = "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda"
+SCSI = "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0"
+NVME = "/sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1"
+ALL = "none mq-deadline kyber bfq"
+
+
+def scheduler(name: str) -> str:
+    return " ".join(f"[{each}]" if each == name else each for each in ALL.split()) + "\n"
+
+
+def identify(ncq: bool = True) -> str:
+    words = [0] * 256
+    words[75], words[76] = 31, (1 << 8 if ncq else 0) | 6
+    words[217] = 7200
+    return "\n".join(" ".join(f"{word:04x}" for word in words[at : at + 8]) for at in range(0, 256, 8)) + "\n"
+
+
+MD = {
+    "/sys/devices/virtual/block/md0/dev": "9:0\n",
+    "/sys/devices/virtual/block/md0/size": "1000000\n",
+    "/sys/devices/virtual/block/md0/queue/read_ahead_kb": "512\n",
+    "/sys/devices/virtual/block/md0/md/level": "raid0\n",
+    "/sys/devices/virtual/block/md0/md/chunk_size": "65536\n",
+    "/sys/devices/virtual/block/md0/md/raid_disks": "2\n",
+    "/sys/devices/virtual/block/md0/md/array_state": "clean\n",
+}
+MOUNT = "22 1 {number} / {place} rw,{options} - ext4 {source} rw\n"
+IDENTIFY = {"/sys/class/ata_device/dev1.0/id": identify()}
+
+
+def with_second_disk(files):
+    """sdb beside sda, and md0 over both."""
+    second = SCSI.replace("ata1/host0/target0:0:0/0:0:0:0", "ata2/host1/target1:0:0/1:0:0:0")
+    for path in (files.root / SDA.lstrip("/") / "queue").iterdir():
+        files.add({f"{second}/block/sdb/queue/{path.name}": path.read_text()})
+    files.add(
+        {f"{second}/block/sdb/dev": "8:16\n", f"{second}/block/sdb/size": "1953525168\n", f"{second}/vendor": "ATA\n"}
+    )
+    files.add({f"{second}/queue_depth": "32\n", f"{second}/block/sdb/mq/0/cpu_list": "0\n", **MD})
+    files.link("/sys/block/sdb", f"..{second.removeprefix('/sys')}/block/sdb")
+    files.link(f"{second}/block/sdb/device", "../..")
+    files.link("/sys/block/md0", "../devices/virtual/block/md0")
+    for name, folder in (("sda", SDA), ("sdb", f"{second}/block/sdb")):
+        files.link(f"/sys/devices/virtual/block/md0/slaves/{name}", f"../../../../..{folder.removeprefix('/sys')}")
+    return files
+
+
+def plain(files):
+    return files
+
+
+# check, builder, files that make the fault, device that is named, severity
+FAULTS = [
+    ("array-state", with_second_disk, {"/sys/devices/virtual/block/md0/md/degraded": "1\n"}, "md0", "wrong"),
+    ("array-state", with_second_disk, {"/sys/devices/virtual/block/md0/md/sync_action": "resync\n"}, "md0", "look"),
+    ("device-state", plain, {f"{SCSI}/state": "offline\n"}, "sda", "wrong"),
+    ("alignment", plain, {f"{SDA}/sda1/start": "63\n", f"{SDA}/sda1/partition": "1\n", f"{SDA}/sda1/size": "9\n"}, "sda1", "wrong"),
+    (
+        "alignment",
+        with_second_disk,
+        {f"/sys/devices/virtual/block/md0/md0p1/{name}": text for name, text in (("start", "8\n"), ("partition", "1\n"), ("size", "9\n"))},
+        "md0p1",
+        "wrong",
+    ),
+    ("write-cache", plain, {f"{SDA}/queue/write_cache": "write through\n", f"{SCSI}/scsi_disk/0:0:0:0/cache_type": "write back\n"}, "sda", "wrong"),
+    ("write-cache", plain, {f"{SDA}/queue/write_cache": "write through\n", f"{SCSI}/scsi_disk/0:0:0:0/cache_type": "write through\n"}, "sda", "look"),
+    ("mount-options", plain, {"/proc/self/mountinfo": MOUNT.format(number="8:0", place="/", options="sync", source="/dev/sda")}, "sda", "look"),
+    ("mount-options", plain, {"/proc/self/mountinfo": MOUNT.format(number="8:0", place="/", options="nobarrier", source="/dev/sda")}, "sda", "wrong"),
+    ("members-differ", with_second_disk, {f"{SDA}/queue/scheduler": scheduler("bfq")}, "md0", "wrong"),
+    ("members-differ", with_second_disk, {f"{SCSI}/queue_depth": "1\n"}, "md0", "wrong"),
+    ("none-on-hard-disk", plain, {f"{SDA}/queue/scheduler": scheduler("none")}, "sda", "wrong"),
+    ("bfq-on-nvme", plain, {f"{NVME}/queue/scheduler": scheduler("bfq")}, "nvme0n1", "wrong"),
+    ("throttling-beside-bfq", plain, {f"{SDA}/queue/scheduler": scheduler("bfq"), "/sys/kernel/debug/block/sda/rqos/wbt/enabled": "2\n"}, "sda", "wrong"),
+    ("ncq-off", plain, {**IDENTIFY, f"{SCSI}/queue_depth": "1\n", "/proc/cmdline": "quiet libata.force=1:noncq\n"}, "sda", "wrong"),
+    ("queue-depth-1", plain, {**IDENTIFY, f"{SCSI}/queue_depth": "1\n"}, "sda", "look"),
+    (
+        "read-ahead-lost",
+        with_second_disk,
+        {
+            "/proc/self/mountinfo": MOUNT.format(number="9:0", place="/srv", options="relatime", source="/dev/md0"),
+            "/sys/devices/virtual/block/md0/queue/read_ahead_kb": "128\n",
+            f"{SDA}/queue/read_ahead_kb": "4096\n",
+        },
+        "md0",
+        "wrong",
+    ),
+    ("request-flags", plain, {f"{SDA}/queue/nomerges": "2\n"}, "sda", "wrong"),
+    ("request-flags", plain, {f"{SDA}/queue/rq_affinity": "0\n", "/sys/devices/system/cpu/online": "0-7\n"}, "sda", "look"),
+    (
+        "firmware-raid",
+        plain,
+        {"/run/udev/data/b8:0": "E:ID_SERIAL_SHORT=X\nE:ID_BUS=ata\nE:ID_FS_TYPE=isw_raid_member\n"},
+        "sda",
+        "wrong",
+    ),
+    (
+        "temperature",
+        plain,
+        {"/sys/class/hwmon/hwmon0/temp1_input": "71000\n", "/sys/class/hwmon/hwmon0/temp1_max": "70000\n"},
+        "nvme0n1",
+        "wrong",
+    ),
+]  # fmt: skip
+
+
+def machine(files, **more) -> Machine:
+    tree = files.tree()
+    return Machine(read_stack(tree), tree, **more)
+
+
+def linked(files):
+    """The sensor of the NVMe drive, where a test wrote one."""
+    if (files.root / "sys/class/hwmon/hwmon0").is_dir():
+        files.link("/sys/class/hwmon/hwmon0/device", "../../../devices/pci0000:00/0000:00:04.0/nvme/nvme0")
+    return files
+
+
+@pytest.mark.parametrize(("check", "build", "fault", "device", "severity"), FAULTS)
+def test_a_machine_with_the_fault_is_told_and_one_without_is_not(tmp_path, check, build, fault, device, severity):
+    healthy = build(two_disks(tmp_path / "healthy"))
+    assert examine(machine(healthy)) == ()
+    ill = linked(build(two_disks(tmp_path / "ill")).add(fault))
+    found = [finding for finding in examine(machine(ill)) if finding.check == check]
+    assert [(finding.devices[0], finding.severity) for finding in found] == [(device, severity)]
+    assert found[0].evidence and found[0].mend and found[0].text
+
+
+# Near misses: what looks like the fault and is none.
+
+HARMLESS = [
+    {f"{SDA}/sda1/start": "2048\n", f"{SDA}/sda1/partition": "1\n", f"{SDA}/sda1/size": "9\n"},
+    {f"{NVME}/queue/scheduler": scheduler("none")},
+    {f"{SDA}/queue/scheduler": scheduler("bfq")},  # wbt_lat_usec goes on showing 75000 before 6.12 although bfq keeps it off
+    {"/sys/class/ata_device/dev1.0/id": identify(ncq=False), f"{SCSI}/queue_depth": "1\n"},
+    {"/proc/cmdline": "libata.force=2:noncq\n"},
+    {f"{NVME}/queue/nomerges": "2\n"},
+    {"/proc/self/mountinfo": MOUNT.format(number="8:0", place="/", options="noatime,barrier=1", source="/dev/sda")},
+    {"/sys/class/hwmon/hwmon0/temp1_input": "69000\n", "/sys/class/hwmon/hwmon0/temp1_max": "70000\n"},
+    {f"{SDA}/queue/scheduler": scheduler("none"), f"{SDA}/queue/rotational": "0\n"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("files", HARMLESS)
+def test_what_only_looks_like_a_fault_is_passed_over(tmp_path, files):
+    assert examine(machine(linked(two_disks(tmp_path).add(files)))) == ()
+
+
+def smart(**log) -> dict:
+    return {"nvme0n1": {"nvme_smart_health_information_log": log, "power_on_time": {"hours": 1000}}}
+
+
+def ata(number: int, raw: int, name: str = "A") -> dict:
+    row = {"id": number, "name": name, "when_failed": "", "raw": {"value": raw, "string": str(raw)}}
+    return {"sda": {"smart_status": {"passed": True}, "ata_smart_attributes": {"table": [row]}}}
+
+
+@pytest.mark.parametrize(
+    ("reports", "expected"),
+    [
+        (smart(critical_warning=4), ["drive-health"]),
+        (smart(critical_warning=0, percentage_used=12, media_errors=0, warning_temp_time=3), []),
+        (smart(media_errors=2), ["drive-health"]),
+        (smart(percentage_used=104), ["drive-health"]),
+        (smart(warning_temp_time=300), ["temperature"]),
+        ({"sda": {"smart_status": {"passed": False}}}, ["drive-health"]),
+        (ata(197, 8), ["drive-health"]),
+        (ata(197, 0), []),
+        (ata(199, 5), []),
+        (ata(199, 5000), ["drive-health"]),
+        (ata(9, 40000), []),
+    ],
+)
+def test_what_drives_report_of_themselves(tmp_path, reports, expected):
+    found = examine(machine(two_disks(tmp_path), smart=reports))
+    assert [finding.check for finding in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("moved", "told"),
+    [
+        (Activity(5, 1000, 5000, 10**9, 4000), True),
+        (Activity(5, 100, 0, 0, 0), False),
+        (Activity(5, 100, 2, 10**6, 5), False),
+        (Activity(5, 10**6, 1000, 10**9, 50), False),
+        (Activity(5, 10, 40, 10**10, 3000), True),
+    ],
+)
+def test_a_storm_of_discards_is_told_by_rate_and_time(tmp_path, moved, told):
+    mounts = MOUNT.format(number="259:0", place="/", options="discard", source="/dev/nvme0n1")
+    files = two_disks(tmp_path).add({"/proc/self/mountinfo": mounts})
+    found = examine(machine(files, activity={"nvme0n1": moved}))
+    assert [finding.check for finding in found] == (["discard-storm"] if told else [])
+    assert not told or "mount -o remount,nodiscard /" in found[0].mend
+
+
+def test_counters_of_discards_are_read_from_the_fields_of_the_kernel(tmp_path):
+    line = "   8       0 sda 10 0 80 5 20 0 160 7 0 12 12 {} 0 {} {} 0 0\n"
+    files = two_disks(tmp_path).add({"/proc/diskstats": line.format(3, 4096, 9)})
+    before = gather.counters(files.tree())
+    assert before["sda"] == (30, 3, 4096, 9)
+    files.add({"/proc/diskstats": line.format(13, 8192, 19)})
+    assert gather.activity(before, gather.counters(files.tree()), 2.0)["sda"] == Activity(2.0, 0, 10, 4096 * 512, 10)
+
+
+# What the captured machines really have: everything else would be a false alarm.
+
+TRUE = {
+    "imsm": {("firmware-raid", "md126", "look")},
+    "md-raid10-degraded": {("array-state", "md127", "wrong")},
+    "md-raid5": {("array-state", "md0", "look")},
+    "sata-ncq-off": {("none-on-hard-disk", "sdb", "wrong"), ("queue-depth-1", "sdb", "look")},
+}
+
+
+@pytest.mark.parametrize("name", machine_names())
+def test_no_false_alarm_on_a_captured_machine(name):
+    tree = open_tree(machine_path(name))
+    found = examine(Machine(read_stack(tree), tree))
+    assert {(finding.check, finding.devices[0], finding.severity) for finding in found} == TRUE.get(name, set())
+
+
+def test_every_check_has_a_fault_that_triggers_it():
+    covered = {row[0] for row in FAULTS} | {"drive-health", "discard-storm"}
+    assert {each.NAME for each in CHECKS} == covered
+
+
+def test_the_command_tells_by_its_exit_status_and_fits_80_columns(tmp_path):
+    done = seekwise("doctor", "--root", str(machine_path("sata-ncq-off")), state=tmp_path)
+    assert done.returncode == 5
+    assert all(len(line) <= 80 for line in done.stdout.splitlines() if not line.lstrip().startswith("$"))
+    well = seekwise("doctor", "--root", str(machine_path("nvme")), "--json", state=tmp_path)
+    assert well.returncode == 0 and json.loads(well.stdout)["findings"] == []
+    assert seekwise("doctor", "--root", "/nonexistent", state=tmp_path).returncode == 2

@@ -1,0 +1,166 @@
+"""These tests will tell who set a value, notice when it is no longer what was applied, and find who would override a file of ours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from advise.machine import two_disks
+from control.conftest import needs_root
+from seekwise.advise import conflicts, history, status
+from seekwise.advise.history import Evidence
+from seekwise.control.settings import read_settings
+
+from .test_apply import seekwise
+
+
+def values(files, state=None) -> dict[tuple[str, str], status.Value]:
+    found = status.read(files.tree(), files.stack(), state=state)
+    return {(device.device.name, value.attribute): value for device in found.devices for value in device.values}
+
+
+def applied(files, wanted, state, **details):
+    stack = files.stack()
+    before = {name: {"queue/scheduler": "none"} for name in wanted}
+    history.remember(history.made(wanted, before, stack, reason="run r1: set bfq", **details), state)
+
+
+def test_a_value_is_attributed_to_the_rule_the_package_and_the_kernel(tmp_path):
+    files = two_disks(tmp_path).add({
+        "/usr/lib/udev/rules.d/60-io.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="mq-deadline"\n',
+        "/var/lib/dpkg/info/io.list": "/usr/lib/udev/rules.d/60-io.rules\n",
+    })  # fmt: skip
+    found = values(files)
+    assert found["sda", "queue/scheduler"].set_by == "udev rule /usr/lib/udev/rules.d/60-io.rules:1, package io"
+    assert found["sda", "queue/read_ahead_kb"].source == "kernel"
+    assert found["nvme0n1", "queue/scheduler"].source == "kernel"
+
+
+def test_a_value_that_no_file_explains_is_nobody_s(tmp_path):
+    files = two_disks(tmp_path, scheduler="kyber")
+    found = values(files)["sda", "queue/scheduler"]
+    assert (found.source, found.setter) == ("unknown", None)
+    assert "set by hand" in found.set_by
+
+
+def test_what_seekwise_applied_is_seekwise_s_while_it_is_set_and_drift_when_not(tmp_path):
+    files = two_disks(tmp_path / "m", scheduler="bfq")
+    applied(files, {"sda": {"queue/scheduler": "bfq"}}, tmp_path)
+    before = values(files, tmp_path)["sda", "queue/scheduler"]
+    assert before.source == "seekwise" and not before.drift
+    files.add({
+        "/sys/block/sda/queue/scheduler": "[none] mq-deadline kyber bfq\n",
+        "/etc/udev/rules.d/90-other.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="none"\n',
+    })  # fmt: skip
+    after = values(files, tmp_path)["sda", "queue/scheduler"]
+    assert after.drift and after.setter.place == "/etc/udev/rules.d/90-other.rules:1"
+
+
+def test_a_drive_is_found_again_by_its_serial_when_its_name_moved(tmp_path):
+    files = two_disks(tmp_path / "m")
+    applied(files, {"sda": {"queue/scheduler": "bfq"}}, tmp_path)
+    moved = two_disks(tmp_path / "n", serial="OTHER")
+    found = status.read(moved.tree(), moved.stack(), state=tmp_path)
+    assert found.missing == ("sda",) and not found.drift
+
+
+def test_revert_ends_what_is_expected(tmp_path):
+    files = two_disks(tmp_path / "m")
+    applied(files, {"sda": {"queue/scheduler": "bfq"}}, tmp_path)
+    assert status.read(files.tree(), files.stack(), state=tmp_path).drift
+    history.reverted(tmp_path)
+    assert not status.read(files.tree(), files.stack(), state=tmp_path).drift
+
+
+def test_evidence_is_stale_once_the_kernel_or_the_firmware_has_changed(tmp_path):
+    files = two_disks(tmp_path / "m", scheduler="bfq")
+    evidence = Evidence("r1", "2026-01-01T00:00:00+00:00", "6.1.0-17-amd64", {"sda": "A1"})
+    applied(files, {"sda": {"queue/scheduler": "bfq"}}, tmp_path, evidence=evidence)
+    (device,) = [
+        each for each in status.read(files.tree(), files.stack(), state=tmp_path).devices if each.device.name == "sda"
+    ]
+    assert "measured under kernel 6.1.0-17-amd64" in device.stale[0]
+
+
+def test_a_damaged_line_of_the_history_costs_that_line_only(tmp_path):
+    files = two_disks(tmp_path / "m")
+    applied(files, {"sda": {"queue/scheduler": "bfq"}}, tmp_path)
+    with history.path(tmp_path).open("a") as file:
+        file.write('{"half": \n[1]\n')
+    applied(files, {"nvme0n1": {"queue/scheduler": "none"}}, tmp_path)
+    assert set(history.expected(files.stack(), tmp_path)) == {"sda", "nvme0n1"}
+
+
+# Conflicts before --persist. The case of CachyOS-Settings issue 228: a udev rule sets one scheduler, then a TuneD profile another.
+
+RULE = {
+    "/usr/lib/udev/rules.d/60-ioschedulers.rules": 'ACTION=="add|change", KERNEL=="sd[a-z]*", ATTR{queue/scheduler}="bfq"\n'
+}
+PROFILE = {
+    "/etc/tuned/active_profile": "desktop\n",
+    "/etc/systemd/system/multi-user.target.wants/tuned.service": "",
+    "/usr/lib/tuned/desktop/tuned.conf": "[disk]\nelevator=mq-deadline\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "loses"),
+    [
+        ("udev", "kyber", {"/usr/lib/udev/rules.d/60-ioschedulers.rules": False, "/usr/lib/tuned/desktop/tuned.conf": True}),
+        ("udev", "mq-deadline", {"/usr/lib/udev/rules.d/60-ioschedulers.rules": False}),
+        ("sysfs.conf", "bfq", {"/usr/lib/tuned/desktop/tuned.conf": True}),
+        ("tuned", "kyber", {"/usr/lib/udev/rules.d/60-ioschedulers.rules": False}),
+        ("boot", "bfq", {}),
+    ],
+)  # fmt: skip
+def test_a_udev_rule_and_a_tuned_profile_that_disagree_are_both_found(tmp_path, way, value, loses):
+    files = two_disks(tmp_path, scheduler="bfq").add({**RULE, **PROFILE})
+    found = conflicts.find({"sda": {"queue/scheduler": value}}, [way], files.tree(), files.stack())
+    assert {conflict.setter.file: conflict.loses for conflict in found} == loses
+
+
+def test_a_udev_rule_with_a_later_name_would_override_ours(tmp_path):
+    files = two_disks(tmp_path).add({"/etc/udev/rules.d/99-z.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="none"\n'})
+    (found,) = conflicts.find({"sda": {"queue/scheduler": "bfq"}}, ["udev"], files.tree(), files.stack())
+    assert found.loses and "/etc/udev/rules.d/99-z.rules:1" in found.text
+
+
+def test_two_ways_count_as_the_later_one(tmp_path):
+    files = two_disks(tmp_path).add(PROFILE)
+    wanted = {"sda": {"queue/scheduler": "bfq"}}
+    assert not conflicts.find(wanted, ["udev", "tuned"], files.tree(), files.stack())
+
+
+def test_our_own_file_is_no_conflict(tmp_path):
+    files = two_disks(tmp_path).add({
+        "/etc/udev/rules.d/65-seekwise.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="kyber"\n'
+    })  # fmt: skip
+    assert not conflicts.find({"sda": {"queue/scheduler": "bfq"}}, ["udev"], files.tree(), files.stack())
+
+
+# The command
+
+
+@needs_root
+@pytest.mark.root
+def test_status_tells_drift_by_its_exit_status_on_a_real_device(loop, tmp_path):
+    done = seekwise("apply", "--device", f"/dev/{loop}", "--set", "read_ahead_kb=64", state=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = seekwise("status", f"/dev/{loop}", state=tmp_path)
+    assert shown.returncode == 0 and "No drift" in shown.stdout
+    with open(f"/sys/block/{loop}/queue/read_ahead_kb", "w") as file:
+        file.write("256")
+    drifted = seekwise("status", f"/dev/{loop}", "--json", state=tmp_path)
+    document = json.loads(drifted.stdout)
+    assert drifted.returncode == 5 and document["drift"] is True
+    (value,) = [each for each in document["devices"][0]["settings"] if each["attribute"] == "queue/read_ahead_kb"]
+    assert (value["expected"], value["value"], value["source"]) == ("64", "256", "unknown")
+    assert seekwise("revert", state=tmp_path).returncode == 0
+    assert read_settings(loop)["queue/read_ahead_kb"] != "64"
+    assert seekwise("status", f"/dev/{loop}", state=tmp_path).returncode == 0
+
+
+def test_status_of_a_captured_machine_fits_80_columns(tmp_path):
+    done = seekwise("status", "--root", str(two_disks(tmp_path / "m").root), state=tmp_path)
+    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80
