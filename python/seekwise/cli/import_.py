@@ -1,4 +1,4 @@
-"""`seekwise import FILE…`: fio's JSON from elsewhere becomes records that are judged like our own."""
+"""`seekwise import FILE…`: results of other tools become records that are judged like our own."""
 
 from __future__ import annotations
 
@@ -6,25 +6,65 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _options, _shown
-from seekwise.store.database import Store
-from seekwise.study import foreign
+from seekwise.cli import _options
+
+FORMAT_NAMES = (
+    "gnome-disks",
+    "phoronix",
+    "fio-json",
+    "fio-terse",
+    "bonnie++",
+    "elbencho",
+    "vdbench",
+    "iozone",
+    "tiobench",
+    "tiotest",
+    "sysbench",
+    "fio-logs",
+)
+"""Names of `store.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
 
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option("--name", default="imported", help="Name of the run; default: imported.")
-@click.option("--setting", multiple=True, metavar="LABEL", help="What each FILE was measured with, in their order.")
+@click.option("--name", default="imported", show_default=True, help="Name of the run.")
+@click.option(
+    "--setting", multiple=True, metavar="LABEL", help="Configuration that each FILE was measured with, in order."
+)
+@click.option(
+    "--given",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A fact that the files lack: threads, block, iodepth, operation, processors, numruns, random-operations, tool-version.",
+)
+@click.option(
+    "--format", "format_name", type=click.Choice(FORMAT_NAMES), help="Format of every FILE; default: recognised."
+)
 @_options.common
-def command(files: tuple[Path, ...], name: str, setting: tuple[str, ...], db: Path | None, as_json: bool) -> None:
-    """Read fio's JSON (--output-format=json or json+) as records of one run.
+def command(
+    files: tuple[Path, ...],
+    name: str,
+    setting: tuple[str, ...],
+    given: tuple[str, ...],
+    format_name: str | None,
+    db: Path | None,
+    as_json: bool,
+) -> None:
+    """Import results of other tools as one run.
 
-    Without --setting a file's setting is its name up to the first dot or dash: none.1.json, none.2.json and
-    mq-deadline.1.json are two settings, with two repeats and one.
+    Reads fio (JSON, terse, logs), tiotest and tiobench, gnome-disks, Phoronix Test Suite, bonnie++, IOzone, elbencho,
+    vdbench and sysbench fileio.
+
+    A file's configuration is --setting, or what the file itself calls it, or its name up to the first dot: none.1.json,
+    none.2.json and mq-deadline.1.json are two configurations, with two repeats and one.
     """
     from seekwise.analysis import outcome
+    from seekwise.cli import _shown
+    from seekwise.store import foreign
+    from seekwise.store.database import Store
+    from seekwise.store.foreign.model import parse_given
 
-    run, records = foreign.read(files, name=name, labels=setting)
+    run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:
         store.add_run(run)
         for record in records:

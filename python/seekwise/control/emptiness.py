@@ -177,7 +177,7 @@ def _openers_now(device: BlockDevice) -> set[tuple[int, str]]:
                     stat.S_ISBLK(status.st_mode)
                     and f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}" == device.major_minor
                 ):
-                    found.add((int(folder.name), (folder / "comm").read_text().strip()))
+                    found.add((int(folder.name), (folder / "comm").read_text(errors="replace").strip()))
         except OSError:
             continue
     return found

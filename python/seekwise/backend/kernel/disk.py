@@ -75,7 +75,7 @@ def read_program_io(root: Path = Path("/")) -> dict[int, tuple[str, int]]:
             if not os.readlink(root / "proc" / entry / "exe"):
                 continue
             lines = (root / "proc" / entry / "io").read_text().splitlines()
-            name = (root / "proc" / entry / "comm").read_text().strip()
+            name = (root / "proc" / entry / "comm").read_text(errors="replace").strip()
         except OSError:
             continue
         values = dict(line.split(": ") for line in lines if ": " in line)
