@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import keyword
 import os
-import pkgutil
+import re
 import select
 import sys
 
@@ -18,15 +18,16 @@ import click
 from seekwise.errors import Exit, SeekwiseError
 
 NOT_COMMANDS = {"main"}
+HERE = os.path.dirname(__file__)
+JOURNAL, ENTRY = "journal", ".entry"
+"""Folder and suffix of `control.journal`, whose import every start would pay for; a test compares them."""
 
 
 class Commands(click.Group):
     """Loads `seekwise.cli.NAME` when NAME is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        import seekwise.cli as package
-
-        names = (module.name for module in pkgutil.iter_modules(package.__path__))
+        names = (entry.removesuffix(".py") for entry in os.listdir(HERE) if entry.endswith(".py"))
         # `import_.py` is `import`: a word of Python cannot be a module's name.
         shown = (name.rstrip("_").replace("_", "-") for name in names if not name.startswith("_"))
         return sorted(name for name in shown if name not in NOT_COMMANDS)
@@ -37,13 +38,45 @@ class Commands(click.Group):
         module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
         return importlib.import_module(f"seekwise.cli.{module}").command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in `--help`, from the text of the modules: loading every command would take seconds."""
+        names = self.list_commands(ctx)
+        width = formatter.width - 6 - max(len(name) for name in names)
+        rows = [(name, click.Command(name, help=docstring(name)).get_short_help_str(width)) for name in names]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def docstring(name: str) -> str:
+    """What the command NAME says of itself, read without importing its module."""
+    module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
+    with open(os.path.join(HERE, f"{module}.py"), encoding="utf-8") as file:
+        text = file.read()
+    found = re.search(r'^def command\(.*?\) -> None:\n    """(.*?)"""', text, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+def something_left() -> bool:
+    """Whether there may be something to restore: any entry in a journal; what cannot be looked at counts as one."""
+    from seekwise.control.state import SYSTEM_STATE, state_folder
+
+    for state in {state_folder(), SYSTEM_STATE}:
+        try:
+            if any(name.endswith(ENTRY) for name in os.listdir(state / JOURNAL)):
+                return True
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True
+    return False
+
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="seekwise")
 def cli() -> None:
     """Tells, with evidence, which I/O settings a storage system should use, and sets them reversibly."""
-    if click.get_current_context().invoked_subcommand != "revert":
-        # What a killed run left changed is put back before anything else happens; nothing there costs one directory read.
+    # What a killed run left changed is restored before anything else happens; nothing there costs one directory read.
+    if click.get_current_context().invoked_subcommand != "revert" and something_left():
         from seekwise.control import recovery
 
         recovery.at_start(lambda sentence: click.echo(sentence, err=True))
