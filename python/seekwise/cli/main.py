@@ -15,9 +15,11 @@ import sys
 
 import click
 
-from seekwise.errors import Exit, SeekwiseError
+from seekwise.errors import Exit, MissingError, SeekwiseError
 
 NOT_COMMANDS = {"main"}
+ONLY_WHOLE = frozenset({"numpy", "scipy", "altair", "vl_convert", "jinja2"})
+"""What the collector (`packaging/repack.py`) is installed without."""
 HERE = os.path.dirname(__file__)
 JOURNAL, ENTRY = "journal", ".entry"
 """Folder and suffix of `control.journal`, whose import every start would pay for; a test compares them."""
@@ -71,8 +73,18 @@ def something_left() -> bool:
     return False
 
 
+def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from seekwise.release import release
+
+        click.echo(f"seekwise {release()}")
+        ctx.exit()
+
+
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="seekwise")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
 def cli() -> None:
     """Tells, with evidence, which I/O settings a storage system should use, and sets them reversibly."""
     # What a killed run left changed is restored before anything else happens; nothing there costs one directory read.
@@ -88,10 +100,11 @@ def main() -> None:
         status = cli.main(standalone_mode=False)
         sys.stdout.flush()
     except SeekwiseError as error:
-        click.echo(f"error: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"\nhint: {error.hint}", err=True)
-        status = error.exit_status
+        status = _told(error)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ONLY_WHOLE:
+            raise
+        status = _told(whole_package_needed())
     except click.exceptions.Abort:
         status = Exit.INTERRUPTED
     except KeyboardInterrupt:
@@ -109,6 +122,20 @@ def main() -> None:
         broken = isinstance(ended.__context__, BrokenPipeError) or _pipe_is_broken()
         status = _reader_gone() if broken else ended.code
     sys.exit(int(status) if isinstance(status, int) else 0)
+
+
+def _told(error: SeekwiseError) -> Exit:
+    click.echo(f"error: {error.message}", err=True)
+    if error.hint:
+        click.echo(f"\nhint: {error.hint}", err=True)
+    return error.exit_status
+
+
+def whole_package_needed() -> MissingError:
+    return MissingError(
+        "this is seekwise-collector, which measures and applies; judging and drawing need the whole package",
+        hint="copy the database to a machine with `seekwise` and name it there: `seekwise results --db FILE`",
+    )
 
 
 def _pipe_is_broken() -> bool:

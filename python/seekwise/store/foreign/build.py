@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from seekwise.errors import UsageError
+from seekwise.release import release
 from seekwise.run.execute import new_run_id
 from seekwise.store.database import Run, now
 from seekwise.store.foreign import registry
@@ -210,7 +210,7 @@ def _run(run_id: str, name: str, records: list[Record], pairs: list[tuple[Result
     return Run(
         run_id=run_id,
         created_at=now(),
-        seekwise_version=version("seekwise"),
+        seekwise_version=release(),
         name=name,
         backend="imported",
         target=None,
