@@ -81,27 +81,18 @@ def paragraphs(text: str) -> str:
     return "\n.PP\n".join(escaped(block) for block in blocks)
 
 
-def drive_page(usage: str) -> str:
-    """The page of the program `seekwise-drive`, which is no click command: its own help."""
-    return "\n".join((
-        f'.TH SEEKWISE\\-DRIVE 1 "" "seekwise {release()}" "User Commands"',
-        ".SH NAME",
-        "seekwise\\-drive \\- serve a model of a drive as a network block device",
-        ".SH SYNOPSIS",
-        ".B seekwise\\-drive",
-        "\\fIMODEL\\fR \\fI...\\fR",
-        ".SH DESCRIPTION",
-        "The program behind",
-        ".BR \"seekwise drive\" ,",
-        "which starts it and attaches what it serves.",
+def program(usage: str) -> str:
+    """What the page of `seekwise drive` says of the program `seekwise-drive`, which has the same name as the page."""
+    said = (
+        "The program that serves what this command attaches is",
+        ".BR seekwise\\-drive :",
         ".PP",
         ".nf",
         escaped(usage),
         ".fi",
-        ".SH SEE ALSO",
-        ".BR seekwise (1)",
         "",
-    ))  # fmt: skip
+    )
+    return "\n".join((".SH PROGRAM", *said))
 
 
 def write(out: Path, drive_usage: str = "") -> list[Path]:
@@ -114,7 +105,7 @@ def write(out: Path, drive_usage: str = "") -> list[Path]:
         if command is not None and not command.hidden:
             made[man / f"seekwise-{name}.1"] = page(command, ("seekwise", name))
     if drive_usage:
-        made[man / "seekwise-drive.1"] = drive_page(drive_usage)
+        made[man / "seekwise-drive.1"] += program(drive_usage)
     made[completions / "bash"] = BASH
     for shell, kind in (("zsh", ZshComplete), ("fish", FishComplete)):
         made[completions / shell] = kind(cli, {}, "seekwise", "_SEEKWISE_COMPLETE").source()

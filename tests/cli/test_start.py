@@ -45,7 +45,9 @@ def test_summaries_read_from_the_files_are_those_of_the_commands():
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
-        assert click.Command(name, help=main.docstring(name)).get_short_help_str(60) == command.get_short_help_str(60), name
+        assert click.Command(name, help=main.docstring(name)).get_short_help_str(60) == command.get_short_help_str(
+            60
+        ), name
         assert main.docstring(name), name
 
 

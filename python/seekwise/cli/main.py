@@ -15,7 +15,7 @@ import sys
 
 import click
 
-from seekwise.errors import Exit, MissingError, SeekwiseError
+from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError
 
 NOT_COMMANDS = {"main"}
 ONLY_WHOLE = frozenset({"numpy", "scipy", "altair", "vl_convert", "jinja2"})
@@ -40,6 +40,16 @@ class Commands(click.Group):
         module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
         return importlib.import_module(f"seekwise.cli.{module}").command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of ARGS; its section of the user's configuration becomes its defaults."""
+        name, command, rest = super().resolve_command(ctx, args)
+        section = (ctx.obj or {}).get(name)
+        if command is not None and name is not None and isinstance(section, dict):
+            ctx.default_map = {name: _defaults(command, name, section)}
+        return name, command, rest
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in `--help`, from the text of the modules: loading every command would take seconds."""
         names = self.list_commands(ctx)
@@ -47,6 +57,27 @@ class Commands(click.Group):
         rows = [(name, click.Command(name, help=docstring(name)).get_short_help_str(width)) for name in names]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def option_of(command: click.Command, key: str) -> click.Option | None:
+    """The option that COMMAND spells `--KEY`."""
+    return next((p for p in command.params if isinstance(p, click.Option) and f"--{key}" in p.opts), None)
+
+
+def _defaults(command: click.Command, name: str, section: dict[str, object]) -> dict[str, object]:
+    """{parameter: value} of a section of the configuration; an unknown option is an error, not a silence."""
+    found = {}
+    for key, value in section.items():
+        option = option_of(command, key)
+        if option is None or option.name is None:
+            from seekwise import config
+
+            raise UsageError(
+                f"{config.path()}: `seekwise {name}` has no option `--{key}`",
+                hint=f"`seekwise config unset {name}.{key}` removes it",
+            )
+        found[option.name] = value
+    return found
 
 
 def docstring(name: str) -> str:
@@ -82,10 +113,11 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-q", "--quiet", is_flag=True, help="No progress on standard error; results, warnings and errors stay.")
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
-def cli() -> None:
+def cli(quiet: bool) -> None:
     """Tells, with evidence, which I/O settings a storage system should use, and sets them reversibly."""
     # What a killed run left changed is restored before anything else happens; nothing there costs one directory read.
     if click.get_current_context().invoked_subcommand != "revert" and something_left():
@@ -97,7 +129,12 @@ def cli() -> None:
 def main() -> None:
     """Runs a command and ends the process with its exit status."""
     try:
-        status = cli.main(standalone_mode=False)
+        from seekwise import config
+
+        # `config` itself must run when the file is wrong: it is what mends it.
+        found = {} if sys.argv[1:2] == ["config"] else config.load()
+        config.apply_general(found)
+        status = cli.main(standalone_mode=False, obj=found)
         sys.stdout.flush()
     except SeekwiseError as error:
         status = _told(error)
