@@ -9,7 +9,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help install demo test test-all check lab vectors ladder clean
+.PHONY: help install demo test test-all check lab vectors ladder clean wheel collector deb drive packages
+
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -48,6 +49,27 @@ ladder: lab ## rung 4, the long form: every study of studies/ladder in the labor
 	@$(BIN)/python -m seekwise.testbed.ladder $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
+dist/.wheel: $(SOURCES) $(shell find python packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)
+	@rm -f dist/seekwise-*.whl
+	@PYTHON=$(PYTHON) sh packaging/wheel.sh
+	@touch $@
+
+wheel: dist/.wheel ## the whole package for pip, pipx and uv: dist/seekwise-….whl
+
+collector: dist/.wheel ## the small package for servers: dist/seekwise_collector-….whl
+	@rm -f dist/seekwise_collector-*.whl
+	@$(PYTHON) packaging/repack.py collector dist/seekwise-*-manylinux*.whl dist
+
+deb: install dist/.wheel ## packages for Debian 12 and 13: dist/seekwise_….deb
+	@rm -f dist/seekwise_*.deb
+	@for release in 12 13; do PYTHON=$(BIN)/python sh packaging/deb.sh $$release || exit; done
+
+drive: ## the static program dist/seekwise-drive
+	@sh packaging/drive.sh dist
+
+packages: wheel collector deb ## everything in dist/, with SHA256SUMS
+	@cd dist && sha256sum seekwise* > SHA256SUMS && cat SHA256SUMS
+
 check: install ## formatting and lints
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -55,4 +77,4 @@ check: install ## formatting and lints
 	$(BIN)/ruff format --check python tests
 
 clean: ## remove what was built
-	rm -rf target $(VENV)
+	rm -rf target dist $(VENV)

@@ -268,6 +268,8 @@ def _means(side: Side) -> dict[tuple[str, str, str], float]:
             found = values(phase)
             if sum(phase.latency_bins.values()) >= P99_OPERATIONS_MIN:
                 found["p99"] = float(percentile_ns(phase.latency_bins, 99) or 0)
+            elif "99" in phase.reported_percentiles_ns and phase.ios >= P99_OPERATIONS_MIN:
+                found["p99"] = float(phase.reported_percentiles_ns["99"])
             for metric, value in found.items():
                 if value > 0:
                     logs.setdefault((metric, cell_of(record, phase), record.setting), []).append(math.log(value))

@@ -27,7 +27,7 @@ def values(phase: Phase) -> dict[str, float]:
     found: dict[str, float] = {}
     if phase.elapsed_s > 0:
         found["rate"] = phase.rate_bytes_per_s
-    if phase.ios > 0:
+    if phase.ios > 0 and phase.latency_mean_ns > 0:
         found["access_time"] = phase.latency_mean_ns
     efficiency = phase.cpu_efficiency
     if efficiency is not None:
@@ -37,6 +37,8 @@ def values(phase: Phase) -> dict[str, float]:
         p99_ns = percentile_ns(phase.latency_bins, 99)
         if p99_ns is not None:
             found["p99"] = float(p99_ns)
+    elif "99" in phase.reported_percentiles_ns and percentile_is_supported(phase.ios, 99):
+        found["p99"] = float(phase.reported_percentiles_ns["99"])
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,16 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
                 click.echo(f"interrupted after {valid} of {len(made.trials)} trials; settings are back{hint}", err=True)
             raise
     _check_answered(store.records(run_id), made.study)
+    if not _can_judge():
+        _, valid = store.count(run_id)
+        if as_json:
+            _shown.echo_json(
+                {"schema": "seekwise.recorded/1", "run_id": run_id, "records": valid, "db": str(store.path)}
+            )
+        else:
+            click.echo(f"{valid} records of run {run_id} in {store.path}")
+            click.echo(f"\nnext, where the whole package is: seekwise results {run_id} --db {store.path.name}")
+        return
     from seekwise.analysis import outcome  # loads the statistics, which nothing before this needs
 
     found = outcome.of(store, store.run(run_id))
@@ -111,3 +122,8 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
         click.echo(f"\nnext: seekwise results {run_id}\n\n{report}")
     else:
         click.echo(f"\nnext: seekwise report {run_id}")
+
+
+def _can_judge() -> bool:
+    """Whether the statistics are installed: the collector does without."""
+    return importlib.util.find_spec("scipy") is not None

@@ -13,14 +13,13 @@ import click
 
 from seekwise.cli import _output
 from seekwise.errors import SeekwiseError
-from seekwise.store import codec
-from seekwise.study.plan import Plan
 from seekwise.study.quantity import bytes_text, size_word, time_text
 
 if TYPE_CHECKING:
     from seekwise.analysis.outcome import Outcome
     from seekwise.report.content import ReportContent
     from seekwise.run.early import Noise
+    from seekwise.study.plan import Plan
 
 # Drawing and judging load half a second of libraries: imported where they are used, so that `--help` and errors are prompt.
 
@@ -115,6 +114,7 @@ def figure(value: object) -> str:
 
 def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, object]:
     from seekwise.analysis.document import document
+    from seekwise.store import codec
 
     content = outcome.content
     return {

@@ -1,4 +1,4 @@
-"""`seekwise import FILE…`: fio's JSON becomes records that are judged like our own, DiskSim's drives become drive models."""
+"""`seekwise import FILE…`: results of other tools become records that are judged like our own, DiskSim's drives become drive models."""
 
 from __future__ import annotations
 
@@ -6,29 +6,64 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _options, _shown
+from seekwise.cli import _options
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.store.database import Store
-from seekwise.study import foreign
+
+FORMAT_NAMES = (
+    "gnome-disks",
+    "phoronix",
+    "fio-json",
+    "fio-terse",
+    "bonnie++",
+    "elbencho",
+    "vdbench",
+    "iozone",
+    "tiobench",
+    "tiotest",
+    "sysbench",
+    "fio-logs",
+)
+"""Names of `store.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
 
 DRIVES = (".parv", ".diskspecs")
 
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option("--name", default="imported", help="Name of the run; default: imported.")
-@click.option("--setting", multiple=True, metavar="LABEL", help="What each FILE was measured with, in their order.")
+@click.option("--name", default="imported", show_default=True, help="Name of the run.")
+@click.option(
+    "--setting", multiple=True, metavar="LABEL", help="Configuration that each FILE was measured with, in order."
+)
+@click.option(
+    "--given",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A fact that the files lack: threads, block, iodepth, operation, processors, numruns, random-operations, tool-version.",
+)
+@click.option(
+    "--format", "format_name", type=click.Choice(FORMAT_NAMES), help="Format of every FILE; default: recognised."
+)
 @click.option(
     "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for drive models; default: this one."
 )
 @_options.common
 def command(
-    files: tuple[Path, ...], name: str, setting: tuple[str, ...], output: Path | None, db: Path | None, as_json: bool
+    files: tuple[Path, ...],
+    name: str,
+    setting: tuple[str, ...],
+    given: tuple[str, ...],
+    format_name: str | None,
+    output: Path | None,
+    db: Path | None,
+    as_json: bool,
 ) -> None:
-    """Read fio's JSON (--output-format=json or json+) as records of one run, or DiskSim's drives as drive models.
+    """Import results of other tools as one run.
 
-    Without --setting a file's setting is its name up to the first dot or dash: none.1.json, none.2.json and
-    mq-deadline.1.json are two settings, with two repeats and one.
+    Reads fio (JSON, terse, logs), tiotest and tiobench, gnome-disks, Phoronix Test Suite, bonnie++, IOzone, elbencho,
+    vdbench and sysbench fileio.
+
+    A file's configuration is --setting, or what the file itself calls it, or its name up to the first dot: none.1.json,
+    none.2.json and mq-deadline.1.json are two configurations, with two repeats and one.
 
     A .parv or .diskspecs file of DiskSim becomes the model file ID.toml; the layout and seek files that it names must lie beside it.
     """
@@ -44,8 +79,12 @@ def command(
         _drives(drives, output or Path(), as_json)
         return
     from seekwise.analysis import outcome
+    from seekwise.cli import _shown
+    from seekwise.store import foreign
+    from seekwise.store.database import Store
+    from seekwise.store.foreign.model import parse_given
 
-    run, records = foreign.read(files, name=name, labels=setting)
+    run, records = foreign.read(files, name=name, labels=setting, given=parse_given(given), format_name=format_name)
     with Store.open(db) as store:
         store.add_run(run)
         for record in records:
@@ -83,6 +122,8 @@ def _drives(files: list[Path], folder: Path, as_json: bool) -> None:
             raise SeekwiseError(f"{target}: cannot be written: {error.strerror}") from None
         written.append(target)
     if as_json:
+        from seekwise.cli import _shown
+
         _shown.echo_json(
             {
                 "schema": "seekwise.import.drives/1",

@@ -10,25 +10,28 @@ import errno
 import importlib
 import keyword
 import os
-import pkgutil
+import re
 import select
 import sys
 
 import click
 
 from seekwise.cli import _output
-from seekwise.errors import Exit, SeekwiseError
+from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError
 
 NOT_COMMANDS = {"main"}
+ONLY_WHOLE = frozenset({"numpy", "scipy", "altair", "vl_convert", "jinja2"})
+"""What the collector (`packaging/repack.py`) is installed without."""
+HERE = os.path.dirname(__file__)
+JOURNAL, ENTRY = "journal", ".entry"
+"""Folder and suffix of `control.journal`, whose import every start would pay for; a test compares them."""
 
 
 class Commands(click.Group):
     """Loads `seekwise.cli.NAME` when NAME is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        import seekwise.cli as package
-
-        names = (module.name for module in pkgutil.iter_modules(package.__path__))
+        names = (entry.removesuffix(".py") for entry in os.listdir(HERE) if entry.endswith(".py"))
         # `import_.py` is `import`: a word of Python cannot be a module's name.
         shown = (name.rstrip("_").replace("_", "-") for name in names if not name.startswith("_"))
         return sorted(name for name in shown if name not in NOT_COMMANDS)
@@ -39,13 +42,87 @@ class Commands(click.Group):
         module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
         return importlib.import_module(f"seekwise.cli.{module}").command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of ARGS; its section of the user's configuration becomes its defaults."""
+        name, command, rest = super().resolve_command(ctx, args)
+        section = (ctx.obj or {}).get(name)
+        if command is not None and name is not None and isinstance(section, dict):
+            ctx.default_map = {name: _defaults(command, name, section)}
+        return name, command, rest
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in `--help`, from the text of the modules: loading every command would take seconds."""
+        names = self.list_commands(ctx)
+        width = formatter.width - 6 - max(len(name) for name in names)
+        rows = [(name, click.Command(name, help=docstring(name)).get_short_help_str(width)) for name in names]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def option_of(command: click.Command, key: str) -> click.Option | None:
+    """The option that COMMAND spells `--KEY`."""
+    return next((p for p in command.params if isinstance(p, click.Option) and f"--{key}" in p.opts), None)
+
+
+def _defaults(command: click.Command, name: str, section: dict[str, object]) -> dict[str, object]:
+    """{parameter: value} of a section of the configuration; an unknown option is an error, not a silence."""
+    found = {}
+    for key, value in section.items():
+        option = option_of(command, key)
+        if option is None or option.name is None:
+            from seekwise import config
+
+            raise UsageError(
+                f"{config.path()}: `seekwise {name}` has no option `--{key}`",
+                hint=f"`seekwise config unset {name}.{key}` removes it",
+            )
+        found[option.name] = value
+    return found
+
+
+def docstring(name: str) -> str:
+    """What the command NAME says of itself, read without importing its module."""
+    module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
+    with open(os.path.join(HERE, f"{module}.py"), encoding="utf-8") as file:
+        text = file.read()
+    found = re.search(r'^def command\(.*?\) -> None:\n    """(.*?)"""', text, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+def something_left() -> bool:
+    """Whether there may be something to restore: any entry in a journal; what cannot be looked at counts as one."""
+    from seekwise.control.state import SYSTEM_STATE, state_folder
+
+    for state in {state_folder(), SYSTEM_STATE}:
+        try:
+            if any(name.endswith(ENTRY) for name in os.listdir(state / JOURNAL)):
+                return True
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from seekwise.release import release
+
+        click.echo(f"seekwise {release()}")
+        ctx.exit()
+
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="seekwise")
-def cli() -> None:
+@click.option("-q", "--quiet", is_flag=True, help="No progress on standard error; results, warnings and errors stay.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+def cli(quiet: bool) -> None:
     """Tells, with evidence, which I/O settings a storage system should use, and sets them reversibly."""
-    if click.get_current_context().invoked_subcommand != "revert":
-        # What a killed run left changed is put back before anything else happens; nothing there costs one directory read.
+    # What a killed run left changed is restored before anything else happens; nothing there costs one directory read.
+    if click.get_current_context().invoked_subcommand != "revert" and something_left():
         from seekwise.control import recovery
 
         recovery.at_start(lambda sentence: click.echo(sentence, err=True))
@@ -55,10 +132,21 @@ def main() -> None:
     """Runs a command and ends the process with its exit status."""
     _output.install()
     try:
-        status = cli.main(standalone_mode=False)
+        from seekwise import config
+
+        # `config` itself must run when the file is wrong: it is what mends it.
+        found = {} if sys.argv[1:2] == ["config"] else config.load()
+        config.apply_general(found)
+        status = cli.main(standalone_mode=False, obj=found)
         sys.stdout.flush()
     except SeekwiseError as error:
         status = _told(error.message, error.hint, error.exit_status)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ONLY_WHOLE:
+            status = _fault(error)
+        else:
+            needed = whole_package_needed()
+            status = _told(needed.message, needed.hint, needed.exit_status)
     except click.exceptions.Abort:
         status = Exit.INTERRUPTED
     except KeyboardInterrupt:
@@ -123,6 +211,13 @@ def _details(error: BaseException) -> str | None:
     except (OSError, RecursionError, MemoryError):
         return None
     return f"details are in {name}"
+
+
+def whole_package_needed() -> MissingError:
+    return MissingError(
+        "this is seekwise-collector, which measures and applies; judging and drawing need the whole package",
+        hint="copy the database to a machine with `seekwise` and name it there: `seekwise results --db FILE`",
+    )
 
 
 def _pipe_is_broken() -> bool:

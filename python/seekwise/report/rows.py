@@ -52,6 +52,8 @@ def percentile_ns(bins: dict[int, int], share: float) -> int | None:
 def trial_row(record: Record, phase: Phase) -> dict[str, object]:
     """One operation of one trial with its factors; times in ms, rate in MB/s of 10^6 bytes."""
     p99 = percentile_ns(phase.latency_bins, 0.99)
+    if not phase.latency_bins and phase.ios >= 2000:
+        p99 = phase.reported_percentiles_ns.get("99")
     return {
         **record.factors,
         # A background job has threads of its own.
@@ -63,7 +65,7 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
         "trial": record.trial,
         "rate_mb_s": phase.rate_bytes_per_s / 1e6,
         "iops": phase.iops,
-        "access_ms": phase.latency_mean_ns / 1e6,
+        "access_ms": phase.latency_mean_ns / 1e6 if phase.latency_mean_ns > 0 else None,
         "p99_ms": None if p99 is None else p99 / 1e6,
         "max_ms": phase.latency_max_ns / 1e6,
         "cpu_efficiency": phase.cpu_efficiency,

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.metadata import version
 
 from seekwise.backend.protocol import Backend, Say
 from seekwise.control import files
 from seekwise.control.state import state_folder
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.release import release
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Trial
@@ -41,7 +41,7 @@ def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
     return Run(
         run_id=new_run_id(),
         created_at=now(),
-        seekwise_version=version("seekwise"),
+        seekwise_version=release(),
         name=plan.study,
         backend=plan.backend,
         target=target,

@@ -23,7 +23,7 @@ def to_document(record: Record) -> dict[str, object]:
             "rate_bytes_per_s": phase.rate_bytes_per_s,
             "iops": phase.iops,
             "cpu_efficiency_mb_per_system_cpu_s": phase.cpu_efficiency,
-            "latency_percentiles_ns": percentiles(phase.latency_bins),
+            "latency_percentiles_ns": percentiles_of(phase),
         }
     return document
 
@@ -55,6 +55,11 @@ def encode(record: Record) -> str:
 
 def decode(text: str) -> Record:
     return from_document(json.loads(text))
+
+
+def percentiles_of(phase: Phase) -> dict[str, int]:
+    """Percentiles of the histogram; where another tool gave none, those that it reports."""
+    return percentiles(phase.latency_bins) if phase.latency_bins else dict(phase.reported_percentiles_ns)
 
 
 PERCENTILES = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)

@@ -62,7 +62,9 @@ CREATE INDEX trial_by_cell ON trial (run_id, cell, setting, block);
 
 
 def default_path() -> Path:
-    """`$XDG_DATA_HOME/seekwise/records.db`, by default below `~/.local/share`."""
+    """`$SEEKWISE_DB`, else `$XDG_DATA_HOME/seekwise/records.db`, by default below `~/.local/share`."""
+    if chosen := os.environ.get("SEEKWISE_DB"):
+        return Path(chosen)
     home = os.environ.get("XDG_DATA_HOME")
     folder = Path(home) if home and os.path.isabs(home) else Path.home() / ".local" / "share"
     return folder / "seekwise" / "records.db"

@@ -61,7 +61,7 @@ def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
     writer.writeheader()
     for record in records:
         for phase in record.phases:
-            percentiles = codec.percentiles(phase.latency_bins)
+            percentiles = codec.percentiles_of(phase)
             writer.writerow({
                 **{name: record.factors.get(name) for name in factors},
                 "run_id": record.run_id,

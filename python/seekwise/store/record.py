@@ -50,6 +50,7 @@ class Phase:
     """One operation within a trial.
 
     `latency_bins`: access time of one request, {upper bound of bin in ns: count}.
+    `ios` and `latency_mean_ns` are 0 where an imported result does not have them; then nothing is judged by them.
     `device_bytes`: bytes that the leaf devices moved meanwhile (proof that no cache answered).
     """
 
@@ -65,6 +66,8 @@ class Phase:
     windows: tuple[tuple[float, float], ...] = ()
     """(rate in bytes/s, mean latency in ns) over equal windows, for steady-state checks."""
     details: dict[str, object] = field(default_factory=dict)
+    reported_percentiles_ns: dict[str, int] = field(default_factory=dict)
+    """{percent: access time}, e.g. {"99": 812000}, as another tool reports them; only where there are no `latency_bins`."""
 
     @property
     def rate_bytes_per_s(self) -> float:

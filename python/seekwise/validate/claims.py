@@ -22,7 +22,7 @@ from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "claims of the published texts against the simulated world"
 REQUIRES_FILES = False
-DEFAULT = Path(__file__).parents[3] / "tests" / "seeds" / "claims.toml"
+DEFAULT = (Path(__file__).parent / "data" / "claims.toml").resolve()
 SHARE = 0.80
 
 

@@ -29,7 +29,7 @@ REQUIRES_FILES = False
 GROUPS = ("hdd", "ssd", "flash")
 PUBLISHED = {"datasheet", "review"}
 TOLERANCE = 0.10
-DEFAULT = Path(__file__).parents[3] / "tests" / "reference" / "devices.toml"
+DEFAULT = (Path(__file__).parent / "data" / "devices.toml").resolve()
 
 KIB, MIB = 1024, 1 << 20
 # Host time between a completion and the next command: a synchronous reader on SATA needs 5 us, an interrupt-driven one on

@@ -22,7 +22,7 @@ from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "winners of the published tables against the simulated world"
 REQUIRES_FILES = False
-DEFAULT = Path(__file__).parents[3] / "tests" / "seeds" / "verdicts.toml"
+DEFAULT = (Path(__file__).parent / "data" / "verdicts.toml").resolve()
 SHARE = 0.85
 TIE = 0.03
 RULE = (

@@ -1,0 +1,35 @@
+"""Every format that can be imported: one row each, asked in this order."""
+
+from __future__ import annotations
+
+from seekwise.store.foreign import (
+    bonnie,
+    elbencho,
+    fio_json,
+    fio_logs,
+    fio_terse,
+    gnome_disks,
+    iozone,
+    phoronix,
+    sysbench,
+    tiobench,
+    tiotest,
+    vdbench,
+)
+from seekwise.store.foreign.model import Format
+
+FORMATS: tuple[Format, ...] = (
+    gnome_disks.FORMAT,
+    phoronix.FORMAT,
+    fio_json.FORMAT,
+    fio_terse.FORMAT,
+    bonnie.FORMAT,
+    elbencho.FORMAT,
+    vdbench.FORMAT,
+    iozone.FORMAT,
+    tiobench.FORMAT,
+    tiotest.FORMAT,
+    sysbench.FORMAT,
+    fio_logs.FORMAT,
+)
+BY_NAME = {each.name: each for each in FORMATS}

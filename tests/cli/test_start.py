@@ -1,0 +1,81 @@
+"""Starting is cheap: the list of commands loads none of them, an explanation loads no statistics and no validation."""
+
+import os
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+
+from seekwise.cli import main
+from seekwise.control import journal
+
+HEAVY = ("numpy", "scipy", "pydantic", "altair", "sqlite3")
+PROBE = """
+import sys
+from seekwise.cli.main import cli
+try:
+    cli(sys.argv[1:], standalone_mode=False)
+except SystemExit:
+    pass
+print(",".join(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+def loaded(*words, tmp_path):
+    environment = {**os.environ, "SEEKWISE_STATE": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=True, timeout=60, env=environment
+    )
+    return set(done.stderr.strip().splitlines()[-1].split(","))
+
+
+def test_the_list_of_commands_loads_no_command(tmp_path):
+    found = loaded("--help", tmp_path=tmp_path)
+    assert not found & {*HEAVY, "rich"}
+
+
+def test_an_explanation_loads_neither_statistics_nor_validation(tmp_path):
+    assert not loaded("explain", "bfq", tmp_path=tmp_path) & set(HEAVY)
+
+
+def test_summaries_read_from_the_files_are_those_of_the_commands():
+    group = main.cli
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert click.Command(name, help=main.docstring(name)).get_short_help_str(60) == command.get_short_help_str(
+            60
+        ), name
+        assert main.docstring(name), name
+
+
+def test_the_glance_at_the_journal_sees_what_the_journal_sees(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path))
+    assert journal.Journal().folder == tmp_path / main.JOURNAL
+    assert main.ENTRY == journal.SUFFIX
+    (tmp_path / main.JOURNAL).mkdir()
+    (tmp_path / main.JOURNAL / ".lock").touch()
+    monkeypatch.setattr("seekwise.control.state.SYSTEM_STATE", tmp_path / "system")
+    assert not main.something_left()
+    (tmp_path / main.JOURNAL / f"1{main.ENTRY}").touch()
+    assert main.something_left()
+
+
+@pytest.mark.slow
+def test_starts_are_within_their_times(tmp_path):
+    """Of twenty starts the fastest counts: what the machine did beside is not the program's."""
+    environment = {**os.environ, "SEEKWISE_STATE": str(tmp_path)}
+    for words, allowed_s in ((["--help"], 0.15), (["explain", "bfq"], 0.2)):
+        times_s = []
+        for _ in range(20):
+            before = time.perf_counter()
+            subprocess.run(
+                [sys.executable, "-m", "seekwise.cli.main", *words],
+                check=True,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+            )
+            times_s.append(time.perf_counter() - before)
+        assert min(times_s) < allowed_s, words
