@@ -13,7 +13,7 @@ use crate::result::{JobStats, ThreadEnd, Windows};
 use crate::spec::{CellSpec, PatternSpec};
 use crate::stack::Stack;
 use seekwise_host::block::{Bio, Done, Observer, Submission, Unobserved};
-use seekwise_host::cache::pacing::{Domain, Pacing, Seen, Verdict};
+use seekwise_host::cache::pacing::{Pacing, Seen, Verdict};
 use seekwise_host::cache::page_cache::{Found, Run};
 use seekwise_host::cache::read_ahead::{Generation, ReadAhead, Window};
 use seekwise_host::cache::PageCache;
@@ -224,11 +224,7 @@ impl<'a, S: Stack> Phase<'a, S> {
             costs,
             max_sectors,
             cache: PageCache::new(1, plan.pages),
-            pacing: Pacing::new(
-                plan.kernel.hz,
-                Domain::new(plan.pages),
-                Domain::new(super::MACHINE_PAGES),
-            ),
+            pacing: super::pacing(plan.kernel.hz, plan.pages),
             processors,
             agenda,
             running: threads.len(),
@@ -757,12 +753,8 @@ impl<'a, S: Stack> Phase<'a, S> {
         }
         if self.flusher.left == 0 {
             let seen = self.seen();
-            let stays = if self.closing {
-                0
-            } else {
-                self.pacing.group.background
-            };
-            if self.cache.dirty() <= stays {
+            let dirty = self.cache.dirty();
+            if dirty == 0 || !self.closing && !self.pacing.over_background(dirty) {
                 self.flusher.state = flusher::State::Idle;
                 return;
             }

@@ -22,6 +22,7 @@ mod thread;
 pub use cost::CacheCost;
 pub use machine::BufferedMachine;
 
+use seekwise_host::cache::pacing::{Domain, Pacing};
 use serde::Deserialize;
 
 /// The page cache of a cell.
@@ -59,8 +60,18 @@ pub const PAGE_SECTORS: u64 = 8;
 /// Memory of the group that is not file data: fio, whose further threads add nothing that shows. From the limits that the kernel printed in
 /// the laboratory (thresholds of 2981 pages in a group of 16384).
 const PROGRAM_PAGES: u64 = 1_474;
-/// Free and file memory of the machine beside the group: that of the laboratory's guest, as its limit of 28820 pages tells.
-pub(crate) const MACHINE_PAGES: u64 = 144_000;
+/// Free and file memory of the machine: that of the testbed's guest, as its limit of 28820 pages tells.
+const MACHINE_PAGES: u64 = 144_000;
+
+/// How writers of a group with `pages` for file data are held back. The machine has room for its group: one with a larger limit than the
+/// testbed's guest belongs to a larger machine, whose own limits are never the stricter ones.
+pub(crate) fn pacing(hz: u32, pages: u64) -> Pacing {
+    Pacing::new(
+        hz,
+        Domain::new(pages),
+        Domain::new(MACHINE_PAGES.max(pages)),
+    )
+}
 
 impl CachePlan {
     pub fn file_pages(limit_bytes: u64) -> Result<u64, String> {

@@ -452,7 +452,7 @@ impl Files {
 
     fn background_due(&self, load: &Load) -> bool {
         match &self.pacing {
-            Some(pacing) => load.dirty > pacing.group.background,
+            Some(pacing) => pacing.over_background(load.dirty),
             None => self.generation.background_due(&self.limits, load),
         }
     }

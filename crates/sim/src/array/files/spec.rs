@@ -2,10 +2,9 @@
 
 use super::{FilesPlan, PhaseOutcome, PhasePlan};
 use crate::array::machine::ArrayMachine;
-use crate::buffered::{CachePlan, MACHINE_PAGES};
+use crate::buffered::{self, CachePlan};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
-use seekwise_host::cache::pacing::{Domain, Pacing};
 use seekwise_host::cache::read_ahead::ReadAhead;
 use seekwise_host::cache::write_back;
 use seekwise_host::file::ext3::JournalPlace;
@@ -228,13 +227,7 @@ pub fn run<Q: BlockQueue, D: Device>(
             file_pages
         },
         barriers: !around.single_queue,
-        pacing: (!around.single_queue).then(|| {
-            Pacing::new(
-                around.hz,
-                Domain::new(memory_pages),
-                Domain::new(MACHINE_PAGES),
-            )
-        }),
+        pacing: (!around.single_queue).then(|| buffered::pacing(around.hz, memory_pages)),
         written: spec.written || !spec.phases[0].write,
         processors: around.processors,
         seed: around.seed,
