@@ -46,6 +46,7 @@ ladder: lab ## rung 4, the long form: every study of studies/ladder in the labor
 
 check: install ## formatting and lints
 	cargo fmt --check
+	rustfmt --check --edition 2021 crates/sched/src/*.rs crates/sched/src/*/mod.rs
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests
 	$(BIN)/ruff format --check python tests

@@ -1,7 +1,7 @@
 //! Files on multi-queue kernels, through the page cache and past it: held against regions of the raw device, whose cells are proven
 //! elsewhere, and against times worked out by hand.
 
-use seekwise_sim::array::storage::{self, StorageSpec};
+use seekwise_sim::assemble::storage::{self, StorageSpec};
 use seekwise_sim::spec::CellSpec;
 use serde_json::{json, Value};
 
