@@ -1,6 +1,6 @@
 //! deadline by hand: one rule a test.
 
-use crate::common::World;
+use crate::common::{self, World};
 use seekwise_sched::{Direction, Scheduler};
 
 #[test]
