@@ -72,6 +72,7 @@ packages: wheel collector deb ## everything in dist/, with SHA256SUMS
 
 check: install ## formatting and lints
 	cargo fmt --check
+	rustfmt --check --edition 2021 crates/sched/src/*.rs crates/sched/src/*/mod.rs
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests
 	$(BIN)/ruff format --check python tests

@@ -11,7 +11,7 @@ def model_version() -> int:
 def simulate_cells(specs_json: str, threads: int = 1, progress: Callable[[int, int], object] | None = None) -> str:
     """Runs a JSON list of cells on `threads` workers without the interpreter lock; gives a JSON list of results in their order.
 
-    A cell is described in `crates/sim/src/spec.rs`. A cell that cannot run becomes `{"error": sentence}`.
+    A cell is described in `crates/sim/src/spec/mod.rs`. A cell that cannot run becomes `{"error": sentence}`.
     `progress(done, of)` is called as cells finish; what it raises stops the run and passes through.
     Raises ValueError if the text is no list of cells.
     """
@@ -19,7 +19,7 @@ def simulate_cells(specs_json: str, threads: int = 1, progress: Callable[[int, i
 def simulate_storage(specs_json: str, threads: int = 1, progress: Callable[[int, int], object] | None = None) -> str:
     """Runs whole storage (drives alone or under md, page cache or direct): JSON list of specs in, JSON list of results out.
 
-    Fields in `crates/sim/src/array/storage.rs`; a storage that cannot run becomes `{"error": sentence}`. Storages that differ only in
+    Fields in `crates/sim/src/assemble/storage.rs`; a storage that cannot run becomes `{"error": sentence}`. Storages that differ only in
     the phase they report are one run. `progress(done, of)` counts storages, as in `simulate_cells`.
     Raises ValueError if the text is no list of storages.
     """
@@ -51,7 +51,8 @@ def verify_vectors(paths: list[str], options_json: str) -> str:
     """
 
 def schedulers(kernel: str, rotational: bool = True) -> str:
-    """Every scheduler with kernels, summary and tunables (unit, default of that kernel, range, meaning), as JSON text."""
+    """Every scheduler with kernels, summary, tunables (unit, default of that kernel, range, meaning), processor cost, module, values after a
+    switch and chart style, as JSON text."""
 
 def check_tunables(scheduler: str, kernel: str, tunables_json: str) -> None:
     """Raises ValueError with one sentence if a tunable is unknown, absent from that kernel or outside its range."""

@@ -18,7 +18,8 @@ from seekwise.control.journal import Journal, _line
 from seekwise.errors import SeekwiseError
 from seekwise.linux.stack import read_stack
 from seekwise.store.database import Store
-from seekwise.study import foreign, parse
+from seekwise.store import foreign
+from seekwise.study import parse
 
 SEED = 20_261_123
 LONGEST_S = 2.0

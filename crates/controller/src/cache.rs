@@ -5,7 +5,7 @@ use core::ops::Range;
 use std::collections::VecDeque;
 
 /// Sectors of a page.
-pub const PAGE: u64 = 8;
+pub use seekwise_units::PAGE_SECTORS as PAGE;
 
 /// What is with a page, in one word: memories have tens of thousands of pages, and runs of them are compared and changed one word each.
 /// The kind stands in the upper bits, below it the number of the fetch that brings the page, or the stamp of its stay.

@@ -8,13 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The files `models/controller-*.toml`, by id.
-const SHIPPED: &[&str] = &[
-    include_str!("../../../models/controller-3ware-9550sxu-8lp.toml"),
-    include_str!("../../../models/controller-3ware-9650se-2lp.toml"),
-    include_str!("../../../models/controller-3ware-9650se-4lpml.toml"),
-    include_str!("../../../models/controller-megaraid-9460-8i.toml"),
-    include_str!("../../../models/controller-fake-raid.toml"),
-];
+const SHIPPED: &[(&str, &str)] = seekwise_models::CONTROLLERS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -117,7 +111,7 @@ impl Model {
     pub fn all() -> impl Iterator<Item = Self> {
         SHIPPED
             .iter()
-            .map(|text| Self::parse(text).expect("shipped models are checked by a test"))
+            .map(|(_, text)| Self::parse(text).expect("shipped models are checked by a test"))
     }
 
     /// A model that comes with the program, by id or another of its names.
@@ -299,7 +293,7 @@ mod tests {
 
     #[test]
     fn every_shipped_model_is_whole_and_says_what_each_number_rests_on() {
-        for text in SHIPPED {
+        for (_, text) in SHIPPED {
             let model = Model::parse(text).unwrap();
             assert_eq!(Model::shipped(&model.id).unwrap().id, model.id);
             let set = model
@@ -325,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_model_is_one_sentence() {
-        let good = SHIPPED[1];
+        let (_, good) = SHIPPED[1];
         for (old, new) in [
             ("queue_depth", "depth_of_queue"),
             ("value = 254", "value = 0"),

@@ -1,4 +1,4 @@
-//! Random reads of 4 KiB at depths 1 to 32, and the rate at both edges, for each disk: `cargo run --release --example ladder`.
+//! Random reads of 4 KiB at depths 1 to 32, and the rate at both edges, for each disk: `cargo run --release --features examples --example ladder`.
 use seekwise_device::measure::{run, Load, Pattern};
 use seekwise_device::{CommandKind, Device, Drive, Model};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};

@@ -1,4 +1,4 @@
-//! Nanoseconds of this machine per simulated command: `cargo run --release --example speed`.
+//! Nanoseconds of this machine per simulated command: `cargo run --release --features examples --example speed`.
 use seekwise_device::measure::{run, Load, Pattern};
 use seekwise_device::{CommandKind, Device, Drive, Model};
 use seekwise_units::{Lba, Nanos, Sectors};

@@ -1,6 +1,6 @@
 //! How well the server keeps the model's time, and how many requests it answers, measured by clients on its sockets.
 //!
-//! `cargo run --release -p seekwise-drive --example measure [latency|rate] [AWAKE_US]`
+//! `cargo run --release -p seekwise-drive --features examples --example measure [latency|rate] [AWAKE_US]`
 //!
 //! Latency: random reads of 4 KiB on drives of wd2500ys; the error of a request is how far what the client waited is from what the
 //! model says (`due - arrived` of the server's log). Rate: 8 null drives, 64 reads of 4 KiB outstanding on each, for 5 s. Server and

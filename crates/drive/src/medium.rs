@@ -11,11 +11,8 @@ use crate::store::Backing;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::io::Errno;
-use seekwise_units::SECTOR_BYTES;
+use seekwise_units::{PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-
-const PAGE_BYTES: u64 = 4096;
-const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
 
 struct Page {
     /// A bit per sector that the cache holds.

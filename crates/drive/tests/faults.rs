@@ -1,8 +1,6 @@
 //! Power cuts, torn writes, bad sectors, slow and dropped drives; the store: restart, lock, no space.
 
-mod common;
-
-use common::{error_number, pattern, Server};
+use crate::common::{error_number, pattern, Server};
 use seekwise_drive::client::Client;
 use seekwise_drive::options::Why;
 use seekwise_drive::protocol::{CMD_READ, CMD_WRITE};

@@ -1,8 +1,6 @@
 //! The handshake, and what the server does with clients that do not keep to the protocol.
 
-mod common;
-
-use common::{error_number, Server};
+use crate::common::{error_number, Server};
 use seekwise_drive::protocol::*;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

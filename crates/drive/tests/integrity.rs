@@ -1,8 +1,6 @@
 //! Data through the socket equal a plain array in memory, whatever the order of operations.
 
-mod common;
-
-use common::Server;
+use crate::common::{self, Server};
 use proptest::prelude::*;
 use seekwise_drive::protocol::{CMD_READ, CMD_WRITE};
 use std::collections::HashMap;

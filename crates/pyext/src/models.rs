@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seekwise_controller::Model as Controller;
 use seekwise_device::Model as Drive;
-use seekwise_sim::array::hosts::HostModel as Host;
+use seekwise_sim::cost::HostModel as Host;
 
 /// Ids of the controller models that come with the program.
 #[pyfunction]
@@ -29,6 +29,12 @@ pub fn host_models() -> Vec<String> {
 #[pyfunction]
 pub fn host_model(name: &str) -> PyResult<String> {
     let model = Host::shipped(name).map_err(PyValueError::new_err)?;
+    if !model.by_step() {
+        return Err(PyValueError::new_err(format!(
+            "the costs of host {} were measured as a whole, not step by step",
+            model.id
+        )));
+    }
     Ok(model.document().to_string())
 }
 

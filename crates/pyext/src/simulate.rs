@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seekwise_sim::array::storage::{self, StorageSpec};
+use seekwise_sim::assemble::storage::{self, StorageSpec};
 use seekwise_sim::spec::CellSpec;
 
 /// Runs cells on `threads` workers with the interpreter lock released; `progress(done, of)` is called as they finish.
@@ -102,7 +102,7 @@ pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<BenchR
 pub fn verify_whole(py: Python<'_>, paths: Vec<String>) -> String {
     py.allow_threads(|| {
         let paths: Vec<std::path::PathBuf> = paths.into_iter().map(Into::into).collect();
-        seekwise_sim::whole::verify(&paths).to_string()
+        seekwise_sim::validate::whole::verify(&paths).to_string()
     })
 }
 

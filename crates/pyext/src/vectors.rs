@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use seekwise_replay::{verify_vectors as verify, Options};
-use seekwise_sched::{find_scheduler, Kernel, Setup, Values, ENTRIES};
+use seekwise_sched::{find_scheduler, Kernel, Module, Setup, Values, ENTRIES};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -22,6 +22,8 @@ fn kernel_of(text: &str) -> PyResult<Kernel> {
 
 /// The registry as JSON: every scheduler with kernels, summary and tunables; `default` is that of `kernel` (a version such as
 /// `6.1` or `2.6.24-hz250`) on a drive that rotates or not. `available`: this kernel has it.
+/// `module`: of today's kernels, empty where built in, null for those of the single queue; `reset_to`: tunables as the kernel sets them when it
+/// switches to it.
 #[pyfunction]
 #[pyo3(signature = (kernel, rotational = true))]
 pub fn schedulers(kernel: &str, rotational: bool) -> PyResult<String> {
@@ -47,12 +49,30 @@ pub fn schedulers(kernel: &str, rotational: bool) -> PyResult<String> {
                     })
                 })
                 .collect();
+            let (module, loaded) = match entry.module {
+                None => (None, false),
+                Some(Module::BuiltIn) => (Some(""), false),
+                Some(Module::BuiltInByDebian(name)) => (Some(name), false),
+                Some(Module::Loaded(name)) => (Some(name), true),
+            };
+            let reset_to: serde_json::Map<_, _> = entry
+                .reset_to
+                .iter()
+                .map(|(name, values)| ((*name).to_owned(), json!(values)))
+                .collect();
+            let chart = &entry.chart;
             json!({
                 "name": entry.name,
                 "summary": entry.summary,
                 "kernels": entry.kernels.to_string(),
                 "available": entry.kernels.contains(kernel.version),
+                "multi_queue": entry.kernels.until.is_none(),
                 "tunables": tunables,
+                "cost_ns": entry.cost_ns,
+                "module": module,
+                "loaded_by_testbed": loaded,
+                "reset_to": reset_to,
+                "chart": {"colour": chart.colour, "dash": chart.dash, "marker": chart.marker},
             })
         })
         .collect();

@@ -1,4 +1,4 @@
-//! Replays recordings and prints the sums: `cargo run --release -p seekwise-replay --example verify -- FOLDER… [--misses N] [--row LINE]`.
+//! Replays recordings and prints the sums: `cargo run --release -p seekwise-replay --features examples --example verify -- FOLDER… [--misses N] [--row LINE]`.
 
 use seekwise_replay::{verify_vectors, Options};
 

@@ -46,13 +46,7 @@ pub struct Group {
 
 /// The share of right decisions that a model must reach, in thousandths; an unknown scheduler reaches none.
 fn required_per_mille(scheduler: &str) -> u64 {
-    match scheduler {
-        "noop" | "deadline" | "mq-deadline" | "kyber" => 995,
-        "anticipatory" | "cfq" => 980,
-        // Some near-ties of bfq fall either way in the kernel itself.
-        "bfq" => 950,
-        _ => 1000,
-    }
+    seekwise_sched::find_scheduler(scheduler).map_or(1000, |entry| entry.required_per_mille)
 }
 
 /// Replays every recording below `paths`.

@@ -1,6 +1,6 @@
 //! Every recorded decision of the kernels with blk-mq, held against the models.
 //!
-//! Prints `N of M` per scheduler and kernel (`cargo test -p seekwise-replay --test blk_mq -- --nocapture`).
+//! Prints `N of M` per scheduler and kernel (`cargo test -p seekwise-replay --test it blk_mq -- --nocapture`).
 
 use seekwise_replay::{verify_vectors, Options};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! What a policy costs per request: N requests always outstanding, one with the device, random 4 KiB reads by eight processes.
 //!
-//!     cargo run --release -p seekwise-sched --example cost -- deadline 8
+//!     cargo run --release -p seekwise-sched --features examples --example cost -- deadline 8
 
 use seekwise_sched::{
     find_scheduler, Direction, Kernel, Priority, ProcessId, Request, RequestId, Scheduler, Setup,

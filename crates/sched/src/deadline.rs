@@ -11,13 +11,34 @@
 //! Not modelled:  barriers and requests inserted at the head.
 //! Source:        behaviour of Linux 2.6.23, 2.6.24, 2.6.32 and 4.4 block/deadline-iosched.c.
 
+use crate::about::{single_queue, About, Chart, MergeRule};
 use crate::fifo::{Fifo, Links};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Version};
 use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
 use crate::request::{Direction, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
 use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Row of the registry.
+pub const ABOUT: About = About {
+    name: "deadline",
+    kernels: single_queue(Version(2, 6, 0)),
+    parameters: PARAMETERS,
+    summary: "sorted batches, reads first, each request with an expiry time",
+    // As mq-deadline, whose figure is published.
+    cost_ns: 700,
+    merge_rule: MergeRule::Hash,
+    module: None,
+    reset_to: &[],
+    chart: Chart {
+        colour: "#0072B2",
+        dash: &[6, 2],
+        marker: "square",
+    },
+    required_per_mille: 995,
+    completion_rank: 0,
+};
 
 /// Longest expiry that makes sense in a study; the kernel takes any int.
 pub const EXPIRE_MAX_MS: u64 = 3_600_000;
@@ -86,7 +107,7 @@ pub const PARAMETERS: &[Parameter] = &[
 
 /// How the choice was made over the years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Generation {
+enum DeadlineGeneration {
     /// Until 2.6.23: only contiguous requests continue a batch; a new sweep begins at the lowest sector.
     Lowest,
     /// 2.6.24 to 2.6.27: only contiguous requests continue a batch; a new sweep begins at the oldest request.
@@ -95,7 +116,7 @@ enum Generation {
     Sorted,
 }
 
-impl Generation {
+impl DeadlineGeneration {
     fn of(kernel: &Kernel) -> Self {
         if kernel.at_least(2, 6, 28) {
             Self::Sorted
@@ -132,7 +153,7 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub struct Deadline {
     kernel: Kernel,
-    generation: Generation,
+    generation: DeadlineGeneration,
     /// 4.x: at the tick of expiry; before: one tick later.
     expires_on_tick: bool,
     /// 3.3 on: requests at the same sector may wait together.
@@ -165,7 +186,7 @@ impl Deadline {
             [get("read_expire"), get("write_expire")].map(|ms| kernel.ticks_from_millis(ms));
         Self {
             kernel,
-            generation: Generation::of(&kernel),
+            generation: DeadlineGeneration::of(&kernel),
             // Linux v3.16 block/deadline-iosched.c compares with time_after_eq; v3.15 and before with time_after.
             expires_on_tick: kernel.at_least(3, 16, 0),
             // Linux v3.3: elv_rb_add keeps requests at the same sector side by side.
@@ -246,7 +267,9 @@ impl Deadline {
     #[inline]
     fn continuation(&mut self) -> Option<RequestId> {
         let candidate = self.next[WRITE].or(self.next[READ])?;
-        if self.generation != Generation::Sorted && self.slot(candidate).start != self.last_end {
+        if self.generation != DeadlineGeneration::Sorted
+            && self.slot(candidate).start != self.last_end
+        {
             self.batching += self.fifo_batch;
         }
         (self.batching < self.fifo_batch).then_some(candidate)
@@ -276,7 +299,7 @@ impl Deadline {
     #[inline]
     fn begin_batch(&mut self, now: Nanos, direction: usize) -> Option<RequestId> {
         let sweep = self.next[direction];
-        if self.generation == Generation::Lowest {
+        if self.generation == DeadlineGeneration::Lowest {
             if self.expired(now, direction) {
                 self.batching = 0;
                 return self.fifo[direction].head();

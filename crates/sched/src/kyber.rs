@@ -10,13 +10,38 @@
 //! Not modelled:  discards and other requests (they have tokens of their own), several hardware queues.
 //! Source:        behaviour of Linux 5.10 to 6.12 block/kyber-iosched.c.
 
+use crate::about::{About, Chart, MergeRule, Module};
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
-use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
+use crate::parameter::{since, Parameter, Setup, Unit, ALWAYS};
 use crate::request::{Direction, ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::tag_words::{Asking, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Row of the registry.
+pub const ABOUT: About = About {
+    name: "kyber",
+    kernels: since(4, 12, 0),
+    parameters: PARAMETERS,
+    summary: "tokens for reads and writes, adjusted to latency targets",
+    // No published figure: mq-deadline's is taken.
+    cost_ns: 700,
+    merge_rule: MergeRule::Recent,
+    module: Some(Module::Loaded("kyber-iosched")),
+    // Linux v6.12 block/kyber-iosched.c.
+    reset_to: &[
+        ("read_lat_nsec", &["2000000"]),
+        ("write_lat_nsec", &["10000000"]),
+    ],
+    chart: Chart {
+        colour: "#009E73",
+        dash: &[8, 2, 2, 2],
+        marker: "diamond",
+    },
+    required_per_mille: 995,
+    completion_rank: 1,
+};
 
 /// A minute: no device is that slow on purpose.
 const LATENCY_MAX_NS: u64 = 60_000_000_000;

@@ -5,11 +5,12 @@
 //!   idle        ┘
 //!   shared: direction of the running batch, its length, how often reads were preferred
 //!
-//! Modelled:      three generations of the sweep (see [`Generation`]), priority classes and their ageing, expiry in ticks,
+//! Modelled:      three generations of the sweep (see [`MqDeadlineGeneration`]), priority classes and their ageing, expiry in ticks,
 //!                the limit on asynchronous requests' tags, merges.
 //! Not modelled:  zoned drives, requests inserted at the head.
 //! Source:        behaviour of Linux 5.10, 6.1 and 6.12 block/mq-deadline.c.
 
+use crate::about::{About, Chart, MergeRule, Module};
 use crate::deadline::{
     index, EXPIRE_MAX_MS, FIFO_BATCH, FRONT_MERGES, READ, READ_EXPIRE, WRITE, WRITES_STARVED,
     WRITE_EXPIRE,
@@ -22,6 +23,34 @@ use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
 use crate::tag_words::{Asking, TagWords};
 use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Row of the registry.
+pub const ABOUT: About = About {
+    name: "mq-deadline",
+    kernels: since(4, 11, 0),
+    parameters: PARAMETERS,
+    summary: "deadline for multi-queue, since 5.14 once per priority class",
+    // Linux Documentation/block/bfq-iosched.rst (6.1), Intel i7-2760QM.
+    cost_ns: 700,
+    merge_rule: MergeRule::Hash,
+    module: Some(Module::BuiltInByDebian("mq-deadline")),
+    // Linux v6.12 block/mq-deadline.c.
+    reset_to: &[
+        ("read_expire", &["500"]),
+        ("write_expire", &["5000"]),
+        ("writes_starved", &["2"]),
+        ("front_merges", &["1"]),
+        ("fifo_batch", &["16"]),
+        ("prio_aging_expire", &["10000"]),
+    ],
+    chart: Chart {
+        colour: "#0072B2",
+        dash: &[6, 2],
+        marker: "square",
+    },
+    required_per_mille: 995,
+    completion_rank: 0,
+};
 
 /// Those of the single-queue deadline and two more. Defaults: Linux 5.10 to 6.12 block/mq-deadline.c (nr_requests, 10*HZ).
 pub const PARAMETERS: &[Parameter] = &[
@@ -52,7 +81,7 @@ pub const PARAMETERS: &[Parameter] = &[
 
 /// How the sweep goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Generation {
+enum MqDeadlineGeneration {
     /// Until 5.13, as the single-queue deadline: a taken request makes the other direction forget its place.
     Forgets,
     /// 5.14 to 6.4: each direction remembers the request behind the one it took last; what comes in between is passed over.
@@ -61,7 +90,7 @@ enum Generation {
     Position,
 }
 
-impl Generation {
+impl MqDeadlineGeneration {
     fn of(kernel: &Kernel) -> Self {
         if kernel.at_least(6, 5, 0) {
             Self::Position
@@ -91,9 +120,9 @@ struct Slot {
 struct Class {
     sorted: [Sorted; 2],
     fifo: [Fifo; 2],
-    /// [`Generation::Successor`] and [`Generation::Forgets`].
+    /// [`MqDeadlineGeneration::Successor`] and [`MqDeadlineGeneration::Forgets`].
     next: [Option<RequestId>; 2],
-    /// [`Generation::Position`]: start of the request taken last.
+    /// [`MqDeadlineGeneration::Position`]: start of the request taken last.
     position: [Lba; 2],
     /// Waiting or in the driver.
     unfinished: u32,
@@ -102,7 +131,7 @@ struct Class {
 #[derive(Clone, Debug)]
 pub struct MqDeadline {
     kernel: Kernel,
-    generation: Generation,
+    generation: MqDeadlineGeneration,
     classes_matter: bool,
     expire_ticks: [u64; 2],
     /// A request younger than this cannot have expired, whatever the tick.
@@ -132,7 +161,7 @@ impl MqDeadline {
             [get("read_expire"), get("write_expire")].map(|ms| kernel.ticks_from_millis(ms));
         Self {
             kernel,
-            generation: Generation::of(&kernel),
+            generation: MqDeadlineGeneration::of(&kernel),
             classes_matter: kernel.at_least(5, 14, 0),
             expire_ticks,
             expire_at_least: expire_ticks.map(|ticks| kernel.tick_start(ticks.saturating_sub(1))),
@@ -186,7 +215,9 @@ impl MqDeadline {
     fn sweep(&self, class: usize, direction: usize) -> Option<RequestId> {
         let class = &self.classes[class];
         match self.generation {
-            Generation::Position => class.sorted[direction].at_or_after(class.position[direction]),
+            MqDeadlineGeneration::Position => {
+                class.sorted[direction].at_or_after(class.position[direction])
+            }
             _ => class.next[direction],
         }
     }
@@ -198,7 +229,7 @@ impl MqDeadline {
             return None;
         }
         match self.generation {
-            Generation::Forgets => {
+            MqDeadlineGeneration::Forgets => {
                 self.classes[class].next[WRITE].or(self.classes[class].next[READ])
             }
             _ => self.sweep(class, self.direction),
@@ -262,9 +293,9 @@ impl MqDeadline {
         let behind = class.sorted[direction].remove_and_next(start, id);
         class.fifo[direction].remove(&mut self.links, id);
         match self.generation {
-            Generation::Position => class.position[direction] = start,
-            Generation::Successor => class.next[direction] = behind,
-            Generation::Forgets => {
+            MqDeadlineGeneration::Position => class.position[direction] = start,
+            MqDeadlineGeneration::Successor => class.next[direction] = behind,
+            MqDeadlineGeneration::Forgets => {
                 class.next[1 - direction] = None;
                 class.next[direction] = behind;
             }

@@ -9,11 +9,31 @@
 //! Not modelled:  direct issue past the queue (what is issued at once never waits here), several hardware queues.
 //! Source:        behaviour of Linux 5.10 to 6.12 block/blk-mq.c, block/blk-mq-sched.c, block/blk-merge.c.
 
+use crate::about::{About, Chart, MergeRule, Module};
 use crate::fifo::{Fifo, Links};
-use crate::parameter::{Parameter, Setup};
+use crate::parameter::{since, Parameter, Setup};
 use crate::request::{ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
 use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Row of the registry.
+pub const ABOUT: About = About {
+    name: "none",
+    kernels: since(3, 13, 0),
+    parameters: PARAMETERS,
+    summary: "no policy: software queues drained in turn",
+    cost_ns: 0,
+    merge_rule: MergeRule::Recent,
+    module: core::option::Option::Some(Module::BuiltIn),
+    reset_to: &[],
+    chart: Chart {
+        colour: "#000000",
+        dash: &[1, 0],
+        marker: "circle",
+    },
+    required_per_mille: 1000,
+    completion_rank: 0,
+};
 
 /// none has no tunables.
 pub const PARAMETERS: &[Parameter] = &[];

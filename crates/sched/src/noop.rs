@@ -6,11 +6,32 @@
 //! Not modelled:  nothing else exists.
 //! Source:        behaviour of Linux 2.6.23 to 4.19 block/noop-iosched.c.
 
+use crate::about::{single_queue, About, Chart, MergeRule};
 use crate::fifo::{Fifo, Links};
+use crate::kernel::Version;
 use crate::parameter::{Parameter, Setup};
 use crate::request::{Request, RequestId};
 use crate::scheduler::Scheduler;
 use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Row of the registry.
+pub const ABOUT: About = About {
+    name: "noop",
+    kernels: single_queue(Version(2, 6, 0)),
+    parameters: PARAMETERS,
+    summary: "first come, first served; merges only",
+    cost_ns: 0,
+    merge_rule: MergeRule::Hash,
+    module: None,
+    reset_to: &[],
+    chart: Chart {
+        colour: "#000000",
+        dash: &[1, 0],
+        marker: "circle",
+    },
+    required_per_mille: 995,
+    completion_rank: 0,
+};
 
 /// noop has no tunables.
 pub const PARAMETERS: &[Parameter] = &[];

@@ -1,7 +1,6 @@
 //! anticipatory by hand: one rule a test. The tick is 1 ms, antic_expire 6 ms.
 
-mod common;
-use common::World;
+use crate::common::{self, World};
 use seekwise_sched::Scheduler;
 
 const FAR: u64 = 500_000_000;

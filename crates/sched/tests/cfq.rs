@@ -1,7 +1,6 @@
 //! cfq by hand: one rule a test. The tick is 1 ms: slices 100 ms, idle 8 ms.
 
-mod common;
-use common::World;
+use crate::common::{self, World};
 use seekwise_sched::{Direction, PriorityClass, ProcessId, Request, RequestId, Scheduler};
 use seekwise_units::{Lba, Nanos};
 

@@ -1,7 +1,6 @@
 //! deadline by hand: one rule a test.
 
-mod common;
-use common::World;
+use crate::common::{self, World};
 use seekwise_sched::{Direction, Scheduler};
 
 #[test]

@@ -2,7 +2,7 @@
 //! `rates_spread TABLE WORDS [cost=ns …] [left_out=processes …]`: rows that contain all the words, separated by commas, under other costs of the
 //! host, or without the run of so many processes before; sets of them are separated by `/`.
 
-use seekwise_sim::array::rates::{self, Unknowns};
+use seekwise_sim::validate::rates::{self, Unknowns};
 use seekwise_units::Nanos;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! Runs one case for a profiler: `cargo run --release --example speed -- hdd-deadline 1000000 1`.
+//! Runs one case for a profiler: `cargo run --release --features examples --example speed -- hdd-deadline 1000000 1`.
 
 fn main() {
     let mut args = std::env::args().skip(1);

@@ -3,10 +3,10 @@
 //! Each case is a cell like any other, built from its JSON spec, with histograms and windows on; start-up is inside the time. The case
 //! `article` is whole storage instead: page cache, file system and two drives, its operations are calls of the program.
 
-use crate::array::storage::{self, StorageSpec};
+use crate::assemble::storage::{self, StorageSpec};
 use crate::spec::CellSpec;
-use crate::stack::MemberTotals;
-use crate::{build, cell};
+use crate::storage::MemberTotals;
+use crate::{assemble, cell};
 use cpu_time::ThreadTime;
 use serde_json::{json, Value};
 
@@ -174,7 +174,7 @@ const LOAD_IOS: u64 = 20_000;
 fn alone(name: &str, ios: u64, seed: u64) -> Result<Value, String> {
     let mut cell = spec(name, ios.min(LOAD_IOS), seed)?;
     let array: CellSpec = serde_json::from_value(cell.clone()).map_err(|e| e.to_string())?;
-    let (_, outcome) = build::build(&array)?.machine.run_phase(0)?;
+    let (_, outcome) = assemble::build(&array)?.machine.run_phase(0)?;
     let sum = |of: fn(&MemberTotals) -> u64| outcome.members.iter().map(of).sum::<u64>() as f64;
     let read = sum(|member| member.read.0);
     let depth = sum(|member| member.taken.0) / outcome.elapsed.0 as f64 / MEMBERS as f64;
@@ -209,7 +209,7 @@ pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
     }
     let (spec, result, cpu_seconds) = timed(spec(name, ios, seed)?)?;
     let start = ThreadTime::now();
-    drop(build::build(&spec)?);
+    drop(assemble::build(&spec)?);
     let start_seconds = start.elapsed().as_secs_f64();
     let ios = |result: &Value| result["phases"][0]["ios"].as_u64().unwrap_or(0);
     let members = match result["phases"][0]["members"].as_array() {

@@ -1,8 +1,8 @@
 //! One cell from its spec to its result.
 
-use crate::build::{self, Built};
-use crate::machine::PhaseOutcome;
-use crate::probe::{Moment, TraceEvent};
+use crate::assemble::{self, Built};
+use crate::engine::PhaseOutcome;
+use crate::result::probe::{Moment, TraceEvent};
 use crate::result::JobStats;
 use crate::spec::CellSpec;
 use crate::MODEL_VERSION;
@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 
 /// Runs a cell. The error is one sentence that names the parameter and its unit.
 pub fn run(spec: &CellSpec) -> Result<Value, String> {
-    let mut built = build::build(spec)?;
+    let mut built = assemble::build(spec)?;
     let mut phases = Vec::new();
     for index in 0..spec.phases.len() {
         let (started, outcome) = built.machine.run_phase(index)?;
@@ -44,7 +44,7 @@ pub fn run(spec: &CellSpec) -> Result<Value, String> {
 
 /// What a cell would be, without running it. The error is the one that [`run`] would give before its first phase.
 pub fn describe(spec: &CellSpec) -> Result<Value, String> {
-    let built = build::build(spec)?;
+    let built = assemble::build(spec)?;
     let offered: Vec<&str> = seekwise_sched::ENTRIES
         .iter()
         .filter(|entry| entry.kernels.contains(built.kernel.version))

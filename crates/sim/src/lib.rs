@@ -1,39 +1,31 @@
-//! The machine: clock, event order and wiring. The only place where all parts meet.
+//! The simulator: a specification, assembled into an engine, gives a result. The only place where all parts meet.
 //!
 //! ```text
-//!   spec ──▶ cell ──▶ machine ◀── host::job      threads: what they ask for
-//!   (JSON)    │          │    ◀── host::block    the queue around ◀── sched  the policy
-//!             │          │    ◀── host::cpu      who is busy, what it costs
-//!             ▼          └─────▶ device          a drive behind host::block::Driver
-//!           result (JSON)
+//!   spec ──▶ assemble ──▶ engine ◀── task         threads direct or buffered, flusher   ◀── host::job, host::cache
+//!   (JSON)                  │    ◀── storage      a drive, md, a controller             ◀── host::block ◀── sched, device
+//!                           │    ◀── cost         what it costs the processors          ◀── models/host-*.toml
+//!                           ▼
+//!                         result (JSON)
+//!
+//!   files     programs on a file system, and the readers of the recorded machines: with an event loop of their own still
+//!   validate  the models against recordings of real machines
 //! ```
 //!
 //! A run is (spec, seed, version) and nothing else: integer nanoseconds, equal times in insertion order, no wall clock, no hash-map order.
-//! A machine is generic over queue, policy and drive, so the inner loop has no boxed call; `cell` chooses the combination once per cell.
+//! The engine is generic over queue, policy and drive, so the inner loop has no boxed call; `assemble` chooses the combination once per cell.
 
-pub mod agenda;
-pub mod array;
+pub mod assemble;
 pub mod bench;
-pub mod buffered;
-pub mod build;
 pub mod cell;
-pub mod controller;
-pub mod drive;
-pub mod histogram;
-pub mod host;
-pub mod invariants;
-pub mod machine;
+pub mod cost;
+pub mod engine;
+pub mod files;
 pub mod parallel;
-pub mod plan;
-pub mod probe;
-pub mod reference;
 pub mod result;
-pub mod served;
 pub mod spec;
-pub mod spindle;
-pub mod stack;
-pub mod trace;
-pub mod whole;
+pub mod storage;
+pub mod task;
+pub mod validate;
 
 /// Raised with every change that can alter a number; each change is explained in the changelog under *Results*.
-pub const MODEL_VERSION: u32 = 10;
+pub const MODEL_VERSION: u32 = 11;

@@ -1,8 +1,7 @@
 //! This test will run files through page cache, file system and journal, and hold the recorded rates of ext3 against the simulator.
 
-mod recorded;
-
-use seekwise_sim::array::storage::{self, StorageSpec};
+use crate::recorded;
+use seekwise_sim::assemble::storage::{self, StorageSpec};
 use serde_json::{json, Value};
 
 /// tiotest's four phases over ext3 on a disk; `change` may alter the spec.

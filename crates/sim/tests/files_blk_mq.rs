@@ -1,7 +1,7 @@
 //! Files on multi-queue kernels, through the page cache and past it: held against regions of the raw device, whose cells are proven
 //! elsewhere, and against times worked out by hand.
 
-use seekwise_sim::array::storage::{self, StorageSpec};
+use seekwise_sim::assemble::storage::{self, StorageSpec};
 use seekwise_sim::spec::CellSpec;
 use serde_json::{json, Value};
 
@@ -419,5 +419,36 @@ fn what_files_cannot_be_is_one_sentence() {
             error.contains(word) && !error.contains('\n'),
             "{word}: {error}"
         );
+    }
+}
+
+/// Issue 17: with the limits of a machine smaller than its group writers slept for room that nobody made, at 0.9 MB/s or for ever.
+#[test]
+fn more_memory_than_the_testbeds_machine_has_never_makes_buffered_writing_slower() {
+    const LOAD: u64 = 640 * MIB;
+    for drive in [HDD, NVME] {
+        let file = |limit_mib: u64| {
+            let mut written = phase(true, false, LOAD / 65_536);
+            written["fsync"] = json!(true);
+            let result = run(written, |spec| {
+                spec["drive"] = json!(drive);
+                spec["load"]["buffered"] = json!(true);
+                spec["load"]["block_bytes"] = json!(65_536);
+                spec["load"]["file_bytes"] = json!(LOAD);
+                spec["load"]["files"]["memory_bytes"] = json!(limit_mib * MIB);
+            });
+            rate(&result)
+        };
+        let region = |limit_mib: u64| {
+            let job = json!({"pattern": "sequential", "read_percent": 0, "block_bytes": 65_536, "ios": LOAD / 65_536, "region_bytes": LOAD});
+            rate(&raw(drive, "mq-deadline", job, Some(limit_mib * MIB)))
+        };
+        let usual = (file(512), region(512));
+        for limit_mib in [1024, 1200, 4096] {
+            let (file, region) = (file(limit_mib), region(limit_mib));
+            println!("{drive} {limit_mib} MiB: file {file:.0}, region {region:.0} MB/s");
+            assert!(file > 0.95 * usual.0, "{drive} {limit_mib}: {file}");
+            assert!(region > 0.95 * usual.1, "{drive} {limit_mib}: {region}");
+        }
     }
 }

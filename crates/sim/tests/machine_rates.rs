@@ -1,8 +1,7 @@
 //! This test will simulate the recorded whole-machine rates of raw devices: kernels 2.6.24, 2.6.32 and 4.4 over the exact disk.
 
-mod recorded;
-
-use seekwise_sim::array::rates::{self, TableOutcome};
+use crate::recorded;
+use seekwise_sim::validate::rates::{self, TableOutcome};
 
 fn hold(outcome: &TableOutcome) {
     println!(

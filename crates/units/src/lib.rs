@@ -10,6 +10,10 @@ use core::ops::{Add, AddAssign, Sub, SubAssign};
 /// Bytes in a sector, the unit of every block address in Linux whatever the drive's physical sector.
 pub const SECTOR_BYTES: u64 = 512;
 
+/// Bytes in a page of memory: of the page cache, of a file system's block, of md's stripes and of flash, as modelled here.
+pub const PAGE_BYTES: u64 = 4096;
+pub const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
+
 /// Nanoseconds: an instant since the start of a run, or a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);

@@ -17,34 +17,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise import schedulers
 from seekwise.control import attributes, sysfs
 from seekwise.control.settings import Changes, normalised
 from seekwise.errors import UsageError
 
-# What the kernel sets when it switches to a scheduler (Linux v6.12 block/mq-deadline.c, kyber-iosched.c, bfq-iosched.c;
-# times as sysfs shows them at HZ=250 and HZ=1000). A tunable that is not listed is always written back.
+# What the kernel sets when it switches to a scheduler. A tunable that is not listed is always written back.
 TUNABLE_DEFAULTS: dict[str, dict[str, tuple[str, ...]]] = {
-    "mq-deadline": {
-        "read_expire": ("500",),
-        "write_expire": ("5000",),
-        "writes_starved": ("2",),
-        "front_merges": ("1",),
-        "fifo_batch": ("16",),
-        "prio_aging_expire": ("10000",),
-    },
-    "kyber": {"read_lat_nsec": ("2000000",), "write_lat_nsec": ("10000000",)},
-    "bfq": {
-        "back_seek_max": ("16384",),
-        "back_seek_penalty": ("2",),
-        "fifo_expire_async": ("250",),
-        "fifo_expire_sync": ("125", "124"),
-        "low_latency": ("1",),
-        "max_budget": ("0",),
-        "slice_idle": ("8",),
-        "slice_idle_us": ("8000",),
-        "strict_guarantees": ("0",),
-        "timeout_sync": ("124", "125"),
-    },
+    row.name: row.reset_to for row in schedulers.known().values()
 }
 
 # Linux v6.12 block/blk-wbt.c wbt_default_latency_nsec: 75 ms for rotating drives, 2 ms for others.

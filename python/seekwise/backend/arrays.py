@@ -1,4 +1,4 @@
-"""Arrays of a study for the simulated backend: md over modelled drives, with direct I/O (`crates/sim/src/array/spec.rs`).
+"""Arrays of a study for the simulated backend: md over modelled drives, with direct I/O (`crates/sim/src/spec/array.rs`).
 
 An array is a system's `drives`, `raid_level`, `chunk_kib` and `layout`, each of which `[settings]` may vary, and the options
 `missing`, `resync_kib_s`, `stripe_cache_size`, `rmw_level`, `bitmap` and `bitmap_chunk_kib`.

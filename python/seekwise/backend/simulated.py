@@ -4,7 +4,7 @@ A trial is one cell of the compiled simulator (`crates/sim`). Repeats of a setti
 and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
 
 Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (a cell's spec is
-`crates/sim/src/spec.rs`); controllers, page cache and file systems go through `storage_trials`.
+`crates/sim/src/spec/mod.rs`); controllers, page cache and file systems go through `storage_trials`.
 """
 
 from __future__ import annotations

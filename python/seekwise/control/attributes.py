@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise import schedulers
 from seekwise.control import sysfs
 from seekwise.errors import UsageError
 
@@ -49,16 +50,7 @@ class Attribute:
 
 
 # The schedulers Linux has or had, with the module that holds each. `None`: gone with the single-queue path in 5.0.
-SCHEDULER_MODULES: dict[str, str | None] = {
-    "none": "",
-    "mq-deadline": "mq-deadline",
-    "kyber": "kyber-iosched",
-    "bfq": "bfq",
-    "noop": None,
-    "deadline": None,
-    "cfq": None,
-    "anticipatory": None,
-}
+SCHEDULER_MODULES: dict[str, str | None] = {row.name: row.module for row in schedulers.known().values()}
 
 
 def scheduler_hint(refusal: Refusal) -> str:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seekwise import _core
+from seekwise import _core, schedulers
 from seekwise.errors import UsageError
 from seekwise.explain import controllers, hosts, program
 
@@ -59,6 +59,11 @@ def explain(word: str) -> Explanation:
             return _unit(unit)
     if name == "models":
         return _models()
+    if scheduler := schedulers.known().get(word.lower()):
+        # Without a text of its own: what its file says.
+        return Explanation(
+            scheduler.name, "scheduler", scheduler.name, scheduler.summary, (), {"tunables": _tunables(scheduler.name)}
+        )
     if found := controllers.explained(word) or hosts.explained(word):
         return Explanation(word, "model", *found)
     if word.strip().startswith("--") and (found := program.explained(word)):
@@ -128,8 +133,8 @@ def _registry() -> dict[str, list[dict[str, Any]]]:
 def _tunables(scheduler: str) -> list[dict[str, Any]]:
     """Tunables of a scheduler with their defaults by kernel."""
     rows: dict[str, dict[str, Any]] = {}
-    for kernel, schedulers in _registry().items():
-        for one in schedulers:
+    for kernel, rows_of_kernel in _registry().items():
+        for one in rows_of_kernel:
             if one["name"] != scheduler or not one["available"]:
                 continue
             for tunable in one["tunables"]:
@@ -146,7 +151,7 @@ def _described(tunable: Mapping[str, Any]) -> dict[str, Any]:
 def _tunable(word: str) -> Explanation | None:
     """A tunable by its kernel name, under every scheduler that has it."""
     lines = []
-    for scheduler in sorted({one["name"] for schedulers in _registry().values() for one in schedulers}):
+    for scheduler in sorted({one["name"] for rows in _registry().values() for one in rows}):
         for tunable in _tunables(scheduler):
             if tunable["name"] == word:
                 defaults = ", ".join(f"{value} on {kernel}" for kernel, value in tunable["defaults"].items())

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from seekwise import schedulers
 from seekwise.testbed import cpio, debian, modules, programs
 from seekwise.testbed.cpio import Entry
 from seekwise.testbed.debian import Package, Say
@@ -55,8 +56,7 @@ MODULES = (
     "raid1",
     "raid10",
     "raid456",
-    "bfq",
-    "kyber_iosched",
+    *(module for name in schedulers.known() for module in schedulers.testbed_modules(name)),
     "null_blk",
     "scsi_debug",
     "ext4",

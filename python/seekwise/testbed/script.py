@@ -12,6 +12,7 @@ import json
 import shlex
 from dataclasses import dataclass, field
 
+from seekwise import schedulers
 from seekwise.backend.kernel import fio_job
 from seekwise.errors import UsageError
 from seekwise.study import factors
@@ -83,7 +84,7 @@ def trial(
     lines = [
         f"# trial {number}",
         f"mkdir {out}",
-        f"modules {' '.join([*storage.modules, *_scheduler_modules(scheduler)])}",
+        f"modules {' '.join([*storage.modules, *schedulers.testbed_modules(scheduler)])}",
         f"serve {group} {storage.drives} 0",
     ]
     for leaf in storage.leaves:
@@ -126,10 +127,6 @@ def _drives(storage: Storage, group: str, seed: int) -> bytes:
         "awake_us": 0,
         "seed": seed % 2**32,
     }).encode()  # fmt: skip
-
-
-def _scheduler_modules(scheduler: str) -> list[str]:
-    return {"bfq": ["bfq"], "kyber": ["kyber_iosched"]}.get(scheduler, [])
 
 
 def _queue(leaf: str, storage: Storage, scheduler: str, values: dict[str, Value]) -> list[str]:

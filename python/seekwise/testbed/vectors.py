@@ -18,12 +18,13 @@ from pathlib import Path
 
 import click
 
+from seekwise import schedulers
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.testbed import image, kernels, machine
 from seekwise.testbed.cpio import Entry
 from seekwise.testbed.debian import Say
 
-SCHEDULERS = ("none", "mq-deadline", "bfq", "kyber")
+SCHEDULERS = tuple(row.name for row in schedulers.known().values() if row.multi_queue)
 NR_REQUESTS = 256
 TIMEOUT_S = 1800.0
 HEADER = "time_ns,event,op,sector,sectors,proc"
@@ -143,10 +144,9 @@ def record(
 def _script(requests: Requests, scheduler: str, tunables: dict[str, int], service_ns: int, depth: int) -> str:
     gib = max(250, requests.end_sector * 512 // 2**30 + 1)
     queue = "/sys/block/nullb0/queue"
-    module = {"bfq": "bfq", "kyber": "kyber_iosched"}.get(scheduler)
     return "\n".join([
         f"OPTIONS_null_blk='queue_mode=2 irqmode=2 completion_nsec={service_ns} hw_queue_depth={depth} submit_queues=1 nr_devices=1 gb={gib} bs=512'",
-        f"modules null_blk {module or ''}",
+        f"modules null_blk {' '.join(schedulers.testbed_modules(scheduler))}",
         f"put 1 {queue}/rotational",
         f"put {scheduler} {queue}/scheduler",
         # Twice: Linux 6.1's mq-deadline takes its limit of asynchronous requests from the number before.

@@ -15,7 +15,7 @@ const BLOCK: usize = 64;
 const RESERVE: usize = 2;
 const NOWHERE: u32 = u32::MAX;
 /// Bytes of a logical page.
-pub const PAGE_BYTES: u64 = 4096;
+pub use seekwise_units::PAGE_BYTES;
 /// Weight of the newest write in the running mean is 2^-MEAN_SHIFT.
 const MEAN_SHIFT: u32 = 8;
 

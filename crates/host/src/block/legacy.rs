@@ -1,4 +1,5 @@
-//! The single request queue of Linux up to 4.x: plug, merges, two pools of requests, the request at hand (section 1).
+//! The single request queue of Linux up to 4.x: plug, merges, two pools of requests, the request at hand (Linux 2.6.23 to 4.20 block/ll_rw_blk.c, later
+//! block/blk-core.c, and block/elevator.c).
 //!
 //! ```text
 //!   bio ─▶ merge ─▶ allocate from a pool ─▶ scheduler ─▶ at hand ─▶ drive
@@ -241,7 +242,7 @@ impl<S: Scheduler> LegacyQueue<S> {
             return;
         }
         let mut plug = std::mem::take(&mut self.task_plug);
-        // Section 8.3: sorted by start address, stably, before insertion.
+        // Linux 4.19 block/blk-core.c, blk_flush_plug_list: sorted by start address, stably, before insertion.
         plug.sort_by_key(|&slot| self.table.get(slot).request.start);
         for &slot in &plug {
             self.insert(now, slot, observer);
@@ -277,7 +278,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         false
     }
 
-    /// May the process allocate a request now? Section 1.5: a full pool admits only batchers, and nobody past 3/2 of its size.
+    /// May the process allocate a request now? Linux 2.6.23 block/ll_rw_blk.c, get_request: a full pool admits only batchers, and nobody past 3/2 of its size.
     #[inline(always)]
     fn admit(&mut self, now: Nanos, bio: &Bio) -> bool {
         let nr = self.limits.nr_requests;
@@ -377,7 +378,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         if !self.admit(now, bio) {
             let pool = self.pool_of(bio.direction, bio.sync);
             self.pools[pool].sleepers.push_back(bio.process);
-            // Section 1.4 (f): a task that must sleep for a request unplugs first.
+            // Linux 2.6.23 block/ll_rw_blk.c, get_request_wait: a task that must sleep for a request unplugs first.
             self.flush_task_plug(now, driver, observer);
             if self.plugged {
                 self.unplug();
@@ -497,7 +498,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             .finish(slot, |token, sectors| done(Done { token, sectors }));
         let pool = self.pool_of(request.direction, request.sync);
         self.release(now, pool);
-        // Section 1.4 (g): a completion runs the queue, which removes the plug first.
+        // Linux 2.6.23 drivers/scsi/scsi_lib.c, scsi_next_command: a completion runs the queue, which removes the plug first.
         self.unplug();
         self.run(now, driver, observer);
         self.heed_wish(now, driver, observer);
@@ -537,7 +538,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         self.woken.pop_front()
     }
 
-    /// Section 1.5: congestion is on from nr − nr/8 + 1 and off below nr − nr/8 − nr/16 − 1.
+    /// Linux 2.6.23 block/ll_rw_blk.c, blk_queue_congestion_threshold: congestion is on from nr − nr/8 + 1 and off below nr − nr/8 − nr/16 − 1.
     fn congested(&self, direction: Direction, sync: bool) -> bool {
         let nr = self.limits.nr_requests;
         self.pools[self.pool_of(direction, sync)].count > nr - nr / 8

@@ -1,4 +1,4 @@
-//! Finding a waiting request that a bio can join (section 1.3).
+//! Finding a waiting request that a bio can join (Linux 2.6.23 block/elevator.c: elv_merge).
 //!
 //! Order: the one-hit cache, then back merge by end address, then a front merge if the policy finds a partner. A request is entered into the index
 //! only when the next bio looks for a partner: requests that go straight to the drive never touch it.
@@ -8,17 +8,9 @@
 
 use super::table::{State, Table, NONE};
 use super::Bio;
+pub use seekwise_sched::MergeRule;
 use seekwise_sched::{Direction, RequestId, Scheduler};
 use seekwise_units::{Lba, Nanos, Sectors};
-
-/// Which neighbours a policy knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MergeRule {
-    /// The one-hit cache, the hash of end addresses, then the policy's own search for a front merge.
-    Hash,
-    /// The eight newest of the submitter's list, back or front, no coalescing (none, kyber; section 8.2, 8.5).
-    Recent,
-}
 
 /// How many entries of a list `MergeRule::Recent` looks at. Linux v6.1 block/blk-mq-sched.c: checked = 8.
 const RECENT: u32 = 8;
@@ -268,7 +260,7 @@ impl Merger {
     ) -> Option<Merged> {
         let sectors = Sectors(table.get(slot).request.sectors.0 + bio.sectors.0);
         if sectors > self.max_sectors {
-            // Section 1.3: refused for size means never again.
+            // Linux 2.6.23 block/ll_rw_blk.c, ll_new_hw_segment: refused for size means never again (REQ_NOMERGE).
             table.get_mut(slot).no_merge = true;
             if self.last == slot {
                 self.last = NONE;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `legacy`: the single queue up to 4.x. `mq`: blk-mq. Both own the table of requests and talk to a drive through [`Driver`].
-//! Section numbers in comments are those of the project's block-layer reference (facts checked against Linux 2.6.23 to 6.12).
+//! Facts were checked against Linux 2.6.23 to 6.12; comments name file and version.
 
 pub mod either;
 pub mod legacy;
@@ -149,7 +149,6 @@ pub struct Done {
     pub sectors: Sectors,
 }
 
-/// A queue with its scheduler, as a machine drives it.
 /// When a queue that is plugged now is run at the latest. Linux 2.6.24 block/ll_rw_blk.c: `q->unplug_delay`, 3 ms in whole ticks, at least
 /// one; a timer of n ticks ends at the n-th following tick. md's own queue has it too.
 pub fn unplug_due(now: Nanos, hz: u32) -> Nanos {
@@ -159,6 +158,7 @@ pub fn unplug_due(now: Nanos, hz: u32) -> Nanos {
     Nanos((jiffies + ticks) * 1_000_000_000 / hz)
 }
 
+/// A queue with its scheduler, as the event loop drives it.
 pub trait BlockQueue {
     fn submit<D: Driver, O: Observer>(
         &mut self,

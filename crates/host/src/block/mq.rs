@@ -1,4 +1,4 @@
-//! blk-mq: scheduler tags, dispatch list, driver tags (section 8).
+//! blk-mq: scheduler tags, dispatch list, driver tags (Linux 4.12 to 6.12 block/blk-mq.c, block/blk-mq-sched.c).
 //!
 //! ```text
 //!   bio ─▶ [task plug] ─▶ merge ─▶ scheduler tag ─▶ scheduler ─▶ held (one ahead) ─▶ driver tag ─▶ drive
@@ -39,7 +39,7 @@ pub struct MqLimits {
     pub merge_rule: MergeRule,
     /// The driver reserves a slot before the scheduler is asked (SCSI); otherwise one request is taken ahead.
     pub budget: bool,
-    /// No policy: a request for which a driver tag is free goes straight to the driver while nothing waits (section 8.2).
+    /// No policy: a request for which a driver tag is free goes straight to the driver while nothing waits (Linux v6.1 block/blk-mq.c: blk_mq_try_issue_directly).
     pub direct: bool,
     pub kernel: Kernel,
 }
@@ -163,7 +163,7 @@ impl<S: Scheduler> MqQueue<S> {
         Some(slot)
     }
 
-    /// Dispatch: what is held first, then the scheduler one by one until no tag or nothing (section 8.1).
+    /// Dispatch: what is held first, then the scheduler one by one until no tag or nothing (Linux v6.1 block/blk-mq-sched.c: __blk_mq_do_dispatch_sched).
     #[inline]
     fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         // At most completions there is nothing to do.
@@ -313,7 +313,7 @@ impl<S: Scheduler> MqQueue<S> {
         self.plug.clear();
     }
 
-    /// Joins a bio to the newest plugged request (section 8.3, 6.1).
+    /// Joins a bio to the newest plugged request (Linux v6.1 block/blk-merge.c: blk_attempt_plug_merge).
     fn merge_into_plug(&mut self, bio: &Bio) -> bool {
         let Some(&slot) = self.plug.last() else {
             return false;

@@ -32,7 +32,7 @@ pub struct Entry {
     pub state: State,
     /// In the merge index.
     pub indexed: bool,
-    /// A merge was refused for size: never tried again (section 1.3).
+    /// A merge was refused for size: never tried again (REQ_NOMERGE).
     pub no_merge: bool,
     pub next_by_end: u32,
     /// Neighbours in order of insertion, kept only for policies that merge by list.

@@ -1,4 +1,4 @@
-//! Write-back throttling: buffered writes wait so that reads stay quick (section 14, Linux v6.1 block/blk-wbt.c).
+//! Write-back throttling: buffered writes wait so that reads stay quick (Linux v6.1 block/blk-wbt.c).
 //!
 //! Modelled:      depth from device depth and step; window of 100 ms shrinking with the step; scaling by the smallest read latency.
 //! Not modelled:  separate limits for kswapd and for a second after a writer slept (by the device's own group only; loads here have theirs).

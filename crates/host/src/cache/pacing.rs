@@ -180,6 +180,12 @@ impl Pacing {
         }
     }
 
+    /// The flusher has work: more than the background limit is dirty, of the group or of the machine.
+    /// Linux v5.10 to v6.12 mm/page-writeback.c, wb_over_bg_thresh: either is enough.
+    pub fn over_background(&self, dirty: u64) -> bool {
+        dirty > self.group.background.min(self.machine.background)
+    }
+
     /// Pages a second that the drive is believed to write.
     pub fn average_bandwidth(&self) -> u64 {
         self.average
@@ -403,6 +409,15 @@ mod tests {
         let pacing = laboratory();
         assert_eq!(pacing.group.threshold(), 2981);
         assert_eq!(pacing.group.free_run(), 2234);
+    }
+
+    /// Otherwise writers sleep at the machine's limit for room that nobody makes.
+    #[test]
+    fn the_flusher_works_for_the_limits_of_a_machine_smaller_than_the_group() {
+        let pacing = Pacing::new(250, Domain::new(400_000), Domain::new(144_000));
+        assert!(pacing.machine.threshold() < pacing.group.background);
+        assert!(pacing.over_background(pacing.machine.threshold()));
+        assert!(!pacing.over_background(pacing.machine.background));
     }
 
     #[test]

@@ -7,21 +7,21 @@
 //!
 //! Modelled:      windows, marks, growth, the rules for a first, a sequential and a random read by kernel generation.
 //! Not modelled:  mmap faults (read-around), fadvise, thrashing, huge folios.
-//! Source:        linux-block-layer reference, section 10 (mm/readahead.c of 2.6.23, 2.6.24, 2.6.32, 6.1).
+//! Source:        Linux 2.6.23, 2.6.24, 2.6.32, 6.1: mm/readahead.c.
 
 /// Page of a file, counted from its start.
 pub type Page = u64;
 
 /// Kernels whose rules differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Generation {
+pub enum ReadAheadGeneration {
     Linux2_6_23,
     Linux2_6_24,
     /// 2.6.31 and later: looks at what is cached before a read; grows a window whose first page would carry the mark.
     Linux2_6_32,
 }
 
-impl Generation {
+impl ReadAheadGeneration {
     /// The rules of kernel `major.minor.patch`.
     pub fn of(version: (u32, u32, u32)) -> Self {
         match version {
@@ -43,7 +43,7 @@ pub struct Window {
 /// Read-ahead state of one open file.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadAhead {
-    generation: Generation,
+    generation: ReadAheadGeneration,
     /// `read_ahead_kb` in pages.
     pages_max: u64,
     start: Page,
@@ -71,7 +71,7 @@ fn next_size(size: u64, max: u64) -> u64 {
 
 impl ReadAhead {
     /// `pages_max`: `read_ahead_kb` / 4; 0 turns read-ahead off.
-    pub fn new(generation: Generation, pages_max: u64) -> Self {
+    pub fn new(generation: ReadAheadGeneration, pages_max: u64) -> Self {
         Self {
             generation,
             pages_max,
@@ -116,9 +116,9 @@ impl ReadAhead {
         let follows = self
             .previous
             .map_or(page == 0, |previous| page.wrapping_sub(previous) <= 1);
-        let begins = page == 0 && self.generation >= Generation::Linux2_6_32;
+        let begins = page == 0 && self.generation >= ReadAheadGeneration::Linux2_6_32;
         if !(begins || follows || wanted > max) {
-            if self.generation < Generation::Linux2_6_32 || cached_before <= wanted {
+            if self.generation < ReadAheadGeneration::Linux2_6_32 || cached_before <= wanted {
                 // Random: exactly what is asked for; the state stays for the stream that may go on.
                 return Window {
                     start: page,
@@ -158,7 +158,7 @@ impl ReadAhead {
         {
             return Some(self.slide());
         }
-        if self.generation == Generation::Linux2_6_23 {
+        if self.generation == ReadAheadGeneration::Linux2_6_23 {
             self.start = page + 1;
             self.size = next_size(self.size.max(1), self.pages_max);
         } else {
@@ -167,7 +167,7 @@ impl ReadAhead {
                 return None;
             }
             let distance = start - page;
-            let known = if self.generation >= Generation::Linux2_6_32 {
+            let known = if self.generation >= ReadAheadGeneration::Linux2_6_32 {
                 distance + wanted
             } else {
                 distance
@@ -188,7 +188,7 @@ impl ReadAhead {
 
     /// `page`: where the reader is, for the rule of 2.6.31 that a mark on that very page is used at once.
     fn window(&mut self, page: Page) -> Window {
-        if self.generation >= Generation::Linux2_6_32
+        if self.generation >= ReadAheadGeneration::Linux2_6_32
             && page == self.start
             && self.ahead == self.size
         {
@@ -208,7 +208,12 @@ mod tests {
     use super::*;
 
     /// Windows that a sequential reader of `wanted` pages a call causes, as (start, size, mark).
-    fn stream(generation: Generation, max: u64, wanted: u64, until: u64) -> Vec<(u64, u64, u64)> {
+    fn stream(
+        generation: ReadAheadGeneration,
+        max: u64,
+        wanted: u64,
+        until: u64,
+    ) -> Vec<(u64, u64, u64)> {
         let mut state = ReadAhead::new(generation, max);
         let (mut windows, mut cached, mut marks) = (Vec::new(), 0, Vec::new());
         for page in 0..until {
@@ -231,22 +236,22 @@ mod tests {
     }
 
     #[test]
-    fn windows_grow_as_the_reference_lists_them() {
-        // linux-block-layer reference 10.2: (start, size, mark) for a maximum of 32 pages.
-        let small = stream(Generation::Linux2_6_32, 32, 1, 60);
+    fn windows_grow_as_worked_out_by_hand() {
+        // (start, size, mark) for a maximum of 32 pages, worked out by hand from mm/readahead.c of 2.6.32 (ondemand_readahead).
+        let small = stream(ReadAheadGeneration::Linux2_6_32, 32, 1, 60);
         assert_eq!(
             small[..4],
             [(0, 4, 1), (4, 8, 4), (12, 16, 12), (28, 32, 28)]
         );
-        let middle = stream(Generation::Linux2_6_32, 32, 4, 60);
+        let middle = stream(ReadAheadGeneration::Linux2_6_32, 32, 4, 60);
         assert_eq!(middle[..3], [(0, 8, 4), (8, 16, 8), (24, 32, 24)]);
-        let large = stream(Generation::Linux2_6_32, 32, 16, 60);
+        let large = stream(ReadAheadGeneration::Linux2_6_32, 32, 16, 60);
         assert_eq!(large[..2], [(0, 32, 16), (32, 32, 32)]);
     }
 
     #[test]
     fn windows_grow_by_four_then_two_where_the_maximum_is_large() {
-        let sizes: Vec<u64> = stream(Generation::Linux2_6_24, 2048, 1, 4000)
+        let sizes: Vec<u64> = stream(ReadAheadGeneration::Linux2_6_24, 2048, 1, 4000)
             .iter()
             .map(|window| window.1)
             .collect();
@@ -256,9 +261,9 @@ mod tests {
     #[test]
     fn a_random_read_brings_what_was_asked_for() {
         for generation in [
-            Generation::Linux2_6_23,
-            Generation::Linux2_6_24,
-            Generation::Linux2_6_32,
+            ReadAheadGeneration::Linux2_6_23,
+            ReadAheadGeneration::Linux2_6_24,
+            ReadAheadGeneration::Linux2_6_32,
         ] {
             let mut state = ReadAhead::new(generation, 32);
             state.took(10);
@@ -275,7 +280,7 @@ mod tests {
 
     #[test]
     fn no_read_ahead_reads_only_what_is_wanted() {
-        let mut state = ReadAhead::new(Generation::Linux2_6_32, 0);
+        let mut state = ReadAhead::new(ReadAheadGeneration::Linux2_6_32, 0);
         assert_eq!(state.on_miss(0, 16, 0).pages, 16);
         assert_eq!(state.on_mark(3, 1, Some(4)), None);
     }

@@ -8,12 +8,12 @@
 //!
 //! Modelled:      limits by generation, checks of writers, their quota and pauses, pages per turn of a file, the pace of 3.2 and later.
 //! Not modelled:  several devices that share the limits (the measured device has all of them), cgroups, laptop mode, dirty_bytes.
-//! Source:        linux-block-layer reference, section 11 (mm/page-writeback.c, mm/pdflush.c, fs/fs-writeback.c of 2.6.23, 2.6.24, 2.6.32, 6.1).
+//! Source:        Linux 2.6.23, 2.6.24, 2.6.32, 6.1: mm/page-writeback.c, mm/pdflush.c, fs/fs-writeback.c.
 
 use seekwise_units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Generation {
+pub enum WriteBackGeneration {
     Linux2_6_23,
     Linux2_6_24,
     Linux2_6_32,
@@ -30,7 +30,7 @@ pub struct Limits {
 
 /// What is dirty and under way, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct DirtyLoad {
     pub dirty: u64,
     pub writing: u64,
     /// Tasks that write now; each one's own share lowers its limit.
@@ -43,7 +43,7 @@ pub enum Duty {
     None,
     /// Write back pages itself.
     WriteBack,
-    /// Sleep, as long as [`Generation::nap`] says.
+    /// Sleep, as long as [`WriteBackGeneration::nap`] says.
     Sleep,
 }
 
@@ -64,7 +64,7 @@ const FIRST_BANDWIDTH: f64 = 25_600.0;
 /// Estimates follow every 200 ms (BANDWIDTH_INTERVAL = HZ/5).
 const ESTIMATE_EVERY: Nanos = Nanos::from_millis(200);
 
-impl Generation {
+impl WriteBackGeneration {
     /// The rules of kernel `major.minor.patch`.
     pub fn of(version: (u32, u32, u32)) -> Self {
         match version {
@@ -130,7 +130,7 @@ impl Generation {
     }
 
     /// Whether a writer that looks now is over its limit.
-    pub fn over(self, limits: &Limits, load: &Load) -> bool {
+    pub fn over(self, limits: &Limits, load: &DirtyLoad) -> bool {
         let used = load.dirty + load.writing;
         let free_run = match self {
             Self::Linux2_6_23 => 0,
@@ -140,7 +140,7 @@ impl Generation {
     }
 
     /// What a writer that looks at the limits does next.
-    pub fn duty(self, limits: &Limits, load: &Load) -> Duty {
+    pub fn duty(self, limits: &Limits, load: &DirtyLoad) -> Duty {
         if !self.over(limits, load) {
             return Duty::None;
         }
@@ -163,7 +163,7 @@ impl Generation {
     }
 
     /// Whether the background pass has to run.
-    pub fn background_due(self, limits: &Limits, load: &Load) -> bool {
+    pub fn background_due(self, limits: &Limits, load: &DirtyLoad) -> bool {
         load.dirty > limits.background
     }
 
@@ -210,7 +210,7 @@ impl Pace {
     }
 
     /// 1 at the set point, 2 when nothing is dirty, 0 at the limit: a cubic between.
-    fn position(limits: &Limits, load: &Load) -> f64 {
+    fn position(limits: &Limits, load: &DirtyLoad) -> f64 {
         let used = (load.dirty + load.writing) as f64;
         let limit = limits.foreground as f64;
         let free_run = (limits.background + limits.foreground) as f64 / 2.0;
@@ -220,7 +220,14 @@ impl Pace {
     }
 
     /// Follows what was dirtied and written in all so far.
-    pub fn follow(&mut self, now: Nanos, limits: &Limits, load: &Load, dirtied: u64, written: u64) {
+    pub fn follow(
+        &mut self,
+        now: Nanos,
+        limits: &Limits,
+        load: &DirtyLoad,
+        dirtied: u64,
+        written: u64,
+    ) {
         let span = now.saturating_sub(self.looked);
         if span < ESTIMATE_EVERY {
             return;
@@ -246,7 +253,7 @@ impl Pace {
     }
 
     /// Pause of a writer that dirtied `pages` since its last one; none below half way between the limits.
-    pub fn pause(&self, limits: &Limits, load: &Load, pages: u64) -> Option<Nanos> {
+    pub fn pause(&self, limits: &Limits, load: &DirtyLoad, pages: u64) -> Option<Nanos> {
         if load.dirty + load.writing <= (limits.background + limits.foreground) / 2 {
             return None;
         }
@@ -256,7 +263,7 @@ impl Pace {
     }
 
     /// Pages until the next pause, so that pauses are about 10 ms.
-    pub fn pages_between_pauses(&self, limits: &Limits, load: &Load) -> u64 {
+    pub fn pages_between_pauses(&self, limits: &Limits, load: &DirtyLoad) -> u64 {
         let rate = self.rate * Self::position(limits, load);
         ((rate * PACED_PAUSE.as_secs_f64()) as u64).clamp(1, 1024)
     }
@@ -270,36 +277,36 @@ mod tests {
 
     #[test]
     fn limits_follow_the_generation() {
-        let old = Generation::of((2, 6, 24)).limits(MEMORY);
+        let old = WriteBackGeneration::of((2, 6, 24)).limits(MEMORY);
         assert_eq!((old.background, old.foreground), (2_000, 4_000));
-        let new = Generation::of((2, 6, 32)).limits(MEMORY);
+        let new = WriteBackGeneration::of((2, 6, 32)).limits(MEMORY);
         assert_eq!((new.background, new.foreground), (4_000, 8_000));
     }
 
     #[test]
     fn writers_of_2_6_24_write_themselves_and_those_of_2_6_32_sleep_while_pages_are_under_way() {
-        let load = Load {
+        let load = DirtyLoad {
             dirty: 1_000,
             writing: 9_000,
             writers: 1,
         };
-        let old = Generation::Linux2_6_24;
+        let old = WriteBackGeneration::Linux2_6_24;
         assert_eq!(old.duty(&old.limits(MEMORY), &load), Duty::WriteBack);
-        let new = Generation::Linux2_6_32;
+        let new = WriteBackGeneration::Linux2_6_32;
         let limits = new.limits(MEMORY);
         assert_eq!(new.duty(&limits, &load), Duty::Sleep);
         assert_eq!(new.nap(0, 250), Nanos::from_millis(4));
         assert_eq!(new.nap(9, 250), PAUSE_MAX);
-        let idle = Load {
+        let idle = DirtyLoad {
             writers: 1,
-            ..Load::default()
+            ..DirtyLoad::default()
         };
         assert_eq!(new.duty(&limits, &idle), Duty::None);
     }
 
     #[test]
     fn checks_are_rare_below_the_limit_and_frequent_above() {
-        let generation = Generation::Linux2_6_32;
+        let generation = WriteBackGeneration::Linux2_6_32;
         assert_eq!(generation.check_every(65_536, 1, false), 1024);
         assert_eq!(generation.check_every(65_536, 4, false), 512);
         assert_eq!(generation.check_every(65_536, 4, true), 8);
@@ -312,21 +319,24 @@ mod tests {
             background: 500_000,
             foreground: 1_000_000,
         };
-        assert_eq!(Generation::Linux2_6_32.turn(&large, FIRST_BANDWIDTH), 1024);
+        assert_eq!(
+            WriteBackGeneration::Linux2_6_32.turn(&large, FIRST_BANDWIDTH),
+            1024
+        );
         // 100 MiB/s: 50 MiB and 4 MiB, in whole 4 MiB.
         assert_eq!(
-            Generation::Linux3_2.turn(&large, FIRST_BANDWIDTH),
+            WriteBackGeneration::Linux3_2.turn(&large, FIRST_BANDWIDTH),
             13 * 1024
         );
     }
 
     #[test]
     fn a_paced_writer_slows_down_towards_the_limit() {
-        let generation = Generation::Linux3_2;
+        let generation = WriteBackGeneration::Linux3_2;
         let limits = generation.limits(MEMORY);
         let pace = Pace::default();
         let at = |dirty| {
-            let load = Load {
+            let load = DirtyLoad {
                 dirty,
                 writing: 0,
                 writers: 1,
@@ -341,10 +351,10 @@ mod tests {
 
     #[test]
     fn the_pace_follows_a_slower_device() {
-        let generation = Generation::Linux3_2;
+        let generation = WriteBackGeneration::Linux3_2;
         let limits = generation.limits(MEMORY);
         let mut pace = Pace::default();
-        let load = Load {
+        let load = DirtyLoad {
             dirty: 7_000,
             writing: 0,
             writers: 1,

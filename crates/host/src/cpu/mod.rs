@@ -72,17 +72,9 @@ impl CpuCost {
     }
 }
 
-/// Cost of a scheduler's functions per request.
-///
-/// Linux Documentation/block/bfq-iosched.rst (6.1): 1.9 µs for bfq and 0.7 µs for mq-deadline on an Intel i7-2760QM.
-/// Others have no published figure: kyber is given mq-deadline's, cfq and anticipatory bfq's (per-process queues and timers),
-/// noop and none nothing.
+/// Cost of a scheduler's functions per request on the processor of the published figures, an Intel i7-2760QM; each scheduler names its source.
 pub fn scheduler_cost(name: &str) -> Nanos {
-    match name {
-        "bfq" | "cfq" | "anticipatory" => Nanos(1_900),
-        "mq-deadline" | "deadline" | "kyber" => Nanos(700),
-        _ => Nanos::ZERO,
-    }
+    Nanos(seekwise_sched::find_scheduler(name).map_or(0, |entry| entry.cost_ns))
 }
 
 /// When each processor is next free. Work is booked in the order of simulated time and never split.

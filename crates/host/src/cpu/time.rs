@@ -3,7 +3,7 @@
 //! A tick charges a whole tick to whatever runs on the processor when it comes; work between two ticks is invisible. So a
 //! program's time is exact in the long run and off by whole ticks in the short run.
 //!
-//! Source: linux-block-layer reference, section 12.1 (2.6.23: times and getrusage return tick counts).
+//! Source: Linux 2.6.23 kernel/sched.c, account_user_time and account_system_time: times and getrusage return tick counts.
 
 use seekwise_units::Nanos;
 

@@ -4,7 +4,7 @@
 //! right behind the last block. Each file being written holds a window of blocks that others do not take: 8 blocks at first,
 //! doubled when more than half of it was used, 1027 at most. Every 1024 data blocks one block of addresses lies among them.
 //!
-//! Source: linux-block-layer reference, section 11.5 (fs/ext3/balloc.c, fs/ext3/inode.c of 2.6.23).
+//! Source: Linux 2.6.23 fs/ext3/balloc.c, fs/ext3/inode.c.
 
 use super::group::{fresh, metadata_of, GROUP_BLOCKS};
 use super::journal::Area;

@@ -4,7 +4,7 @@
 //! allocation); the pages of the chunk that are written later get the blocks set aside for them.
 //!
 //! Not modelled:  extent blocks (a file of few extents has them in its inode), small-file rules, locality groups.
-//! Source: linux-block-layer reference, section 11.5 (fs/ext4/mballoc.c of 6.1).
+//! Source: Linux 6.1 fs/ext4/mballoc.c.
 
 use super::ext3::{place_journal, JournalPlace};
 use super::group::{fresh, metadata_of, GROUP_BLOCKS};

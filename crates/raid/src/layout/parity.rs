@@ -1,6 +1,6 @@
 //! RAID 5 and RAID 6: data and parity rotate over the members.
 //!
-//! Source: linux-block-layer reference 9.4; the four rotations as `man md` names them.
+//! Source: Linux 2.6.23 to 6.12 drivers/md/raid5.c (raid5_compute_sector); the four rotations as `man md` names them.
 
 use crate::geometry::ParityLayout;
 use seekwise_units::{Lba, Sectors};

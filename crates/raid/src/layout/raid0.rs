@@ -1,6 +1,6 @@
 //! RAID 0: chunks dealt to the members in turn; with unequal members further zones use those that have room left.
 //!
-//! Source: linux-block-layer reference 9.2 (drivers/md/raid0.c 2.6.23 to 6.12, layout "original" where members are equal).
+//! Source: Linux 2.6.23 to 6.12 drivers/md/raid0.c (layout "original" where members are equal).
 
 use seekwise_units::{Lba, Sectors};
 

@@ -1,6 +1,6 @@
 //! RAID 10 of md: `near` copies beside each other, `far` copies in other zones of the disks or, `offset`, in the next row.
 //!
-//! Source: linux-block-layer reference 9.5 (drivers/md/raid10.c 2.6.23 to 6.12; far sets not modelled).
+//! Source: Linux 2.6.23 to 6.12 drivers/md/raid10.c (far sets not modelled).
 
 use crate::geometry::Raid10Layout;
 use seekwise_units::{Lba, Sectors};

@@ -1,9 +1,9 @@
 //! Read balance: which copy a read goes to.
 //!
-//! Source: linux-block-layer reference 9.3 and 9.5 (drivers/md/raid1.c and raid10.c of the kernels named there).
+//! Source: Linux 2.6.23, 2.6.24, 2.6.32, 6.1, 6.12: drivers/md/raid1.c and raid10.c (read_balance).
 //! Positions are what md knows: the end of the last *completed* request of a member, not the head of a drive.
 
-use super::Generation;
+use super::MdGeneration;
 use seekwise_units::{Lba, Sectors};
 
 /// What md keeps of one member.
@@ -43,7 +43,7 @@ impl MemberState {
 /// Read balance of RAID 1.
 #[derive(Clone, Debug)]
 pub struct Raid1Balance {
-    generation: Generation,
+    generation: MdGeneration,
     pub members: Vec<MemberState>,
     /// Optimal I/O size of the members, 0 where they report none; ends a sequential run on flash.
     pub optimal_io: Sectors,
@@ -54,7 +54,7 @@ pub struct Raid1Balance {
 }
 
 impl Raid1Balance {
-    pub fn new(generation: Generation, members: u32, rotational: bool) -> Self {
+    pub fn new(generation: MdGeneration, members: u32, rotational: bool) -> Self {
         Self {
             generation,
             members: vec![MemberState::new(rotational); members as usize],
@@ -71,9 +71,9 @@ impl Raid1Balance {
             return self.members.iter().position(|member| member.readable);
         }
         match self.generation {
-            Generation::Linux2_6_23 | Generation::Linux2_6_32 => self.choose_2_6(start),
-            Generation::Linux4_4 | Generation::Linux6_1 => self.choose_4_4(start),
-            Generation::Linux6_12 => self.choose_6_12(start),
+            MdGeneration::Linux2_6_23 | MdGeneration::Linux2_6_32 => self.choose_2_6(start),
+            MdGeneration::Linux4_4 | MdGeneration::Linux6_1 => self.choose_4_4(start),
+            MdGeneration::Linux6_12 => self.choose_6_12(start),
         }
     }
 
@@ -217,7 +217,7 @@ impl Raid1Balance {
 ///
 /// `near` and `far` are the layout's copies. Gives the place within `copies`.
 pub fn choose_raid10(
-    generation: Generation,
+    generation: MdGeneration,
     members: &[MemberState],
     copies: &[(u32, Lba)],
     near: u32,
@@ -230,7 +230,7 @@ pub fn choose_raid10(
             .filter(|(_, copy)| members[copy.0 as usize].readable)
     };
     // "read balance chooses idlest disk for SSD" came with 5.3 (pull request for 5.3, linux-raid, June 2019).
-    if generation >= Generation::Linux6_1
+    if generation >= MdGeneration::Linux6_1
         && readable().any(|(_, copy)| !members[copy.0 as usize].rotational)
     {
         return readable()
@@ -243,7 +243,7 @@ pub fn choose_raid10(
             let state = &members[member as usize];
             if near > 1 && state.pending == 0 {
                 0
-            } else if far > 1 && generation >= Generation::Linux2_6_32 {
+            } else if far > 1 && generation >= MdGeneration::Linux2_6_32 {
                 // The outer half is faster, and a sequential read then runs over all members like RAID 0.
                 at.0
             } else {
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn one_read_at_a_time_stays_on_the_first_member_since_4_4() {
-        let mut balance = Raid1Balance::new(Generation::Linux4_4, 2, true);
+        let mut balance = Raid1Balance::new(MdGeneration::Linux4_4, 2, true);
         for start in [5000, 100, 90000] {
             assert_eq!(choose(&mut balance, Lba(start), Sectors(8)), Some(0));
         }
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_busy_member_is_avoided_and_the_nearest_serves_when_all_are_busy() {
-        let mut balance = Raid1Balance::new(Generation::Linux4_4, 2, true);
+        let mut balance = Raid1Balance::new(MdGeneration::Linux4_4, 2, true);
         balance.members[0].pending = 1;
         assert_eq!(choose(&mut balance, Lba(5000), Sectors(8)), Some(1));
         balance.members[1].pending = 3;
@@ -293,11 +293,11 @@ mod tests {
     #[test]
     fn a_sequential_stream_keeps_its_member_in_every_generation() {
         for generation in [
-            Generation::Linux2_6_23,
-            Generation::Linux2_6_32,
-            Generation::Linux4_4,
-            Generation::Linux6_1,
-            Generation::Linux6_12,
+            MdGeneration::Linux2_6_23,
+            MdGeneration::Linux2_6_32,
+            MdGeneration::Linux4_4,
+            MdGeneration::Linux6_1,
+            MdGeneration::Linux6_12,
         ] {
             let mut balance = Raid1Balance::new(generation, 2, true);
             let first = choose(&mut balance, Lba(1 << 20), Sectors(256)).unwrap();
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn old_kernels_leave_the_last_used_member_for_an_idle_one() {
-        let mut balance = Raid1Balance::new(Generation::Linux2_6_23, 2, true);
+        let mut balance = Raid1Balance::new(MdGeneration::Linux2_6_23, 2, true);
         let first = choose(&mut balance, Lba(1000), Sectors(8)).unwrap();
         balance.members[first].pending = 1;
         assert_eq!(choose(&mut balance, Lba(5000), Sectors(8)), Some(1 - first));
@@ -329,7 +329,7 @@ mod tests {
         ];
         let copies = [(0, Lba(900)), (1, Lba(100))];
         assert_eq!(
-            choose_raid10(Generation::Linux2_6_32, &members, &copies, 1, 2),
+            choose_raid10(MdGeneration::Linux2_6_32, &members, &copies, 1, 2),
             Some(1)
         );
         let near_head = vec![
@@ -340,7 +340,7 @@ mod tests {
             members[1],
         ];
         assert_eq!(
-            choose_raid10(Generation::Linux2_6_23, &near_head, &copies, 1, 2),
+            choose_raid10(MdGeneration::Linux2_6_23, &near_head, &copies, 1, 2),
             Some(0)
         );
     }
@@ -354,7 +354,7 @@ mod tests {
         };
         let members = [busy(9, 100), busy(2, 5000)];
         let copies = [(0, Lba(120)), (1, Lba(120))];
-        for (generation, place) in [(Generation::Linux4_4, 0), (Generation::Linux6_1, 1)] {
+        for (generation, place) in [(MdGeneration::Linux4_4, 0), (MdGeneration::Linux6_1, 1)] {
             assert_eq!(
                 choose_raid10(generation, &members, &copies, 2, 1),
                 Some(place)
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn reads_beyond_the_resync_point_go_to_the_first_member() {
-        let mut balance = Raid1Balance::new(Generation::Linux6_12, 3, false);
+        let mut balance = Raid1Balance::new(MdGeneration::Linux6_12, 3, false);
         balance.in_sync_until = Lba(1000);
         balance.members[0].pending = 9;
         assert_eq!(choose(&mut balance, Lba(2000), Sectors(8)), Some(0));

@@ -5,7 +5,7 @@
 //!   last write done ─▶ one turn of the daemon later idle ─▶ the next clears the bit ─▶ the one after writes the page
 //! ```
 //!
-//! Facts: linux-block-layer reference 9.3 (bit before data, batched at unplug, cleared lazily by a daemon of 5 s) and drivers/md/bitmap.c as
+//! Facts: bit before data, batched at unplug, cleared lazily by a daemon of 5 s: drivers/md/bitmap.c as
 //! described there; the steps of the clearing are those of `bitmap_daemon_work` (counter 2, 1, 0; page pending, then due), the same from 2.6.23
 //! to 6.12. Not modelled: a bitmap in a file or in a cluster, `write-behind`, the superblock's event counter.
 

@@ -10,7 +10,7 @@ pub mod raid5;
 
 /// Kernels whose md differs. A recording's or study's kernel maps to the newest generation not after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Generation {
+pub enum MdGeneration {
     /// 2.6.23 and 2.6.24: queue plug of md, writes by the md thread.
     Linux2_6_23,
     /// 2.6.32: hold list for stripes that read first.
@@ -23,7 +23,7 @@ pub enum Generation {
     Linux6_12,
 }
 
-impl Generation {
+impl MdGeneration {
     /// From a version such as `2.6.24-hz250`, `4.4.178` or `6.12`; None where no number can be read.
     pub fn of_kernel(version: &str) -> Option<Self> {
         let mut numbers = version
@@ -48,7 +48,7 @@ impl Generation {
 
 #[cfg(test)]
 mod tests {
-    use super::Generation::{self, *};
+    use super::MdGeneration::{self, *};
 
     #[test]
     fn kernels_map_to_the_generation_not_after_them() {
@@ -63,11 +63,11 @@ mod tests {
         ];
         for (version, generation) in cases {
             assert_eq!(
-                Generation::of_kernel(version),
+                MdGeneration::of_kernel(version),
                 Some(generation),
                 "{version}"
             );
         }
-        assert_eq!(Generation::of_kernel("unknown"), None);
+        assert_eq!(MdGeneration::of_kernel("unknown"), None);
     }
 }

@@ -4,9 +4,9 @@
 //! up to 6.11 a bio is tried against the newest plugged request of its queue, and queues leave in the order of their newest
 //! request; from 6.12 (as packaged) it is tried against the newest request of all if that is of its queue, else against the oldest of
 //! its queue, and queues leave in the order of their oldest. Within a queue requests leave oldest first in both.
-//! Source: linux-block-layer reference 8.3 and the recorded order of member requests (`tests/vectors/md`, 6.1 and 6.12).
+//! Source: Linux 6.1 block/blk-core.c (blk_start_plug, blk_finish_plug) and the recorded order of member requests (`tests/vectors/md`, 6.1 and 6.12).
 
-use super::Generation;
+use super::MdGeneration;
 use seekwise_units::{Lba, Sectors};
 
 /// A request to one member.
@@ -35,8 +35,8 @@ pub struct Plug {
 }
 
 impl Plug {
-    pub fn new(generation: Generation, sectors_max: Sectors) -> Self {
-        let newest_first = generation < Generation::Linux6_12;
+    pub fn new(generation: MdGeneration, sectors_max: Sectors) -> Self {
+        let newest_first = generation < MdGeneration::Linux6_12;
         Self {
             requests: Vec::new(),
             several_queues: false,
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn neighbouring_pages_of_a_member_become_one_request() {
-        let (mut plug, mut out) = (Plug::new(Generation::Linux6_1, Sectors(2560)), Vec::new());
+        let (mut plug, mut out) = (Plug::new(MdGeneration::Linux6_1, Sectors(2560)), Vec::new());
         for start in [0, 8, 16] {
             plug.add(page(1, start), &mut out);
             plug.add(page(0, start), &mut out);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_request_of_128_kib_sends_the_plug_off_before_the_next() {
-        let (mut plug, mut out) = (Plug::new(Generation::Linux6_1, Sectors(2560)), Vec::new());
+        let (mut plug, mut out) = (Plug::new(MdGeneration::Linux6_1, Sectors(2560)), Vec::new());
         (0..32).for_each(|place| plug.add(page(0, place * 8), &mut out));
         assert!(out.is_empty());
         plug.add(page(0, 4096), &mut out);

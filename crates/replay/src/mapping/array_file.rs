@@ -1,7 +1,7 @@
 //! Rows and settings of a recording of an array: `time_ns,event,dev,op,sector,sectors,md_sector,proc`.
 
 use seekwise_raid::md::raid5::{RmwLevel, PAGE};
-use seekwise_raid::md::Generation;
+use seekwise_raid::md::MdGeneration;
 use seekwise_units::{Lba, Sectors};
 use std::collections::HashMap;
 use std::path::Path;
@@ -127,7 +127,7 @@ pub struct ArrayConf {
     pub member_sectors_max: Sectors,
     /// Data area of a member.
     pub member: Sectors,
-    pub generation: Generation,
+    pub generation: MdGeneration,
 }
 
 /// Members of the published recordings (`md/README.md`).
@@ -178,7 +178,7 @@ impl ArrayConf {
                 Some(_) => Sectors(number("component_size_kib", None)? * 2),
                 None => Sectors(MEMBER_DEFAULT.0 - largest),
             },
-            generation: Generation::of_kernel(&kernel)
+            generation: MdGeneration::of_kernel(&kernel)
                 .ok_or_else(|| format!("kernel {kernel} is not understood"))?,
         })
     }

@@ -16,10 +16,11 @@ mod history;
 mod parameters;
 mod waiting;
 
+use crate::about::{About, Chart, MergeRule};
 use crate::distance::{rank, Rank};
 use crate::fifo::{Fifo, Links};
-use crate::kernel::Kernel;
-use crate::parameter::Setup;
+use crate::kernel::{Kernel, Version};
+use crate::parameter::{between, Setup};
 use crate::processes::Processes;
 use crate::request::{Direction, ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
@@ -27,6 +28,26 @@ use crate::sorted::Sorted;
 use history::{Crowd, Process};
 pub use parameters::PARAMETERS;
 use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Row of the registry.
+pub const ABOUT: About = About {
+    name: "anticipatory",
+    kernels: between(Version(2, 6, 0), Version(2, 6, 33)),
+    parameters: PARAMETERS,
+    summary: "waits for the process just served, so that a reader is not torn away from its place",
+    // No published figure: bfq's is taken (queues per process, timers).
+    cost_ns: 1900,
+    merge_rule: MergeRule::Hash,
+    module: None,
+    reset_to: &[],
+    chart: Chart {
+        colour: "#CC79A7",
+        dash: &[4, 4],
+        marker: "cross",
+    },
+    required_per_mille: 980,
+    completion_rank: 0,
+};
 
 const ASYNC: usize = 0;
 const SYNC: usize = 1;

@@ -61,7 +61,7 @@ pub const WEIGHT_DEFAULT: u32 = 40;
 
 /// What differs between kernels, by the release that changed it.
 #[derive(Clone, Copy, Debug)]
-pub struct Generation {
+pub struct BfqGeneration {
     /// 5.12: think time only of queues with nothing queued or in flight, held against half of slice_idle; time busy within a window
     /// tells who is I/O-bound; a queue that is busy alone is not expired; wakers are found after three wake-ups within 4 ms and
     /// woken queues are injected; only the default weight is raised; a soft real-time queue that turns out
@@ -78,7 +78,7 @@ pub struct Generation {
     pub since_6_9: bool,
 }
 
-impl Generation {
+impl BfqGeneration {
     pub fn of(kernel: &Kernel) -> Self {
         Self {
             since_5_12: kernel.at_least(5, 12, 0),

@@ -16,7 +16,8 @@ mod requests;
 mod trees;
 mod turns;
 
-use crate::kernel::Kernel;
+use crate::about::{single_queue, About, Chart, MergeRule};
+use crate::kernel::{Kernel, Version};
 use crate::parameter::Setup;
 use crate::request::{ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
@@ -24,6 +25,22 @@ use one_tree::OneTree;
 pub use parameters::PARAMETERS;
 use seekwise_units::{Lba, Nanos, Sectors};
 use trees::Trees;
+
+/// Row of the registry.
+pub const ABOUT: About = About {
+    name: "cfq",
+    kernels: single_queue(Version(2, 6, 18)),
+    parameters: PARAMETERS,
+    summary: "a queue per process, time slices by priority, a moment of idling for the process just served",
+    // No published figure: bfq's is taken (queues per process, timers).
+    cost_ns: 1900,
+    merge_rule: MergeRule::Hash,
+    module: None,
+    reset_to: &[],
+    chart: Chart { colour: "#D55E00", dash: &[2, 2], marker: "triangle-up" },
+    required_per_mille: 980,
+    completion_rank: 0,
+};
 
 /// From 4.8 on cfq keeps time in nanoseconds, before in ticks.
 fn counts_nanoseconds(kernel: &Kernel) -> bool {

@@ -6,22 +6,17 @@ import zlib
 
 import altair as alt
 
+from seekwise import schedulers
+
 Style = tuple[str, tuple[int, ...], str]
 """Colour, dash pattern, marker."""
 
 # Four panels side by side fill the report's page.
 PANEL_WIDTH, PANEL_HEIGHT, PANEL_COLUMNS = 178, 190, 4
 
-# Okabe-Ito palette: distinguishable with the common colour deficiencies (Okabe & Ito 2008).
+# Each scheduler names its own; the palette is Okabe and Ito's (2008), distinguishable with the common colour deficiencies.
 SCHEDULER_STYLE: dict[str, Style] = {
-    "none": ("#000000", (1, 0), "circle"),
-    "noop": ("#000000", (1, 0), "circle"),
-    "mq-deadline": ("#0072B2", (6, 2), "square"),
-    "deadline": ("#0072B2", (6, 2), "square"),
-    "bfq": ("#D55E00", (2, 2), "triangle-up"),
-    "cfq": ("#D55E00", (2, 2), "triangle-up"),
-    "kyber": ("#009E73", (8, 2, 2, 2), "diamond"),
-    "anticipatory": ("#CC79A7", (4, 4), "cross"),
+    row.name: (row.colour, row.dash, row.marker) for row in schedulers.known().values()
 }
 _SPARE = (
     ("#56B4E9", (3, 1), "triangle-down"),

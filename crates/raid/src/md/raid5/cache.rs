@@ -2,7 +2,7 @@
 
 use super::stripe::{bit, Pages, Place, Stripe, NONE, NO_ROW};
 use super::{Raid5, PAGE};
-use crate::md::Generation;
+use crate::md::MdGeneration;
 
 /// Stripes by row: a list for each value of a hash, through the stripes themselves (as md has it).
 pub(super) struct Rows {
@@ -70,7 +70,7 @@ impl Raid5 {
 
     /// Full-stripe writes of neighbouring rows in one chunk follow the first of them (4.1 and later).
     pub(super) fn joins_batch(&mut self, stripe: u32) -> bool {
-        if self.config.generation < Generation::Linux4_4
+        if self.config.generation < MdGeneration::Linux4_4
             || self.missing.iter().any(|&members| members != 0)
             || !self.full(stripe)
         {

@@ -6,7 +6,7 @@
 //! `stripe`: what a stripe head is. `cache`: stripe heads between rows. `row`: what the thread does with one. `waiting`: requests that find no
 //! stripe. Here: requests in, effects out, and the thread's turns.
 //!
-//! Source: linux-block-layer reference 9.4 (drivers/md/raid5.c 2.6.23 to 6.12); vectors recorded from 6.1 and 6.12.
+//! Source: Linux 2.6.23 to 6.12 drivers/md/raid5.c; vectors recorded from 6.1 and 6.12.
 //! Not modelled: journal, reshape, bad blocks, worker groups, a cache that grows by itself.
 
 mod cache;
@@ -15,7 +15,7 @@ mod stripe;
 mod waiting;
 
 use super::plug::{MemberRequest, Plug, Plugged};
-use super::Generation;
+use super::MdGeneration;
 use crate::layout::parity::Parity;
 use cache::Rows;
 use seekwise_units::hash::ByNumber;
@@ -25,7 +25,7 @@ use stripe::{bit, Chain, Links, Pages, Place, Stripe};
 use waiting::{Rest, Visits, Waiting};
 
 /// Sectors in a page, the unit of the stripe cache.
-pub const PAGE: u64 = 8;
+pub use seekwise_units::PAGE_SECTORS as PAGE;
 
 /// What a caller knows a request by.
 pub type BioId = u32;
@@ -50,7 +50,7 @@ pub enum RmwLevel {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Raid5Config {
-    pub generation: Generation,
+    pub generation: MdGeneration,
     pub parity: Parity,
     /// Stripe heads in the cache (`stripe_cache_size`).
     pub stripe_cache_size: u32,
@@ -154,7 +154,7 @@ pub struct Raid5 {
 impl Raid5 {
     pub fn new(config: Raid5Config) -> Self {
         let members = config.parity.members as usize;
-        let lists = if config.generation >= Generation::Linux4_4 {
+        let lists = if config.generation >= MdGeneration::Linux4_4 {
             FREE_LISTS
         } else {
             1
@@ -318,7 +318,7 @@ impl Raid5 {
             let (member, at) = map.locate(Lba(page));
             (at.0, member, begin <= page && page + PAGE <= end)
         };
-        if self.config.generation < Generation::Linux6_1 || count == 1 {
+        if self.config.generation < MdGeneration::Linux6_1 || count == 1 {
             // Page by page in array order; a row met again is the same stripe head, found in the cache.
             for page in 0..count {
                 let (row, member, whole) = place(first_page + page * PAGE);
@@ -497,7 +497,7 @@ impl Raid5 {
                     let head = &mut self.stripes[stripe as usize];
                     head.preread_active = true;
                     self.preread_active += 1;
-                    if self.config.generation == Generation::Linux2_6_23 {
+                    if self.config.generation == MdGeneration::Linux2_6_23 {
                         head.place = Place::Handle;
                         self.handle.push_back(stripe);
                     } else {
@@ -506,7 +506,7 @@ impl Raid5 {
                     }
                 }
             }
-            let batch = if self.config.generation >= Generation::Linux4_4 {
+            let batch = if self.config.generation >= MdGeneration::Linux4_4 {
                 THREAD_BATCH
             } else {
                 1

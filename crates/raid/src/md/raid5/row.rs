@@ -3,7 +3,7 @@
 use super::stripe::{bit, highest_first, Chain, Place, NONE};
 use super::{Outbox, Raid5, RmwLevel, PAGE};
 use crate::md::plug::MemberRequest;
-use crate::md::Generation;
+use crate::md::MdGeneration;
 use seekwise_units::{Lba, Sectors};
 
 /// Pages that one way of writing a row has to read.
@@ -122,7 +122,7 @@ impl Raid5 {
         }
         let (mut rmw, mut rcw) = (modify.cost(members), reconstruct.cost(members));
         let rmw_possible = self.config.rmw_level != RmwLevel::Disabled
-            && (self.map().parities == 1 || self.config.generation >= Generation::Linux4_4);
+            && (self.map().parities == 1 || self.config.generation >= MdGeneration::Linux4_4);
         if row >= self.config.in_sync_until.0 || !rmw_possible {
             // Parity cannot be trusted, or cannot be updated in place.
             (rcw, rmw) = (rcw.min(1), 2 * members + 2);

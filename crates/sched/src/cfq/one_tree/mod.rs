@@ -27,10 +27,9 @@ use crate::kernel::Kernel;
 use crate::parameter::Setup;
 use crate::processes::Processes;
 use crate::request::{ProcessId, Request, RequestId};
-use seekwise_units::{Lba, Nanos, Sectors};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
 /// A request longer than this ends an idle wait at once (2.6.32): more than a page need not wait for merges.
-const PAGE_SECTORS: u64 = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tunables {

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::cfq::queue::CLOSE_SECTORS;
+use seekwise_units::PAGE_SECTORS;
 
 /// A request farther than this from the one before it is a seek (on a drive that rotates).
 const SEEK_SECTORS: u64 = 800;
 /// A request shorter than this counts as a seek where there is none to speak of.
 const SMALL_SECTORS: u64 = 64;
 /// A longer request ends the wait at once: more than a page need not wait for merges.
-const PAGE_SECTORS: u64 = 8;
 
 impl Trees {
     fn device_queues(&self) -> bool {

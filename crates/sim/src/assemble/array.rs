@@ -1,0 +1,297 @@
+//! A cell over an array: its members, each with a queue of its own, under md.
+
+use crate::assemble::{legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, Shows};
+use crate::engine::Engine;
+use crate::result::probe::Recorder;
+use crate::spec::array::{describe, ArraySpec};
+use crate::spec::cache::CachePlan;
+use crate::spec::drive::{self, AnyDrive};
+use crate::spec::CellSpec;
+use crate::storage::md::Md;
+use crate::storage::served::{Served, Services};
+use crate::storage::spindle::Spindle;
+use crate::task::cached::Watch;
+use seekwise_device::hdd::Hdd;
+use seekwise_device::measure::{self, Load, Pattern};
+use seekwise_device::{CommandKind, Device, Drive};
+use seekwise_host::block::either::EitherQueue;
+use seekwise_host::block::{BlockQueue, Observer, Unobserved};
+use seekwise_host::cpu::{Processors, SharedProcessor};
+use seekwise_raid::Geometry;
+use seekwise_sched::AnyScheduler;
+use seekwise_units::{Lba, Nanos, Sectors};
+use serde_json::Value;
+
+/// md's own bound before bios could be split (2.6.32 and older): 255 sectors, in pages of the page cache 248.
+/// Linux 2.6.23 drivers/md/md.c and block/ll_rw_blk.c (blk_queue_stack_limits).
+const OLD_MD_SECTORS_MAX: Sectors = Sectors(248);
+/// `speed_limit_max` of md, per member: 200000 KiB/s.
+const SPEED_LIMIT_MAX_BYTES_PER_S: f64 = 200_000.0 * 1024.0;
+/// Places at which the speed of a member is taken, ends included.
+const PLACES: u64 = 5;
+
+/// A queue of either kind under any policy.
+fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
+    move |frame| {
+        if frame.numbers.legacy {
+            EitherQueue::Legacy(legacy_queue(policy.clone(), frame, frame.depth))
+        } else {
+            EitherQueue::Mq(mq_queue(policy.clone(), frame, frame.depth))
+        }
+    }
+}
+
+/// Programs and the md thread book one processor.
+fn share<Q: BlockQueue, D: Device, O: Observer>(
+    engine: &mut Engine<Md<Q, D>, O>,
+    processor: SharedProcessor,
+) {
+    engine.storage.share(processor.clone());
+    engine.processors = Processors::shared(processor);
+}
+
+/// An array that can be, before its members are built.
+pub struct Planned<'a> {
+    spec: &'a ArraySpec,
+    cell: &'a CellSpec,
+    pub geometry: Geometry,
+}
+
+impl<'a> Planned<'a> {
+    pub fn of(cell: &'a CellSpec, drive: &AnyDrive) -> Result<Option<Self>, String> {
+        let Some(spec) = &cell.device.array else {
+            return Ok(None);
+        };
+        if !matches!(drive, AnyDrive::Model(..)) {
+            return Err(format!(
+                "{} stands for a recording's drive and has no array",
+                cell.device.model
+            ));
+        }
+        let geometry = spec.geometry(&cell.queue.kernel, drive.capacity())?;
+        Ok(Some(Self {
+            spec,
+            cell,
+            geometry,
+        }))
+    }
+
+    /// Capacity, failures survived, time to rebuild a member on an array with nothing else to do.
+    pub fn describe(&self) -> Result<Value, String> {
+        let geometry = &self.geometry;
+        let rebuild_s = if geometry.losses_survived() == 0 {
+            None
+        } else {
+            Some(geometry.member.bytes().0 as f64 / self.rebuild_bytes_per_s()?)
+        };
+        Ok(describe(self.spec, geometry, rebuild_s))
+    }
+
+    /// What a member takes over its whole length, as fast as it reads and writes in order, within md's limit.
+    fn rebuild_bytes_per_s(&self) -> Result<f64, String> {
+        let member = self.geometry.member.0;
+        let mut seconds_per_byte = 0.0;
+        for place in 0..PLACES {
+            let block = Sectors::from_kib(128);
+            let commands = 200.min(member / block.0);
+            let span = Sectors(commands * block.0);
+            let first = Lba((member - span.0) / (PLACES - 1) * place);
+            let slower = [
+                CommandKind::Read,
+                CommandKind::Write {
+                    force_unit_access: false,
+                },
+            ]
+            .into_iter()
+            .map(|kind| {
+                let load = Load {
+                    pattern: Pattern::Sequential,
+                    kind,
+                    block,
+                    depth: 4,
+                    first,
+                    span,
+                    turnaround: Nanos::ZERO,
+                    core: Nanos::ZERO,
+                    warm_up: 0,
+                    commands,
+                    seed: 1,
+                };
+                let mut drive = self.built(drive::instance(0))?;
+                Ok(measure::run(&mut drive, Nanos::ZERO, &load).mb_per_second() * 1e6)
+            })
+            .collect::<Result<Vec<f64>, String>>()?
+            .into_iter()
+            .fold(SPEED_LIMIT_MAX_BYTES_PER_S, f64::min);
+            seconds_per_byte += 1.0 / slower / PLACES as f64;
+        }
+        Ok(1.0 / seconds_per_byte)
+    }
+
+    /// A member's drive. Spindles of an array do not turn in step, and stand elsewhere in each repeat.
+    fn drive(&self, member: u32) -> Result<Drive, String> {
+        let seed = self.cell.seed.wrapping_add(u64::from(member) << 20);
+        self.built(drive::instance(seed))
+    }
+
+    fn built(&self, instance: u32) -> Result<Drive, String> {
+        match drive::build(&self.cell.device, instance)? {
+            AnyDrive::Model(drive, ..) => Ok(drive),
+            _ => unreachable!("refused in `of`"),
+        }
+    }
+
+    pub(crate) fn machine(
+        &self,
+        frame: &Frame,
+        rotational: bool,
+        cache: Option<CachePlan>,
+        policy: AnyScheduler,
+    ) -> Result<Box<dyn Running>, String> {
+        let drives = (0..self.geometry.members)
+            .map(|member| self.drive(member))
+            .collect::<Result<Vec<_>, _>>()?;
+        macro_rules! machine {
+            ($queue:expr, $drives:expr, $observer:expr) => {
+                self.assembled(frame, rotational, $queue, $drives, $observer)?
+            };
+        }
+        if let Some(services) = frame.services {
+            return self.served(frame, rotational, drives, services, policy);
+        }
+        if let Some(plan) = cache {
+            let mut engine = machine!(either(policy), drives, Watch::default());
+            if frame.processors == 1 {
+                share(&mut engine, SharedProcessor::default());
+            }
+            return Ok(self.prepared(frame, engine, plan));
+        }
+        if self.cell.trace_events_max > 0 {
+            let observer = Recorder::new(self.cell.trace_events_max);
+            return Ok(self.prepared(frame, machine!(either(policy), drives, observer), Direct));
+        }
+        // Hard disks get machines of their own: no choice of the kind of drive at each step, and none of the policy where it is a usual one.
+        let disks: Option<Vec<Hdd>> = drives
+            .iter()
+            .map(|drive| match drive {
+                Drive::Hdd(disk) => Some(disk.clone()),
+                _ => None,
+            })
+            .collect();
+        let Some(mut disks) = disks else {
+            return Ok(self.prepared(frame, machine!(either(policy), drives, Unobserved), Direct));
+        };
+        if let Some((first, others)) = disks.split_first_mut() {
+            for other in others {
+                other.share_tables(first);
+            }
+        }
+        macro_rules! own_machine {
+            ($($kind:ident: $queue:ident),*) => {
+                match policy {
+                    $(AnyScheduler::$kind(policy) => {
+                        let queue = |frame: &Frame| $queue(policy.clone(), frame, frame.depth);
+                        self.prepared(frame, machine!(queue, disks, Unobserved), Direct)
+                    })*
+                    other => self.prepared(frame, machine!(either(other), disks, Unobserved), Direct),
+                }
+            };
+        }
+        Ok(own_machine!(
+            Noop: legacy_queue, Deadline: legacy_queue, Cfq: legacy_queue, None: mq_queue, MqDeadline: mq_queue
+        ))
+    }
+
+    /// A machine whose processor serves the drives, too.
+    fn served(
+        &self,
+        frame: &Frame,
+        rotational: bool,
+        drives: Vec<Drive>,
+        services: Services,
+        policy: AnyScheduler,
+    ) -> Result<Box<dyn Running>, String> {
+        let processor = SharedProcessor::default();
+        let drives: Vec<_> = drives
+            .into_iter()
+            .map(|drive| Served::new(drive, processor.clone(), services))
+            .collect();
+        macro_rules! machine {
+            ($observer:expr) => {{
+                let queue = either(policy);
+                let mut engine = self.assembled(frame, rotational, queue, drives, $observer)?;
+                share(&mut engine, processor);
+                Ok(self.prepared(frame, engine, Direct))
+            }};
+        }
+        match self.cell.trace_events_max {
+            0 => machine!(Unobserved),
+            most => machine!(Recorder::new(most)),
+        }
+    }
+
+    /// An engine with what a run of it needs beside.
+    fn prepared<Q, D, O, P>(
+        &self,
+        frame: &Frame,
+        engine: Engine<Md<Q, D>, O>,
+        phases: P,
+    ) -> Box<dyn Running>
+    where
+        Q: BlockQueue + Send + 'static,
+        D: Device + Send + 'static,
+        O: Shows + 'static,
+        P: Phases<Md<Q, D>, O> + Send + 'static,
+    {
+        Box::new(Prepared {
+            engine,
+            costs: frame.costs.clone(),
+            spec: self.cell.clone(),
+            capacity: self.geometry.capacity(),
+            phases,
+        })
+    }
+
+    fn assembled<Q: BlockQueue, D: Device, O: Observer>(
+        &self,
+        frame: &Frame,
+        rotational: bool,
+        queue: impl Fn(&Frame) -> Q,
+        drives: Vec<D>,
+        observer: O,
+    ) -> Result<Engine<Md<Q, D>, O>, String> {
+        let members = drives
+            .into_iter()
+            .map(|drive| (queue(frame), Spindle::new(drive, frame.depth)))
+            .collect();
+        let md = self.spec.build(
+            &self.geometry,
+            (&self.cell.queue.kernel, frame.kernel.hz),
+            rotational,
+            frame.numbers.max_sectors,
+            members,
+            frame.costs.md(),
+        )?;
+        let bio_max = if frame.kernel.at_least(3, 14, 0) {
+            frame.numbers.max_sectors
+        } else {
+            frame.numbers.max_sectors.min(OLD_MD_SECTORS_MAX)
+        };
+        Ok(Engine::new(
+            md,
+            observer,
+            Processors::new(frame.processors),
+            bio_max,
+        ))
+    }
+
+    /// A row of chunks, without parity and copies: what md names as the optimal request. Zero for mirrors alone.
+    pub fn row_kib(&self) -> u64 {
+        let geometry = &self.geometry;
+        let data = geometry.capacity().0.div_ceil(geometry.member.0.max(1));
+        match self.spec.level.as_str() {
+            "raid1" => 0,
+            _ => geometry.chunk.bytes().0 / 1024 * data,
+        }
+    }
+}

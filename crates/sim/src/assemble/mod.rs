@@ -1,0 +1,760 @@
+//! From a spec to a machine: every number checked, every default filled in, policy and drive chosen once.
+//!
+//! The machine behind [`Running`] is monomorphic in queue, policy and drive; the one boxed call is per phase.
+
+pub mod array;
+pub mod storage;
+
+use crate::cost::{CacheCost, HostModel, OperationCosts};
+use crate::engine::{Engine, PhaseOutcome, Stalled};
+use crate::result::probe::{Recorder, TraceEvent};
+use crate::spec::cache::{CachePlan, CacheSpec};
+use crate::spec::drive::{self, AnyDrive};
+use crate::spec::threads;
+use crate::spec::{CellSpec, JobSpec, PatternSpec, PhaseSpec, QueueSpec};
+use crate::storage::served::Services;
+use crate::storage::spindle::Spindle;
+use crate::storage::{Single, Stack};
+use crate::task::cached::{CachedThreads, Watch};
+use crate::task::direct::DirectThreads;
+use crate::task::ThreadPlan;
+use seekwise_device::{Device, Drive};
+use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
+use seekwise_host::block::merge::MergeRule;
+use seekwise_host::block::mq::{MqLimits, MqQueue};
+use seekwise_host::block::wbt::Throttle;
+use seekwise_host::block::{BlockQueue, Observer, Unobserved};
+use seekwise_host::cpu::{scheduler_cost, CpuCost, Processors};
+use seekwise_sched::{registry, AnyScheduler, Kernel, Scheduler, Setup};
+use seekwise_units::{Nanos, Sectors, PAGE_BYTES};
+use serde_json::{json, Value};
+
+/// libata keeps one of 32 tags for itself up to 4.18 (drivers/ata/libata-scsi.c: ATA_MAX_QUEUE - 1).
+const NCQ_LEGACY: u32 = 31;
+
+/// A machine ready to run the phases of its spec.
+pub struct Built {
+    pub machine: Box<dyn Running>,
+    pub kernel: Kernel,
+    pub queue_kind: &'static str,
+    pub costs: OperationCosts,
+    pub processors: u32,
+    pub drive_name: String,
+    pub capacity: Sectors,
+    /// What is in force after defaults, under the kernel's names.
+    pub settings: Value,
+    /// What the array is, where there is one.
+    pub array: Option<Value>,
+}
+
+pub trait Running: Send {
+    /// Start and outcome of phase `index`.
+    fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String>;
+    fn trace(&self) -> Option<(&[TraceEvent], u64)>;
+}
+
+/// An engine and what a run of it needs beside. `phases` says who runs a phase.
+pub(crate) struct Prepared<S, O, P> {
+    pub engine: Engine<S, O>,
+    pub spec: CellSpec,
+    pub capacity: Sectors,
+    pub costs: OperationCosts,
+    pub phases: P,
+}
+
+/// Who runs the phases of a cell.
+pub(crate) trait Phases<S, O> {
+    fn run(
+        &self,
+        engine: &mut Engine<S, O>,
+        phase: &PhaseSpec,
+        plans: Vec<ThreadPlan>,
+        costs: &OperationCosts,
+    ) -> Result<PhaseOutcome, Stalled>;
+}
+
+/// Threads that go past the page cache.
+pub(crate) struct Direct;
+
+impl<S: Stack, O: Observer> Phases<S, O> for Direct {
+    fn run(
+        &self,
+        engine: &mut Engine<S, O>,
+        phase: &PhaseSpec,
+        plans: Vec<ThreadPlan>,
+        _costs: &OperationCosts,
+    ) -> Result<PhaseOutcome, Stalled> {
+        // A list is one job.
+        let jobs = phase.jobs.len().max(1);
+        engine.run_phase(jobs, |engine| DirectThreads::new(engine, plans))
+    }
+}
+
+impl<S: Stack> Phases<S, Watch> for CachePlan {
+    /// Each phase finds the cache empty, and the processors free.
+    fn run(
+        &self,
+        engine: &mut Engine<S, Watch>,
+        phase: &PhaseSpec,
+        plans: Vec<ThreadPlan>,
+        costs: &OperationCosts,
+    ) -> Result<PhaseOutcome, Stalled> {
+        if phase.jobs.iter().all(|job| job.direct) {
+            return Direct.run(engine, phase, plans, costs);
+        }
+        let processors = engine.processors.idle();
+        let processors = std::mem::replace(&mut engine.processors, processors);
+        let sequential = |job: &JobSpec| job.pattern == PatternSpec::Sequential;
+        let in_order: Vec<bool> = phase.jobs.iter().map(sequential).collect();
+        let outcome = engine.run_phase(phase.jobs.len(), |engine| {
+            CachedThreads::new(engine, plans, &in_order, costs.clone(), *self)
+        });
+        engine.processors = processors;
+        outcome
+    }
+}
+
+/// An observer that may have something to show.
+pub trait Shows: Observer + Send {
+    fn shown(&self) -> Option<(&[TraceEvent], u64)>;
+}
+impl Shows for Unobserved {
+    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
+        None
+    }
+}
+impl Shows for Recorder {
+    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
+        Some((&self.events, self.dropped))
+    }
+}
+
+impl Shows for Watch {
+    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
+        None
+    }
+}
+
+impl<S: Stack + Send, O: Shows, P: Phases<S, O> + Send> Running for Prepared<S, O, P> {
+    fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String> {
+        let started = self.engine.now;
+        let plans = threads::threads(
+            &self.spec,
+            index,
+            self.capacity,
+            self.engine.processors.count(),
+            &self.costs,
+        )?;
+        let phase = &self.spec.phases[index];
+        let outcome = self.phases.run(&mut self.engine, phase, plans, &self.costs);
+        let outcome = outcome.map_err(|stalled| {
+            format!(
+                "phase {index} stalled at {} ns with {} requests that nobody serves",
+                stalled.time.0, stalled.waiting
+            )
+        })?;
+        Ok((started, outcome))
+    }
+
+    fn trace(&self) -> Option<(&[TraceEvent], u64)> {
+        self.engine.observer.shown()
+    }
+}
+
+/// Numbers of the queue after defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueNumbers {
+    pub nr_requests: u32,
+    pub max_sectors: Sectors,
+    pub nomerges: u8,
+    pub budget: bool,
+    pub wbt: Option<Nanos>,
+    pub legacy: bool,
+}
+
+/// Parts of a machine that do not depend on its types.
+#[derive(Clone)]
+pub(crate) struct Frame {
+    pub costs: OperationCosts,
+    pub processors: u32,
+    pub numbers: QueueNumbers,
+    pub kernel: Kernel,
+    pub merge_rule: MergeRule,
+    pub direct: bool,
+    pub depth: u32,
+    /// What write-back throttling takes for the queue's depth.
+    pub tags: u32,
+    /// Who writes without waiting is the flusher.
+    pub flusher: bool,
+    /// What the requests of an array's members cost the machine's one processor.
+    pub services: Option<Services>,
+}
+
+pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(), String> {
+    // Written so that NaN fails too.
+    if value >= min && value <= max {
+        Ok(())
+    } else {
+        Err(format!(
+            "{name} is {value} {unit}, outside {min} to {max} {unit}"
+        ))
+    }
+}
+
+pub fn build(spec: &CellSpec) -> Result<Built, String> {
+    let queue = &spec.queue;
+    // Linux kernel/Kconfig.hz: HZ_250 is the default (2.6.13 on).
+    let kernel = Kernel::parse(
+        &queue.kernel,
+        queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT),
+    )?;
+    let entry = registry::find(&queue.scheduler).ok_or_else(|| {
+        let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
+        format!(
+            "there is no scheduler \"{}\" (known: {})",
+            queue.scheduler,
+            known.join(", ")
+        )
+    })?;
+    let drive = drive::build(&spec.device, drive::instance(spec.seed))?;
+    let array = array::Planned::of(spec, &drive)?;
+    let capacity = array
+        .as_ref()
+        .map_or(drive.capacity(), |array| array.geometry.capacity());
+    let traits = drive.traits();
+    let legacy = entry.kernels.until.is_some();
+    let depth = match spec.device.depth {
+        None if traits.sata && !kernel.at_least(4, 19, 0) => drive.depth().min(NCQ_LEGACY),
+        None => drive.depth(),
+        Some(depth) => {
+            check(
+                "device depth",
+                f64::from(depth),
+                "commands",
+                1.0,
+                f64::from(drive.depth()),
+            )?;
+            depth
+        }
+    };
+    let rotational = queue.rotational.unwrap_or(traits.rotational);
+    let mut numbers = numbers(queue, &kernel, legacy, depth, rotational, traits.budget)?;
+    if let Some(kib) = drive.command_kib() {
+        numbers.max_sectors = numbers.max_sectors.min(Sectors::from_kib(u64::from(kib)));
+    }
+    let setup = setup_of(entry, queue, &kernel, &numbers, (depth, rotational))?;
+    let policy = entry.build(&setup)?;
+    let of_model = match &spec.host.model {
+        Some(name) => HostModel::shipped(name)?.processors,
+        None => None,
+    };
+    let processors = spec.host.processors.or(of_model).unwrap_or(1);
+    check(
+        "host processors",
+        f64::from(processors),
+        "processors",
+        1.0,
+        4096.0,
+    )?;
+    let costs = cost(spec, traits.light)?;
+    let costs = OperationCosts::of(&spec.host, &kernel, entry.name, costs)?;
+    // Behind the page cache it is the machine there that sees what members are asked.
+    let (costs, services) = if array.is_some() && spec.cache.is_none() {
+        costs.over_members()
+    } else {
+        (costs, None)
+    };
+    check(
+        "trace_events_max",
+        spec.trace_events_max as f64,
+        "events",
+        0.0,
+        10_000_000.0,
+    )?;
+    if spec.phases.is_empty() {
+        return Err("a cell needs at least one phase".to_owned());
+    }
+    threads::check_phases(spec, capacity)?;
+    let buffered = spec
+        .phases
+        .iter()
+        .any(|phase| phase.jobs.iter().any(|job| !job.direct));
+    if buffered != spec.cache.is_some() {
+        return Err(
+            "buffered jobs (direct is false) and a cache with its limit_bytes go together, one of them is missing".to_owned(),
+        );
+    }
+    let settings = json!({
+        "scheduler": entry.name,
+        "nr_requests": numbers.nr_requests,
+        "max_sectors_kb": numbers.max_sectors.0 / 2,
+        "nomerges": numbers.nomerges,
+        "rotational": u8::from(rotational),
+        "queue_depth": depth,
+        "wbt_lat_usec": numbers.wbt.map_or(0, |t| t.0 / 1000),
+        "iosched": entry.parameters.iter().filter(|p| p.kernels.contains(kernel.version))
+            .map(|p| (p.name.to_owned(), json!(setup.get(entry.parameters, p.name)))).collect::<serde_json::Map<_, _>>(),
+    });
+    let drive_name = drive.name().to_owned();
+    let frame = Frame {
+        costs: costs.clone(),
+        processors,
+        numbers,
+        kernel,
+        merge_rule: entry.merge_rule,
+        direct: entry.name == "none",
+        depth,
+        tags: costs.tags().unwrap_or(depth),
+        flusher: spec.cache.is_some(),
+        services,
+    };
+    let described = array.as_ref().map(array::Planned::describe).transpose()?;
+    let cached = match &spec.cache {
+        Some(cache) => Some(cache_plan(cache, &frame, array.as_ref())?),
+        None => None,
+    };
+    let machine = match drive {
+        _ if array.is_none() && cached.is_some() => {
+            let cached = cached.expect("just looked at");
+            match drive {
+                AnyDrive::Model(device, ..) => with_cache(spec, &frame, device, policy, cached),
+                _ => {
+                    return Err(format!(
+                        "buffered jobs need a drive model, and {drive_name} is none"
+                    ))
+                }
+            }
+        }
+        _ if array.is_some() => {
+            let array = array.expect("just looked at");
+            array.machine(&frame, rotational, cached, policy)?
+        }
+        AnyDrive::Fixed(device) => with_any_policy(spec, frame, device, policy),
+        AnyDrive::Linear(device) => with_any_policy(spec, frame, device, policy),
+        AnyDrive::Model(Drive::Hdd(device), ..) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(Drive::Ssd(device), ..) => with_device(spec, frame, device, policy),
+        AnyDrive::Model(Drive::Null(device), ..) => with_device(spec, frame, device, policy),
+        AnyDrive::Controller(unit, ..) => with_device(spec, frame, *unit, policy),
+        #[allow(unreachable_patterns)]
+        AnyDrive::Model(device, ..) => with_any_policy(spec, frame, device, policy),
+    };
+    Ok(Built {
+        machine,
+        kernel,
+        queue_kind: if legacy { "single queue" } else { "blk-mq" },
+        costs,
+        processors,
+        drive_name,
+        capacity,
+        settings,
+        array: described,
+    })
+}
+
+/// Read-ahead of a device by default. Linux include/linux/pagemap.h: VM_READAHEAD_PAGES, 128 KiB.
+const READ_AHEAD_KIB: u64 = 128;
+
+/// The page cache of a cell, checked.
+fn cache_plan(
+    cache: &CacheSpec,
+    frame: &Frame,
+    array: Option<&array::Planned>,
+) -> Result<CachePlan, String> {
+    let kernel = frame.kernel;
+    if frame.numbers.legacy || !kernel.at_least(5, 0, 0) {
+        return Err(format!(
+            "buffered jobs of a cell need a kernel from 5.0 on, not {kernel}"
+        ));
+    }
+    check(
+        "cache limit_bytes",
+        cache.limit_bytes as f64,
+        "bytes",
+        (8u64 << 20) as f64,
+        (1u64 << 40) as f64,
+    )?;
+    // Linux v6.1 block/blk-settings.c, disk_stack_limits: twice the optimal request, a row of chunks.
+    let row_kib = array.map_or(0, |array| array.row_kib());
+    let own = cache
+        .read_ahead_kib
+        .unwrap_or(READ_AHEAD_KIB.max(2 * row_kib));
+    check("cache read_ahead_kib", own as f64, "KiB", 0.0, 1e6)?;
+    Ok(CachePlan {
+        pages: CachePlan::file_pages(cache.limit_bytes)?,
+        // fio's sequential jobs say so (POSIX_FADV_SEQUENTIAL), which doubles it.
+        read_ahead: 2 * own * 1024 / PAGE_BYTES,
+        request_pages: (frame.numbers.max_sectors.bytes().0 / PAGE_BYTES).max(1),
+        spread: array.map_or(1, |array| u64::from(array.geometry.members)),
+        // Linux block/blk-mq.c, include/linux/blkdev.h: BLK_MAX_REQUEST_COUNT, 16 up to 5.15, 32 later.
+        plug: if kernel.at_least(5, 16, 0) { 32 } else { 16 },
+        // Linux v6.1 mm/memcontrol.c: two batches of 64 changes on one processor.
+        lag: if kernel.at_least(5, 16, 0) { 130 } else { 0 },
+        kernel,
+        cost: frame.costs.cache(),
+    })
+}
+
+fn with_cache(
+    spec: &CellSpec,
+    frame: &Frame,
+    device: Drive,
+    policy: AnyScheduler,
+    plan: CachePlan,
+) -> Box<dyn Running> {
+    let capacity = device.capacity();
+    Box::new(Prepared {
+        engine: Engine::new(
+            Single {
+                queue: mq_queue(policy, frame, frame.depth),
+                drive: Spindle::new(device, frame.depth),
+            },
+            Watch::default(),
+            Processors::new(frame.processors),
+            frame.numbers.max_sectors,
+        ),
+        spec: spec.clone(),
+        capacity,
+        costs: frame.costs.clone(),
+        phases: plan,
+    })
+}
+
+/// Drives whose speed does not matter share one machine for all policies: each further one costs seconds of compilation.
+fn with_any_policy<D: Device + Send + 'static>(
+    spec: &CellSpec,
+    frame: Frame,
+    device: D,
+    policy: AnyScheduler,
+) -> Box<dyn Running> {
+    let events = spec.trace_events_max;
+    match (frame.numbers.legacy, events > 0) {
+        (true, true) => assemble(spec, &frame, device, Recorder::new(events), |depth| {
+            legacy_queue(policy, &frame, depth)
+        }),
+        (false, true) => assemble(spec, &frame, device, Recorder::new(events), |depth| {
+            mq_queue(policy, &frame, depth)
+        }),
+        (true, false) => assemble(spec, &frame, device, Unobserved, |depth| {
+            legacy_queue(policy, &frame, depth)
+        }),
+        (false, false) => assemble(spec, &frame, device, Unobserved, |depth| {
+            mq_queue(policy, &frame, depth)
+        }),
+    }
+}
+
+/// The hot combinations get a machine of their own; whatever else the registry holds, and traced runs, go through [`AnyScheduler`].
+fn with_device<D: Device + Send + 'static>(
+    spec: &CellSpec,
+    frame: Frame,
+    device: D,
+    policy: AnyScheduler,
+) -> Box<dyn Running> {
+    if spec.trace_events_max > 0 {
+        return with_any_policy(spec, frame, device, policy);
+    }
+    macro_rules! own_machine {
+        (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
+            match policy {
+                $(AnyScheduler::$single(p) => {
+                    assemble(spec, &frame, device, Unobserved, |depth| legacy_queue(p, &frame, depth))
+                })*
+                $(AnyScheduler::$multi(p) => {
+                    assemble(spec, &frame, device, Unobserved, |depth| mq_queue(p, &frame, depth))
+                })*
+                #[allow(unreachable_patterns)]
+                other if frame.numbers.legacy => {
+                    assemble(spec, &frame, device, Unobserved, |depth| legacy_queue(other, &frame, depth))
+                }
+                #[allow(unreachable_patterns)]
+                other => assemble(spec, &frame, device, Unobserved, |depth| mq_queue(other, &frame, depth)),
+            }
+        };
+    }
+    own_machine!(legacy: Noop, Deadline, Cfq; mq: None, MqDeadline, Bfq, Kyber)
+}
+
+fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
+    spec: &CellSpec,
+    frame: &Frame,
+    device: D,
+    observer: O,
+    queue: impl FnOnce(u32) -> Q,
+) -> Box<dyn Running> {
+    let capacity = device.capacity();
+    let spindle = Spindle::new(device, frame.depth);
+    let queue = queue(frame.depth);
+    let engine = Engine::new(
+        Single {
+            queue,
+            drive: spindle,
+        },
+        observer,
+        Processors::new(frame.processors),
+        frame.numbers.max_sectors,
+    );
+    Box::new(Prepared {
+        engine,
+        spec: spec.clone(),
+        capacity,
+        costs: frame.costs.clone(),
+        phases: Direct,
+    })
+}
+
+pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> LegacyQueue<S> {
+    let kernel = frame.kernel;
+    let limits = LegacyLimits {
+        nr_requests: frame.numbers.nr_requests,
+        max_sectors: frame.numbers.max_sectors,
+        nomerges: frame.numbers.nomerges,
+        merge_rule: frame.merge_rule,
+        // The per-task plug replaced the queue's in 2.6.39 (block/blk-core.c: blk_start_plug).
+        plug: if kernel.at_least(2, 6, 39) {
+            LegacyPlug::Task
+        } else {
+            LegacyPlug::Queue { hz: kernel.hz }
+        },
+        pools: if kernel.at_least(2, 6, 32) {
+            Pools::BySync
+        } else {
+            Pools::ByDirection
+        },
+    };
+    LegacyQueue::new(policy, limits, depth)
+}
+
+pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> MqQueue<S> {
+    let numbers = frame.numbers;
+    let limits = MqLimits {
+        nr_requests: numbers.nr_requests,
+        max_sectors: numbers.max_sectors,
+        nomerges: numbers.nomerges,
+        merge_rule: frame.merge_rule,
+        budget: numbers.budget,
+        direct: frame.direct,
+        kernel: frame.kernel,
+    };
+    MqQueue::new(
+        policy,
+        limits,
+        depth,
+        numbers.wbt.map(|target| {
+            let mut throttle =
+                Throttle::new(target, if frame.flusher { frame.tags } else { depth });
+            throttle.background = frame.flusher;
+            throttle
+        }),
+    )
+}
+
+/// Queues of the members of an array, all set alike, on a kernel with the single queue.
+pub fn legacy_members(
+    queue: &QueueSpec,
+    depth: u32,
+    members: u32,
+    rotational: bool,
+) -> Result<(Vec<LegacyQueue<AnyScheduler>>, Kernel), String> {
+    let alike = Alike::of(queue, depth, rotational, true)?;
+    let queues = alike.each(members, |policy, frame| legacy_queue(policy, frame, depth))?;
+    Ok((queues, alike.frame.kernel))
+}
+
+/// Members on blk-mq.
+#[derive(Clone, Copy, Debug)]
+pub struct MqMembers {
+    pub count: u32,
+    pub depth: u32,
+    pub rotational: bool,
+    /// SCSI and SATA drives.
+    pub budget: bool,
+    /// What write-back throttling takes for the queue's depth.
+    pub tags: u32,
+}
+
+/// The same on blk-mq. What nobody waits for is the flusher's.
+pub fn mq_members(
+    queue: &QueueSpec,
+    members: &MqMembers,
+) -> Result<(Vec<MqQueue<AnyScheduler>>, Kernel), String> {
+    let mut alike = Alike::of(queue, members.depth, members.rotational, members.budget)?;
+    alike.frame.direct = queue.scheduler == "none";
+    alike.frame.flusher = true;
+    alike.frame.tags = members.tags;
+    let queues = alike.each(members.count, |policy, frame| {
+        mq_queue(policy, frame, members.depth)
+    })?;
+    Ok((queues, alike.frame.kernel))
+}
+
+/// Whether a scheduler is one of the single queue, and not of blk-mq.
+pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
+    Ok(entry_of(scheduler)?.kernels.until.is_some())
+}
+
+fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
+    registry::find(scheduler).ok_or_else(|| format!("there is no scheduler \"{scheduler}\""))
+}
+
+/// What queues of the members of a storage have in common.
+struct Alike {
+    entry: &'static registry::Entry,
+    setup: Setup,
+    frame: Frame,
+}
+
+impl Alike {
+    fn of(queue: &QueueSpec, depth: u32, rotational: bool, budget: bool) -> Result<Self, String> {
+        let kernel = Kernel::parse(
+            &queue.kernel,
+            queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT),
+        )?;
+        let entry = entry_of(&queue.scheduler)?;
+        let legacy = entry.kernels.until.is_some();
+        let numbers = numbers(queue, &kernel, legacy, depth, rotational, budget)?;
+        let setup = setup_of(entry, queue, &kernel, &numbers, (depth, rotational))?;
+        let frame = Frame {
+            costs: OperationCosts::Same(CpuCost::default(), CacheCost::default()),
+            processors: 1,
+            numbers,
+            kernel,
+            merge_rule: entry.merge_rule,
+            direct: false,
+            depth,
+            tags: depth,
+            flusher: false,
+            services: None,
+        };
+        Ok(Self {
+            entry,
+            setup,
+            frame,
+        })
+    }
+
+    fn each<Q>(
+        &self,
+        members: u32,
+        queue: impl Fn(AnyScheduler, &Frame) -> Q,
+    ) -> Result<Vec<Q>, String> {
+        (0..members)
+            .map(|_| Ok(queue(self.entry.build(&self.setup)?, &self.frame)))
+            .collect()
+    }
+}
+
+/// What a policy is built with: the disk as the queue sees it, and its tunables.
+fn setup_of(
+    entry: &registry::Entry,
+    queue: &QueueSpec,
+    kernel: &Kernel,
+    numbers: &QueueNumbers,
+    (depth, rotational): (u32, bool),
+) -> Result<Setup, String> {
+    let mut setup = Setup::new(*kernel);
+    setup.rotational = rotational;
+    setup.depth_device = depth;
+    setup.nr_requests = numbers.nr_requests;
+    for (name, value) in &queue.tunables {
+        setup.values.set(
+            entry.name,
+            entry.parameters,
+            kernel,
+            name,
+            i128::from(*value),
+        )?;
+    }
+    Ok(setup)
+}
+
+fn numbers(
+    queue: &QueueSpec,
+    kernel: &Kernel,
+    legacy: bool,
+    depth: u32,
+    rotational: bool,
+    budget: bool,
+) -> Result<QueueNumbers, String> {
+    // 128 per pool (Linux 2.6.23 include/linux/blkdev.h: BLKDEV_MAX_RQ). blk-mq (v6.1 block/blk-mq-sched.c: blk_mq_init_sched): twice the smaller of tags and 128 with a scheduler; the device's depth without one.
+    let default = match (legacy, queue.scheduler.as_str()) {
+        (true, _) => 128,
+        (false, "none") => depth,
+        (false, _) => 2 * depth.min(128),
+    };
+    let nr_requests = queue.nr_requests.unwrap_or(default);
+    // Linux block/blk-sysfs.c: at least BLKDEV_MIN_RQ = 4 may be written; a device of depth 1 has fewer of its own.
+    check(
+        "nr_requests",
+        f64::from(nr_requests),
+        "requests",
+        if legacy { 4.0 } else { 1.0 },
+        65_536.0,
+    )?;
+    let nr_requests = if queue.scheduler == "none" {
+        nr_requests.min(depth)
+    } else {
+        nr_requests
+    };
+    // Linux 2.6.23 include/linux/blkdev.h: SAFE_MAX_SECTORS to BLK_DEF_MAX_SECTORS, 512 KiB up to 2.6.32; 1280 KiB from 4.x on.
+    let kb = queue
+        .max_sectors_kb
+        .unwrap_or(if kernel.at_least(4, 0, 0) { 1280 } else { 512 });
+    check("max_sectors_kb", f64::from(kb), "KiB", 4.0, 1_048_576.0)?;
+    check(
+        "nomerges",
+        f64::from(queue.nomerges),
+        "(0, 1 or 2)",
+        0.0,
+        2.0,
+    )?;
+    let wbt =
+        queue
+            .wbt_lat_usec
+            .unwrap_or(wbt_default(&queue.scheduler, kernel, rotational, legacy));
+    check("wbt_lat_usec", wbt as f64, "us", 0.0, 10_000_000.0)?;
+    Ok(QueueNumbers {
+        nr_requests,
+        max_sectors: Sectors::from_kib(u64::from(kb)),
+        nomerges: queue.nomerges,
+        budget: queue.budget.unwrap_or(budget),
+        wbt: (wbt > 0).then_some(Nanos::from_micros(wbt)),
+        legacy,
+    })
+}
+
+fn cost(spec: &CellSpec, light: bool) -> Result<CpuCost, String> {
+    let default = if light {
+        CpuCost::light()
+    } else {
+        CpuCost::default()
+    };
+    let host = &spec.host;
+    let number = |name: &str, value: Option<u64>, default: Nanos| -> Result<Nanos, String> {
+        let value = value.map_or(default, Nanos);
+        check(&format!("host {name}"), value.0 as f64, "ns", 0.0, 1e9)?;
+        Ok(value)
+    };
+    Ok(CpuCost {
+        user: number("user_ns", host.user_ns, default.user)?,
+        submit: number("submit_ns", host.submit_ns, default.submit)?,
+        interrupt: number("interrupt_ns", host.interrupt_ns, default.interrupt)?,
+        wake: number("wake_ns", host.wake_ns, default.wake)?,
+        scheduler: number(
+            "scheduler_ns",
+            host.scheduler_ns,
+            scheduler_cost(&spec.queue.scheduler),
+        )?,
+        ..default
+    })
+}
+
+/// Linux v6.1 block/blk-wbt.c, wbt_enable_default: on by default for blk-mq except under bfq; none on the single queue.
+fn wbt_default(scheduler: &str, kernel: &Kernel, rotational: bool, legacy: bool) -> u64 {
+    if legacy || scheduler == "bfq" || !kernel.at_least(4, 10, 0) {
+        0
+    } else if rotational {
+        75_000
+    } else {
+        2_000
+    }
+}

@@ -1,0 +1,18 @@
+//! What a host's work costs its processor.
+//!
+//! ```text
+//!   models/host-*.toml ─▶ HostModel ─┬─▶ StepCosts        step by step: files, readers
+//!                                    └─▶ OperationCosts   of a cell's operations ─▶ CpuCost, CacheCost, MdCosts
+//! ```
+
+mod cache;
+mod md;
+mod model;
+mod operation;
+mod step;
+
+pub use cache::CacheCost;
+pub use md::MdCosts;
+pub use model::HostModel;
+pub use operation::OperationCosts;
+pub use step::StepCosts;

@@ -1,0 +1,282 @@
+//! What a request costs the host's processor, by direction, size and scheduler.
+//!
+//! Either a few numbers of the cell's own, the same for every request ([`CpuCost`]), or a host model: `models/host-laboratory.toml` is the
+//! guest of `seekwise lab`, whose costs were measured in it, kernel by kernel.
+//!
+//! An array's members each cost their own request ([`crate::storage::served`]), and md its own work; the operation on the array costs the call.
+
+use crate::cost::model::{HostModel, Md, Measured, Number, Request};
+use crate::cost::{CacheCost, MdCosts};
+use crate::spec::{HostSpec, JobSpec};
+use crate::storage::served::{Service, Services};
+use seekwise_host::cpu::CpuCost;
+use seekwise_sched::Kernel;
+use seekwise_units::{Nanos, PAGE_BYTES};
+
+/// A model's host under one kernel and scheduler.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    kernel: Measured,
+    md: Option<Md>,
+    scheduler: String,
+}
+
+/// What each operation of a cell costs.
+#[derive(Clone, Debug)]
+pub enum OperationCosts {
+    /// The same for every request; and of the page cache.
+    Same(CpuCost, CacheCost),
+    Measured(Box<Measurement>),
+    /// The same over an array whose members cost their own requests.
+    Array(Box<Measurement>),
+}
+
+impl OperationCosts {
+    /// `own` is what the cell says by itself, or the default.
+    pub fn of(
+        spec: &HostSpec,
+        kernel: &Kernel,
+        scheduler: &str,
+        own: CpuCost,
+    ) -> Result<Self, String> {
+        let Some(name) = &spec.model else {
+            return Ok(Self::Same(own, CacheCost::default()));
+        };
+        let costs = [
+            spec.user_ns,
+            spec.submit_ns,
+            spec.interrupt_ns,
+            spec.wake_ns,
+            spec.scheduler_ns,
+        ];
+        if costs.iter().any(Option::is_some) {
+            return Err(format!(
+                "host model {name} says what a request costs, so no other costs can be given"
+            ));
+        }
+        let model = HostModel::shipped(name)?;
+        let series = format!("{}.{}", kernel.version.0, kernel.version.1);
+        Ok(match model.measured(&series) {
+            Some(measured) => Self::Measured(Box::new(Measurement {
+                kernel: measured?.clone(),
+                md: model.md.clone(),
+                scheduler: scheduler.to_owned(),
+            })),
+            None => {
+                let steps = model.costs(scheduler)?;
+                Self::Same(steps.request(), steps.cache())
+            }
+        })
+    }
+
+    /// Over an array: what its members' requests cost, where that was measured, and what is left for the operation.
+    pub fn over_members(self) -> (Self, Option<Services>) {
+        match self {
+            Self::Measured(host) => {
+                let services = host.services();
+                (Self::Array(host), Some(services))
+            }
+            same => (same, None),
+        }
+    }
+
+    /// Whether requests are paid for by an array's members.
+    pub fn by_member(&self) -> bool {
+        matches!(self, Self::Array(..))
+    }
+
+    /// Of md, where that was measured.
+    pub fn md(&self) -> Option<MdCosts> {
+        match self {
+            Self::Measured(host) | Self::Array(host) => host.md.as_ref().map(Md::costs),
+            Self::Same(..) => None,
+        }
+    }
+
+    /// Of an operation that is a read with probability `reads` and has so many pages.
+    fn operation(&self, reads: f64, pages: f64) -> CpuCost {
+        match self {
+            Self::Same(cost, _) => *cost,
+            Self::Measured(host) => host.kernel.operation(&host.scheduler, reads, pages),
+            Self::Array(host) => host.call(),
+        }
+    }
+
+    /// Of a job's operations; where it mixes reads and writes, of the mean one.
+    pub fn of_job(&self, job: &JobSpec) -> CpuCost {
+        let reads = job.read_percent.unwrap_or(100.0) / 100.0;
+        self.operation(reads, job.block_bytes as f64 / PAGE_BYTES as f64)
+    }
+
+    /// Of one request.
+    pub fn request(&self, read: bool, pages: f64) -> CpuCost {
+        self.operation(f64::from(u8::from(read)), pages)
+    }
+
+    /// Of the page cache.
+    pub fn cache(&self) -> CacheCost {
+        match self {
+            Self::Measured(host) | Self::Array(host) => {
+                let cache = &host.kernel.cache;
+                cache.as_ref().map_or_else(CacheCost::default, |c| c.cost())
+            }
+            Self::Same(_, cache) => *cache,
+        }
+    }
+
+    /// Requests of a queue when its disk was made, if the host's driver says so: what write-back throttling counts with.
+    pub fn tags(&self) -> Option<u32> {
+        match self {
+            Self::Measured(host) | Self::Array(host) => Some(host.kernel.tags.value as u32),
+            Self::Same(..) => None,
+        }
+    }
+
+    /// Of requests that are not known beforehand: a read of a page.
+    pub fn usual(&self) -> CpuCost {
+        self.operation(1.0, 1.0)
+    }
+}
+
+impl Measurement {
+    /// A time of md's; nothing where it was not measured.
+    fn of_md(&self, number: impl Fn(&Md) -> &Number) -> f64 {
+        self.md.as_ref().map_or(0.0, |md| number(md).value)
+    }
+
+    /// Of an operation through md, whose requests are paid for by themselves.
+    fn call(&self) -> CpuCost {
+        let half = Nanos((self.of_md(|md| &md.call) / 2.0) as u64);
+        CpuCost {
+            user: Nanos(self.kernel.user.value as u64),
+            submit: half + Nanos(self.of_md(|md| &md.bio) as u64),
+            interrupt: half,
+            wake: Nanos::ZERO,
+            scheduler: Nanos::ZERO,
+            behind: Nanos::ZERO,
+        }
+    }
+
+    /// Of a member's requests: all but the call.
+    fn services(&self) -> Services {
+        let half = self.of_md(|md| &md.call) / 2.0;
+        let service = |of: &Request| {
+            let more = of
+                .scheduler
+                .get(&self.scheduler)
+                .map_or(0.0, |more| more.value);
+            let ns = |value: f64| Nanos(value.max(0.0) as u64);
+            Service {
+                send: ns(of.submit.value - half + more),
+                send_page: ns(of.submit_page.value),
+                receive: ns(of.complete.value - half),
+                receive_page: ns(of.complete_page.value),
+                behind: ns(of.behind.value),
+                behind_page: ns(of.behind_page.value),
+            }
+        };
+        let mut read = service(&self.kernel.read);
+        if self.scheduler != "none" {
+            read.send += Nanos(self.of_md(|md| &md.run) as u64);
+            read.behind += Nanos(self.of_md(|md| &md.run_behind) as u64);
+        }
+        Services {
+            read,
+            write: service(&self.kernel.write),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn laboratory(scheduler: &str) -> OperationCosts {
+        let kernel = Kernel::parse("6.1", 250).unwrap();
+        let spec = HostSpec {
+            model: Some("laboratory".to_owned()),
+            ..HostSpec::default()
+        };
+        OperationCosts::of(&spec, &kernel, scheduler, CpuCost::default()).unwrap()
+    }
+
+    fn turnaround(host: &OperationCosts, reads: f64, pages: f64) -> u64 {
+        let cost = host.operation(reads, pages);
+        (cost.to_submit() + cost.to_return()).0
+    }
+
+    #[test]
+    fn a_write_costs_the_laboratory_more_with_each_page_than_a_read() {
+        let host = laboratory("none");
+        let page = |reads| turnaround(&host, reads, 2.0) - turnaround(&host, reads, 1.0);
+        assert!(page(0.0) > 3 * page(1.0), "{} {}", page(0.0), page(1.0));
+        assert!(turnaround(&laboratory("bfq"), 1.0, 1.0) > turnaround(&host, 1.0, 1.0));
+    }
+
+    #[test]
+    fn over_an_array_call_and_request_are_what_an_operation_on_a_drive_is() {
+        for scheduler in ["none", "bfq"] {
+            let single = laboratory(scheduler);
+            let cost = single.operation(1.0, 4.0);
+            let (array, services) = single.over_members();
+            let call = array.operation(1.0, 4.0);
+            let read = services.unwrap().read;
+            let request =
+                read.send.0 + read.receive.0 + 4 * (read.send_page.0 + read.receive_page.0);
+            let whole = (cost.to_submit() + cost.to_return()).0;
+            let through_md = (call.to_submit() + call.to_return()).0 + request - whole;
+            let (most, behind) = if scheduler == "none" {
+                (3_000, 0)
+            } else {
+                (6_000, 6_000)
+            };
+            assert!((2_000..=most).contains(&through_md), "{through_md}");
+            assert_eq!(
+                read.behind.0 + 4 * read.behind_page.0,
+                cost.behind.0 + behind
+            );
+        }
+    }
+
+    #[test]
+    fn a_mixed_job_lies_between_reads_and_writes() {
+        let host = laboratory("kyber");
+        let [read, half, write] = [1.0, 0.5, 0.0].map(|reads| turnaround(&host, reads, 4.0));
+        assert!(read < half && half < write);
+        assert!(2 * half - read - write <= 4);
+    }
+
+    #[test]
+    fn a_host_known_step_by_step_costs_a_cell_the_same_steps() {
+        let kernel = Kernel::parse("6.1", 250).unwrap();
+        let spec = HostSpec {
+            model: Some("i7_6700k".to_owned()),
+            ..HostSpec::default()
+        };
+        let host = OperationCosts::of(&spec, &kernel, "none", CpuCost::default()).unwrap();
+        let steps = HostModel::shipped("i7_6700k")
+            .unwrap()
+            .costs("none")
+            .unwrap();
+        let cost = host.request(true, 1.0);
+        assert_eq!(cost.to_submit(), steps.user + steps.call + steps.bio);
+        assert_eq!(cost.to_return(), steps.interrupt + steps.switch);
+        assert_eq!(host.cache().read_page, steps.page_copy.0);
+    }
+
+    #[test]
+    fn what_is_not_measured_or_contradicts_is_one_sentence() {
+        let refuse = |model: &str, kernel: &str, user_ns| {
+            let kernel = Kernel::parse(kernel, 250).unwrap();
+            let spec = HostSpec {
+                model: Some(model.to_owned()),
+                user_ns,
+                ..HostSpec::default()
+            };
+            OperationCosts::of(&spec, &kernel, "none", CpuCost::default()).unwrap_err()
+        };
+        assert!(refuse("laboratory", "4.19", None).contains("not 4.19"));
+        assert!(refuse("abacus", "6.1", None).contains("abacus"));
+        assert!(refuse("laboratory", "6.1", Some(1)).contains("no other costs"));
+    }
+}

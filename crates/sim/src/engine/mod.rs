@@ -1,0 +1,161 @@
+//! The event loop: one clock, over a storage and those who use it.
+//!
+//! Sources of events are few, so the next one is the smallest of three numbers instead of the head of a heap:
+//!
+//! ```text
+//!   storage.next_at()   a drive has something to say, or a thread of the storage's own is due
+//!   storage.timer()     plug timer, the policy's idling and expiry timers, write-back throttling
+//!   agenda.next_at()    a task becomes ready, or its bio reaches the queue
+//! ```
+//!
+//! Equal times: the drive's interrupt before timers before tasks, each in order of insertion. Generic over storage, observer and tasks, so
+//! that the inner loop has no boxed call.
+
+pub mod agenda;
+#[cfg(test)]
+mod once;
+
+use crate::result::{JobStats, ThreadEnd, Windows};
+use crate::storage::{MemberTotals, Stack, Totals};
+use crate::task::Tasks;
+use agenda::Agenda;
+use seekwise_host::block::Observer;
+use seekwise_host::cpu::Processors;
+use seekwise_units::{Nanos, Sectors};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    pub time: Nanos,
+    pub waiting: usize,
+}
+
+/// What a phase did.
+#[derive(Clone, Debug)]
+pub struct PhaseOutcome {
+    pub elapsed: Nanos,
+    pub jobs: Vec<JobStats>,
+    pub threads: Vec<ThreadEnd>,
+    pub storage: Totals,
+    /// Of each member of an array.
+    pub members: Vec<MemberTotals>,
+    pub windows: Windows,
+    pub cpu_busy: Nanos,
+    pub events: u64,
+}
+
+/// Clock, storage and processors, which stay from phase to phase, and what the running phase has come to.
+pub struct Engine<S, O> {
+    pub now: Nanos,
+    pub storage: S,
+    pub observer: O,
+    /// The longest bio.
+    pub max_sectors: Sectors,
+    pub processors: Processors,
+    /// What the tasks have put down for later.
+    pub agenda: Agenda,
+    pub jobs: Vec<JobStats>,
+    pub windows: Windows,
+    /// Threads that have not ended.
+    pub running: usize,
+    /// When the last call returned.
+    pub last_return: Nanos,
+    pub phase_start: Nanos,
+    pub events: u64,
+}
+
+impl<S: Stack, O: Observer> Engine<S, O> {
+    pub fn new(storage: S, observer: O, processors: Processors, max_sectors: Sectors) -> Self {
+        Self {
+            now: Nanos::ZERO,
+            storage,
+            observer,
+            max_sectors,
+            processors,
+            agenda: Agenda::default(),
+            jobs: Vec::new(),
+            windows: Windows::new(Nanos::ZERO),
+            running: 0,
+            last_return: Nanos::ZERO,
+            phase_start: Nanos::ZERO,
+            events: 0,
+        }
+    }
+
+    /// A phase of `threads` begins, whose tasks put up to `entries` into the agenda at once.
+    pub fn begin_phase(&mut self, entries: usize, threads: usize) {
+        self.agenda = Agenda::new(entries);
+        self.running = threads;
+        self.phase_start = self.now;
+        self.last_return = self.now;
+        self.windows = Windows::new(self.now);
+        self.events = 0;
+    }
+
+    /// Runs one phase to its end: every thread is through, and what it asked for is done. `tasks` makes those who run it.
+    pub fn run_phase<T: Tasks<S, O>>(
+        &mut self,
+        jobs: usize,
+        tasks: impl FnOnce(&mut Self) -> T,
+    ) -> Result<PhaseOutcome, Stalled> {
+        self.jobs = (0..jobs).map(|_| JobStats::default()).collect();
+        let before = self.storage.totals();
+        let members_before = self.storage.members();
+        let busy = self.processors.busy;
+        let mut tasks = tasks(self);
+        self.run(&mut tasks)?;
+        let start = self.phase_start;
+        Ok(PhaseOutcome {
+            elapsed: self.last_return - start,
+            jobs: std::mem::take(&mut self.jobs),
+            threads: tasks.ends(start, self.now),
+            storage: self.storage.totals().since(&before),
+            members: self
+                .storage
+                .members()
+                .iter()
+                .zip(&members_before)
+                .map(|(now, before)| now.since(before))
+                .collect(),
+            windows: self.windows.clone(),
+            cpu_busy: self.processors.busy - busy,
+            events: self.events,
+        })
+    }
+
+    fn run<T: Tasks<S, O>>(&mut self, tasks: &mut T) -> Result<(), Stalled> {
+        while tasks.at_work(self) {
+            let drive = self.storage.next_at();
+            let thread = self.agenda.next_at();
+            let timer = self.storage.timer();
+            if drive <= thread && drive <= timer {
+                if drive == Nanos::NEVER {
+                    return Err(Stalled {
+                        time: self.now,
+                        waiting: self.storage.allocated(),
+                    });
+                }
+                self.advance(drive);
+                tasks.storage_due(self);
+            } else if timer <= thread {
+                // A timer that was put off is due now.
+                self.advance(timer.max(self.now));
+                self.events += 1;
+                self.storage.fire(self.now, &mut self.observer);
+                tasks.timer_fired(self);
+            } else {
+                self.advance(thread);
+                self.events += 1;
+                if let Some(entry) = self.agenda.pop() {
+                    tasks.act(self, entry);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, to: Nanos) {
+        debug_assert!(to >= self.now, "time never runs backwards");
+        self.now = to;
+    }
+}

@@ -1,0 +1,162 @@
+//! Every request enters once, is taken once, is accepted once and completes once, and as many sectors go out as came in.
+
+use super::Engine;
+use crate::assemble::{legacy_members, mq_members, MqMembers};
+use crate::spec::QueueSpec;
+use crate::storage::reference::Fixed;
+use crate::storage::spindle::Spindle;
+use crate::storage::Single;
+use crate::task::direct::DirectThreads;
+use crate::task::{ThreadLoad, ThreadPlan};
+use seekwise_host::block::{Bio, BlockQueue, Observer};
+use seekwise_host::cpu::{CpuCost, Processors};
+use seekwise_host::job::stream::ALWAYS;
+use seekwise_host::job::{Gap, Pace, Pattern, Stream};
+use seekwise_host::random::Random;
+use seekwise_sched::{Priority, ProcessId, Request};
+use seekwise_units::{Depth, Lba, Nanos, Sectors};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Absent,
+    Waiting,
+    Issued,
+    Started,
+}
+
+/// Follows each slot through its stages; panics with the time at the first wrong step.
+#[derive(Clone, Debug, Default)]
+struct Once {
+    stages: Vec<Stage>,
+    sectors_out: u64,
+    completed: u64,
+    merged: u64,
+    clock: Nanos,
+}
+
+impl Once {
+    fn step(&mut self, now: Nanos, request: &Request, from: Stage, to: Stage) {
+        assert!(
+            now >= self.clock,
+            "time ran back from {} to {} ns",
+            self.clock.0,
+            now.0
+        );
+        self.clock = now;
+        let slot = request.id.0 as usize;
+        if self.stages.len() <= slot {
+            self.stages.resize(slot + 1, Stage::Absent);
+        }
+        // A request that another one swallowed has no end of its own: its slot comes back as new.
+        let stage = self.stages[slot];
+        let swallowed = to == Stage::Waiting && stage == Stage::Waiting && self.merged > 0;
+        assert!(
+            stage == from || swallowed,
+            "at {} ns request {slot} goes from {stage:?} to {to:?}",
+            now.0
+        );
+        self.stages[slot] = to;
+    }
+}
+
+impl Observer for Once {
+    fn inserted(&mut self, now: Nanos, request: &Request) {
+        self.step(now, request, Stage::Absent, Stage::Waiting);
+    }
+    fn issued(&mut self, now: Nanos, request: &Request) {
+        self.step(now, request, Stage::Waiting, Stage::Issued);
+    }
+    fn started(&mut self, now: Nanos, request: &Request) {
+        self.step(now, request, Stage::Issued, Stage::Started);
+    }
+    fn completed(&mut self, now: Nanos, request: &Request) {
+        self.step(now, request, Stage::Started, Stage::Absent);
+        self.sectors_out += request.sectors.0;
+        self.completed += 1;
+    }
+    fn merged(&mut self, _now: Nanos, _bio: &Bio, _front: bool) {
+        self.merged += 1;
+    }
+}
+
+const DEPTH: u32 = 4;
+const THREADS: u32 = 6;
+const OPERATIONS: u64 = 50;
+
+/// Readers and writers, in order and at random, four calls of each thread at once.
+fn plans() -> Vec<ThreadPlan> {
+    let plan = |thread: u32| ThreadPlan {
+        job: 0,
+        process: ProcessId(thread + 1),
+        priority: Priority::default(),
+        processor: 0,
+        cost: CpuCost::default(),
+        starts: Nanos(1_000 * u64::from(thread)),
+        load: ThreadLoad::Generated {
+            stream: Stream::new(
+                Random::new(7, u64::from(thread)),
+                if thread % 2 == 0 {
+                    Pattern::Sequential
+                } else {
+                    Pattern::Random
+                },
+                Lba(u64::from(thread) << 16),
+                Sectors(1 << 16),
+                Sectors(16),
+                if thread < THREADS / 2 { ALWAYS } else { 0 },
+            ),
+            pace: Pace::Closed {
+                depth: 4,
+                think: Gap::ZERO,
+            },
+            sync: thread % 3 != 0,
+        },
+        operations_max: OPERATIONS,
+        deadline: Nanos::NEVER,
+    };
+    (0..THREADS).map(plan).collect()
+}
+
+fn watched<Q: BlockQueue>(queue: Q) -> Once {
+    let drive = Fixed::new(Sectors(1 << 24), Depth(DEPTH), Nanos::from_micros(300));
+    let storage = Single {
+        queue,
+        drive: Spindle::new(drive, DEPTH),
+    };
+    let mut engine = Engine::new(storage, Once::default(), Processors::new(2), Sectors(1024));
+    engine
+        .run_phase(1, |engine| DirectThreads::new(engine, plans()))
+        .expect("a phase that ends");
+    engine.observer
+}
+
+#[test]
+fn under_every_scheduler_each_request_takes_each_step_once_and_no_sector_is_lost() {
+    for entry in seekwise_sched::ENTRIES {
+        let single_queue = entry.kernels.until.is_some();
+        let queue = QueueSpec::of(entry.name, if single_queue { "2.6.32" } else { "6.1" });
+        let once = if single_queue {
+            let (mut queues, _) = legacy_members(&queue, DEPTH, 1, true).unwrap();
+            watched(queues.remove(0))
+        } else {
+            let members = MqMembers {
+                count: 1,
+                depth: DEPTH,
+                rotational: true,
+                budget: true,
+                tags: DEPTH,
+            };
+            let (mut queues, _) = mq_members(&queue, &members).unwrap();
+            watched(queues.remove(0))
+        };
+        let operations = u64::from(THREADS) * OPERATIONS;
+        assert_eq!(once.sectors_out, 16 * operations, "{}", entry.name);
+        assert!(once.completed <= operations, "{}", entry.name);
+        assert!(
+            once.stages.iter().all(|stage| *stage != Stage::Started),
+            "{}",
+            entry.name
+        );
+    }
+}

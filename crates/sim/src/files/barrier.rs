@@ -1,0 +1,58 @@
+//! Flushes of the drives' caches: a commit sends one before its last block and one behind it, fsync of what is committed already one.
+//!
+//! One is under way at a time; whoever asks meanwhile waits for the next one, which serves all of them.
+//!
+//! Not modelled:  writes that bypass the cache (FUA), in whose place the second flush stands; the tag that a flush takes from others.
+//! Source:        Linux v6.1 fs/jbd2/commit.c (the commit block is written with REQ_PREFLUSH and REQ_FUA), fs/ext4/fsync.c, block/blk-flush.c.
+
+use crate::files::machine::ArrayMachine;
+use crate::files::Files;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flushes {
+    begun: u64,
+    ended: u64,
+    wanted: u64,
+    /// Drives that have not answered.
+    left: u32,
+}
+
+impl Flushes {
+    /// Flush `number` is done.
+    pub fn done(&self, number: u64) -> bool {
+        self.ended >= number
+    }
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// The number of a flush that begins now or later.
+    pub(crate) fn ask_flush(&mut self, files: &mut Files) -> u64 {
+        let flushes = &mut files.flushes;
+        let number = flushes.begun + 1;
+        flushes.wanted = number;
+        if flushes.left == 0 {
+            self.begin_flush(files);
+        }
+        number
+    }
+
+    fn begin_flush(&mut self, files: &mut Files) {
+        files.flushes.begun += 1;
+        files.flushes.left = self.flush_drives();
+    }
+
+    /// A drive's cache is empty.
+    pub(crate) fn drive_flushed(&mut self, files: &mut Files) {
+        files.flushes.left -= 1;
+        if files.flushes.left > 0 {
+            return;
+        }
+        files.flushes.ended = files.flushes.begun;
+        if files.flushes.wanted > files.flushes.begun {
+            self.begin_flush(files);
+        }
+        files.wake(self.now.max(self.processor_free) + self.costs.switch);
+    }
+}

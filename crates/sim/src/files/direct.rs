@@ -1,0 +1,239 @@
+//! Direct I/O on files: calls go past the page cache to where the file system has their blocks.
+//!
+//! ```text
+//!   call ─▶ blocks of its pages ─▶ a bio for each extent (1 MiB at most) ─▶ volume        up to `depth` calls of a thread under way
+//! ```
+//!
+//! A write changes the file's times, and where it goes to pages without blocks its map: both are the running transaction's, and only fsync
+//! or O_SYNC waits for that.
+//!
+//! Not modelled:  calls of part of a block, conversion of unwritten extents, pages of the same file in the cache (there are none).
+
+use crate::files::machine::{ArrayMachine, Owner, Sender};
+use crate::files::{Doing, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_BYTES, PAGE_SECTORS};
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::page_cache::FileNumber;
+use seekwise_host::cache::read_ahead::Page;
+use seekwise_host::file::address;
+use seekwise_units::{Lba, Nanos, Sectors};
+use std::collections::VecDeque;
+
+/// Pages of a bio (BIO_MAX_PAGES, later BIO_MAX_VECS).
+const BIO_PAGES: u64 = 256;
+
+/// Calls of a thread on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Direct {
+    under_way: u32,
+    /// When calls began that are through, and of which the program does not know yet.
+    through: VecDeque<Nanos>,
+    /// It slept for one: waking it was part of that one's time.
+    slept: bool,
+    sending: Option<Sending>,
+}
+
+/// A call that is being handed down.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    io: u32,
+    page: Page,
+    end: Page,
+    /// What found no request free.
+    rest: Option<(Lba, Sectors)>,
+}
+
+impl Direct {
+    pub fn call_done(&mut self, began: Nanos) {
+        self.under_way -= 1;
+        self.through.push_back(began);
+    }
+
+    pub fn news(&self) -> bool {
+        !self.through.is_empty()
+    }
+
+    /// Nothing under way, and nothing to be told.
+    pub fn quiet(&self) -> bool {
+        self.under_way == 0 && self.through.is_empty()
+    }
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// False when the task's state says what comes next.
+    pub(crate) fn direct_calls(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        plan: &PhasePlan,
+        depth: u32,
+    ) -> bool {
+        // A block of addresses that found no request.
+        if !self.send_rest(files, index) {
+            return false;
+        }
+        if files.thread(index).direct.sending.is_some() {
+            return self.send_call(files, index, plan.write);
+        }
+        // fio looks for what is done once it can begin no further call, and takes one of them (iodepth_batch_complete_max): a call keeps its place
+        // until then.
+        let direct = &files.thread(index).direct;
+        let (under_way, through) = (direct.under_way, direct.through.len() as u32);
+        if under_way + through < depth && files.wants_calls(index, self.now) {
+            self.begin_call(files, index, plan);
+            return true;
+        }
+        if through > 0 {
+            self.tell_call(files, index, plan);
+            if plan.write && plan.o_sync {
+                files.thread(index).syncs_call = true;
+                files.thread(index).doing = Doing::SyncPages;
+                self.begin_fsync(files, index);
+            }
+            return true;
+        }
+        if under_way == 0 {
+            return true;
+        }
+        self.wait(files, index, Wait::Direct(index as u32));
+        files.thread(index).direct.slept = true;
+        self.unplug_all();
+        false
+    }
+
+    /// The program hears of the call that has been through longest.
+    fn tell_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
+        let direct = &mut files.thread(index).direct;
+        let Some(began) = direct.through.pop_front() else {
+            return;
+        };
+        if !core::mem::take(&mut direct.slept) {
+            // To be told costs as much whether the program sleeps for it or not (as in cells).
+            self.spend(self.costs.switch);
+        }
+        let now = self.processor_free.max(self.now);
+        files.thread(index).call_began = now;
+        let latency = now - began;
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        outcome.calls += 1;
+        outcome.bytes += plan.pages * PAGE_BYTES;
+        outcome.latency_total += latency;
+        outcome.latency_max = outcome.latency_max.max(latency);
+        files.note_calls(index, latency, 1);
+    }
+
+    fn begin_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
+        let (now, file_pages, written) = (self.now, files.file_pages, files.written);
+        let thread = files.thread(index);
+        let file = thread.file;
+        let page = if plan.random {
+            thread.random.below(file_pages / plan.pages) * plan.pages
+        } else if thread.page + plan.pages > file_pages {
+            0
+        } else {
+            thread.page
+        };
+        thread.page = page + plan.pages;
+        thread.calls_left -= 1;
+        thread.direct.under_way += 1;
+        let io = files.new_io(IoKind::Direct {
+            task: index as u32,
+            began: now,
+        });
+        files.thread(index).direct.sending = Some(Sending {
+            io,
+            page,
+            end: page + plan.pages,
+            rest: None,
+        });
+        if plan.write {
+            if !written {
+                self.allocate(files, file, page, plan.pages);
+            }
+            self.stamp(files, file);
+        }
+        self.spend_user(self.costs.user);
+        self.spend_direct_call(plan.pages, plan.write);
+    }
+
+    /// A write changes the file's times, which go by ticks.
+    pub(crate) fn stamp(&mut self, files: &mut Files, file: FileNumber) {
+        let tick = self.now.0 / (1_000_000_000 / u64::from(files.hz.max(1)));
+        let Some(journal) = &mut files.journal else {
+            return;
+        };
+        let state = &mut files.states[file as usize];
+        if state.stamped == Some(tick) {
+            return;
+        }
+        state.stamped = Some(tick);
+        journal.touch(self.now);
+        state.transaction = journal.running.id;
+        if let Some(block) = files.inode_block {
+            if journal.running.metadata.insert(block) {
+                files.place_dirty.remove(&block);
+            }
+        }
+        if let Some(due) = journal.due() {
+            files.arm_journal(due);
+        }
+    }
+
+    /// Hands the call's bios down under a plug. False when the task has to wait on the way.
+    fn send_call(&mut self, files: &mut Files, index: usize, write: bool) -> bool {
+        self.begin_plugs();
+        let done = self.send_call_plugged(files, index, write);
+        self.end_plugs();
+        if done {
+            self.unplug_all();
+        }
+        done
+    }
+
+    fn send_call_plugged(&mut self, files: &mut Files, index: usize, write: bool) -> bool {
+        loop {
+            let thread = files.thread(index);
+            let file = thread.file;
+            let mut sending = thread.direct.sending.expect("a call is being sent");
+            let (start, sectors) = match sending.rest.take() {
+                Some(rest) => rest,
+                None if sending.page == sending.end => {
+                    thread.direct.sending = None;
+                    files.put(sending.io, 1);
+                    return true;
+                }
+                None => {
+                    let Some(until) = self.know_path(files, index, file, sending.page) else {
+                        return false;
+                    };
+                    let most = (sending.end.min(until) - sending.page).min(BIO_PAGES);
+                    let (block, pages) = files
+                        .system
+                        .locate(file, sending.page, most)
+                        .expect("pages of direct calls have blocks");
+                    sending.page += pages;
+                    (address(block, files.offset), Sectors(pages * PAGE_SECTORS))
+                }
+            };
+            let sender = Sender {
+                owner: Owner::File(sending.io),
+                process: files.process(index),
+                write,
+                sync: true,
+                // Direct writes are marked "no idling after it" (WRITE_ODIRECT).
+                no_idle: write,
+                // Paid for with the call.
+                bio: Nanos::ZERO,
+                md: self.md_bio(),
+            };
+            let (count, rest) = self.send_range(&sender, start, sectors);
+            files.ios[sending.io as usize].left += count;
+            sending.rest = rest;
+            files.thread(index).direct.sending = Some(sending);
+            if rest.is_some() {
+                files.tasks[index].state = TaskState::Waits(Wait::Request);
+                return false;
+            }
+        }
+    }
+}

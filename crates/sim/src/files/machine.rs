@@ -1,0 +1,684 @@
+//! The event loop of a whole storage: members, readers, one processor.
+//!
+//! Few sources are looked at in turn for the earliest event: members (drive, queue timer) before readers at equal times, each in order of
+//! number, so equal times have an order.
+
+mod reader;
+mod samples;
+
+use crate::cost::StepCosts;
+use crate::files::machine::reader::{readers, Reader, State};
+pub use crate::files::machine::reader::{ReaderKind, ReaderOutcome, ReaderPlan};
+pub use crate::files::machine::samples::SamplesPlan;
+use crate::files::members::{Due, Members, QueuedDrive};
+use crate::files::stripes::Stripes;
+use crate::files::Files;
+use crate::storage::md::{Order, MD_THREAD};
+use crate::storage::spindle::Spindle;
+use crate::storage::volume::{Piece, Volume};
+use seekwise_device::Device;
+use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
+use seekwise_host::cache::read_ahead::ReadAhead;
+use seekwise_host::cpu::{Payer, Times};
+use seekwise_sched::{Direction, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
+use slab::Slab;
+
+/// No bio of a write is longer than 256 pages.
+const WRITE_SECTORS_MAX: u64 = 256 * PAGE_SECTORS;
+/// Threads are started one after the other.
+pub(crate) const FORK: Nanos = Nanos::from_micros(200);
+
+/// Who hears of the end of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Reader(u32),
+    /// An operation of the files' side.
+    File(u32),
+    /// The stripe cache.
+    Stripe,
+}
+
+/// How a range is handed to the volume, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    pub owner: Owner,
+    pub process: ProcessId,
+    pub write: bool,
+    pub sync: bool,
+    pub no_idle: bool,
+    /// Cost of the submitter for each bio; direct calls book theirs beforehand.
+    pub bio: Nanos,
+    /// What md takes of the submitter's time before the bio's copies go out.
+    pub md: Nanos,
+}
+
+/// A bio under way on a member.
+#[derive(Clone, Copy)]
+struct UnderWay {
+    owner: Owner,
+    piece: Piece,
+    write: bool,
+}
+
+impl Sender {
+    fn bio(&self, token: u32, piece: &Piece) -> Bio {
+        let direction = Direction::of(self.write);
+        Bio {
+            sync: self.sync,
+            no_idle: self.no_idle,
+            ..Bio::new(token, direction, piece.start, piece.sectors, self.process)
+        }
+    }
+}
+
+pub struct ArrayMachine<Q, D> {
+    members: Members<Q, D>,
+    volume: Volume,
+    /// Writes to a volume with parity.
+    pub(crate) stripes: Option<Box<Stripes>>,
+    readers: Vec<Reader>,
+    under_way: Slab<UnderWay>,
+    pub(crate) costs: StepCosts,
+    /// When the processor of the running step is free, and when the others are.
+    pub(crate) processor_free: Nanos,
+    pub(crate) other_processors: Vec<Nanos>,
+    /// Processor time since the phase began, and who pays for the running step.
+    pub(crate) times: Times,
+    pub(crate) payer: Payer,
+    pub(crate) files: Option<Box<Files>>,
+    /// Reader that has the processor.
+    running: Option<usize>,
+    /// Reading ahead past a page that is there runs the drives at once (2.6.32.y, 2.6.34 on: blk_run_backing_dev).
+    pub kick_after_mark: bool,
+    /// Page by page (up to 3.19 for raw block devices), or whole windows.
+    bio_pages_max: u64,
+    /// Longer ranges are handed down in several (blk-mq: what exceeds `max_sectors_kb` is split where it is submitted).
+    pub range_max: Sectors,
+    pub(crate) now: Nanos,
+    /// Writes that sleep between their copies: whose, and how many copies are sent.
+    copies_sent: Vec<(ProcessId, usize)>,
+    pieces: Vec<Piece>,
+    finished: Vec<u32>,
+    /// When the interrupts so far are served, one after the other.
+    interrupts_free: Nanos,
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// `members`: a queue and a drive each. `read_ahead` is what each reader's file starts with.
+    pub fn new(
+        members: Vec<(Q, Spindle<D>)>,
+        volume: Volume,
+        read_ahead: ReadAhead,
+        bio_pages_max: u64,
+        costs: StepCosts,
+        plans: &[ReaderPlan],
+        seed: u64,
+    ) -> Self {
+        Self {
+            members: Members::new(members),
+            volume,
+            stripes: None,
+            readers: readers(plans, read_ahead, seed),
+            under_way: Slab::new(),
+            costs,
+            processor_free: Nanos::ZERO,
+            running: None,
+            other_processors: Vec::new(),
+            times: Times::default(),
+            payer: Payer::System,
+            files: None,
+            bio_pages_max,
+            range_max: Sectors(u64::MAX),
+            kick_after_mark: false,
+            now: Nanos::ZERO,
+            copies_sent: Vec::new(),
+            pieces: Vec::new(),
+            finished: Vec::new(),
+            interrupts_free: Nanos::ZERO,
+        }
+    }
+
+    /// The readers end, what they left under way is brought to its end, and others begin with an empty cache: drives, queues and md are
+    /// as the load before left them. `plans` count from the next whole second, which is given.
+    pub fn follow_with(&mut self, plans: &[ReaderPlan], read_ahead: ReadAhead, seed: u64) -> Nanos {
+        for reader in &mut self.readers {
+            reader.state = State::Ended;
+            reader.queued.clear();
+        }
+        self.running = None;
+        self.run(Nanos::NEVER);
+        const SECOND: u64 = 1_000_000_000;
+        let begin = Nanos(self.now.max(self.processor_free).0.div_ceil(SECOND) * SECOND);
+        let later = |plan: &ReaderPlan| ReaderPlan {
+            kind: plan.kind,
+            starts: begin + plan.starts,
+        };
+        let plans: Vec<ReaderPlan> = plans.iter().map(later).collect();
+        self.readers = readers(&plans, read_ahead, seed);
+        begin
+    }
+
+    /// Runs until `end`; what is under way then does not count.
+    pub fn run(&mut self, end: Nanos) -> Vec<ReaderOutcome> {
+        while let Some((time, source)) = self.next_event() {
+            if time > end {
+                break;
+            }
+            self.now = time;
+            match source {
+                Source::Drive(member) => {
+                    if !self.drive_done(member) && self.members.len() == 1 {
+                        self.steps_inside(end);
+                    }
+                }
+                Source::Timer(member) => {
+                    let QueuedDrive { queue, spindle, .. } = &mut self.members[member];
+                    queue.fire(time, spindle, &mut Unobserved);
+                }
+                Source::Reader(reader) => {
+                    self.payer = Payer::System;
+                    self.step(reader);
+                    let ready = matches!(self.readers[reader].state, State::Ready(_));
+                    self.running = ready.then_some(reader);
+                }
+                Source::Task(task) => self.step_task(task),
+                Source::Stripes => self.run_stripes(),
+            }
+            self.wake_for_requests();
+        }
+        let outcome = |reader: &Reader| ReaderOutcome {
+            bytes: reader.bytes,
+            calls: reader.calls,
+            latency_total: reader.latency_total,
+            latency_max: reader.latency_max,
+            ended: reader.ended,
+            sample_rate: reader.samples.mean_rate(reader.calls),
+        };
+        self.readers.iter().map(outcome).collect()
+    }
+
+    /// One processor. Drives interrupt whoever has it. The kernel thread that runs a queue after its timer (kblockd, nice -5 and mostly
+    /// asleep) gets it at the next return to user mode. A reader keeps it against other readers until it waits: those woken meanwhile have
+    /// no credit that would push it aside (wake-up granularity of 1 to 10 ms up to 2.6.32). Then whoever became ready first.
+    fn next_event(&self) -> Option<(Nanos, Source)> {
+        let mut best = (Nanos::NEVER, Source::Drive(0));
+        let timers_from = self.timers_from();
+        for index in 0..self.members.len() {
+            let Due { drive, timer } = self.members.due(index);
+            for (time, source) in [
+                (drive, Source::Drive(index)),
+                (timer.max(timers_from), Source::Timer(index)),
+            ] {
+                if time < best.0 {
+                    best = (time, source);
+                }
+            }
+        }
+        best = self.sooner_by_host(best);
+        (best.0 < Nanos::NEVER).then_some((best.0.max(self.now), best.1))
+    }
+
+    /// Tasks with files look out for timers themselves.
+    fn timers_from(&self) -> Nanos {
+        match self.files {
+            None => self.processor_free,
+            Some(_) => Nanos::ZERO,
+        }
+    }
+
+    /// A controller alone below the host takes the steps of which the host hears nothing, up to the next one that the host takes.
+    fn steps_inside(&mut self, end: Nanos) {
+        let timer = self.members.due(0).timer.max(self.timers_from());
+        let (host, _) = self.sooner_by_host((timer, Source::Timer(0)));
+        loop {
+            let next = self.members.due(0).drive;
+            if next > host || next > end || next == Nanos::NEVER {
+                return;
+            }
+            self.now = next.max(self.now);
+            if self.drive_done(0) {
+                return;
+            }
+        }
+    }
+
+    /// What the host does before `best`, if anything.
+    fn sooner_by_host(&self, mut best: (Nanos, Source)) -> (Nanos, Source) {
+        if let Some(stripes) = &self.stripes {
+            // The md thread wants a processor like any task.
+            let time = stripes.due().max(self.earliest_processor());
+            if stripes.due() < Nanos::NEVER && time < best.0 {
+                best = (time, Source::Stripes);
+            }
+        }
+        let reader = self.running.map(|reader| (self.processor_free, reader));
+        let first = || {
+            let ready = self
+                .readers
+                .iter()
+                .enumerate()
+                .filter_map(|(index, reader)| match reader.state {
+                    State::Ready(time) => Some((time, index)),
+                    _ => None,
+                });
+            let (time, index) = ready.min()?;
+            Some((time.max(self.processor_free), index))
+        };
+        if let Some((time, index)) = reader.or_else(first) {
+            if time < best.0 {
+                best = (time, Source::Reader(index));
+            }
+        }
+        if let Some(files) = &self.files {
+            let (time, _, task) = files.next_task(self.earliest_processor());
+            if time < best.0 {
+                best = (time, Source::Task(task));
+            }
+        }
+        best
+    }
+
+    fn earliest_processor(&self) -> Nanos {
+        self.other_processors
+            .iter()
+            .fold(self.processor_free, |first, &free| first.min(free))
+    }
+
+    /// The step to come runs on the processor that is free first.
+    pub(crate) fn take_processor(&mut self) {
+        if let Some(first) = self.other_processors.iter_mut().min() {
+            if *first < self.processor_free {
+                core::mem::swap(first, &mut self.processor_free);
+            }
+        }
+    }
+
+    /// When a drive or a queue is due next.
+    pub(crate) fn next_drive_event(&self) -> Nanos {
+        let stripes = self
+            .stripes
+            .as_ref()
+            .map_or(Nanos::NEVER, |stripes| stripes.due());
+        stripes.min(self.members.first_due())
+    }
+
+    pub(crate) fn readers_count(&self) -> usize {
+        self.readers.len()
+    }
+
+    pub(crate) fn begin_plugs(&mut self) {
+        for member in self.members.iter_mut() {
+            member.queue.begin_plug();
+        }
+    }
+
+    pub(crate) fn end_plugs(&mut self) {
+        for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+            queue.end_plug(self.now, spindle, &mut Unobserved);
+        }
+        if let Some(stripes) = &mut self.stripes {
+            stripes.unplug(self.now);
+        }
+    }
+
+    /// A volume that is no drive's own is md's.
+    pub(crate) fn md_bio(&self) -> Nanos {
+        match self.volume {
+            Volume::Single { .. } => Nanos::ZERO,
+            _ => self.costs.md_bio,
+        }
+    }
+
+    /// Written as the host knows, and not yet on a drive.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.members
+            .iter()
+            .map(|member| member.spindle.device.held().0)
+            .sum()
+    }
+
+    /// A task that sleeps on I/O unplugs the volume and every drive below it.
+    pub(crate) fn unplug_all(&mut self) {
+        if let Some(stripes) = &mut self.stripes {
+            stripes.unplug(self.now);
+        }
+        self.unplug_members();
+    }
+
+    pub(crate) fn unplug_members(&mut self) {
+        for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+            queue.process_waits(self.now, spindle, &mut Unobserved);
+        }
+    }
+
+    pub(crate) fn congested(&self, direction: Direction, sync: bool) -> bool {
+        self.stripes.as_ref().is_some_and(|stripes| stripes.full())
+            || self
+                .members
+                .iter()
+                .any(|member| member.queue.congested(direction, sync))
+    }
+
+    pub(crate) fn spend(&mut self, cost: Nanos) {
+        let begin = self.processor_free.max(self.now);
+        self.processor_free = begin + cost;
+        self.times.book(self.payer, begin, cost);
+    }
+
+    /// Who made a queue give commands to drives pays for that.
+    pub(crate) fn spend_commands(&mut self) {
+        let each = self.costs.port_command.0 + 2 * self.costs.scheduler.0 / 3;
+        if each == 0 {
+            return;
+        }
+        let given = self.members.take_given();
+        self.spend(Nanos(each * given));
+    }
+
+    /// The program's own work.
+    pub(crate) fn spend_user(&mut self, cost: Nanos) {
+        let begin = self.processor_free.max(self.now);
+        self.processor_free = begin + cost;
+        self.times.book(Payer::User, begin, cost);
+    }
+
+    /// False when the host has nothing to do with it.
+    fn drive_done(&mut self, index: usize) -> bool {
+        self.payer = Payer::Interrupt;
+        let member = &mut self.members[index];
+        if let Some(&(served, tag)) = member.told.front() {
+            if served <= self.now {
+                member.told.pop_front();
+                self.queue_done(index, tag);
+                return true;
+            }
+        }
+        let done = member.spindle.advance(self.now);
+        // A fake controller's mapping and parity are the driver's work.
+        let work = core::mem::take(&mut member.spindle.host_work);
+        let Some(tag) = done else {
+            self.spend(work);
+            return work > Nanos::ZERO;
+        };
+        if tag == member.spindle.flush_tag() {
+            self.flush_done();
+            return true;
+        }
+        // The pages end before the queue is run: a drive without anything else to do has turned on by then.
+        let pages = member.queue.sectors_of(tag).0 / PAGE_SECTORS;
+        let work = self.costs.interrupt
+            + Nanos(self.costs.scheduler.0 / 3 + self.costs.page_end.0 * pages)
+            + work;
+        self.spend(work);
+        self.interrupts_free = self.interrupts_free.max(self.now) + work;
+        if self.interrupts_free > self.now {
+            let told = (self.interrupts_free, tag);
+            self.members[index].told.push_back(told);
+        } else {
+            self.queue_done(index, tag);
+        }
+        true
+    }
+
+    /// The interrupt of a command has been served: its queue hears of it, and runs.
+    fn queue_done(&mut self, index: usize, tag: u32) {
+        let mut finished = core::mem::take(&mut self.finished);
+        finished.clear();
+        let QueuedDrive { queue, spindle, .. } = &mut self.members[index];
+        queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
+            finished.push(done.token)
+        });
+        self.spend_commands();
+        for &token in &finished {
+            let UnderWay {
+                owner,
+                piece,
+                write,
+            } = self.under_way[token as usize];
+            if !write {
+                self.volume.read_done(&piece);
+            }
+            match owner {
+                Owner::Reader(reader) => self.readers[reader as usize].piece_done(&piece),
+                Owner::File(io) => {
+                    if let Some(files) = &mut self.files {
+                        files.piece_done(io, piece.volume_end, piece.sectors.0);
+                    }
+                }
+                Owner::Stripe => {
+                    if let Some(stripes) = &mut self.stripes {
+                        stripes.member_done(self.now, &piece, write);
+                    }
+                }
+            }
+        }
+        let wake = self.now.max(self.processor_free) + self.costs.switch;
+        for &token in &finished {
+            match self.under_way.remove(token as usize).owner {
+                Owner::Reader(reader) => self.readers[reader as usize].wake(wake),
+                Owner::File(_) | Owner::Stripe => {}
+            }
+        }
+        if let Some(mut files) = self.files.take() {
+            files.wake(wake);
+            self.end_congestion(&mut files);
+            self.files = Some(files);
+        }
+        self.finished = finished;
+    }
+
+    fn wake_for_requests(&mut self) {
+        let by_stripes = |stripes: &Stripes| !stripes.woken.is_empty();
+        if !self.stripes.as_deref().is_some_and(by_stripes)
+            && !self.members.iter().any(|member| member.queue.has_woken())
+        {
+            return;
+        }
+        let mut woken = Vec::new();
+        if let Some(stripes) = &mut self.stripes {
+            woken.append(&mut stripes.woken);
+        }
+        for member in self.members.iter_mut() {
+            while let Some(process) = member.queue.take_woken() {
+                woken.push(process);
+            }
+        }
+        for process in woken {
+            {
+                if process == MD_THREAD {
+                    if let Some(stripes) = &mut self.stripes {
+                        stripes.request_free(self.now);
+                    }
+                    continue;
+                }
+                if process.0 as usize >= self.readers.len() {
+                    let wake = self.now + self.costs.switch;
+                    if let Some(files) = &mut self.files {
+                        files.wake_for_request(process, wake);
+                    }
+                    continue;
+                }
+                let reader = &mut self.readers[process.0 as usize];
+                if reader.state == State::WaitsForRequest {
+                    reader.state = State::Ready(self.now + self.costs.switch);
+                }
+            }
+        }
+    }
+
+    /// A write of the stripe cache is through.
+    pub(crate) fn tell(&mut self, owner: Owner, piece: &Piece, wake: Nanos) {
+        match owner {
+            Owner::Reader(reader) => {
+                self.readers[reader as usize].piece_done(piece);
+                self.readers[reader as usize].wake(wake);
+            }
+            Owner::File(io) => {
+                if let Some(mut files) = self.files.take() {
+                    files.piece_done(io, piece.volume_end, piece.sectors.0);
+                    files.wake(wake);
+                    self.files = Some(files);
+                }
+            }
+            Owner::Stripe => {}
+        }
+    }
+
+    /// The longest request of a member's queue.
+    pub(crate) fn member_sectors_max(&self) -> Sectors {
+        self.members[0].queue.max_sectors()
+    }
+
+    /// Hands a request of the stripe cache to its member; false when none is free there.
+    pub(crate) fn send_order(&mut self, order: &Order) -> bool {
+        let entry = UnderWay {
+            owner: Owner::Stripe,
+            piece: order.piece,
+            write: order.write,
+        };
+        let token = self.under_way.insert(entry) as u32;
+        let bio = order.bio(token);
+        let QueuedDrive { queue, spindle, .. } = &mut self.members[order.piece.member as usize];
+        let sent = queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Accepted;
+        if !sent {
+            self.under_way.remove(token as usize);
+        }
+        sent
+    }
+
+    /// Hands a range of the volume down. Gives the number of pieces sent, and what was left when no request was free.
+    pub(crate) fn send_range(
+        &mut self,
+        sender: &Sender,
+        start: Lba,
+        sectors: Sectors,
+    ) -> (u32, Option<(Lba, Sectors)>) {
+        let (mut count, mut start, mut left) = (0, start, sectors);
+        loop {
+            let part = self.part_of(sender.write, start, left);
+            let (sent, rest) = self.send_part(sender, start, part);
+            count += sent;
+            left = Sectors(left.0 - part.0);
+            if let Some((from, unsent)) = rest {
+                return (count, Some((from, Sectors(unsent.0 + left.0))));
+            }
+            if left.0 == 0 {
+                return (count, None);
+            }
+            start = start + part;
+        }
+    }
+
+    /// How much of a range goes down at once. Writes are cut at fixed places: one that slept between its copies is cut there again.
+    fn part_of(&self, write: bool, start: Lba, sectors: Sectors) -> Sectors {
+        let most = self.range_max.0;
+        if most >= WRITE_SECTORS_MAX && (write || sectors.0 <= most) {
+            return sectors;
+        }
+        let part = if write { most - start.0 % most } else { most };
+        sectors.min(Sectors(part))
+    }
+
+    fn send_part(
+        &mut self,
+        sender: &Sender,
+        start: Lba,
+        sectors: Sectors,
+    ) -> (u32, Option<(Lba, Sectors)>) {
+        let write = sender.write;
+        if let Some(stripes) = self.stripes.as_mut().filter(|_| write) {
+            if stripes.sleeps(sender.process) {
+                return (0, Some((start, sectors)));
+            }
+            stripes.write(self.now, sender.owner, start, sectors, sender.sync);
+            self.spend(sender.bio);
+            return (1, None);
+        }
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.clear();
+        if write {
+            self.volume.write(start, sectors, &mut pieces);
+        } else {
+            self.volume.read(start, sectors, &mut pieces);
+        }
+        self.spend(sender.md);
+        let mut rest = None;
+        let mut count = 0;
+        // A process that slept between the copies of a write goes on with the copy that was not sent.
+        let done = self
+            .copies_sent
+            .iter()
+            .position(|(process, _)| write && *process == sender.process)
+            .map_or(0, |entry| self.copies_sent.swap_remove(entry).1);
+        for (place, &piece) in pieces.iter().enumerate().skip(done) {
+            let entry = UnderWay {
+                owner: sender.owner,
+                piece,
+                write,
+            };
+            let token = self.under_way.insert(entry) as u32;
+            let bio = sender.bio(token, &piece);
+            self.spend(sender.bio);
+            let QueuedDrive { queue, spindle, .. } = &mut self.members[piece.member as usize];
+            if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
+                // Taken back whole; what of it was sent already is not sent again.
+                self.under_way.remove(token as usize);
+                let sent = if write {
+                    let copies = pieces[..place]
+                        .iter()
+                        .rev()
+                        .take_while(|other| other.volume_end == piece.volume_end)
+                        .count();
+                    if copies > 0 {
+                        self.copies_sent.push((sender.process, copies));
+                    }
+                    piece.volume_end.0 - piece.sectors.0 - start.0
+                } else {
+                    self.volume.read_done(&piece);
+                    pieces[..place].iter().map(|piece| piece.sectors.0).sum()
+                };
+                rest = Some((start + Sectors(sent), Sectors(sectors.0 - sent)));
+                break;
+            }
+            count += 1;
+        }
+        self.pieces = pieces;
+        (count, rest)
+    }
+
+    /// Of `pages` pages written one by one from `start` on: how many do nothing but lengthen requests that wait already, and the
+    /// number of copies of each.
+    pub(crate) fn joining_pages(&mut self, sender: &Sender, start: Lba, pages: u64) -> (u64, u64) {
+        if self.volume.parity().is_some() {
+            return (0, 1);
+        }
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.clear();
+        self.volume.write(start, Sectors(PAGE_SECTORS), &mut pieces);
+        let copies = pieces.len() as u64;
+        let mut room = pages * PAGE_SECTORS;
+        for piece in &pieces {
+            let queue = &self.members[piece.member as usize].queue;
+            room = room.min(queue.room_behind(&sender.bio(0, piece)).0);
+        }
+        if room > PAGE_SECTORS {
+            // Not past the end of a chunk.
+            pieces.clear();
+            self.volume.write(start, Sectors(room), &mut pieces);
+            room = room.min(pieces[0].sectors.0);
+        }
+        self.pieces = pieces;
+        (room / PAGE_SECTORS, copies)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Drive(usize),
+    Timer(usize),
+    Reader(usize),
+    /// The stripe cache of a volume with parity.
+    Stripes,
+    Task(usize),
+}

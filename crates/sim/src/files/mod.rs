@@ -1,0 +1,915 @@
+//! Programs that read and write files: page cache, write-back, journal and processors above the volume.
+//!
+//! ```text
+//!   program ──write──▶ page cache ──flusher, throttled writer, fsync──▶ volume        readers: reader.rs   writers: writer.rs
+//!           ──read───▶     ▲   └──journal commit (ordered data, log)──▶   │           passes:  pass.rs     commits: commit.rs
+//!                          └────────────── read-ahead ◀───────────────────┘           flusher: flusher.rs
+//! ```
+//!
+//! Tasks run one step after the other on the processors; a step ends when its task has to wait, when a drive or a sleeping task is due,
+//! or after a millisecond when others want the processor.
+//!
+//! Modelled:      what the files of `seekwise_host::cache` and `seekwise_host::file` say, for files of equal size, one to a thread.
+//! Not modelled:  page locks (a page that is rewritten while it is written does not wait), writing by reclaim.
+
+mod barrier;
+mod commit;
+mod direct;
+mod flusher;
+pub mod machine;
+mod members;
+mod pass;
+mod reader;
+pub mod spec;
+mod stripes;
+mod writer;
+
+use crate::files::machine::{ArrayMachine, Sender};
+use crate::result::histogram::Histogram;
+use barrier::Flushes;
+use commit::Commit;
+use direct::Direct;
+use flusher::Flusher;
+use pass::Pass;
+use reader::Reading;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::metadata::MetadataCache;
+use seekwise_host::cache::pacing::{Pacing, Seen, Writer};
+use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
+use seekwise_host::cache::read_ahead::{Page, ReadAhead};
+use seekwise_host::cache::write_back::{self, DirtyLoad, Limits, Pace, WriteBackGeneration};
+use seekwise_host::cache::PageCache;
+use seekwise_host::cpu::{Payer, Times};
+use seekwise_host::file::journal::{Journal, Transaction, TransactionId};
+use seekwise_host::file::{Block, FileSystem};
+use seekwise_host::random::Random;
+use seekwise_sched::{Direction, ProcessId};
+use seekwise_units::{Lba, Nanos, PAGE_BYTES, PAGE_SECTORS};
+use slab::Slab;
+use std::collections::{BTreeSet, VecDeque};
+
+/// A task gives the processor up after this long when others want it (sched_min_granularity: 0.75 to 4 ms).
+const SLICE: Nanos = Nanos::from_millis(1);
+/// Processors at work at once take turns in the event loop after this long; a step must get somewhere.
+const GRAIN: Nanos = Nanos::from_micros(50);
+/// The block device's own file: metadata on its way to its place.
+const DEVICE_FILE: FileNumber = FileNumber::MAX;
+
+/// What the threads do, one phase after the other; a phase begins when all threads have ended the one before.
+#[derive(Clone, Copy, Debug)]
+pub struct PhasePlan {
+    pub write: bool,
+    pub random: bool,
+    /// Pages a call.
+    pub pages: u64,
+    /// Calls of each thread.
+    pub calls: u64,
+    /// No call begins after this long.
+    pub runtime: Nanos,
+    /// Past the page cache, with so many calls of a thread under way.
+    pub direct: Option<u32>,
+    /// State of a file that is opened.
+    pub read_ahead: ReadAhead,
+    /// At the end of the thread's calls.
+    pub fsync: bool,
+    /// After each call.
+    pub o_sync: bool,
+    /// Clean pages are forgotten before the phase.
+    pub drop_caches: bool,
+    /// How many times as long the whole pass is of which the calls are a part.
+    pub whole: f64,
+}
+
+/// Files and their users before the first phase.
+pub struct FilesPlan {
+    pub file_system: FileSystem,
+    pub generation: WriteBackGeneration,
+    /// Memory for files, and all memory of the machine.
+    pub memory_pages: u64,
+    pub total_pages: u64,
+    pub hz: u32,
+    /// Process number of the first thread.
+    pub process: u32,
+    /// Where the file system begins on the volume.
+    pub offset: Lba,
+    pub file_pages: u64,
+    pub threads: u32,
+    pub phases: Vec<PhasePlan>,
+    /// The files lie there already.
+    pub written: bool,
+    /// Whatever lies there unwritten by the threads was written by turns of this many pages.
+    pub turn_pages: u64,
+    /// Commits and fsync empty the drives' caches.
+    pub barriers: bool,
+    /// How writers of a cgroup are held back; None: by the limits of the whole machine.
+    pub pacing: Option<Pacing>,
+    pub processors: u32,
+    pub seed: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct PhaseOutcome {
+    pub began: Nanos,
+    pub ended: Nanos,
+    pub bytes: u64,
+    pub calls: u64,
+    pub latency_total: Nanos,
+    pub latency_max: Nanos,
+    /// Of each call; kept on blk-mq and for direct calls.
+    pub latency: Option<Box<Histogram>>,
+    pub cpu: Times,
+    /// Bytes more than before the phase that are told written and not yet on the drives at its end.
+    pub held: i64,
+    pub whole: f64,
+}
+
+/// One operation on its way to the drives.
+#[derive(Clone, Copy, Debug)]
+struct Io {
+    kind: IoKind,
+    /// Pieces under way, and one while not all of it is sent.
+    left: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum IoKind {
+    Read {
+        run: Run,
+        start: Lba,
+    },
+    Write {
+        run: Run,
+        sequence: u64,
+        /// By the journal's task, past the pages.
+        buffers: bool,
+    },
+    /// A block that a reader needs before it knows its own.
+    PathRead {
+        block: Block,
+    },
+    /// Metadata to its place.
+    PlaceWrite,
+    Log,
+    /// A call past the page cache.
+    Direct {
+        task: u32,
+        began: Nanos,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Request,
+    Page {
+        file: FileNumber,
+        page: Page,
+    },
+    PathBlock(Block),
+    Written(FileNumber),
+    /// The journal's task holds what is in a page until the drive has it.
+    Sent {
+        file: FileNumber,
+        page: Page,
+    },
+    Commit(TransactionId),
+    /// Data of the committing transaction.
+    Data,
+    Log,
+    /// One of the task's direct calls.
+    Direct(u32),
+    /// The flush of this number.
+    Flush(u64),
+    Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TaskState {
+    Ready(Nanos),
+    /// Until then, or earlier when the queue's congestion ends.
+    Congested(Nanos),
+    Waits(Wait),
+    Ended,
+}
+
+enum Role {
+    Thread(Box<FileThread>),
+    Flusher(Flusher),
+    Journal(Commit),
+}
+
+struct Task {
+    state: TaskState,
+    role: Role,
+    /// The write-back that it is at, whatever its role.
+    pass: Pass,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Calls,
+    /// In a call, at the read position.
+    Reading,
+    /// Looks at the dirty limits; how often it has slept, and whether it wrote since.
+    Balancing {
+        looks: u32,
+        wrote: bool,
+    },
+    /// Writes back as a writer over its limit.
+    Throttled {
+        looks: u32,
+    },
+    /// fsync: own pages, then the wait for them, then the commit.
+    SyncPages,
+    SyncWait,
+    SyncCommit,
+    Done,
+}
+
+struct FileThread {
+    file: FileNumber,
+    doing: Doing,
+    calls_left: u64,
+    page: Page,
+    call_end: Page,
+    call_began: Nanos,
+    /// Page of the call to come, when it has to wait for the blocks above it.
+    chosen: Option<Page>,
+    reading: Reading,
+    read_ahead: ReadAhead,
+    random: Random,
+    /// Pages dirtied since the last look at the limits.
+    dirtied: u64,
+    writer: Writer,
+    /// Length of the newest call, which waits for the dirty limits or fsync may still lengthen.
+    newest: Option<Nanos>,
+    /// The running fsync belongs to a call (O_SYNC).
+    syncs_call: bool,
+    /// What the running fsync waits for when there is nothing to commit.
+    flush: Option<u64>,
+    direct: Direct,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FileState {
+    /// Where the next cyclic pass begins.
+    cursor: Page,
+    /// A pass is at it (I_SYNC).
+    locked: bool,
+    dirtied_when: Option<Nanos>,
+    transaction: TransactionId,
+    /// Tick of the file's times.
+    stamped: Option<u64>,
+}
+
+pub(crate) struct Files {
+    cache: PageCache,
+    system: FileSystem,
+    generation: WriteBackGeneration,
+    limits: Limits,
+    check_every: u64,
+    hz: u32,
+    offset: Lba,
+    file_pages: u64,
+    states: Vec<FileState>,
+    tasks: Vec<Task>,
+    /// First task's process number in the queues.
+    first_process: u32,
+    /// Dirty files: those that the running pass takes, and those dirtied since.
+    io: VecDeque<FileNumber>,
+    dirty: VecDeque<FileNumber>,
+    over: bool,
+    pace: Pace,
+    pacing: Option<Box<Pacing>>,
+    dirtied_total: u64,
+    written_total: u64,
+    /// Blocks of metadata that are cached, being read, or dirty without a transaction.
+    path_known: MetadataCache,
+    path_coming: BTreeSet<Block>,
+    place_dirty: BTreeSet<Block>,
+    journal: Option<Journal>,
+    /// Metadata of the transaction being committed.
+    committing: Transaction,
+    data_left: u64,
+    data_before: u64,
+    log_left: u32,
+    sequence: u64,
+    ios: Slab<Io>,
+    was_congested: bool,
+    /// A step has to end here at the latest: a task wakes up, or the slice is over.
+    horizon: Nanos,
+    phases: Vec<PhasePlan>,
+    phase: usize,
+    running: u32,
+    outcomes: Vec<PhaseOutcome>,
+    blocks_touched: Vec<Block>,
+    turn_pages: u64,
+    /// All pages have blocks.
+    written: bool,
+    barriers: bool,
+    flushes: Flushes,
+    /// Where the inodes of the files are.
+    inode_block: Option<Block>,
+    /// No call begins then.
+    deadline: Nanos,
+}
+
+impl Files {
+    fn new(plan: FilesPlan, first_process: u32) -> Self {
+        let mut system = plan.file_system;
+        for thread in 0..plan.threads {
+            match &mut system {
+                FileSystem::Raw(_) => {}
+                FileSystem::Ext3(ext3) => {
+                    ext3.create(plan.process + thread);
+                }
+                FileSystem::Ext4(ext4) => {
+                    ext4.create();
+                }
+            }
+        }
+        let thread = |index: u32| Task {
+            state: TaskState::Waits(Wait::Phase),
+            role: Role::Thread(Box::new(FileThread {
+                file: index,
+                doing: Doing::Done,
+                calls_left: 0,
+                page: 0,
+                call_end: 0,
+                call_began: Nanos::ZERO,
+                chosen: None,
+                reading: Reading::default(),
+                read_ahead: plan.phases[0].read_ahead,
+                random: Random::new(plan.seed, u64::from(index)),
+                dirtied: 0,
+                writer: Writer::default(),
+                newest: None,
+                syncs_call: false,
+                flush: None,
+                direct: Direct::default(),
+            })),
+            pass: Pass::default(),
+        };
+        let mut tasks: Vec<Task> = (0..plan.threads).map(thread).collect();
+        tasks.push(Task {
+            state: TaskState::Ready(write_back::PERIOD),
+            role: Role::Flusher(Flusher::default()),
+            pass: Pass::default(),
+        });
+        let journal = system.journal().map(Journal::new);
+        if journal.is_some() {
+            tasks.push(Task {
+                state: TaskState::Waits(Wait::Phase),
+                role: Role::Journal(Commit::default()),
+                pass: Pass::default(),
+            });
+        }
+        let generation = plan.generation;
+        let inode_block = system.inode_block().filter(|_| plan.barriers);
+        let mut files = Self {
+            cache: PageCache::new(plan.threads as usize, plan.memory_pages),
+            system,
+            generation,
+            limits: generation.limits(plan.memory_pages),
+            check_every: generation.check_every(
+                plan.total_pages,
+                u64::from(plan.processors),
+                false,
+            ),
+            hz: plan.hz,
+            offset: plan.offset,
+            file_pages: plan.file_pages,
+            states: vec![FileState::default(); plan.threads as usize],
+            tasks,
+            first_process,
+            io: VecDeque::new(),
+            dirty: VecDeque::new(),
+            over: false,
+            pace: Pace::default(),
+            pacing: plan.pacing.map(Box::new),
+            dirtied_total: 0,
+            written_total: 0,
+            path_known: MetadataCache::new(generation.sifts_active_pages()),
+            path_coming: BTreeSet::new(),
+            place_dirty: BTreeSet::new(),
+            journal,
+            committing: Transaction::default(),
+            data_left: 0,
+            data_before: 0,
+            log_left: 0,
+            sequence: 0,
+            ios: Slab::new(),
+            was_congested: false,
+            horizon: Nanos::NEVER,
+            phases: plan.phases,
+            phase: 0,
+            running: 0,
+            outcomes: Vec::new(),
+            blocks_touched: Vec::new(),
+            turn_pages: plan.turn_pages,
+            written: false,
+            barriers: plan.barriers,
+            flushes: Flushes::default(),
+            inode_block,
+            deadline: Nanos::NEVER,
+        };
+        if plan.written {
+            files.complete_files();
+        }
+        files
+    }
+
+    /// Pages of the files that have no blocks yet get them, written by turns.
+    fn complete_files(&mut self) {
+        let mut page = 0;
+        while page < self.file_pages {
+            let pages = self.turn_pages.min(self.file_pages - page);
+            for file in 0..self.states.len() {
+                self.system
+                    .allocate(file as u32, page, pages, &mut self.blocks_touched);
+                self.blocks_touched.clear();
+            }
+            page += pages;
+        }
+        self.written = true;
+    }
+
+    fn load(&self) -> DirtyLoad {
+        DirtyLoad {
+            dirty: self.cache.dirty() + self.place_dirty.len() as u64,
+            writing: self.cache.writing(),
+            writers: u64::from(self.running),
+        }
+    }
+
+    /// Pages of a file that a pass takes at a turn.
+    fn turn(&self) -> u64 {
+        match &self.pacing {
+            Some(pacing) => pacing.turn(),
+            None => self.generation.turn(&self.limits, self.pace.bandwidth()),
+        }
+    }
+
+    fn background_due(&self, load: &DirtyLoad) -> bool {
+        match &self.pacing {
+            Some(pacing) => pacing.over_background(load.dirty),
+            None => self.generation.background_due(&self.limits, load),
+        }
+    }
+
+    fn tick(&self, now: Nanos) -> u64 {
+        now.0 * u64::from(self.hz) / 1_000_000_000
+    }
+
+    /// What a task sees that looks at the limits of the group. The counters are taken for exact.
+    fn seen(&self) -> Seen {
+        let load = self.load();
+        let dirty = load.dirty + load.writing;
+        Seen {
+            group: dirty,
+            machine: dirty,
+            device: dirty,
+            dirtied_ever: self.dirtied_total,
+            written_ever: self.written_total,
+        }
+    }
+
+    fn thread(&mut self, task: usize) -> &mut FileThread {
+        match &mut self.tasks[task].role {
+            Role::Thread(thread) => thread,
+            _ => unreachable!("only threads make calls"),
+        }
+    }
+
+    fn thread_of(&self, task: usize) -> Option<&FileThread> {
+        match &self.tasks[task].role {
+            Role::Thread(thread) => Some(thread),
+            _ => None,
+        }
+    }
+
+    /// The thread has calls left, and time.
+    fn wants_calls(&self, task: usize, now: Nanos) -> bool {
+        now < self.deadline
+            && self
+                .thread_of(task)
+                .is_some_and(|thread| thread.calls_left > 0)
+    }
+
+    /// Nothing of the thread's calls is left, neither to be begun nor under way.
+    fn through_with_calls(&self, task: usize, now: Nanos) -> bool {
+        let begun = |thread: &FileThread| thread.chosen.is_some() || !thread.direct.quiet();
+        !self.wants_calls(task, now) && !self.thread_of(task).is_some_and(begun)
+    }
+
+    /// Calls of a thread are over that took `each`.
+    fn note_calls(&mut self, task: usize, each: Nanos, calls: u64) {
+        self.note_newest(task);
+        let outcome = self.outcomes.last_mut().expect("a phase runs");
+        if let Some(latency) = &mut outcome.latency {
+            latency.record_many(each, calls - 1);
+            self.thread(task).newest = Some(each);
+        }
+    }
+
+    /// Nothing lengthens the newest call any more.
+    fn note_newest(&mut self, task: usize) {
+        let newest = self.thread(task).newest.take();
+        let outcome = self.outcomes.last_mut().expect("a phase runs");
+        if let (Some(latency), Some(newest)) = (&mut outcome.latency, newest) {
+            latency.record(newest);
+        }
+    }
+
+    fn process(&self, task: usize) -> ProcessId {
+        ProcessId(self.first_process + task as u32)
+    }
+
+    fn flusher_task(&self) -> usize {
+        self.tasks
+            .iter()
+            .position(|task| matches!(task.role, Role::Flusher(_)))
+            .expect("there is a flusher")
+    }
+
+    fn journal_task(&self) -> Option<usize> {
+        self.tasks
+            .iter()
+            .position(|task| matches!(task.role, Role::Journal(_)))
+    }
+
+    fn new_io(&mut self, kind: IoKind) -> u32 {
+        // One is held until all of it is sent.
+        let io = Io { kind, left: 1 };
+        self.ios.insert(io) as u32
+    }
+
+    /// Dirty pages go to the drives; `buffers`: what is in them, but the pages stay dirty.
+    fn begin_write(&mut self, run: Run, buffers: bool) -> u32 {
+        if buffers {
+            self.cache.begin_send(run);
+        } else {
+            self.cache.begin_write(run);
+        }
+        let sequence = self.sequence;
+        self.sequence += 1;
+        self.new_io(IoKind::Write {
+            run,
+            sequence,
+            buffers,
+        })
+    }
+
+    /// The earliest event of a task, and which.
+    pub(crate) fn next_task(&self, processor_free: Nanos) -> (Nanos, Nanos, usize) {
+        let mut best = (Nanos::NEVER, Nanos::NEVER, 0);
+        for (index, task) in self.tasks.iter().enumerate() {
+            if let TaskState::Ready(at) | TaskState::Congested(at) = task.state {
+                let due = at.max(processor_free);
+                if due < best.0 || (due == best.0 && at < best.1) {
+                    best = (due, at, index);
+                }
+            }
+        }
+        best
+    }
+
+    fn satisfied(&self, wait: Wait) -> bool {
+        match wait {
+            Wait::Page { file, page } => self.cache.find(file, page) != Found::Coming,
+            Wait::PathBlock(block) => !self.path_coming.contains(&block),
+            Wait::Written(file) => self.cache.writing_of(file) == 0,
+            Wait::Sent { file, page } => !self.cache.is_sending(file, page),
+            Wait::Data => self.data_left == 0,
+            Wait::Log => self.log_left == 0,
+            Wait::Direct(task) => self
+                .thread_of(task as usize)
+                .is_some_and(|thread| thread.direct.news()),
+            Wait::Flush(number) => self.flushes.done(number),
+            Wait::Commit(id) => self
+                .journal
+                .as_ref()
+                .is_none_or(|journal| journal.committed >= id),
+            Wait::Request | Wait::Phase => false,
+        }
+    }
+
+    /// Tasks whose wait is over run from `at` on.
+    pub(crate) fn wake(&mut self, at: Nanos) {
+        for index in 0..self.tasks.len() {
+            if let TaskState::Waits(wait) = self.tasks[index].state {
+                if self.satisfied(wait) {
+                    self.tasks[index].state = TaskState::Ready(at);
+                    self.horizon = self.horizon.min(at);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn wake_for_request(&mut self, process: ProcessId, at: Nanos) {
+        let Some(task) = process
+            .0
+            .checked_sub(self.first_process)
+            .and_then(|index| self.tasks.get_mut(index as usize))
+        else {
+            return;
+        };
+        if task.state == TaskState::Waits(Wait::Request) {
+            task.state = TaskState::Ready(at);
+        }
+    }
+
+    /// A piece of operation `io` is back; it covers `sectors` up to `end` on the volume.
+    pub(crate) fn piece_done(&mut self, io: u32, end: Lba, sectors: u64) {
+        if let IoKind::Read { run, start } = self.ios[io as usize].kind {
+            let first = (end.0 - sectors - start.0) / PAGE_SECTORS;
+            self.cache.read_done(Run {
+                file: run.file,
+                start: run.start + first,
+                pages: sectors / PAGE_SECTORS,
+            });
+        }
+        self.put(io, 1);
+    }
+
+    /// `count` references to an operation go; with the last one it ends.
+    fn put(&mut self, io: u32, count: u32) {
+        let entry = &mut self.ios[io as usize];
+        entry.left -= count;
+        if entry.left > 0 {
+            return;
+        }
+        match self.ios.remove(io as usize).kind {
+            IoKind::Read { .. } => {}
+            IoKind::Write {
+                run,
+                sequence,
+                buffers,
+            } => {
+                if buffers {
+                    self.cache.send_done(run);
+                } else {
+                    self.cache.write_done(run);
+                }
+                self.written_total += run.pages;
+                if sequence < self.data_before {
+                    self.data_left -= 1;
+                }
+            }
+            IoKind::PathRead { block } => {
+                self.path_coming.remove(&block);
+                self.path_known.insert(block, &self.cache);
+            }
+            IoKind::PlaceWrite => self.written_total += 1,
+            IoKind::Log => self.log_left -= 1,
+            IoKind::Direct { task, began } => self.thread(task as usize).direct.call_done(began),
+        }
+    }
+
+    /// A file has dirty pages now.
+    fn note_dirty(&mut self, now: Nanos, file: FileNumber) {
+        let state = &mut self.states[file as usize];
+        if state.dirtied_when.is_none() {
+            state.dirtied_when = Some(now);
+            self.dirty.push_back(file);
+        }
+    }
+
+    /// The flusher runs now unless it is at work already.
+    fn kick_flusher(&mut self, now: Nanos) {
+        let index = self.flusher_task();
+        let task = &mut self.tasks[index];
+        if let Role::Flusher(flusher) = &mut task.role {
+            if flusher.kick() {
+                task.state = TaskState::Ready(now);
+                self.horizon = self.horizon.min(now);
+            }
+        }
+    }
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// Puts files and their users on the volume; [`ArrayMachine::run_files`] runs them.
+    pub fn set_files(&mut self, plan: FilesPlan) {
+        self.other_processors = vec![Nanos::ZERO; plan.processors.max(1) as usize - 1];
+        self.files = Some(Box::new(Files::new(plan, self.readers_count() as u32)));
+    }
+
+    /// Runs all phases; None when they do not end before `end`.
+    pub fn run_files(&mut self, end: Nanos) -> Option<Vec<PhaseOutcome>> {
+        let mut files = self.files.take()?;
+        self.begin_phase(&mut files);
+        self.files = Some(files);
+        self.run(end);
+        let files = self.files.as_mut()?;
+        (files.phase >= files.phases.len()).then(|| core::mem::take(&mut files.outcomes))
+    }
+
+    fn begin_phase(&mut self, files: &mut Files) {
+        let Some(&plan) = files.phases.get(files.phase) else {
+            for task in &mut files.tasks {
+                task.state = TaskState::Ended;
+            }
+            return;
+        };
+        if plan.drop_caches {
+            files.cache.drop_clean();
+            files.path_known.clear();
+            files.place_dirty.clear();
+        }
+        if !files.written && (files.phase > 0 || plan.random || !plan.write) {
+            files.complete_files();
+        }
+        // A part of a pass of reads stands for its end: what earlier writes left in a controller went to the drives meanwhile. The pass of
+        // writes tells how long it takes.
+        let same = |phase: &PhasePlan| phase.write && !phase.random && plan.whole > 1.0;
+        let left_out = match files.phases[..files.phase].iter().position(same) {
+            Some(written) if !plan.write && !plan.random => {
+                let written = &files.outcomes[written];
+                (written.ended - written.began).as_secs_f64() * (plan.whole - 1.0)
+            }
+            _ => 0.0,
+        };
+        let begin = self.now + Nanos((left_out * 1e9) as u64);
+        self.times = Times::new(files.hz);
+        files.outcomes.push(PhaseOutcome {
+            began: begin,
+            ended: begin,
+            held: -(self.held_bytes() as i64),
+            whole: plan.whole,
+            latency: (files.barriers || plan.direct.is_some()).then(Box::default),
+            ..PhaseOutcome::default()
+        });
+        files.running = 0;
+        files.deadline = Nanos(begin.0.saturating_add(plan.runtime.0));
+        for index in 0..files.tasks.len() {
+            let Role::Thread(thread) = &mut files.tasks[index].role else {
+                continue;
+            };
+            thread.doing = Doing::Calls;
+            thread.calls_left = plan.calls;
+            thread.page = 0;
+            thread.call_end = 0;
+            thread.read_ahead = plan.read_ahead;
+            files.tasks[index].state =
+                TaskState::Ready(begin + Nanos(machine::FORK.0 * index as u64));
+            files.running += 1;
+        }
+    }
+
+    /// The task has a processor: it works until it waits or has to give it up.
+    pub(crate) fn step_task(&mut self, index: usize) {
+        let Some(mut files) = self.files.take() else {
+            return;
+        };
+        self.take_processor();
+        self.set_horizon(&mut files, index);
+        self.payer = match files.tasks[index].role {
+            Role::Thread(_) => Payer::System,
+            _ => Payer::KernelThread,
+        };
+        match files.tasks[index].role {
+            Role::Thread(_) => self.step_thread(&mut files, index),
+            Role::Flusher(_) => self.step_flusher(&mut files, index),
+            Role::Journal(_) => self.step_journal(&mut files, index),
+        }
+        self.spend_commands();
+        // A task that sleeps has been switched away from and will be switched to.
+        let sleeps = !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.processor_free.max(self.now));
+        if sleeps {
+            let now = self.processor_free.max(self.now);
+            self.times.book(self.payer, now, self.costs.switch);
+        }
+        if files.running == 0 && files.phase < files.phases.len() {
+            files.phase += 1;
+            self.begin_phase(&mut files);
+        }
+        self.files = Some(files);
+    }
+
+    fn set_horizon(&self, files: &mut Files, running: usize) {
+        let mut horizon = if files.deadline > self.now {
+            files.deadline
+        } else {
+            Nanos::NEVER
+        };
+        let others = self.other_processors.iter().min().copied();
+        for (index, task) in files.tasks.iter().enumerate() {
+            let (TaskState::Ready(at) | TaskState::Congested(at)) = task.state else {
+                continue;
+            };
+            if index == running {
+                continue;
+            }
+            let wanted = match others {
+                // Another processor takes it.
+                Some(free) => at.max(free).max(self.now + GRAIN),
+                None if at > self.now => at,
+                None => self.now + SLICE,
+            };
+            horizon = horizon.min(wanted);
+        }
+        files.horizon = horizon;
+    }
+
+    /// The step may work on at the time to which its processor has come.
+    fn goes_on(&mut self, files: &Files) -> bool {
+        let time = self.processor_free.max(self.now);
+        if time >= files.horizon || time >= self.next_drive_event() {
+            return false;
+        }
+        self.now = time;
+        true
+    }
+
+    /// The step ends; the task wants to go on.
+    fn pause(&mut self, files: &mut Files, index: usize) {
+        files.tasks[index].state = TaskState::Ready(self.processor_free.max(self.now));
+    }
+
+    fn wait(&mut self, files: &mut Files, index: usize, wait: Wait) {
+        if files.satisfied(wait) {
+            self.pause(files, index);
+        } else {
+            files.tasks[index].state = TaskState::Waits(wait);
+        }
+    }
+
+    fn step_thread(&mut self, files: &mut Files, index: usize) {
+        loop {
+            let plan = files.phases[files.phase];
+            let doing = files.thread(index).doing;
+            let goes_on = match doing {
+                Doing::Calls if files.through_with_calls(index, self.now) => {
+                    if plan.write && plan.fsync {
+                        let thread = files.thread(index);
+                        thread.syncs_call = false;
+                        thread.doing = Doing::SyncPages;
+                        self.begin_fsync(files, index);
+                    } else {
+                        files.thread(index).doing = Doing::Done;
+                    }
+                    true
+                }
+                Doing::Calls if plan.direct.is_some() => {
+                    self.direct_calls(files, index, &plan, plan.direct.unwrap_or(1))
+                }
+                Doing::Calls if plan.write => self.write_calls(files, index, &plan),
+                Doing::Calls | Doing::Reading => self.read_calls(files, index, &plan),
+                Doing::Balancing { looks, wrote } => self.balance(files, index, looks, wrote),
+                Doing::Throttled { looks } => self.throttled(files, index, looks),
+                Doing::SyncPages => self.sync_pages(files, index),
+                Doing::SyncWait => self.sync_wait(files, index),
+                Doing::SyncCommit => self.sync_commit(files, index),
+                Doing::Done => {
+                    files.note_newest(index);
+                    files.tasks[index].state = TaskState::Waits(Wait::Phase);
+                    files.running -= 1;
+                    let ended = self.processor_free.max(self.now);
+                    let held = self.held_bytes();
+                    let outcome = files.outcomes.last_mut().expect("a phase runs");
+                    outcome.ended = outcome.ended.max(ended);
+                    outcome.cpu = self.times;
+                    if files.running == 0 {
+                        outcome.held += held as i64;
+                    }
+                    // The phase's end is that of its last thread.
+                    self.now = if files.running == 0 { ended } else { self.now };
+                    return;
+                }
+            };
+            if !goes_on {
+                return;
+            }
+            if !self.goes_on(files) {
+                return self.pause(files, index);
+            }
+        }
+    }
+
+    fn sender(&self, files: &Files, index: usize, io: u32, write: bool, sync: bool) -> Sender {
+        Sender {
+            owner: crate::files::machine::Owner::File(io),
+            process: files.process(index),
+            write,
+            sync,
+            no_idle: write && sync,
+            bio: self.costs.bio,
+            md: self.md_bio(),
+        }
+    }
+
+    /// A congested queue has room again: who waits for that is woken.
+    pub(crate) fn end_congestion(&mut self, files: &mut Files) {
+        let congested = self.congested(Direction::Write, false);
+        if files.was_congested && !congested {
+            let wake = self.now + self.costs.switch;
+            for task in &mut files.tasks {
+                if let TaskState::Congested(until) = task.state {
+                    task.state = TaskState::Ready(wake.min(until));
+                }
+            }
+        }
+        files.was_congested = congested;
+    }
+}

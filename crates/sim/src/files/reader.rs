@@ -1,0 +1,330 @@
+//! Reads through the page cache: hits, read-ahead, blocks of addresses that must be read first.
+
+use crate::files::machine::ArrayMachine;
+use crate::files::{
+    Doing, FileThread, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_BYTES, PAGE_SECTORS,
+};
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
+use seekwise_host::cache::read_ahead::{Page, Window};
+use seekwise_host::file::{address, Block};
+use seekwise_units::{Lba, Nanos, Sectors};
+
+/// Calls served from memory in one go at most.
+const RUN_PAGES: u64 = 1024;
+
+/// Pages of windows that are still to be asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reading {
+    from: Page,
+    end: Page,
+    /// What was not sent because no request was free.
+    rest: Option<(u32, Lba, Sectors)>,
+    /// The page whose mark opened the window. If it is there the reader does not wait now, and nobody else would unplug.
+    at_mark: Option<Page>,
+}
+
+impl FileThread {
+    fn begin_call(&mut self, plan: &PhasePlan, now: Nanos, file_pages: u64) {
+        if plan.random {
+            self.page = self.random.below(file_pages / plan.pages) * plan.pages;
+        } else if self.page + plan.pages > file_pages {
+            self.page = 0;
+        }
+        self.call_end = self.page + plan.pages;
+        self.call_began = now;
+    }
+}
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// False when the task's state says what comes next.
+    pub(crate) fn read_calls(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) -> bool {
+        if !self.ask(files, index) {
+            return false;
+        }
+        let now = self.now;
+        let file_pages = files.file_pages;
+        let thread = files.thread(index);
+        if thread.doing == Doing::Calls {
+            thread.begin_call(plan, now, file_pages);
+            thread.doing = Doing::Reading;
+            self.spend_user(self.costs.user);
+            self.spend(self.costs.call);
+        }
+        let thread = files.thread(index);
+        let (file, page, wanted) = (thread.file, thread.page, thread.call_end - thread.page);
+        if wanted == 0 {
+            self.end_calls(files, index, 1, plan.pages);
+            return true;
+        }
+        // Whatever is there and carries no mark costs processor time alone, over the ends of sequential calls.
+        let calls_left = thread.calls_left;
+        let ahead = if plan.random {
+            wanted
+        } else {
+            (wanted + (calls_left - 1) * plan.pages)
+                .min(file_pages - page)
+                .min(RUN_PAGES)
+        };
+        let plain = files.cache.plain_run(file, page, ahead);
+        if plain > 0 {
+            self.take_pages(files, index, plan, plain);
+            return true;
+        }
+        if files.cache.take_mark(file, page) {
+            let uncached =
+                files
+                    .cache
+                    .next_absent(file, page + 1, file_pages.min(page + 1 + RUN_PAGES));
+            let window = files
+                .thread(index)
+                .read_ahead
+                .on_mark(page, wanted, Some(uncached));
+            if let Some(window) = window {
+                self.open_window(files, index, window, Some(page));
+            }
+            return true;
+        }
+        match files.cache.find(file, page) {
+            Found::Coming => {
+                self.wait(files, index, Wait::Page { file, page });
+                self.unplug_all();
+                false
+            }
+            Found::Absent => {
+                let before = files.cache.cached_before(file, page, RUN_PAGES);
+                let window = files.thread(index).read_ahead.on_miss(page, wanted, before);
+                self.open_window(files, index, window, None);
+                true
+            }
+            Found::There => true,
+        }
+    }
+
+    /// The thread reads `pages` pages that are in memory.
+    fn take_pages(&mut self, files: &mut Files, index: usize, plan: &PhasePlan, pages: u64) {
+        let time = self.processor_free.max(self.now);
+        let room = files.horizon.min(self.next_drive_event());
+        let costs = &self.costs;
+        let each = costs.page_copy + Nanos((costs.call.0 + costs.user.0) / plan.pages);
+        // At least one, and as many as fit before something else happens.
+        let fitting = room.saturating_sub(time).0 / each.0.max(1) + 1;
+        let pages = pages.min(fitting);
+        let thread = files.thread(index);
+        let (file, start) = (thread.file, thread.page);
+        thread.page += pages;
+        thread.read_ahead.took(start + pages - 1);
+        let (copy, call) = (self.costs.page_copy, self.costs.call);
+        files.cache.touch(Run { file, start, pages });
+        // The call in hand ends, whole calls follow, a last one begins.
+        let thread = files.thread(index);
+        let in_hand = (thread.call_end - start).min(pages);
+        self.spend(Nanos(copy.0 * in_hand));
+        if thread.call_end > start + pages || plan.random {
+            return;
+        }
+        let more = pages - in_hand;
+        self.end_calls(files, index, 1, plan.pages);
+        let whole = more / plan.pages;
+        if whole > 0 {
+            let cost = Nanos(call.0 + copy.0 * plan.pages);
+            self.spend_user(Nanos(self.costs.user.0 * whole));
+            self.spend(Nanos(cost.0 * whole));
+            let outcome = files.outcomes.last_mut().expect("a phase runs");
+            outcome.calls += whole;
+            outcome.bytes += whole * plan.pages * PAGE_BYTES;
+            outcome.latency_total += Nanos(cost.0 * whole);
+            outcome.latency_max = outcome.latency_max.max(cost);
+            files.thread(index).calls_left -= whole;
+            files.note_calls(index, cost, whole);
+        }
+        let rest = more % plan.pages;
+        if rest > 0 {
+            self.spend_user(self.costs.user);
+            let began = self.processor_free;
+            self.spend(Nanos(call.0 + copy.0 * rest));
+            let thread = files.thread(index);
+            thread.doing = Doing::Reading;
+            thread.call_began = began;
+            thread.call_end = thread.page + plan.pages - rest;
+        }
+    }
+
+    /// The call in hand is done.
+    pub(crate) fn end_calls(&mut self, files: &mut Files, index: usize, calls: u64, pages: u64) {
+        let now = self.processor_free.max(self.now);
+        let thread = files.thread(index);
+        let latency = now - thread.call_began;
+        thread.calls_left -= calls;
+        thread.doing = Doing::Calls;
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        outcome.calls += calls;
+        outcome.bytes += calls * pages * PAGE_BYTES;
+        outcome.latency_total += latency;
+        outcome.latency_max = outcome.latency_max.max(latency);
+        files.note_calls(index, latency, calls);
+    }
+
+    /// Adds the absent pages of a window to the cache; [`Self::ask`] sends for them.
+    fn open_window(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        window: Window,
+        at_mark: Option<Page>,
+    ) {
+        let file = files.thread(index).file;
+        let end = (window.start + window.pages).min(files.file_pages);
+        let first = files.cache.next_absent(file, window.start, end);
+        if first >= end {
+            return;
+        }
+        // Pages already there end the window: what lies behind them is asked for when the reader comes there.
+        let stop = files.cache.next_present(file, first, end);
+        let pages = stop - first;
+        files.cache.add(
+            Run {
+                file,
+                start: first,
+                pages,
+            },
+            true,
+        );
+        if let Some(mark) = window.mark.filter(|mark| (first..stop).contains(mark)) {
+            files.cache.mark(file, mark);
+        }
+        self.spend(Nanos(self.costs.page_add.0 * pages));
+        files.thread(index).reading = Reading {
+            from: first,
+            end: stop,
+            rest: None,
+            at_mark,
+        };
+    }
+
+    /// Sends for the pages of the open window. False when the task has to wait on the way.
+    fn ask(&mut self, files: &mut Files, index: usize) -> bool {
+        let reading = files.thread(index).reading;
+        if reading.from >= reading.end && reading.rest.is_none() {
+            return true;
+        }
+        self.begin_plugs();
+        let done = self.ask_plugged(files, index);
+        self.end_plugs();
+        // The page with the mark is looked at once all is sent: it may have come while a block of addresses was waited for.
+        let file = files.thread(index).file;
+        let there = |page| files.cache.find(file, page) == Found::There;
+        if done && self.kick_after_mark && reading.at_mark.is_some_and(there) {
+            self.unplug_all();
+        }
+        done
+    }
+
+    fn ask_plugged(&mut self, files: &mut Files, index: usize) -> bool {
+        loop {
+            if !self.send_rest(files, index) {
+                return false;
+            }
+            let thread = files.thread(index);
+            let (file, from, end) = (thread.file, thread.reading.from, thread.reading.end);
+            if from >= end {
+                return true;
+            }
+            let Some(until) = self.know_path(files, index, file, from) else {
+                return false;
+            };
+            let Some((block, pages)) = files.system.locate(file, from, end.min(until) - from)
+            else {
+                // A hole: zeroes, without a drive.
+                files.cache.read_done(Run {
+                    file,
+                    start: from,
+                    pages: 1,
+                });
+                files.thread(index).reading.from += 1;
+                continue;
+            };
+            let run = Run {
+                file,
+                start: from,
+                pages,
+            };
+            let start = address(block, files.offset);
+            let io = files.new_io(IoKind::Read { run, start });
+            let reading = &mut files.thread(index).reading;
+            reading.from += pages;
+            reading.rest = Some((io, start, Sectors(pages * PAGE_SECTORS)));
+        }
+    }
+
+    /// Reads the blocks of addresses above `page` that are not cached. None while one is under way; then the page up to which they serve.
+    pub(crate) fn know_path(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        file: FileNumber,
+        page: Page,
+    ) -> Option<Page> {
+        let (path, until) = files.system.path(file, page);
+        for block in path.blocks.into_iter().flatten() {
+            if !self.know_block(files, index, block) {
+                return None;
+            }
+        }
+        Some(until)
+    }
+
+    /// A block of the file system's own; false while it is being read.
+    pub(crate) fn know_block(&mut self, files: &mut Files, index: usize, block: Block) -> bool {
+        if files.path_known.take(block, &files.cache) {
+            return true;
+        }
+        if files.path_coming.insert(block) {
+            let io = files.new_io(IoKind::PathRead { block });
+            let sender = self.sender(files, index, io, false, true);
+            let at = address(block, files.offset);
+            if !self.send_read(files, index, sender, io, at, Sectors(PAGE_SECTORS)) {
+                return false;
+            }
+        }
+        files.tasks[index].state = TaskState::Waits(Wait::PathBlock(block));
+        self.unplug_all();
+        false
+    }
+
+    /// Sends what a blocked reader could not. False when it is blocked again.
+    pub(crate) fn send_rest(&mut self, files: &mut Files, index: usize) -> bool {
+        match files.thread(index).reading.rest.take() {
+            Some((io, start, sectors)) => {
+                let sender = self.sender(files, index, io, false, true);
+                self.send_read(files, index, sender, io, start, sectors)
+            }
+            None => true,
+        }
+    }
+
+    fn send_read(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        sender: crate::files::machine::Sender,
+        io: u32,
+        start: Lba,
+        sectors: Sectors,
+    ) -> bool {
+        let (count, rest) = self.send_range(&sender, start, sectors);
+        files.ios[io as usize].left += count;
+        match rest {
+            Some((start, sectors)) => {
+                files.thread(index).reading.rest = Some((io, start, sectors));
+                files.tasks[index].state = TaskState::Waits(Wait::Request);
+                false
+            }
+            None => {
+                files.put(io, 1);
+                true
+            }
+        }
+    }
+}

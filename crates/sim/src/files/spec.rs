@@ -1,0 +1,273 @@
+//! Files of a storage spec: what of it the engine needs, and what comes of it.
+
+use crate::files::machine::ArrayMachine;
+use crate::files::{FilesPlan, PhaseOutcome, PhasePlan};
+use crate::spec::cache::{self, CachePlan};
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::read_ahead::ReadAhead;
+use seekwise_host::cache::write_back;
+use seekwise_host::file::ext3::JournalPlace;
+use seekwise_host::file::{Ext3, Ext4, FileSystem, Raw};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES};
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+/// What kernel and programs take of a small machine's memory in single-user mode: range 20 to 60 MB.
+const OTHER_BYTES: u64 = 35_000_000;
+/// mke2fs: 128 MiB of journal on volumes above 32 GB, 64 MiB below (e2fsprogs figure_journal_size).
+const JOURNAL_BLOCKS: u64 = 32_768;
+/// Simulated time after which a run is given up.
+const GIVE_UP: Nanos = Nanos::from_secs(24 * 3_600);
+/// Files that lie there already were written by threads that took the processor by turns of about this many pages (2.6: a check of the
+/// dirty limits each 4 MiB at most; range 64 to 1024).
+const TURN_PAGES: u64 = 256;
+/// Of a file system's blocks, what tables and copies of the superblock take at most, and what they and the journal take of any.
+const FIXED_SHARE: u64 = 40;
+const FIXED_BLOCKS: u64 = 2 * JOURNAL_BLOCKS;
+const DEPTH_MAX: u32 = 65_536;
+/// Calls of a thread that only time ends.
+const CALLS_MAX: u64 = 1 << 50;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilesSpec {
+    /// `raw` (regions one after the other), `ext3` or `ext4`.
+    pub filesystem: String,
+    /// All memory of the machine; on blk-mq that of the program's cgroup.
+    pub memory_bytes: u64,
+    /// In the order in which they run over the same files; page cache and drives keep what the phase before left.
+    pub phases: Vec<PhaseSpec>,
+    /// The phase whose figures are wanted.
+    pub report: usize,
+    /// The files lie there already.
+    #[serde(default)]
+    pub written: bool,
+    /// Part of each file that sequential phases go through; the whole file when absent.
+    #[serde(default)]
+    pub span_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseSpec {
+    pub write: bool,
+    pub random: bool,
+    /// Calls of each thread; once through the file or its part when absent.
+    #[serde(default)]
+    pub calls: Option<u64>,
+    #[serde(default)]
+    pub fsync: bool,
+    #[serde(default)]
+    pub o_sync: bool,
+    #[serde(default)]
+    pub drop_caches: bool,
+    /// Direct I/O: calls that each thread keeps under way.
+    #[serde(default = "one")]
+    pub depth: u32,
+    /// Threads begin no further call after this long; sequential ones begin again at the file's start until then.
+    #[serde(default)]
+    pub runtime_ns: Option<u64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What the engine knows besides.
+pub struct Around {
+    pub capacity: Sectors,
+    pub kernel: (u32, u32, u32),
+    pub hz: u32,
+    /// Otherwise blk-mq: memory is a cgroup's, the program is fio, and barriers reach the drives.
+    pub single_queue: bool,
+    /// Through the page cache.
+    pub buffered: bool,
+    pub start_bytes: u64,
+    pub file_bytes: u64,
+    pub block_bytes: u64,
+    pub threads: u32,
+    pub processors: u32,
+    pub read_ahead: ReadAhead,
+    /// What it reads ahead at most.
+    pub read_ahead_pages: u64,
+    pub seed: u64,
+}
+
+pub fn check(spec: &FilesSpec) -> Result<(), String> {
+    if spec.phases.is_empty() || spec.report >= spec.phases.len() {
+        return Err(format!(
+            "phase {} of {} is asked for",
+            spec.report,
+            spec.phases.len()
+        ));
+    }
+    if spec.memory_bytes < OTHER_BYTES + (8 << 20) {
+        return Err(format!(
+            "memory_bytes is {}, too little for a kernel and a page cache",
+            spec.memory_bytes
+        ));
+    }
+    for (number, phase) in spec.phases.iter().enumerate() {
+        if !(1..=DEPTH_MAX).contains(&phase.depth) {
+            return Err(format!(
+                "phase {number}: depth is {} calls, outside 1 to {DEPTH_MAX}",
+                phase.depth
+            ));
+        }
+        if phase.depth > 1 && phase.o_sync {
+            return Err(format!(
+                "phase {number}: O_SYNC with {} calls under way is not modelled",
+                phase.depth
+            ));
+        }
+    }
+    if !matches!(spec.filesystem.as_str(), "raw" | "ext3" | "ext4") {
+        return Err(format!("file system {} is not modelled", spec.filesystem));
+    }
+    Ok(())
+}
+
+fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> {
+    let blocks = (around.capacity.bytes().0 - around.start_bytes) / PAGE_BYTES;
+    let file_pages = around.file_bytes / PAGE_BYTES;
+    let threads = u64::from(around.threads);
+    // Blocks of addresses, and windows and chunks begun at the ends of files.
+    let used = threads * (file_pages + file_pages / 500 + 4_096);
+    if spec.filesystem != "raw" && used + used / FIXED_SHARE + FIXED_BLOCKS > blocks {
+        return Err(format!(
+            "{threads} files of {} bytes do not fit into an {} of {blocks} blocks of 4 KiB beside its own tables and journal",
+            around.file_bytes, spec.filesystem
+        ));
+    }
+    Ok(match spec.filesystem.as_str() {
+        "ext3" => {
+            // e2fsprogs of 2009 on (1.41) puts the journal into the middle.
+            let place = if around.kernel >= (2, 6, 32) {
+                JournalPlace::Middle
+            } else {
+                JournalPlace::First
+            };
+            FileSystem::Ext3(Ext3::new(blocks, used, JOURNAL_BLOCKS, place))
+        }
+        "ext4" => FileSystem::Ext4(Ext4::new(blocks, used, JOURNAL_BLOCKS)),
+        _ => FileSystem::Raw(Raw {
+            first: 0,
+            file_pages,
+        }),
+    })
+}
+
+/// Runs the phases up to the one asked for.
+pub fn run<Q: BlockQueue, D: Device>(
+    machine: &mut ArrayMachine<Q, D>,
+    spec: &FilesSpec,
+    around: &Around,
+) -> Result<Vec<Value>, String> {
+    let file_pages = around.file_bytes / PAGE_BYTES;
+    let pages = around.block_bytes / PAGE_BYTES;
+    let span = spec.span_bytes.map_or(file_pages, |bytes| {
+        (bytes / PAGE_BYTES).clamp(pages, file_pages)
+    });
+    if !around.buffered && spec.phases.iter().any(|phase| phase.drop_caches) {
+        return Err("direct I/O has no cache that could be dropped".to_owned());
+    }
+    if around.buffered && spec.phases.iter().any(|phase| phase.depth > 1) {
+        return Err(
+            "several calls of a thread at once are not modelled behind the page cache".to_owned(),
+        );
+    }
+    let read_ahead = |random: bool| match (around.single_queue, random) {
+        (true, _) => around.read_ahead,
+        // fio announces how it will read (posix_fadvise): in order doubles the read-ahead, at random there is none.
+        (false, true) => around.read_ahead.of_pages(0),
+        (false, false) => around.read_ahead.of_pages(2 * around.read_ahead_pages),
+    };
+    let phase = |phase: &PhaseSpec| PhasePlan {
+        write: phase.write,
+        random: phase.random,
+        pages,
+        calls: match phase.runtime_ns {
+            Some(_) => CALLS_MAX,
+            None => phase.calls.unwrap_or((span / pages).max(1)),
+        },
+        runtime: phase.runtime_ns.map_or(Nanos::NEVER, Nanos),
+        direct: (!around.buffered).then_some(phase.depth),
+        read_ahead: read_ahead(phase.random),
+        fsync: phase.fsync,
+        o_sync: phase.o_sync,
+        drop_caches: phase.drop_caches,
+        whole: if phase.random || phase.calls.is_some() || phase.runtime_ns.is_some() {
+            1.0
+        } else {
+            file_pages as f64 / span as f64
+        },
+    };
+    let memory_pages = if around.single_queue {
+        (spec.memory_bytes - OTHER_BYTES) / PAGE_BYTES
+    } else {
+        CachePlan::file_pages(spec.memory_bytes)?
+    };
+    machine.set_files(FilesPlan {
+        file_system: file_system(spec, around)?,
+        generation: write_back::WriteBackGeneration::of(around.kernel),
+        memory_pages,
+        total_pages: spec.memory_bytes / PAGE_BYTES,
+        hz: around.hz,
+        process: (around.seed % 16) as u32,
+        offset: Lba(around.start_bytes / 512),
+        file_pages,
+        threads: around.threads,
+        phases: spec.phases.iter().map(phase).collect(),
+        // fio fills one file after the other before it measures.
+        turn_pages: if around.single_queue {
+            TURN_PAGES
+        } else {
+            file_pages
+        },
+        barriers: !around.single_queue,
+        pacing: (!around.single_queue).then(|| cache::pacing(around.hz, memory_pages)),
+        written: spec.written || !spec.phases[0].write,
+        processors: around.processors,
+        seed: around.seed,
+    });
+    let outcomes = machine
+        .run_files(GIVE_UP)
+        .ok_or_else(|| "the phases do not end".to_owned())?;
+    Ok(outcomes.iter().map(value).collect())
+}
+
+/// A part of a pass takes too short a time when a controller's memory still holds much of it at the end: of the whole pass it would hold no
+/// more. How much longer the part would have taken at the pace of the whole.
+fn longer(outcome: &PhaseOutcome) -> f64 {
+    let (part, held) = (outcome.bytes as f64, outcome.held.max(0) as f64);
+    let whole = part * outcome.whole;
+    if held >= part || whole <= part {
+        return 1.0;
+    }
+    part / (part - held) * (whole - held) / whole
+}
+
+fn value(outcome: &PhaseOutcome) -> Value {
+    let longer = longer(outcome);
+    let mut value = json!({
+        "bytes": outcome.bytes,
+        "calls": outcome.calls,
+        "elapsed_ns": ((outcome.ended - outcome.began).0 as f64 * longer).round() as u64,
+        "latency_mean_ns": outcome.latency_total.0 as f64 * longer / outcome.calls.max(1) as f64,
+        "latency_max_ns": outcome.latency_max.0,
+        "cpu": {
+            "user_s": outcome.cpu.user.as_secs_f64(),
+            "system_s": outcome.cpu.system.as_secs_f64(),
+            "kernel_threads_s": outcome.cpu.kernel_threads.as_secs_f64(),
+            "irq_s": outcome.cpu.interrupts.as_secs_f64(),
+            "user_ticks": outcome.cpu.user_ticks,
+            "system_ticks": outcome.cpu.system_ticks,
+            "hz": outcome.cpu.hz,
+        },
+    });
+    if let Some(latency) = &outcome.latency {
+        value["latency_bins"] = latency.to_json();
+    }
+    value
+}

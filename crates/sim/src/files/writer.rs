@@ -1,0 +1,435 @@
+//! Writes through the page cache: dirtying pages, looking at the limits, being held back, fsync.
+
+use crate::files::machine::ArrayMachine;
+use crate::files::pass::PassEnd;
+use crate::files::{Doing, Files, PhasePlan, TaskState, Wait, PAGE_BYTES};
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_host::cache::pacing::{Verdict, Writer};
+use seekwise_host::cache::page_cache::{FileNumber, Run};
+use seekwise_host::cache::read_ahead::Page;
+use seekwise_host::cache::write_back::Duty;
+use seekwise_sched::Direction;
+use seekwise_units::Nanos;
+
+impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+    /// Calls that write, until the next look at the limits. False when the task's state says what comes next.
+    pub(crate) fn write_calls(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        plan: &PhasePlan,
+    ) -> bool {
+        if !self.send_rest(files, index) {
+            return false;
+        }
+        let check = self.pages_to_look(files, index);
+        let time = self.processor_free.max(self.now);
+        let room = files.horizon.min(self.next_drive_event());
+        let costs = self.costs;
+        let each = Nanos(
+            costs.user.0
+                + costs.call.0
+                + (costs.page_copy.0 + costs.page_add.0 + costs.page_write.0) * plan.pages,
+        );
+        let file_pages = files.file_pages;
+        let thread = files.thread(index);
+        let file = thread.file;
+        let looks_after = check.saturating_sub(thread.dirtied).max(1);
+        let start = match thread.chosen.take() {
+            Some(page) => page,
+            None => {
+                thread.call_began = time;
+                if plan.random {
+                    thread.random.below(file_pages / plan.pages) * plan.pages
+                } else if thread.page + plan.pages > file_pages {
+                    0
+                } else {
+                    thread.page
+                }
+            }
+        };
+        // Where the file has blocks already their addresses must be known.
+        thread.chosen = Some(start);
+        let Some(until) = self.know_path(files, index, file, start) else {
+            return false;
+        };
+        let mut until = until;
+        if files.system.locate(file, start, 1).is_none() {
+            if let Some((bitmap, blocks)) = files.system.next_bitmap(file) {
+                if !self.know_block(files, index, bitmap) {
+                    return false;
+                }
+                until = until.min(start + blocks.max(plan.pages));
+            }
+        }
+        let thread = files.thread(index);
+        thread.chosen = None;
+        let began = thread.call_began;
+        let calls = if plan.random || plan.o_sync {
+            1
+        } else {
+            let fitting = room.saturating_sub(time).0 / each.0.max(1) + 1;
+            looks_after
+                .div_ceil(plan.pages)
+                .min(thread.calls_left)
+                .min((file_pages - start) / plan.pages)
+                .min((until - start) / plan.pages)
+                .min(fitting)
+                .max(1)
+        };
+        let pages = calls * plan.pages;
+        thread.page = start + pages;
+        thread.calls_left -= calls;
+        let new = self.dirty(files, file, start, pages);
+        let counts = if files.pacing.is_some() { new } else { pages };
+        let thread = files.thread(index);
+        thread.dirtied += counts;
+        let look = thread.dirtied >= check;
+        self.spend_user(Nanos(costs.user.0 * calls));
+        self.spend(Nanos(
+            (costs.call.0 + costs.page_copy.0 * plan.pages) * calls,
+        ));
+        let took = self.processor_free - began;
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        outcome.calls += calls;
+        outcome.bytes += pages * PAGE_BYTES;
+        outcome.latency_total += took;
+        outcome.latency_max = outcome.latency_max.max(Nanos(took.0 / calls));
+        files.note_calls(index, Nanos(took.0 / calls), calls);
+        let thread = files.thread(index);
+        thread.call_began = self.processor_free;
+        if look {
+            thread.doing = Doing::Balancing {
+                looks: 0,
+                wrote: false,
+            };
+        } else if plan.o_sync {
+            thread.syncs_call = true;
+            thread.doing = Doing::SyncPages;
+            self.begin_fsync(files, index);
+        }
+        true
+    }
+
+    fn pages_to_look(&self, files: &mut Files, index: usize) -> u64 {
+        if let Some(pacing) = &files.pacing {
+            let writer = files
+                .thread_of(index)
+                .map_or_else(Writer::default, |thread| thread.writer);
+            return writer.dirtied + pacing.pages_to_look(&writer);
+        }
+        if files.generation.writers_submit() {
+            if files.over {
+                files.generation.check_every(0, 1, true)
+            } else {
+                files.check_every
+            }
+        } else {
+            files
+                .pace
+                .pages_between_pauses(&files.limits, &files.load())
+        }
+    }
+
+    /// Pages become dirty in the cache, their blocks are chosen unless that comes later, and the journal hears of it. Gives the number of
+    /// those that were clean.
+    fn dirty(&mut self, files: &mut Files, file: FileNumber, start: Page, pages: u64) -> u64 {
+        let end = start + pages;
+        let mut at = start;
+        while at < end {
+            let absent = files.cache.next_absent(file, at, end);
+            if absent >= end {
+                break;
+            }
+            let stop = files.cache.next_present(file, absent, end);
+            self.spend(Nanos(self.costs.page_add.0 * (stop - absent)));
+            files.cache.add(
+                Run {
+                    file,
+                    start: absent,
+                    pages: stop - absent,
+                },
+                false,
+            );
+            at = stop;
+        }
+        let run = Run { file, start, pages };
+        files.cache.touch(run);
+        self.spend(Nanos(self.costs.page_write.0 * pages));
+        if !files.system.delays_allocation() {
+            self.allocate(files, file, start, pages);
+        }
+        let new = files.cache.make_dirty(run);
+        files.dirtied_total += new;
+        files.note_dirty(self.now, file);
+        if let Some(journal) = &mut files.journal {
+            journal.touch(self.now);
+            // Ordered mode: the pages must be on the drives before the commit.
+            journal.running.add_data(run);
+            files.states[file as usize].transaction = journal.running.id;
+            if let Some(due) = journal.due() {
+                files.arm_journal(due);
+            }
+        }
+        if files.inode_block.is_some() {
+            self.stamp(files, file);
+        }
+        new
+    }
+
+    /// Chooses blocks; the metadata that changes belongs to the running transaction.
+    pub(crate) fn allocate(&mut self, files: &mut Files, file: FileNumber, page: Page, pages: u64) {
+        let mut touched = core::mem::take(&mut files.blocks_touched);
+        files.system.allocate(file, page, pages, &mut touched);
+        if let Some(journal) = &mut files.journal {
+            if !touched.is_empty() {
+                journal.touch(self.now);
+                files.states[file as usize].transaction = journal.running.id;
+                for &block in &touched {
+                    // What the running transaction has already is not on its way to its place.
+                    if journal.running.metadata.insert(block) {
+                        files.place_dirty.remove(&block);
+                    }
+                    files.path_known.insert(block, &files.cache);
+                }
+            }
+        }
+        touched.clear();
+        files.blocks_touched = touched;
+    }
+
+    /// balance_dirty_pages: false when the writer has to sleep.
+    pub(crate) fn balance(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        looks: u32,
+        wrote: bool,
+    ) -> bool {
+        if files.pacing.is_some() {
+            return self.look_at_group(files, index, looks);
+        }
+        let load = files.load();
+        let dirtied = files.thread(index).dirtied;
+        if !files.generation.writers_submit() {
+            return self.pace_writer(files, index, looks, dirtied);
+        }
+        let generation = files.generation;
+        match generation.duty(&files.limits, &load) {
+            Duty::None => {
+                files.over = false;
+                self.leave_balance(files, index);
+                true
+            }
+            Duty::WriteBack if !wrote => {
+                files.over = true;
+                let quota = generation.quota(files.check_every.max(dirtied));
+                files.begin_pass(index, quota, Nanos::NEVER, false);
+                files.thread(index).doing = Doing::Throttled { looks };
+                true
+            }
+            _ => {
+                files.over = true;
+                files.thread(index).doing = Doing::Balancing {
+                    looks: looks + 1,
+                    wrote: false,
+                };
+                let nap = generation.nap(looks, files.hz);
+                let until = self.processor_free.max(self.now) + nap;
+                files.was_congested = self.congested(Direction::Write, false);
+                let by_congestion = generation.background_avoids_congestion();
+                files.tasks[index].state = if by_congestion {
+                    TaskState::Congested(until)
+                } else {
+                    TaskState::Ready(until)
+                };
+                self.unplug_all();
+                false
+            }
+        }
+    }
+
+    /// The writer's own write-back, then another look, or none when it has written its share.
+    pub(crate) fn throttled(&mut self, files: &mut Files, index: usize, looks: u32) -> bool {
+        match self.run_pass(files, index) {
+            PassEnd::NotYet => false,
+            PassEnd::Done | PassEnd::Congested => {
+                if files.tasks[index].pass.left == 0 {
+                    self.leave_balance(files, index);
+                } else {
+                    files.thread(index).doing = Doing::Balancing { looks, wrote: true };
+                }
+                true
+            }
+        }
+    }
+
+    /// A writer in a cgroup looks at its limits; `looks`: it has slept as long as it was told and goes on.
+    fn look_at_group(&mut self, files: &mut Files, index: usize, looks: u32) -> bool {
+        if looks > 0 {
+            self.leave_balance(files, index);
+            return true;
+        }
+        let now = self.processor_free.max(self.now);
+        let (tick, seen) = (files.tick(now), files.seen());
+        let thread = files.thread(index);
+        let mut writer = thread.writer;
+        writer.dirtied = thread.dirtied;
+        let verdict = match &mut files.pacing {
+            Some(pacing) => pacing.writer_looks(tick, &mut writer, &seen),
+            None => Verdict::Free,
+        };
+        let thread = files.thread(index);
+        thread.dirtied = writer.dirtied;
+        thread.writer = writer;
+        if verdict != Verdict::Free {
+            files.kick_flusher(now);
+        }
+        let Verdict::Sleep { ticks, again } = verdict else {
+            self.leave_balance(files, index);
+            return true;
+        };
+        files.thread(index).doing = Doing::Balancing {
+            looks: u32::from(!again),
+            wrote: false,
+        };
+        // A timer never fires early, so one tick later than asked for at most.
+        let wakes = (tick + ticks + 1) * 1_000_000_000 / u64::from(files.hz);
+        files.tasks[index].state = TaskState::Ready(Nanos(wakes));
+        false
+    }
+
+    fn pace_writer(&mut self, files: &mut Files, index: usize, looks: u32, dirtied: u64) -> bool {
+        let load = files.load();
+        files.pace.follow(
+            self.now,
+            &files.limits,
+            &load,
+            files.dirtied_total,
+            files.written_total,
+        );
+        if files.generation.background_due(&files.limits, &load) {
+            files.kick_flusher(self.now);
+        }
+        let pause = if looks == 0 {
+            files.pace.pause(&files.limits, &load, dirtied)
+        } else {
+            None
+        };
+        match pause {
+            Some(pause) if pause > Nanos::ZERO => {
+                files.thread(index).doing = Doing::Balancing {
+                    looks: 1,
+                    wrote: false,
+                };
+                let until = self.processor_free.max(self.now) + pause;
+                files.tasks[index].state = TaskState::Ready(until);
+                false
+            }
+            _ => {
+                self.leave_balance(files, index);
+                true
+            }
+        }
+    }
+
+    /// The writer goes on with its calls; the look was part of the last one.
+    fn leave_balance(&mut self, files: &mut Files, index: usize) {
+        let now = self.processor_free.max(self.now);
+        let in_group = files.pacing.is_some();
+        let load = files.load();
+        if !in_group && files.background_due(&load) {
+            files.kick_flusher(now);
+        }
+        self.book_wait(files, index, now);
+        let plan = files.phases[files.phase];
+        let thread = files.thread(index);
+        if !in_group {
+            thread.dirtied = 0;
+        }
+        if plan.o_sync {
+            thread.syncs_call = true;
+            thread.doing = Doing::SyncPages;
+            self.begin_fsync(files, index);
+        } else {
+            thread.doing = Doing::Calls;
+        }
+    }
+
+    /// Time since the call's own work is part of its latency.
+    fn book_wait(&mut self, files: &mut Files, index: usize, now: Nanos) {
+        let thread = files.thread(index);
+        let waited = now - thread.call_began;
+        thread.call_began = now;
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        outcome.latency_total += waited;
+        outcome.latency_max = outcome.latency_max.max(waited);
+        if let Some(newest) = &mut files.thread(index).newest {
+            *newest += waited;
+        }
+    }
+
+    pub(crate) fn begin_fsync(&mut self, files: &mut Files, index: usize) {
+        let file = files.thread(index).file;
+        let sync = files.generation.synchronous_fsync();
+        files.begin_file_pass(index, file, sync);
+    }
+
+    pub(crate) fn sync_pages(&mut self, files: &mut Files, index: usize) -> bool {
+        match self.run_pass(files, index) {
+            PassEnd::NotYet => false,
+            _ => {
+                files.thread(index).doing = Doing::SyncWait;
+                true
+            }
+        }
+    }
+
+    pub(crate) fn sync_wait(&mut self, files: &mut Files, index: usize) -> bool {
+        let file = files.thread(index).file;
+        if files.cache.writing_of(file) > 0 {
+            self.wait(files, index, Wait::Written(file));
+            self.unplug_all();
+            return false;
+        }
+        files.thread(index).doing = Doing::SyncCommit;
+        let wanted = files.states[file as usize].transaction;
+        match &files.journal {
+            Some(journal) if wanted > journal.committed => files.ask_commit(self.now, wanted),
+            // Committed already: only the drives' caches are in the way.
+            _ if files.barriers => {
+                let number = self.ask_flush(files);
+                files.thread(index).flush = Some(number);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    pub(crate) fn sync_commit(&mut self, files: &mut Files, index: usize) -> bool {
+        let file = files.thread(index).file;
+        let wanted = files.states[file as usize].transaction;
+        if let Some(journal) = &files.journal {
+            if wanted > journal.committed {
+                self.wait(files, index, Wait::Commit(wanted));
+                return false;
+            }
+        }
+        if let Some(number) = files.thread(index).flush {
+            if !files.flushes.done(number) {
+                self.wait(files, index, Wait::Flush(number));
+                return false;
+            }
+            files.thread(index).flush = None;
+        }
+        let now = self.processor_free.max(self.now);
+        let by_call = files.thread(index).syncs_call;
+        if by_call {
+            self.book_wait(files, index, now);
+        }
+        // Latency brackets the calls only, not the last fsync.
+        files.thread(index).doing = if by_call { Doing::Calls } else { Doing::Done };
+        true
+    }
+}

@@ -1,0 +1,155 @@
+//! What a run reports: per phase and job, in plain numbers.
+
+pub mod histogram;
+pub mod probe;
+
+use crate::result::histogram::Histogram;
+use seekwise_sched::Direction;
+use seekwise_units::{Nanos, Sectors};
+
+#[derive(Clone, Debug, Default)]
+pub struct JobStats {
+    pub latency: Histogram,
+    pub sectors_read: u64,
+    pub sectors_written: u64,
+    pub reads: u64,
+}
+
+impl JobStats {
+    #[inline]
+    pub fn record(&mut self, direction: Direction, sectors: Sectors, latency: Nanos) {
+        self.latency.record(latency);
+        match direction {
+            Direction::Read => {
+                self.reads += 1;
+                self.sectors_read += sectors.0;
+            }
+            Direction::Write => self.sectors_written += sectors.0,
+        }
+    }
+
+    pub fn ios(&self) -> u64 {
+        self.latency.count
+    }
+
+    pub fn bytes(&self) -> u64 {
+        Sectors(self.sectors_read + self.sectors_written).bytes().0
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        self.latency.merge(&other.latency);
+        self.sectors_read += other.sectors_read;
+        self.sectors_written += other.sectors_written;
+        self.reads += other.reads;
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadEnd {
+    pub job: u32,
+    pub process: u32,
+    pub ended: Nanos,
+}
+
+/// Rate and mean access time over equal windows of the phase. The width doubles whenever [`WINDOWS_MAX`] are full, so memory is flat.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    start: Nanos,
+    width: Nanos,
+    current_end: Nanos,
+    current: Window,
+    done: Vec<Window>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    sectors: u64,
+    ios: u64,
+    latency_sum: u64,
+}
+
+const WINDOWS_MAX: usize = 64;
+const WIDTH_FIRST: Nanos = Nanos::from_millis(10);
+
+impl Windows {
+    pub fn new(start: Nanos) -> Self {
+        Self {
+            start,
+            width: WIDTH_FIRST,
+            current_end: start + WIDTH_FIRST,
+            current: Window::default(),
+            done: Vec::with_capacity(WINDOWS_MAX),
+        }
+    }
+
+    #[inline]
+    pub fn record(&mut self, now: Nanos, sectors: u64, latency: Nanos) {
+        if now >= self.current_end {
+            self.roll(now);
+        }
+        self.current.sectors += sectors;
+        self.current.ios += 1;
+        self.current.latency_sum += latency.0;
+    }
+
+    #[cold]
+    fn roll(&mut self, now: Nanos) {
+        while now >= self.current_end {
+            self.done.push(std::mem::take(&mut self.current));
+            if self.done.len() == WINDOWS_MAX {
+                for i in 0..WINDOWS_MAX / 2 {
+                    let (a, b) = (self.done[2 * i], self.done[2 * i + 1]);
+                    self.done[i] = Window {
+                        sectors: a.sectors + b.sectors,
+                        ios: a.ios + b.ios,
+                        latency_sum: a.latency_sum + b.latency_sum,
+                    };
+                }
+                self.done.truncate(WINDOWS_MAX / 2);
+                self.width = Nanos(self.width.0 * 2);
+            }
+            self.current_end = Nanos(self.start.0 + (self.done.len() as u64 + 1) * self.width.0);
+        }
+    }
+
+    pub fn width(&self) -> Nanos {
+        self.width
+    }
+
+    /// (bytes per second, mean access time in ns) of each full window.
+    pub fn rows(&self) -> Vec<(f64, f64)> {
+        let seconds = self.width.as_secs_f64();
+        self.done
+            .iter()
+            .map(|w| {
+                let mean = if w.ios == 0 {
+                    0.0
+                } else {
+                    w.latency_sum as f64 / w.ios as f64
+                };
+                (Sectors(w.sectors).bytes().0 as f64 / seconds, mean)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_merge_in_pairs_and_lose_nothing() {
+        let mut w = Windows::new(Nanos::ZERO);
+        for i in 0..1000u64 {
+            w.record(Nanos::from_millis(i * 10), 2, Nanos(5));
+        }
+        let total: f64 = w
+            .rows()
+            .iter()
+            .map(|(rate, _)| rate * w.width().as_secs_f64())
+            .sum();
+        assert!(w.rows().len() < WINDOWS_MAX);
+        let full = w.rows().len() as f64 * w.width().as_millis_f64() / 10.0;
+        assert_eq!(total, full * 1024.0);
+    }
+}

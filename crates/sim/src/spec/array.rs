@@ -1,0 +1,345 @@
+//! An array as a user describes it: a level, members, a chunk, a layout, and the state it is in.
+//!
+//! ```json
+//! { "level": "raid5", "members": 4, "chunk_kib": 64, "layout": "left-symmetric", "missing": [1] }
+//! ```
+
+use crate::cost::MdCosts;
+use crate::storage::md::resync::{Speed, MAX_KIB_S, MIN_KIB_S};
+use crate::storage::md::Md;
+use crate::storage::spindle::Spindle;
+use crate::storage::volume::Volume;
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel};
+use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
+use seekwise_units::{Lba, Sectors};
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArraySpec {
+    /// `raid0`, `raid1`, `raid5`, `raid6`, `raid10`.
+    pub level: String,
+    pub members: u32,
+    /// mdadm's default when absent: 64 KiB before 2.6.39 (mdadm 2), 512 KiB later (mdadm 3.1 on).
+    #[serde(default)]
+    pub chunk_kib: Option<u64>,
+    /// As mdadm names it: `left-symmetric` … for RAID 5 and 6, `n2`, `f2`, `o2` … for RAID 10.
+    #[serde(default)]
+    pub layout: Option<String>,
+    /// Part of each member in use, in bytes.
+    #[serde(default)]
+    pub member_bytes: Option<u64>,
+    /// Members that have failed and are not replaced.
+    #[serde(default)]
+    pub missing: Vec<u32>,
+    #[serde(default)]
+    pub stripe_cache_size: Option<u32>,
+    #[serde(default)]
+    pub rmw_level: Option<u8>,
+    /// Write-intent bitmap: `none` or `internal`; none when absent, whatever mdadm would make.
+    #[serde(default)]
+    pub bitmap: Option<String>,
+    /// What a bit stands for (`--bitmap-chunk`); as mdadm picks it when absent.
+    #[serde(default)]
+    pub bitmap_chunk_kib: Option<u64>,
+    /// A resync runs beside the load; with a missing member, a rebuild onto its replacement.
+    #[serde(default)]
+    pub resync: Option<ResyncSpec>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResyncSpec {
+    /// `sync_speed_min` and `sync_speed_max`; md's own when absent.
+    #[serde(default)]
+    pub min_kib_s: Option<u64>,
+    #[serde(default)]
+    pub max_kib_s: Option<u64>,
+}
+
+/// mdadm from 3.1 on makes the bits of an internal bitmap no finer (mdadm 4.2, man mdadm: --bitmap-chunk).
+const BITMAP_CHUNK_KIB: u64 = 64 << 10;
+/// Room for the bitmap behind the superblock of format 0.90: 60 KiB (man mdadm; mdadm 2 takes the finest power of two that fits).
+const BITMAP_BITS_0_90: u64 = 60 * 1024 * 8;
+
+/// md's own default (drivers/md/raid5.c, NR_STRIPES).
+pub(crate) const STRIPE_CACHE_DEFAULT: u32 = 256;
+
+/// The chunk that mdadm takes when none is named, of the time of a kernel (mdadm 3.1, 2009: 512 KiB, before 64).
+pub fn default_chunk_kib(generation: md::MdGeneration) -> u64 {
+    if generation < md::MdGeneration::Linux4_4 {
+        64
+    } else {
+        512
+    }
+}
+
+impl ArraySpec {
+    fn level(&self) -> Result<Level, String> {
+        let layout = self.layout.as_deref();
+        let no_layout = |level: Level| match layout {
+            None => Ok(level),
+            Some(layout) => Err(format!(
+                "{} has no layouts, so {layout} cannot be one",
+                level.name()
+            )),
+        };
+        let parity = |of: fn(ParityLayout) -> Level| {
+            let name = layout.unwrap_or("left-symmetric");
+            ParityLayout::from_name(name).map(of).ok_or_else(|| {
+                format!("layout {name} is not left-symmetric, left-asymmetric, right-symmetric or right-asymmetric")
+            })
+        };
+        match self.level.as_str() {
+            "raid0" => no_layout(Level::Raid0),
+            "raid1" => no_layout(Level::Raid1),
+            "raid5" => parity(Level::Raid5),
+            "raid6" => parity(Level::Raid6),
+            "raid10" => {
+                let name = layout.unwrap_or("n2");
+                Raid10Layout::from_name(name)
+                    .map(Level::Raid10)
+                    .ok_or_else(|| {
+                        format!("layout {name} of RAID 10 is not n, f or o with a number of copies")
+                    })
+            }
+            other => Err(format!(
+                "there is no RAID level {other} (known: raid0, raid1, raid5, raid6, raid10)"
+            )),
+        }
+    }
+
+    /// The array over members of this size, refused as mdadm would.
+    pub fn geometry(&self, kernel: &str, member: Sectors) -> Result<Geometry, String> {
+        let level = self.level()?;
+        let generation = generation(kernel)?;
+        if level == Level::Raid1 && self.chunk_kib.is_some() {
+            return Err("RAID 1 has no chunks, so a chunk size means nothing to it".to_owned());
+        }
+        let chunk = self
+            .chunk_kib
+            .unwrap_or_else(|| default_chunk_kib(generation));
+        if chunk > 1 << 30 {
+            return Err(format!("a chunk is 4 KiB to 1 GiB, not {chunk} KiB"));
+        }
+        let member = self
+            .member_bytes
+            .map_or(member, |bytes| Sectors(bytes / 512).min(member));
+        let geometry = Geometry::new(level, self.members, Sectors::from_kib(chunk), member)
+            .map_err(|error| error.0)?;
+        self.check_missing(&geometry)?;
+        if !(17..=32_768).contains(&self.stripe_cache_size()) {
+            return Err(format!(
+                "stripe_cache_size is {} stripes, outside 17 to 32768 stripes",
+                self.stripe_cache_size()
+            ));
+        }
+        if let Some(resync) = &self.resync {
+            if geometry.losses_survived() == 0 {
+                return Err(format!("{} has nothing to resync", geometry.level.name()));
+            }
+            let speed = resync.speed();
+            if !(1..=speed.max_kib_s).contains(&speed.min_kib_s) {
+                return Err(format!(
+                    "the least speed of a resync is {} KiB/s, outside 1 KiB/s to its greatest, {} KiB/s",
+                    speed.min_kib_s, speed.max_kib_s
+                ));
+            }
+        }
+        self.bitmap_chunk(&geometry, generation)?;
+        if self.rmw_level.is_some_and(|level| level > 2) {
+            return Err("rmw_level is 0, 1 or 2".to_owned());
+        }
+        Ok(geometry)
+    }
+
+    /// Sectors that a bit of the bitmap stands for; None without a bitmap.
+    fn bitmap_chunk(
+        &self,
+        geometry: &Geometry,
+        generation: md::MdGeneration,
+    ) -> Result<Option<Sectors>, String> {
+        match self.bitmap.as_deref() {
+            None | Some("none") if self.bitmap_chunk_kib.is_some() => {
+                return Err(
+                    "bitmap_chunk_kib means nothing without bitmap = \"internal\"".to_owned(),
+                );
+            }
+            None | Some("none") => return Ok(None),
+            Some("internal") => {}
+            Some(other) => {
+                return Err(format!(
+                    "bitmap {other} is not modelled (known: none, internal)"
+                ));
+            }
+        }
+        if geometry.losses_survived() == 0 {
+            return Err(format!(
+                "{} has no copies to bring in line after a crash, so a write-intent bitmap means nothing to it",
+                geometry.level.name()
+            ));
+        }
+        let covered = match geometry.level {
+            Level::Raid10(_) => geometry.capacity(),
+            _ => geometry.member,
+        };
+        if let Some(kib) = self.bitmap_chunk_kib {
+            if kib < 4 || !kib.is_power_of_two() || kib > 1 << 30 {
+                return Err(format!(
+                    "bitmap_chunk_kib is {kib} KiB, no power of two of at least 4 KiB"
+                ));
+            }
+            return Ok(Some(Sectors::from_kib(kib)));
+        }
+        let kib = if generation < md::MdGeneration::Linux4_4 {
+            let mut kib = 4;
+            while covered.0.div_ceil(Sectors::from_kib(kib).0) > BITMAP_BITS_0_90 {
+                kib *= 2;
+            }
+            kib
+        } else {
+            BITMAP_CHUNK_KIB
+        };
+        Ok(Some(Sectors::from_kib(kib)))
+    }
+
+    fn stripe_cache_size(&self) -> u32 {
+        self.stripe_cache_size.unwrap_or(STRIPE_CACHE_DEFAULT)
+    }
+
+    fn check_missing(&self, geometry: &Geometry) -> Result<(), String> {
+        if let Some(member) = self
+            .missing
+            .iter()
+            .find(|member| **member >= geometry.members)
+        {
+            return Err(format!(
+                "member {member} is missing, but members are numbered 0 to {}",
+                geometry.members - 1
+            ));
+        }
+        let mut lost = self.missing.clone();
+        lost.sort_unstable();
+        lost.dedup();
+        if lost.len() < self.missing.len() {
+            return Err("a member is named missing twice".to_owned());
+        }
+        if !geometry.survives(&lost) {
+            return Err(format!(
+                "{} of {} members does not survive the loss of {}",
+                geometry.level.name(),
+                geometry.members,
+                lost.iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" and ")
+            ));
+        }
+        Ok(())
+    }
+
+    /// md over members that are ready; its costs are those of its time's usual host unless others are given.
+    pub fn build<Q: BlockQueue, D: Device>(
+        &self,
+        geometry: &Geometry,
+        (kernel, hz): (&str, u32),
+        rotational: bool,
+        member_sectors_max: Sectors,
+        members: Vec<(Q, Spindle<D>)>,
+        costs: Option<MdCosts>,
+    ) -> Result<Md<Q, D>, String> {
+        let generation = generation(kernel)?;
+        let volume = Volume::md(*geometry, generation, rotational);
+        let parity = volume.parity().map(|parity| {
+            Box::new(Raid5::new(Raid5Config {
+                generation,
+                parity,
+                stripe_cache_size: self.stripe_cache_size(),
+                rmw_level: match self.rmw_level {
+                    Some(0) => RmwLevel::Disabled,
+                    Some(2) => RmwLevel::Preferred,
+                    _ => RmwLevel::Enabled,
+                },
+                member_sectors_max,
+                in_sync_until: Lba(u64::MAX),
+            }))
+        });
+        let costs = costs.unwrap_or(if generation < md::MdGeneration::Linux4_4 {
+            MdCosts::OLD
+        } else {
+            MdCosts::MODERN
+        });
+        let mut md = Md::new(
+            members,
+            volume,
+            parity,
+            (generation, hz),
+            &self.missing,
+            costs,
+        );
+        if let Some(chunk) = self.bitmap_chunk(geometry, generation)? {
+            // Format 0.90 has it behind the data, 1.2 before them: the first sectors, since where data begin is not modelled.
+            let at = if generation < md::MdGeneration::Linux4_4 {
+                Lba(geometry.member.0.saturating_sub(128))
+            } else {
+                Lba(0)
+            };
+            md.set_bitmap(chunk, at);
+        }
+        if let Some(resync) = &self.resync {
+            md.start_resync(resync.speed(), self.stripe_cache_size());
+        }
+        Ok(md)
+    }
+}
+
+impl ResyncSpec {
+    fn speed(&self) -> Speed {
+        Speed {
+            min_kib_s: self.min_kib_s.unwrap_or(MIN_KIB_S),
+            max_kib_s: self.max_kib_s.unwrap_or(MAX_KIB_S),
+        }
+    }
+}
+
+fn generation(kernel: &str) -> Result<md::MdGeneration, String> {
+    md::MdGeneration::of_kernel(kernel).ok_or_else(|| format!("kernel {kernel} is not understood"))
+}
+
+/// How many drives may still fail, whatever their place. Until a first resync is through parity is not there to compute from.
+fn failures_left(spec: &ArraySpec, geometry: &Geometry) -> u32 {
+    let parity = matches!(geometry.level, Level::Raid5(_) | Level::Raid6(_));
+    if parity && spec.resync.is_some() && spec.missing.is_empty() {
+        return 0;
+    }
+    geometry
+        .losses_survived_without(&spec.missing)
+        .unwrap_or_default()
+}
+
+/// What an array is, in plain numbers. `rebuild_s`: None where a failure is not survived.
+pub fn describe(spec: &ArraySpec, geometry: &Geometry, rebuild_s: Option<f64>) -> Value {
+    let state = match (&spec.resync, spec.missing.is_empty()) {
+        (None, true) => "clean",
+        (None, false) => "degraded",
+        (Some(_), true) => "resync",
+        (Some(_), false) => "rebuild",
+    };
+    json!({
+        "level": geometry.level.name(),
+        "members": geometry.members,
+        "layout": spec.layout,
+        "state": state,
+        "missing": spec.missing,
+        "chunk_kib": geometry.chunk.0 / 2,
+        "bitmap": spec.bitmap.as_deref().unwrap_or("none"),
+        "member_bytes": geometry.member.bytes().0,
+        "capacity_bytes": geometry.capacity().bytes().0,
+        "survives_failures": failures_left(spec, geometry),
+        "rebuild_s": rebuild_s,
+        "read_ahead_kb": geometry.read_ahead().0 / 2,
+    })
+}

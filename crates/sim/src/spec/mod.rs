@@ -1,0 +1,221 @@
+//! What a cell is: the JSON that `seekwise._core.simulate_cells` takes.
+//!
+//! ```json
+//! { "name": "cell 3", "seed": 7,
+//!   "device": { "model": "wd-re-wd2500ys", "depth": 31 },
+//!   "queue":  { "scheduler": "deadline", "kernel": "2.6.24", "hz": 250, "tunables": {"fifo_batch": 16} },
+//!   "host":   { "processors": 2 },
+//!   "phases": [ { "operation": "rand_read", "runtime_ns": 10000000000,
+//!                 "jobs": [ { "threads": 8, "pattern": "random", "block_bytes": 4096 } ] } ] }
+//! ```
+//!
+//! `device` may have an `array` of such drives (`spec/array.rs`). A job with `"direct": false` needs `"cache": {"limit_bytes": 67108864}` and a
+//! multi-queue kernel (`task/cached.rs`). Unknown keys are refused by name.
+
+pub mod array;
+pub mod cache;
+pub mod controller;
+pub mod drive;
+pub mod list;
+pub mod threads;
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+fn one() -> u32 {
+    1
+}
+fn yes() -> bool {
+    true
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellSpec {
+    #[serde(default)]
+    pub name: String,
+    pub seed: u64,
+    pub device: DeviceSpec,
+    pub queue: QueueSpec,
+    #[serde(default)]
+    pub host: HostSpec,
+    pub phases: Vec<PhaseSpec>,
+    /// Memory of jobs with `"direct": false`, which need it.
+    #[serde(default)]
+    pub cache: Option<crate::spec::cache::CacheSpec>,
+    /// Keep a trace of at most this many events.
+    #[serde(default)]
+    pub trace_events_max: usize,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceSpec {
+    /// Name of a model in `models/`, or one of the built-in `null`, `fixed`, `linear`.
+    pub model: String,
+    /// The model's TOML text, when it is not one of the built-in kinds.
+    #[serde(default)]
+    pub toml: Option<String>,
+    /// Commands that the host keeps outstanding (NCQ depth, `device/queue_depth`); the device's own depth when absent.
+    #[serde(default)]
+    pub depth: Option<u32>,
+    /// Numbers of built-in kinds: `service_ns`, `capacity_sectors`, `base_ns`, `sectors_per_ns`.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, f64>,
+    /// md over several such drives, each with a queue as `queue` says.
+    #[serde(default)]
+    pub array: Option<crate::spec::array::ArraySpec>,
+    /// A controller over such drives, whose unit is the one disk that the host sees. `depth` is then the unit's.
+    #[serde(default)]
+    pub controller: Option<crate::spec::controller::ControllerSpec>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    pub scheduler: String,
+    /// Kernel whose behaviour is meant: `2.6.24`, `2.6.32`, `4.4`, `6.1` …
+    pub kernel: String,
+    #[serde(default)]
+    pub hz: Option<u32>,
+    #[serde(default)]
+    pub tunables: BTreeMap<String, i64>,
+    #[serde(default)]
+    pub nr_requests: Option<u32>,
+    #[serde(default)]
+    pub max_sectors_kb: Option<u32>,
+    #[serde(default)]
+    pub nomerges: u8,
+    #[serde(default)]
+    pub rotational: Option<bool>,
+    /// The driver takes a budget before it asks the scheduler (SCSI, SATA). Otherwise one request is taken ahead (NVMe, virtio, null_blk).
+    #[serde(default)]
+    pub budget: Option<bool>,
+    /// Write-back throttling target in µs; 0 turns it off; absent: the kernel's default (75000 rotational, 2000 otherwise; off below 4.10).
+    #[serde(default)]
+    pub wbt_lat_usec: Option<u64>,
+}
+
+impl QueueSpec {
+    /// A queue with the defaults of its kernel.
+    pub fn of(scheduler: &str, kernel: &str) -> Self {
+        Self {
+            scheduler: scheduler.to_owned(),
+            kernel: kernel.to_owned(),
+            hz: None,
+            tunables: BTreeMap::new(),
+            nr_requests: None,
+            max_sectors_kb: None,
+            nomerges: 0,
+            rotational: None,
+            budget: None,
+            wbt_lat_usec: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostSpec {
+    /// A host model of `models/` in place of the costs below.
+    #[serde(default)]
+    pub model: Option<String>,
+    #[serde(default)]
+    pub processors: Option<u32>,
+    #[serde(default)]
+    pub user_ns: Option<u64>,
+    #[serde(default)]
+    pub submit_ns: Option<u64>,
+    #[serde(default)]
+    pub interrupt_ns: Option<u64>,
+    #[serde(default)]
+    pub wake_ns: Option<u64>,
+    #[serde(default)]
+    pub scheduler_ns: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseSpec {
+    pub operation: String,
+    /// Threads stop issuing after this long.
+    #[serde(default)]
+    pub runtime_ns: Option<u64>,
+    #[serde(default)]
+    pub jobs: Vec<JobSpec>,
+    /// A request list instead of jobs: a text in the format of `lists/`, `time_us,proc,op,sector,sectors`.
+    #[serde(default)]
+    pub list: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum PatternSpec {
+    Sequential,
+    Random,
+    Mixed,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ClassSpec {
+    None,
+    Realtime,
+    BestEffort,
+    Idle,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobSpec {
+    #[serde(default)]
+    pub name: String,
+    #[serde(default = "one")]
+    pub threads: u32,
+    /// Operations that each thread keeps outstanding (closed loop).
+    #[serde(default = "one")]
+    pub depth: u32,
+    pub pattern: PatternSpec,
+    /// Share of random operations of the pattern `mixed`, in percent.
+    #[serde(default)]
+    pub random_percent: Option<f64>,
+    /// Share of reads, in percent; 100 when absent.
+    #[serde(default)]
+    pub read_percent: Option<f64>,
+    pub block_bytes: u64,
+    #[serde(default = "yes")]
+    pub direct: bool,
+    #[serde(default)]
+    pub think_ns: u64,
+    #[serde(default)]
+    pub think_random: bool,
+    /// Open loop: operations per second of each thread, whatever is outstanding.
+    #[serde(default)]
+    pub rate_iops: Option<f64>,
+    /// Gaps of the open loop are exponentially distributed (Poisson arrivals) rather than equal.
+    #[serde(default)]
+    pub poisson: bool,
+    #[serde(default)]
+    pub start_ns: u64,
+    /// Delay between the starts of the job's threads.
+    #[serde(default)]
+    pub stagger_ns: u64,
+    /// Where the job works; the whole device when absent.
+    #[serde(default)]
+    pub region_start_bytes: u64,
+    #[serde(default)]
+    pub region_bytes: Option<u64>,
+    /// Each thread has its own equal part of the region (own file) instead of all sharing it.
+    #[serde(default)]
+    pub own_regions: bool,
+    #[serde(default)]
+    pub class: Option<ClassSpec>,
+    #[serde(default)]
+    pub level: Option<u8>,
+    /// Writes that nobody waits for (write-back).
+    #[serde(default)]
+    pub async_writes: bool,
+    /// Operations per thread.
+    #[serde(default)]
+    pub ios: Option<u64>,
+}

@@ -1,0 +1,264 @@
+//! From a phase's jobs to the threads that run it, each number checked.
+
+use crate::assemble::check;
+use crate::cost::OperationCosts;
+use crate::spec::{CellSpec, ClassSpec, JobSpec, PatternSpec, PhaseSpec};
+use crate::task::{ThreadLoad, ThreadPlan};
+use seekwise_host::job::stream::ALWAYS;
+use seekwise_host::job::{Gap, Pace, Pattern, Stream};
+use seekwise_host::random::Random;
+use seekwise_sched::{Priority, PriorityClass, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES, SECTOR_BYTES};
+
+/// A thread without a bound of its own stops here: more than any run finishes.
+const IOS_MAX: u64 = 1 << 50;
+/// A year of simulated time, in ns.
+const YEAR_NS: f64 = 3.2e16;
+
+/// Refuses what no phase can be, before anything runs.
+pub fn check_phases(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
+    for (index, phase) in spec.phases.iter().enumerate() {
+        check_phase(phase, capacity).map_err(|e| format!("phase {index}: {e}"))?;
+    }
+    Ok(())
+}
+
+fn check_phase(phase: &PhaseSpec, capacity: Sectors) -> Result<(), String> {
+    if phase.list.is_some() {
+        // The list itself is read once, when its phase begins.
+        return if phase.jobs.is_empty() {
+            Ok(())
+        } else {
+            Err("a phase has either jobs or a list, not both".to_owned())
+        };
+    }
+    if phase.jobs.is_empty() {
+        return Err("there is no job".to_owned());
+    }
+    check(
+        "runtime_ns",
+        phase.runtime_ns.unwrap_or(1) as f64,
+        "ns",
+        1.0,
+        YEAR_NS,
+    )?;
+    let threads: u64 = phase.jobs.iter().map(|j| u64::from(j.threads)).sum();
+    check("threads of all jobs", threads as f64, "threads", 1.0, 1e6)?;
+    for (index, job) in phase.jobs.iter().enumerate() {
+        check_job(phase, job, capacity).map_err(|e| format!("job {index}: {e}"))?;
+    }
+    Ok(())
+}
+
+fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), String> {
+    check("threads", f64::from(job.threads), "threads", 1.0, 1e5)?;
+    check("depth", f64::from(job.depth), "operations", 1.0, 65_536.0)?;
+    check(
+        "block_bytes",
+        job.block_bytes as f64,
+        "bytes",
+        512.0,
+        (1u64 << 30) as f64,
+    )?;
+    if job.block_bytes % SECTOR_BYTES != 0 {
+        return Err(format!(
+            "block_bytes is {} bytes, not a multiple of 512 bytes",
+            job.block_bytes
+        ));
+    }
+    check(
+        "read_percent",
+        job.read_percent.unwrap_or(100.0),
+        "%",
+        0.0,
+        100.0,
+    )?;
+    check(
+        "random_percent",
+        job.random_percent.unwrap_or(0.0),
+        "%",
+        0.0,
+        100.0,
+    )?;
+    if job.random_percent.is_some() != (job.pattern == PatternSpec::Mixed) {
+        return Err("random_percent goes with the pattern \"mixed\", and only with it".to_owned());
+    }
+    check("think_ns", job.think_ns as f64, "ns", 0.0, YEAR_NS)?;
+    check("start_ns", job.start_ns as f64, "ns", 0.0, YEAR_NS)?;
+    check("stagger_ns", job.stagger_ns as f64, "ns", 0.0, YEAR_NS)?;
+    check(
+        "level",
+        f64::from(job.level.unwrap_or(4)),
+        "(0 highest to 7 lowest)",
+        0.0,
+        7.0,
+    )?;
+    if let Some(rate) = job.rate_iops {
+        check("rate_iops", rate, "operations/s", 1e-3, 1e9)?;
+    }
+    if !job.direct {
+        check_buffered(job)?;
+    }
+    if job.ios.is_none() && phase.runtime_ns.is_none() {
+        return Err(
+            "neither ios nor the phase's runtime_ns is given: the job would never end".to_owned(),
+        );
+    }
+    check(
+        "ios",
+        job.ios.unwrap_or(1) as f64,
+        "operations",
+        1.0,
+        IOS_MAX as f64,
+    )?;
+    region(job, capacity).map(|_| ())
+}
+
+/// What the page cache takes: whole pages, one call at a time.
+fn check_buffered(job: &JobSpec) -> Result<(), String> {
+    let whole = |bytes: u64| bytes % PAGE_BYTES == 0;
+    if !whole(job.block_bytes) || !whole(job.region_start_bytes) {
+        return Err("a buffered job reads and writes whole pages of 4096 bytes".to_owned());
+    }
+    let wrong = [
+        (job.depth > 1, "depth above 1"),
+        (job.think_ns > 0, "think_ns"),
+        (job.rate_iops.is_some(), "rate_iops"),
+        (job.pattern == PatternSpec::Mixed, "the pattern \"mixed\""),
+    ];
+    match wrong.iter().find(|(is, _)| *is) {
+        Some((_, what)) => Err(format!("{what} is not simulated behind the page cache")),
+        None => Ok(()),
+    }
+}
+
+/// Start and length of the job's region.
+fn region(job: &JobSpec, capacity: Sectors) -> Result<(Lba, Sectors), String> {
+    let device_bytes = capacity.bytes().0;
+    check(
+        "region_start_bytes",
+        job.region_start_bytes as f64,
+        "bytes",
+        0.0,
+        device_bytes as f64,
+    )?;
+    let rest = device_bytes - job.region_start_bytes;
+    let length = job.region_bytes.unwrap_or(rest);
+    check("region_bytes", length as f64, "bytes", 512.0, rest as f64)?;
+    let parts = if job.own_regions {
+        u64::from(job.threads)
+    } else {
+        1
+    };
+    if length / parts < job.block_bytes {
+        return Err(format!(
+            "region_bytes of each thread is {} bytes, less than block_bytes, {} bytes",
+            length / parts,
+            job.block_bytes
+        ));
+    }
+    Ok((
+        Lba(job.region_start_bytes / SECTOR_BYTES),
+        Sectors(length / SECTOR_BYTES),
+    ))
+}
+
+/// Probability in units of 2^-32.
+fn chance(percent: f64) -> u64 {
+    ((percent / 100.0) * ALWAYS as f64) as u64
+}
+
+fn priority(job: &JobSpec) -> Priority {
+    let class = match job.class {
+        None | Some(ClassSpec::None) => PriorityClass::None,
+        Some(ClassSpec::Realtime) => PriorityClass::RealTime,
+        Some(ClassSpec::BestEffort) => PriorityClass::BestEffort,
+        Some(ClassSpec::Idle) => PriorityClass::Idle,
+    };
+    Priority {
+        class,
+        level: job.level.unwrap_or(4),
+    }
+}
+
+/// The threads of phase `index`.
+pub fn threads(
+    spec: &CellSpec,
+    index: usize,
+    capacity: Sectors,
+    processors: usize,
+    costs: &OperationCosts,
+) -> Result<Vec<ThreadPlan>, String> {
+    let phase = &spec.phases[index];
+    if let Some(list) = &phase.list {
+        return crate::spec::list::parse(list, capacity, costs.usual());
+    }
+    let deadline = phase.runtime_ns.map_or(Nanos::NEVER, Nanos);
+    let mut plans = Vec::new();
+    for (number, job) in phase.jobs.iter().enumerate() {
+        let (first, length) = region(job, capacity)?;
+        let block = Sectors(job.block_bytes / SECTOR_BYTES);
+        let pattern = match job.pattern {
+            PatternSpec::Sequential => Pattern::Sequential,
+            PatternSpec::Random => Pattern::Random,
+            PatternSpec::Mixed => Pattern::Mixed {
+                random_chance: chance(job.random_percent.unwrap_or(0.0)),
+            },
+        };
+        let gap = |mean: Nanos, random: bool| {
+            if random {
+                Gap::Exponential(mean)
+            } else {
+                Gap::Constant(mean)
+            }
+        };
+        let pace = match job.rate_iops {
+            Some(rate) => Pace::Open {
+                gap: gap(Nanos((1e9 / rate) as u64), job.poisson),
+            },
+            None => Pace::Closed {
+                depth: job.depth,
+                think: if job.think_ns == 0 {
+                    Gap::ZERO
+                } else {
+                    gap(Nanos(job.think_ns), job.think_random)
+                },
+            },
+        };
+        for thread in 0..job.threads {
+            let process = plans.len() as u32 + 1;
+            // A stream per phase and thread, so that no phase repeats the addresses of the one before.
+            let random = Random::new(spec.seed, (index as u64) << 32 | u64::from(process));
+            let (at, len) = if job.own_regions {
+                let share = length.0 / u64::from(job.threads) / block.0 * block.0;
+                (Lba(first.0 + u64::from(thread) * share), Sectors(share))
+            } else {
+                (first, length)
+            };
+            let stream = Stream::new(
+                random,
+                pattern,
+                at,
+                len,
+                block,
+                chance(job.read_percent.unwrap_or(100.0)),
+            );
+            plans.push(ThreadPlan {
+                job: number as u32,
+                process: ProcessId(process),
+                priority: priority(job),
+                processor: (process as usize - 1) % processors,
+                cost: costs.of_job(job),
+                starts: Nanos(job.start_ns + u64::from(thread) * job.stagger_ns),
+                load: ThreadLoad::Generated {
+                    stream,
+                    pace,
+                    sync: !job.async_writes,
+                },
+                operations_max: job.ios.unwrap_or(IOS_MAX),
+                deadline,
+            });
+        }
+    }
+    Ok(plans)
+}

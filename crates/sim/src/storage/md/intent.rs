@@ -1,0 +1,195 @@
+//! The write-intent bitmap at work: pages before data, and the daemon that clears bits.
+//!
+//! The md thread writes the pages and sleeps until every member has them, then sends the data (`flush_pending_writes`, `raid5d`). A task whose plug
+//! would send mirrored writes itself leaves them to the thread when pages have to go first; their scheduler then sees the thread instead of the
+//! task. Each page is one request of 4 KiB to each member that is there.
+//!
+//! Not modelled: the cache flush and the forced write with which md sends these pages from 2.6.37 on. Where a drive's write cache is on, a bitmap
+//! costs more than is shown here.
+
+use crate::storage::md::{Md, Order, Owner, MD_THREAD};
+use crate::storage::volume::{Piece, Volume};
+use seekwise_device::Device;
+use seekwise_host::block::{Bio, BlockQueue, Observer};
+use seekwise_raid::md::bitmap::Bitmap;
+use seekwise_sched::Priority;
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
+
+/// `daemon_sleep` of md (drivers/md/bitmap.c and mdadm's `--delay`): 5 s.
+const DAEMON: Nanos = Nanos::from_millis(5_000);
+const PAGE: Sectors = Sectors(PAGE_SECTORS);
+
+/// A bitmap and the pages of it that are under way.
+pub struct Intent {
+    pub bitmap: Bitmap,
+    /// Where its first page lies on each member.
+    at: Lba,
+    /// Bits of each write under way.
+    calls: BTreeMap<u32, RangeInclusive<u64>>,
+    out: VecDeque<Order>,
+    /// Pages that data wait for and that are not written yet.
+    left: u32,
+    pub daemon_at: Nanos,
+    /// Pages written to members so far.
+    pub written: u64,
+}
+
+impl Intent {
+    pub fn new(chunk: Sectors, at: Lba, degraded: bool) -> Self {
+        Self {
+            bitmap: Bitmap::new(chunk.0, degraded),
+            at,
+            calls: BTreeMap::new(),
+            out: VecDeque::new(),
+            left: 0,
+            daemon_at: Nanos::NEVER,
+            written: 0,
+        }
+    }
+
+    /// The member whose request is waited for.
+    pub fn waits_for(&self) -> Option<&Order> {
+        self.out.front()
+    }
+
+    /// Data may have to wait.
+    pub fn holds_up(&self) -> bool {
+        self.left > 0 || self.bitmap.holds_up()
+    }
+
+    /// A write is done, with all its copies or its parity.
+    pub fn write_done(&mut self, call: u32) {
+        if let Some(bits) = self.calls.remove(&call) {
+            self.bitmap.end(bits);
+        }
+    }
+
+    /// Pages for each member in `members`.
+    fn orders(&mut self, pages: &[u32], members: &[u32], owner: Owner) -> Vec<Order> {
+        self.written += (pages.len() * members.len()) as u64;
+        let order = |page: u32, member: u32| Order {
+            owner,
+            piece: Piece {
+                member,
+                start: Lba(self.at.0 + u64::from(page) * PAGE.0),
+                sectors: PAGE,
+                volume_end: Lba(0),
+            },
+            write: true,
+            sync: true,
+            no_idle: false,
+            process: MD_THREAD,
+            priority: Priority::default(),
+        };
+        pages
+            .iter()
+            .flat_map(|&page| members.iter().map(move |&member| (page, member)))
+            .map(|(page, member)| order(page, member))
+            .collect()
+    }
+}
+
+impl<Q: BlockQueue, D: Device> Md<Q, D> {
+    pub fn set_bitmap(&mut self, chunk: Sectors, at: Lba) {
+        self.intent = Some(Box::new(Intent::new(chunk, at, self.degraded)));
+        // Without one, writes to mirrors may pass by the thread (6.5 on).
+        self.mirrors_by_thread = true;
+    }
+
+    fn written_members(&self) -> Vec<u32> {
+        (0u32..)
+            .zip(&self.members)
+            .filter(|(_, member)| !member.missing || member.rebuilt)
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Bits cover the array's sectors, of parity levels those of a member.
+    pub(crate) fn write_intended(&mut self, now: Nanos, call: u32, bio: &Bio) {
+        let Some(intent) = &mut self.intent else {
+            return;
+        };
+        let (from, sectors) = match &self.volume {
+            Volume::Parity { map, .. } => {
+                let row = map.chunk.0 * u64::from(map.data_members());
+                let first = bio.start.0 / row;
+                let last = (bio.start.0 + bio.sectors.0 - 1) / row;
+                (first * map.chunk.0, (last - first + 1) * map.chunk.0)
+            }
+            _ => (bio.start.0, bio.sectors.0),
+        };
+        let bits = intent.bitmap.bits(from, sectors);
+        intent.bitmap.begin(bits.clone());
+        intent.calls.insert(call, bits);
+        if intent.daemon_at == Nanos::NEVER {
+            intent.daemon_at = now + DAEMON;
+        }
+    }
+
+    /// Pages that have to be written before the thread goes on; true when it sleeps for them.
+    pub(crate) fn flush_bitmap<O: Observer>(&mut self, now: Nanos, observer: &mut O) -> bool {
+        if self.intent.is_none() {
+            return false;
+        }
+        let members = self.written_members();
+        let intent = self.intent.as_mut().expect("just looked at");
+        // Parity has no list of what is covered: it waits for all pages that are dirty by now.
+        let fresh = !self.thread.is_covered() || self.parity.is_some();
+        if fresh && intent.left == 0 && intent.bitmap.holds_up() {
+            let pages = intent.bitmap.take_dirty();
+            let orders = intent.orders(&pages, &members, Owner::Bitmap);
+            intent.left = orders.len() as u32;
+            intent.out.extend(orders);
+        }
+        if intent.left == 0 {
+            return false;
+        }
+        self.thread.sleep_for_bitmap();
+        while let Some(order) = self
+            .intent
+            .as_mut()
+            .and_then(|intent| intent.out.pop_front())
+        {
+            if !self.send(now, &order, observer) {
+                if let Some(intent) = &mut self.intent {
+                    intent.out.push_front(order);
+                }
+                break;
+            }
+        }
+        self.unplug_members(now, observer);
+        true
+    }
+
+    /// A member has a page that data wait for.
+    pub(crate) fn bitmap_page_done(&mut self, now: Nanos) {
+        let Some(intent) = &mut self.intent else {
+            return;
+        };
+        intent.left -= 1;
+        if intent.left == 0 {
+            self.thread.bitmap_goes_on(now);
+        }
+    }
+
+    /// The daemon's turn.
+    pub(crate) fn bitmap_daemon(&mut self, now: Nanos) {
+        let members = self.written_members();
+        let Some(intent) = &mut self.intent else {
+            return;
+        };
+        let pages = intent.bitmap.daemon();
+        let orders = intent.orders(&pages, &members, Owner::BitmapLater);
+        intent.daemon_at = if intent.bitmap.clean() {
+            Nanos::NEVER
+        } else {
+            now + DAEMON
+        };
+        if !orders.is_empty() {
+            self.thread.out.extend(orders);
+            self.thread.wake(now);
+        }
+    }
+}

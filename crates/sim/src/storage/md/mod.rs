@@ -1,0 +1,965 @@
+//! md at work: a volume over members, each with its own queue and scheduler, and the md thread beside the tasks.
+//!
+//! ```text
+//!   bio ─▶ volume: split, choose members ─┬─ reads, RAID 0 ─────────────▶ member queues    in the task
+//!                                         ├─ mirrored writes ─▶ thread ─▶ member queues    (with a plug, or from 6.5 on: in the task)
+//!                                         └─ parity: stripe cache ─▶ thread ─▶ member queues
+//! ```
+//!
+//! Modelled:      reads around the stripe cache, reads and writes of a degraded array, a resync or rebuild beside the load (`resync`),
+//!                processor time of the thread, its wake-ups, a task or the thread asleep for a request of a member.
+//! Not modelled:  a submitter that sleeps for a stripe (it goes on, its rows wait), several threads (`group_thread_cnt`), write-behind, a resync that a bitmap shortens.
+
+mod intent;
+pub mod resync;
+mod soonest;
+mod steps;
+pub(crate) mod thread;
+
+use crate::cost::MdCosts;
+use crate::storage::spindle::Spindle;
+use crate::storage::volume::{Piece, Volume};
+use crate::storage::{MemberTotals, Stack, Totals};
+use intent::Intent;
+use seekwise_device::Device;
+use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
+use seekwise_host::cpu::SharedProcessor;
+use seekwise_raid::md::raid5::Raid5;
+use seekwise_raid::md::MdGeneration;
+use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
+use soonest::Soonest;
+use std::collections::VecDeque;
+use steps::Background;
+use thread::MdThread;
+
+/// The md thread among the processes that schedulers know.
+pub const MD_THREAD: ProcessId = ProcessId(1 << 20);
+/// The thread of a resync or rebuild.
+pub const RESYNC_THREAD: ProcessId = ProcessId((1 << 20) + 1);
+
+/// Mark in the number of a request of a member that is a bio of the volume, whole: the rest of the number is the bio's, and nothing else needs to be
+/// known when it comes back. Only levels that keep no account of what is under way have such requests.
+const WHOLE: u32 = 1 << 31;
+/// Mark in the number of a request of the stripe cache; the rest is the stripe head of its first row.
+const OF_STRIPE: u32 = 1 << 30;
+
+/// A drive of the array behind its queue.
+pub struct MdMember<Q, D> {
+    pub queue: Q,
+    pub spindle: Spindle<D>,
+    /// Not read; not written either, unless it is being rebuilt.
+    pub missing: bool,
+    pub rebuilt: bool,
+    pub read: Sectors,
+    pub written: Sectors,
+    pub commands: u64,
+    /// Of `read` and `written`, what a resync moved.
+    pub resynced: Sectors,
+    /// Ends less beginnings of its requests: with none under way, what they took. Wraps in between.
+    taken: u64,
+    /// Given something since the plugs were removed last.
+    given: bool,
+}
+
+/// A bio of the volume on its way.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    token: u32,
+    sectors: Sectors,
+    /// Pieces and jobs of the stripe cache not done yet.
+    left: u32,
+}
+
+/// Who hears of the end of a request to a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A bio of the volume that became this request and no other, by its token.
+    Bio(u32),
+    Call(u32),
+    /// The stripe cache, and the stripe head of the request's first row.
+    Stripe(u32),
+    /// A step of the resync.
+    Resync(u32),
+    /// A page of the bitmap that data wait for, or one that nothing waits for.
+    Bitmap,
+    BitmapLater,
+}
+
+/// A request of the volume to a member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    pub owner: Owner,
+    pub piece: Piece,
+    pub write: bool,
+    pub sync: bool,
+    pub no_idle: bool,
+    pub process: ProcessId,
+    pub priority: Priority,
+}
+
+impl Order {
+    /// What its member is given, under a number of the sender's.
+    pub(crate) fn bio(&self, token: u32) -> Bio {
+        let Piece { start, sectors, .. } = self.piece;
+        Bio {
+            sync: self.sync,
+            no_idle: self.no_idle,
+            priority: self.priority,
+            ..Bio::new(
+                token,
+                Direction::of(self.write),
+                start,
+                sectors,
+                self.process,
+            )
+        }
+    }
+}
+
+/// What a task could not send, because a member had no request free.
+struct Stalled {
+    process: ProcessId,
+    token: u32,
+    orders: Vec<Order>,
+}
+
+/// Passes on what a member does, or nothing of it: a trace shows one drive.
+struct Heard<'a, O>(Option<&'a mut O>);
+
+impl<O: Observer> Observer for Heard<'_, O> {
+    fn inserted(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        if let Some(observer) = &mut self.0 {
+            observer.inserted(now, request);
+        }
+    }
+    fn issued(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        if let Some(observer) = &mut self.0 {
+            observer.issued(now, request);
+        }
+    }
+    fn started(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        if let Some(observer) = &mut self.0 {
+            observer.started(now, request);
+        }
+    }
+    fn completed(&mut self, now: Nanos, request: &seekwise_sched::Request) {
+        if let Some(observer) = &mut self.0 {
+            observer.completed(now, request);
+        }
+    }
+    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
+        if let Some(observer) = &mut self.0 {
+            observer.merged(now, bio, front);
+        }
+    }
+}
+
+fn heard<O: Observer>(member: usize, observer: &mut O) -> Heard<'_, O> {
+    Heard((O::EVERY_MEMBER || member == 0).then_some(observer))
+}
+
+pub struct Md<Q, D> {
+    pub members: Vec<MdMember<Q, D>>,
+    volume: Volume,
+    parity: Option<Box<Raid5>>,
+    generation: MdGeneration,
+    hz: u32,
+    degraded: bool,
+    /// Time of the newest event: what was due before it is due then.
+    clock: Nanos,
+    /// Mirrored writes are handed to the md thread (up to 6.4).
+    mirrors_by_thread: bool,
+    calls: Slab<Call>,
+    /// Bios under way that are one request and have no call.
+    whole_bios: usize,
+    /// Calls by their number in the stripe cache.
+    jobs: Slab<u32>,
+    under_way: Slab<Order>,
+    stalled: Vec<Stalled>,
+    plugging: bool,
+    /// Mirrored writes held until the task's plug ends.
+    plugged: Vec<Order>,
+    /// When rows and mirrored writes that wait for an unplug go to the thread.
+    unplug_at: Nanos,
+    thread: MdThread,
+    resync: Option<Background>,
+    intent: Option<Box<Intent>>,
+    /// Per member: next completion, and next timer of the queue.
+    due: Soonest,
+    timers: Soonest,
+    /// Members whose plugs may have to be removed.
+    given: Vec<u32>,
+    /// What the running bio became, used again.
+    orders: Vec<Order>,
+    woken: VecDeque<ProcessId>,
+    ended: Vec<Done>,
+    pieces: Vec<Piece>,
+    finished: Vec<Done>,
+}
+
+impl<Q: BlockQueue, D: Device> Md<Q, D> {
+    /// `parity` is the stripe cache of RAID 5 and 6. `missing` members are neither read nor written.
+    pub fn new(
+        members: Vec<(Q, Spindle<D>)>,
+        mut volume: Volume,
+        mut parity: Option<Box<Raid5>>,
+        (generation, hz): (MdGeneration, u32),
+        missing: &[u32],
+        costs: MdCosts,
+    ) -> Self {
+        for &member in missing {
+            volume.lose(member);
+            if let Some(parity) = &mut parity {
+                parity.set_missing(member, true);
+            }
+        }
+        let count = members.len();
+        Self {
+            members: members
+                .into_iter()
+                .enumerate()
+                .map(|(index, (queue, spindle))| MdMember {
+                    queue,
+                    spindle,
+                    missing: missing.contains(&(index as u32)),
+                    rebuilt: false,
+                    read: Sectors(0),
+                    written: Sectors(0),
+                    commands: 0,
+                    resynced: Sectors(0),
+                    taken: 0,
+                    given: false,
+                })
+                .collect(),
+            volume,
+            parity,
+            generation,
+            hz,
+            degraded: !missing.is_empty(),
+            clock: Nanos::ZERO,
+            mirrors_by_thread: generation < MdGeneration::Linux6_12,
+            calls: Slab::new(),
+            whole_bios: 0,
+            jobs: Slab::new(),
+            under_way: Slab::new(),
+            stalled: Vec::new(),
+            plugging: false,
+            plugged: Vec::new(),
+            unplug_at: Nanos::NEVER,
+            thread: MdThread::new(costs),
+            resync: None,
+            intent: None,
+            due: Soonest::new(count),
+            timers: Soonest::new(count),
+            given: Vec::with_capacity(count),
+            orders: Vec::new(),
+            woken: VecDeque::new(),
+            ended: Vec::new(),
+            pieces: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    /// The md thread books this processor.
+    pub fn share(&mut self, processor: SharedProcessor) {
+        self.thread.sharing(processor);
+    }
+
+    /// Events of a member may have moved, and somebody who waits for a request of it may go on.
+    #[inline]
+    fn refresh(&mut self, now: Nanos, index: usize) {
+        let member = &self.members[index];
+        self.due.set(index, member.spindle.next_at());
+        self.timers.set(index, member.queue.timer());
+        if member.queue.has_woken() || !self.stalled.is_empty() || self.thread.sleeps_for_request()
+        {
+            self.wake_waiting_for(now, index);
+        }
+    }
+
+    #[cold]
+    fn wake_waiting_for(&mut self, now: Nanos, index: usize) {
+        let member = &mut self.members[index];
+        if member.queue.has_woken() {
+            while let Some(process) = member.queue.take_woken() {
+                if process == MD_THREAD {
+                    self.thread.request_free(now);
+                    if self
+                        .intent
+                        .as_ref()
+                        .is_some_and(|intent| intent.waits_for().is_some())
+                    {
+                        self.thread.bitmap_goes_on(now);
+                    }
+                } else if process == RESYNC_THREAD {
+                    if let Some(background) = &mut self.resync {
+                        background.retry(now);
+                    }
+                } else {
+                    self.woken.push_back(process);
+                }
+            }
+        }
+        if member.queue.allocated() == 0
+            && (!self.stalled.is_empty() || self.thread.sleeps_for_request())
+        {
+            self.wake_all_waiting_for(now, index);
+        }
+    }
+
+    /// A member has nothing to do, so nothing of it would ever wake anybody: whoever still waits for it may try.
+    fn wake_all_waiting_for(&mut self, now: Nanos, index: usize) {
+        let waits =
+            |first: Option<&Order>| first.is_some_and(|order| order.piece.member as usize == index);
+        if waits(self.thread.out.front()) {
+            self.thread.request_free(now);
+        }
+        if waits(self.intent.as_ref().and_then(|intent| intent.waits_for())) {
+            self.thread.bitmap_goes_on(now);
+        }
+        for stalled in self
+            .stalled
+            .iter()
+            .filter(|stalled| waits(stalled.orders.first()))
+        {
+            self.woken.push_back(stalled.process);
+        }
+    }
+
+    /// Hands one request to its member; false when the member has no request free.
+    fn send<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
+        let sent = self.give(now, order, observer);
+        if sent {
+            self.note_given(order.piece.member as usize);
+        }
+        sent
+    }
+
+    /// The same, its plug left to the caller.
+    #[inline]
+    fn give<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
+        let token = match order.owner {
+            Owner::Stripe(stripe) => stripe | OF_STRIPE,
+            _ => self.under_way.insert(*order) as u32,
+        };
+        let index = order.piece.member as usize;
+        let bio = order.bio(token);
+        let sent = self.hand(now, index, &bio, observer);
+        match order.owner {
+            Owner::Stripe(_) => {}
+            _ if !sent => {
+                self.under_way.remove(token as usize);
+            }
+            Owner::Resync(_) => self.members[index].resynced.0 += bio.sectors.0,
+            _ => {}
+        }
+        sent
+    }
+
+    /// A bio for a member goes into its queue, if there is a request free.
+    #[inline]
+    fn hand<O: Observer>(&mut self, now: Nanos, index: usize, bio: &Bio, observer: &mut O) -> bool {
+        let member = &mut self.members[index];
+        let sent = member
+            .queue
+            .submit(now, bio, &mut member.spindle, &mut heard(index, observer))
+            == Submission::Accepted;
+        if sent {
+            let moved = match bio.direction {
+                Direction::Write => &mut member.written,
+                Direction::Read => &mut member.read,
+            };
+            moved.0 += bio.sectors.0;
+            member.taken = member.taken.wrapping_sub(now.0);
+        }
+        self.refresh(now, index);
+        sent
+    }
+
+    /// A read that is one request of a member goes there under its own number.
+    #[inline]
+    fn submit_whole<O: Observer>(
+        &mut self,
+        now: Nanos,
+        bio: &Bio,
+        piece: &Piece,
+        observer: &mut O,
+    ) -> Submission {
+        debug_assert!(bio.token & WHOLE == 0);
+        let index = piece.member as usize;
+        let own = Bio {
+            start: piece.start,
+            token: bio.token | WHOLE,
+            metadata: false,
+            unplug: false,
+            ..*bio
+        };
+        self.whole_bios += 1;
+        let sent = self.hand(now, index, &own, observer);
+        if bio.unplug && !self.plugging && self.given.is_empty() {
+            // The one plug that may have to be removed is this member's.
+            if sent {
+                self.unplug_member(now, index, observer);
+            }
+        } else if sent {
+            self.note_given(index);
+        }
+        if sent {
+            return Submission::Accepted;
+        }
+        let order = Order {
+            owner: Owner::Bio(bio.token),
+            piece: *piece,
+            write: false,
+            sync: bio.sync,
+            no_idle: bio.no_idle,
+            process: bio.process,
+            priority: bio.priority,
+        };
+        self.stall(bio.process, bio.token, &[order])
+    }
+
+    /// A member's plug may have to be removed.
+    #[inline]
+    fn note_given(&mut self, index: usize) {
+        if !self.members[index].given {
+            self.members[index].given = true;
+            self.given.push(index as u32);
+        }
+    }
+
+    /// Removes the plugs of the members that were given something: of others there are none.
+    #[inline]
+    fn unplug_members<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        if !self.given.is_empty() {
+            self.unplug_given(now, observer);
+        }
+    }
+
+    fn unplug_given<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        let mut given = core::mem::take(&mut self.given);
+        if given.len() > 1 {
+            given.sort_unstable();
+        }
+        for index in given.drain(..).map(|index| index as usize) {
+            self.members[index].given = false;
+            self.unplug_member(now, index, observer);
+        }
+        self.given = given;
+    }
+
+    #[inline]
+    fn unplug_member<O: Observer>(&mut self, now: Nanos, index: usize, observer: &mut O) {
+        let member = &mut self.members[index];
+        if member.queue.held_back(now) {
+            member
+                .queue
+                .process_waits(now, &mut member.spindle, &mut heard(index, observer));
+            self.refresh(now, index);
+        }
+    }
+
+    /// Cuts a bio into requests of members, or gives it to the stripe cache or the thread; what the task sends itself is in `orders`.
+    fn split(&mut self, now: Nanos, bio: &Bio, orders: &mut Vec<Order>) {
+        let write = bio.direction == Direction::Write;
+        let call = self.calls.insert(Call {
+            token: bio.token,
+            sectors: bio.sectors,
+            left: 0,
+        }) as u32;
+        if write {
+            self.write_intended(now, call, bio);
+        }
+        if write && self.parity.is_some() {
+            self.thread.stripe_writes_sync = bio.sync && self.generation >= MdGeneration::Linux4_4;
+            self.stripe_job(call, bio.start, bio.sectors, Some(bio.sync));
+            self.hand_over(now, bio.sync || bio.unplug);
+            return;
+        }
+        let mut pieces = core::mem::take(&mut self.pieces);
+        pieces.clear();
+        if write {
+            self.volume.write(bio.start, bio.sectors, &mut pieces);
+            pieces.retain(|piece| {
+                let member = &self.members[piece.member as usize];
+                !member.missing || member.rebuilt
+            });
+        } else {
+            self.volume.read(bio.start, bio.sectors, &mut pieces);
+        }
+        for &piece in &pieces {
+            if self.degraded && !write && self.members[piece.member as usize].missing {
+                let from = Lba(piece.volume_end.0 - piece.sectors.0);
+                self.stripe_job(call, from, piece.sectors, None);
+                self.thread.wake(now);
+                continue;
+            }
+            self.calls[call as usize].left += 1;
+            orders.push(Order {
+                owner: Owner::Call(call),
+                piece,
+                write,
+                sync: bio.sync,
+                no_idle: bio.no_idle,
+                process: bio.process,
+                priority: bio.priority,
+            });
+        }
+        self.pieces = pieces;
+        if write && self.volume.mirrored() {
+            for order in orders.iter() {
+                self.volume.write_begins(&order.piece);
+            }
+            if self.mirrors_by_thread {
+                if self.plugging && self.generation >= MdGeneration::Linux4_4 {
+                    self.plugged.append(orders);
+                } else {
+                    self.thread.mirrored.extend(orders.drain(..));
+                    self.hand_over(now, bio.sync || bio.unplug);
+                }
+            }
+        }
+    }
+
+    /// The thread gets to work: at once, or when the plug of its queue goes.
+    fn hand_over(&mut self, now: Nanos, at_once: bool) {
+        if self.plugging && self.generation >= MdGeneration::Linux4_4 {
+            return;
+        }
+        if at_once || self.generation >= MdGeneration::Linux4_4 {
+            self.unplug_thread(now);
+        } else {
+            self.unplug_at = self.unplug_at.min(unplug_due(now, self.hz));
+        }
+    }
+
+    fn unplug_thread(&mut self, now: Nanos) {
+        self.unplug_at = Nanos::NEVER;
+        if let Some(parity) = &mut self.parity {
+            parity.unplug();
+        }
+        self.thread.wake(now);
+    }
+
+    /// `write`: whether it is a synchronous one; None for a read of a missing member.
+    fn stripe_job(&mut self, call: u32, start: Lba, sectors: Sectors, write: Option<bool>) {
+        self.calls[call as usize].left += 1;
+        let job = self.jobs.insert(call) as u32;
+        let parity = self.parity.as_mut().expect("a volume with parity");
+        parity.submit(
+            job,
+            start,
+            sectors,
+            write.is_some(),
+            write.unwrap_or(true),
+            &mut self.thread,
+        );
+    }
+
+    fn part_done(&mut self, call: u32) {
+        let state = &mut self.calls[call as usize];
+        state.left -= 1;
+        if state.left == 0 {
+            let Call { token, sectors, .. } = self.calls.remove(call as usize);
+            if let Some(intent) = &mut self.intent {
+                intent.write_done(call);
+            }
+            self.ended.push(Done { token, sectors });
+        }
+    }
+
+    /// There is something at work beside the load.
+    #[inline(always)]
+    fn has_background(&self) -> bool {
+        self.resync.is_some() || self.intent.is_some()
+    }
+
+    fn background_at(&self) -> Nanos {
+        let resync = self.resync.as_ref().map_or(Nanos::NEVER, Background::due);
+        let daemon = self.intent.as_ref().map(|intent| intent.daemon_at);
+        resync.min(daemon.unwrap_or(Nanos::NEVER))
+    }
+
+    #[inline(never)]
+    fn background_runs<O: Observer>(&mut self, now: Nanos, next: Nanos, observer: &mut O) {
+        let daemon = self.intent.as_ref().map(|intent| intent.daemon_at);
+        if daemon.is_some_and(|daemon_at| daemon_at <= next) {
+            self.bitmap_daemon(now);
+        } else {
+            self.resync_runs(now, observer);
+        }
+    }
+
+    /// `done` hears of what ended before anything is put into `ended`.
+    #[inline]
+    fn drive_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        index: usize,
+        observer: &mut O,
+        done: &mut impl FnMut(Done),
+    ) {
+        let member = &mut self.members[index];
+        let Some(tag) = member.spindle.advance(now) else {
+            self.refresh(now, index);
+            return;
+        };
+        member.commands += 1;
+        let (finished, taken) = (&mut self.finished, &mut member.taken);
+        let (mut whole, mut first) = (0, None);
+        member.queue.complete(
+            now,
+            tag,
+            &mut member.spindle,
+            &mut heard(index, observer),
+            |part| {
+                *taken = taken.wrapping_add(now.0);
+                // Told in order, so at once only while nobody is put off. Nearly always there is one part.
+                if first.is_some() {
+                    finished.push(part);
+                } else if part.token & WHOLE != 0 {
+                    done(Done {
+                        token: part.token & !WHOLE,
+                        ..part
+                    });
+                    whole += 1;
+                } else {
+                    first = Some(part);
+                }
+            },
+        );
+        self.whole_bios -= whole;
+        if let Some(first) = first {
+            self.request_done(now, index, first, observer);
+            if !self.finished.is_empty() {
+                self.further_done(now, index, observer);
+            }
+        }
+        self.refresh(now, index);
+    }
+
+    /// The same of what was joined to it.
+    #[cold]
+    fn further_done<O: Observer>(&mut self, now: Nanos, member: usize, observer: &mut O) {
+        for place in 0..self.finished.len() {
+            self.request_done(now, member, self.finished[place], observer);
+        }
+        self.finished.clear();
+    }
+
+    /// A request is done that is not a whole bio of its own, or comes behind one that is not.
+    #[inline]
+    fn request_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        member: usize,
+        Done { token, sectors }: Done,
+        observer: &mut O,
+    ) {
+        if token & WHOLE != 0 {
+            let token = token & !WHOLE;
+            self.ended.push(Done { token, sectors });
+            self.whole_bios -= 1;
+        } else if token & OF_STRIPE != 0 {
+            let parity = self.parity.as_mut().expect("a volume with parity");
+            let stripe = token & !OF_STRIPE;
+            parity.complete_from(stripe, member as u32, sectors, &mut self.thread);
+            self.thread.wake(now);
+        } else {
+            self.order_done(now, token, observer);
+        }
+    }
+
+    #[inline(never)]
+    fn order_done<O: Observer>(&mut self, now: Nanos, number: u32, observer: &mut O) {
+        let order = self.under_way.remove(number as usize);
+        match order.owner {
+            Owner::Bio(token) => {
+                self.volume.read_done(&order.piece);
+                self.ended.push(Done {
+                    token,
+                    sectors: order.piece.sectors,
+                });
+                self.whole_bios -= 1;
+            }
+            Owner::Call(call) => {
+                if order.write {
+                    self.volume.write_done(&order.piece);
+                } else {
+                    self.volume.read_done(&order.piece);
+                }
+                self.part_done(call);
+            }
+            Owner::Stripe(_) => unreachable!("told by its number"),
+            Owner::Resync(step) => self.resync_part_done(now, step, observer),
+            Owner::Bitmap => self.bitmap_page_done(now),
+            Owner::BitmapLater => {}
+        }
+    }
+
+    /// After a step that nobody heard of the md thread takes the next one at the same instant, and before anything else: many of its turns find
+    /// nothing to do.
+    #[inline]
+    fn thread_goes_on(&self, now: Nanos) -> bool {
+        self.thread.due <= now
+            && self.due.first() > now
+            && self.timer() >= now
+            && self.ended.is_empty()
+            && !self.has_background()
+    }
+
+    /// The md thread has the processor: it works out what to send, or, when that work is done, sends it. True if it sent something.
+    #[inline]
+    fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) -> bool {
+        if self.thread.begins(now) {
+            if self.flush_bitmap(now, observer) {
+                return true;
+            }
+            let mut work = None;
+            if let Some(parity) = &mut self.parity {
+                if parity.run_thread(&mut self.thread) {
+                    work = Some(parity.take_work());
+                }
+            }
+            self.thread.plan(now, work.as_ref());
+            return false;
+        }
+        if !self.thread.finishing_now.is_empty() {
+            let finishing = core::mem::take(&mut self.thread.finishing_now);
+            for &job in &finishing {
+                let call = self.jobs.remove(job as usize);
+                self.part_done(call);
+            }
+            self.thread.recycle(finishing);
+        }
+        if self.thread.out.is_empty() && self.given.is_empty() {
+            self.thread.rest(now);
+            return false;
+        }
+        self.thread_sends(now, observer);
+        true
+    }
+
+    fn thread_sends<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        let mut orders = core::mem::take(&mut self.thread.out);
+        let refused = orders
+            .iter()
+            .position(|order| !self.send(now, order, observer));
+        orders.drain(..refused.unwrap_or(orders.len()));
+        self.thread.out = orders;
+        if refused.is_some() {
+            self.thread.sleep_for_request();
+            return;
+        }
+        self.unplug_members(now, observer);
+        self.thread.rest(now);
+    }
+
+    #[inline]
+    fn send_all<O: Observer>(
+        &mut self,
+        now: Nanos,
+        process: ProcessId,
+        token: u32,
+        orders: &[Order],
+        observer: &mut O,
+    ) -> Submission {
+        for (place, order) in orders.iter().enumerate() {
+            if !self.send(now, order, observer) {
+                return self.stall(process, token, &orders[place..]);
+            }
+        }
+        Submission::Accepted
+    }
+
+    #[cold]
+    fn stall(&mut self, process: ProcessId, token: u32, orders: &[Order]) -> Submission {
+        self.stalled.push(Stalled {
+            process,
+            token,
+            orders: orders.into(),
+        });
+        Submission::Blocked
+    }
+}
+
+impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
+    fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
+        self.clock = now;
+        let waited = if self.stalled.is_empty() {
+            None
+        } else {
+            self.stalled
+                .iter()
+                .position(|stalled| stalled.process == bio.process && stalled.token == bio.token)
+        };
+        let whole = match waited {
+            None if bio.direction == Direction::Read && !self.degraded => {
+                self.volume.read_whole(bio.start, bio.sectors)
+            }
+            _ => None,
+        };
+        let submission = if let Some(piece) = whole {
+            self.submit_whole(now, bio, &piece, observer)
+        } else {
+            let mut orders = core::mem::take(&mut self.orders);
+            orders.clear();
+            match waited {
+                Some(place) => orders = self.stalled.swap_remove(place).orders,
+                None => self.split(now, bio, &mut orders),
+            }
+            let submission = self.send_all(now, bio.process, bio.token, &orders, observer);
+            self.orders = orders;
+            submission
+        };
+        if bio.unplug && !self.plugging {
+            self.unplug_members(now, observer);
+        }
+        submission
+    }
+
+    fn begin_plug(&mut self) {
+        self.plugging = true;
+        for member in &mut self.members {
+            member.queue.begin_plug();
+        }
+    }
+
+    fn end_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.plugging = false;
+        let bitmap_first = self.intent.as_ref().is_some_and(|intent| intent.holds_up());
+        for order in core::mem::take(&mut self.plugged) {
+            // The plug's callback sends in the task; what finds no request is left to the thread.
+            if bitmap_first || !self.thread.mirrored.is_empty() || !self.send(now, &order, observer)
+            {
+                self.thread.mirrored.push_back(Order {
+                    process: MD_THREAD,
+                    ..order
+                });
+                self.thread.wake(now);
+            }
+        }
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            member
+                .queue
+                .end_plug(now, &mut member.spindle, &mut heard(index, observer));
+            self.refresh(now, index);
+        }
+        if self.parity.is_some() {
+            self.unplug_thread(now);
+        }
+    }
+
+    fn process_waits<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        if self.unplug_at < Nanos::NEVER {
+            self.unplug_thread(now);
+        }
+        self.unplug_members(now, observer);
+    }
+
+    fn process_exits<O: Observer>(&mut self, now: Nanos, process: ProcessId, observer: &mut O) {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            member.queue.process_exits(
+                now,
+                process,
+                &mut member.spindle,
+                &mut heard(index, observer),
+            );
+            self.refresh(now, index);
+        }
+    }
+
+    #[inline(always)]
+    fn next_at(&self) -> Nanos {
+        let mut next = self.due.first().min(self.thread.due);
+        if self.has_background() {
+            next = next.min(self.background_at());
+        }
+        next.max(self.clock)
+    }
+
+    #[inline(always)]
+    fn advance<O: Observer>(
+        &mut self,
+        now: Nanos,
+        observer: &mut O,
+        mut done: impl FnMut(Done),
+    ) -> u64 {
+        let next = self.next_at();
+        self.clock = now;
+        let mut steps = 1;
+        if self.due.first() <= next {
+            self.drive_done(now, self.due.place(), observer, &mut done);
+        } else if self.thread.due <= next {
+            while !self.thread_runs(now, observer) && self.thread_goes_on(now) {
+                steps += 1;
+            }
+        } else {
+            self.background_runs(now, next, observer);
+        }
+        if !self.ended.is_empty() {
+            self.ended.drain(..).for_each(done);
+        }
+        steps
+    }
+
+    #[inline]
+    fn timer(&self) -> Nanos {
+        self.timers.first().min(self.unplug_at)
+    }
+
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.clock = now;
+        if self.unplug_at <= now {
+            self.unplug_thread(now);
+            return;
+        }
+        let index = self.timers.place();
+        let member = &mut self.members[index];
+        member
+            .queue
+            .fire(now, &mut member.spindle, &mut heard(index, observer));
+        self.refresh(now, index);
+    }
+
+    #[inline]
+    fn has_woken(&self) -> bool {
+        !self.woken.is_empty()
+    }
+
+    fn take_woken(&mut self) -> Option<ProcessId> {
+        self.woken.pop_front()
+    }
+
+    fn allocated(&self) -> usize {
+        self.calls.len() + self.whole_bios
+    }
+
+    fn totals(&self) -> Totals {
+        let sum = |of: fn(&MdMember<Q, D>) -> u64| self.members.iter().map(of).sum::<u64>();
+        Totals {
+            busy: Nanos(sum(|member| member.spindle.busy.0)),
+            sectors: sum(|member| member.spindle.sectors),
+            merges: sum(|member| member.queue.merges()),
+            interrupts: Some(sum(|member| member.commands)),
+            thread: self.thread.busy + Nanos(sum(|member| member.spindle.host_work.0)),
+            resynced: Sectors(self.resync.as_ref().map_or(0, Background::through)),
+            bitmap_pages: self.intent.as_ref().map_or(0, |intent| intent.written),
+        }
+    }
+
+    fn members(&self) -> Vec<MemberTotals> {
+        let of = |member: &MdMember<Q, D>| MemberTotals {
+            read: member.read,
+            written: member.written,
+            commands: member.commands,
+            busy: member.spindle.busy,
+            taken: Nanos(member.taken),
+        };
+        self.members.iter().map(of).collect()
+    }
+}

@@ -1,0 +1,269 @@
+//! The steps of a resync on the members: what is read, what is written after it.
+
+use crate::storage::md::resync::{Resync, Speed};
+use crate::storage::md::{Md, Order, Owner, RESYNC_THREAD};
+use crate::storage::volume::{Piece, Volume};
+use seekwise_device::Device;
+use seekwise_host::block::{BlockQueue, Observer};
+use seekwise_raid::md::raid5::Work;
+use seekwise_sched::Priority;
+use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// Mirrors are copied in blocks of 64 KiB, 32 of them at once (RESYNC_BLOCK_SIZE and RESYNC_WINDOW, drivers/md/raid1.c).
+const MIRROR_STEP: Sectors = Sectors::from_kib(64);
+const MIRROR_STEPS: u32 = 32;
+/// Stripes with parity go row by row through the stripe cache, joined by the thread's plug (128 KiB); half the cache is left to the load.
+const PARITY_STEP: Sectors = Sectors::from_kib(128);
+
+/// Requests of one step to members.
+type Pieces = Vec<(u32, u64)>;
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    from: u64,
+    length: u64,
+    left: u32,
+    writes: bool,
+}
+
+/// A resync at work: its pace, steps under way, requests that found no room.
+pub(crate) struct Background {
+    resync: Resync,
+    steps: Slab<Step>,
+    backlog: VecDeque<Order>,
+    /// Backlog may be tried again.
+    retry_at: Nanos,
+}
+
+impl Background {
+    pub fn due(&self) -> Nanos {
+        if self.backlog.is_empty() {
+            self.resync.due.min(self.retry_at)
+        } else {
+            self.retry_at
+        }
+    }
+
+    /// With nothing left to send, what was due while the backlog waited is due now.
+    fn settle(&mut self, now: Nanos) {
+        if self.backlog.is_empty() {
+            self.retry_at = Nanos::NEVER;
+            self.resync.due = self.resync.due.max(now);
+        }
+    }
+
+    /// A request has become free on the member that the backlog waits for.
+    pub fn retry(&mut self, now: Nanos) {
+        self.retry_at = now;
+    }
+
+    pub fn through(&self) -> u64 {
+        self.resync.through
+    }
+}
+
+impl<Q: BlockQueue, D: Device> Md<Q, D> {
+    /// A resync runs from the start of the array on; where members are missing, the first of them has been replaced and is rebuilt.
+    pub fn start_resync(&mut self, speed: Speed, stripe_cache_size: u32) {
+        let target = self.members.iter().position(|member| member.missing);
+        if let Some(target) = target {
+            self.members[target].rebuilt = true;
+            if let Some(parity) = &mut self.parity {
+                parity.set_rebuilt(target as u32, true);
+            }
+        }
+        let (end, step, steps) = match &self.volume {
+            Volume::Parity { map, capacity } => (
+                capacity.0 / u64::from(map.members - map.parities),
+                PARITY_STEP,
+                (u64::from(stripe_cache_size) * 8 / PARITY_STEP.0 / 2).max(1) as u32,
+            ),
+            Volume::Raid10 { map, capacity, .. } => {
+                (capacity.0, MIRROR_STEP.min(map.chunk), MIRROR_STEPS)
+            }
+            other => (other.capacity().0, MIRROR_STEP, MIRROR_STEPS),
+        };
+        self.resync = Some(Background {
+            resync: Resync::new(self.generation, speed, end, step, steps),
+            steps: Slab::new(),
+            backlog: VecDeque::new(),
+            retry_at: Nanos::NEVER,
+        });
+    }
+
+    /// What a step reads first, and what it writes then.
+    fn step_pieces(&self, from: u64) -> (Pieces, Pieces) {
+        let target = self.members.iter().position(|member| member.rebuilt);
+        let present = |member: &u32| !self.members[*member as usize].missing;
+        let all = 0..self.members.len() as u32;
+        let here = |member: u32| (member, from);
+        match &self.volume {
+            Volume::Parity { .. } => (
+                all.filter(present).map(here).collect(),
+                target
+                    .map(|target| here(target as u32))
+                    .into_iter()
+                    .collect(),
+            ),
+            Volume::Raid10 { map, .. } => {
+                let mut copies = Vec::new();
+                map.copies(Lba(from), |member, at| copies.push((member, at.0)));
+                self.copy(&copies, target)
+            }
+            _ => self.copy(&all.map(here).collect::<Pieces>(), target),
+        }
+    }
+
+    /// One present copy is read; of a resync all others are written, of a rebuild the new member.
+    fn copy(&self, copies: &Pieces, target: Option<usize>) -> (Pieces, Pieces) {
+        let present = |(member, _): &&(u32, u64)| !self.members[*member as usize].missing;
+        let Some(&source) = copies.iter().find(present) else {
+            return (Vec::new(), Vec::new());
+        };
+        let written: Pieces = match target {
+            Some(target) => copies
+                .iter()
+                .filter(|(member, _)| *member as usize == target)
+                .copied()
+                .collect(),
+            None => copies
+                .iter()
+                .filter(|copy| **copy != source)
+                .copied()
+                .collect(),
+        };
+        if written.is_empty() {
+            (Vec::new(), written)
+        } else {
+            (vec![source], written)
+        }
+    }
+
+    pub(crate) fn resync_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        let mut background = self.resync.take().expect("only a resync is due");
+        background.retry_at = Nanos::NEVER;
+        self.send_backlog(now, &mut background, observer);
+        if background.backlog.is_empty() && background.resync.due <= now {
+            let begun = background.resync.begin_step(now, |moved| {
+                moved.extend(
+                    self.members
+                        .iter()
+                        .map(|member| member.read.0 + member.written.0 - member.resynced.0),
+                );
+            });
+            if let Some((from, length)) = begun {
+                let (reads, _) = self.step_pieces(from);
+                let step = background.steps.insert(Step {
+                    from,
+                    length,
+                    left: reads.len() as u32,
+                    writes: false,
+                }) as u32;
+                if reads.is_empty() {
+                    background.steps.remove(step as usize);
+                    background.resync.end_step(now);
+                }
+                self.queue(&mut background, step, &reads, length, false);
+                self.send_backlog(now, &mut background, observer);
+            }
+        }
+        background.settle(now);
+        self.resync = Some(background);
+    }
+
+    fn queue(
+        &self,
+        background: &mut Background,
+        step: u32,
+        pieces: &Pieces,
+        length: u64,
+        write: bool,
+    ) {
+        for &(member, at) in pieces {
+            background.backlog.push_back(Order {
+                owner: Owner::Resync(step),
+                piece: Piece {
+                    member,
+                    start: Lba(at),
+                    sectors: Sectors(length),
+                    volume_end: Lba(0),
+                },
+                write,
+                sync: !write,
+                no_idle: false,
+                process: RESYNC_THREAD,
+                priority: Priority::default(),
+            });
+        }
+    }
+
+    fn send_backlog<O: Observer>(
+        &mut self,
+        now: Nanos,
+        background: &mut Background,
+        observer: &mut O,
+    ) {
+        while let Some(order) = background.backlog.pop_front() {
+            if !self.send(now, &order, observer) {
+                background.backlog.push_front(order);
+                return;
+            }
+        }
+    }
+
+    /// A request of a step is back: after the reads the writes, after those the next step.
+    pub(crate) fn resync_part_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        step: u32,
+        observer: &mut O,
+    ) {
+        let mut background = self.resync.take().expect("a resync is under way");
+        let state = &mut background.steps[step as usize];
+        state.left -= 1;
+        let Step {
+            from,
+            length,
+            left,
+            writes,
+        } = *state;
+        if left == 0 {
+            if !writes {
+                self.charge_parity(length);
+            }
+            let (_, written) = if writes {
+                (Vec::new(), Vec::new())
+            } else {
+                self.step_pieces(from)
+            };
+            if written.is_empty() {
+                background.steps.remove(step as usize);
+                background.resync.end_step(now);
+            } else {
+                let state = &mut background.steps[step as usize];
+                state.left = written.len() as u32;
+                state.writes = true;
+                self.queue(&mut background, step, &written, length, true);
+                self.send_backlog(now, &mut background, observer);
+            }
+        }
+        background.settle(now);
+        self.resync = Some(background);
+    }
+
+    /// Checking or computing parity over rows of all members.
+    fn charge_parity(&mut self, sectors: u64) {
+        if let Some(parity) = self.volume.parity() {
+            let pages = sectors / 8 * u64::from(parity.members);
+            let work = Work {
+                stripes: sectors / 8,
+                xor_pages: pages,
+                syndrome_pages: if parity.parities == 2 { pages } else { 0 },
+                ..Work::default()
+            };
+            self.thread.charge(&work);
+        }
+    }
+}

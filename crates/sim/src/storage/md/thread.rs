@@ -1,0 +1,179 @@
+//! The md thread: asleep, at work on what to send, or asleep for a request of a member.
+
+use crate::cost::MdCosts;
+use crate::storage::md::Order;
+use seekwise_host::cpu::SharedProcessor;
+use seekwise_raid::md::plug::MemberRequest;
+use seekwise_raid::md::raid5::{BioId, Outbox, Sender, Work};
+use seekwise_units::Nanos;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Asleep,
+    /// Gets the processor at `due`.
+    Woken,
+    /// Its work is done at `due`; then it sends.
+    Working,
+    WaitsForRequest,
+    /// Pages of the bitmap are under way.
+    WaitsForBitmap,
+}
+
+pub(crate) struct MdThread {
+    costs: MdCosts,
+    /// The machine's, where there is but one for all.
+    processor: Option<SharedProcessor>,
+    state: State,
+    pub due: Nanos,
+    /// Something came up while it was at work.
+    again: bool,
+    /// Processor time so far.
+    pub busy: Nanos,
+    pub out: VecDeque<Order>,
+    /// Mirrored writes that nobody has sent yet.
+    pub mirrored: VecDeque<Order>,
+    /// Jobs of the stripe cache that are through, to be told in the next turn, and in the running one.
+    pub finishing: Vec<BioId>,
+    /// Mirrored writes whose bits are on the members, when that was waited for.
+    covered: Option<usize>,
+    pub finishing_now: Vec<BioId>,
+    /// Writes of the stripe cache are sent as synchronous ones.
+    pub stripe_writes_sync: bool,
+}
+
+/// What the stripe cache does becomes the thread's work.
+impl Outbox for MdThread {
+    #[inline]
+    fn issue(&mut self, request: MemberRequest, sender: Sender) {
+        let order = Order::of_stripe(&request, sender, self.stripe_writes_sync);
+        self.out.push_back(order);
+    }
+
+    #[inline]
+    fn done(&mut self, id: BioId) {
+        self.finishing.push(id);
+    }
+}
+
+impl MdThread {
+    pub fn new(costs: MdCosts) -> Self {
+        Self {
+            costs,
+            processor: None,
+            state: State::Asleep,
+            due: Nanos::NEVER,
+            again: false,
+            busy: Nanos::ZERO,
+            out: VecDeque::new(),
+            mirrored: VecDeque::new(),
+            finishing: Vec::new(),
+            covered: None,
+            finishing_now: Vec::new(),
+            stripe_writes_sync: false,
+        }
+    }
+
+    pub fn sharing(&mut self, processor: SharedProcessor) {
+        self.processor = Some(processor);
+    }
+
+    /// When this work is done that it begins now.
+    #[inline]
+    fn works(&mut self, now: Nanos, work: Nanos) -> Nanos {
+        self.busy += work;
+        match &self.processor {
+            Some(processor) => processor.book(now, work),
+            None => now + work,
+        }
+    }
+
+    pub fn wake(&mut self, now: Nanos) {
+        if self.state == State::Asleep {
+            self.state = State::Woken;
+            self.due = self.works(now, self.costs.switch);
+        } else if self.state != State::Woken {
+            self.again = true;
+        }
+    }
+
+    /// It has the processor: true when it begins a turn, false when a turn's work is done.
+    pub fn begins(&mut self, _now: Nanos) -> bool {
+        self.state == State::Woken
+    }
+
+    /// The turn's work takes until `due`.
+    #[inline]
+    pub fn plan(&mut self, now: Nanos, work: Option<&Work>) {
+        let covered = self.covered.take();
+        if !self.mirrored.is_empty() {
+            let covered = covered.unwrap_or(self.mirrored.len());
+            self.out.extend(self.mirrored.drain(..covered));
+            self.again |= !self.mirrored.is_empty();
+        }
+        core::mem::swap(&mut self.finishing, &mut self.finishing_now);
+        let sent = self.out.len() as u64;
+        let takes = match work {
+            Some(work) => self.costs.time(work, sent),
+            None => Nanos(self.costs.request.0 * sent),
+        };
+        self.due = self.works(now, takes);
+        self.state = State::Working;
+    }
+
+    /// It has nothing to wait for before it sends: no page of the bitmap, or those of all that it will send.
+    pub fn is_covered(&self) -> bool {
+        self.covered.is_some()
+    }
+
+    /// Sleeps until pages of the bitmap are written, or until there is a request for the next of them.
+    pub fn sleep_for_bitmap(&mut self) {
+        self.covered.get_or_insert(self.mirrored.len());
+        self.state = State::WaitsForBitmap;
+        self.due = Nanos::NEVER;
+    }
+
+    pub fn bitmap_goes_on(&mut self, now: Nanos) {
+        if self.state == State::WaitsForBitmap {
+            self.state = State::Woken;
+            self.due = self.works(now, self.costs.switch);
+        }
+    }
+
+    /// Work beside the load: it costs the processor, and holds nobody up.
+    pub fn charge(&mut self, work: &Work) {
+        self.busy += self.costs.time(work, 0);
+    }
+
+    pub fn recycle(&mut self, mut told: Vec<BioId>) {
+        told.clear();
+        self.finishing_now = told;
+    }
+
+    pub fn sleep_for_request(&mut self) {
+        self.state = State::WaitsForRequest;
+        self.due = Nanos::NEVER;
+    }
+
+    pub fn sleeps_for_request(&self) -> bool {
+        matches!(self.state, State::WaitsForRequest | State::WaitsForBitmap)
+    }
+
+    pub fn request_free(&mut self, now: Nanos) {
+        if self.state == State::WaitsForRequest {
+            self.state = State::Working;
+            self.due = self.works(now, self.costs.switch);
+        }
+    }
+
+    /// Everything is sent: the next turn, or sleep.
+    pub fn rest(&mut self, now: Nanos) {
+        if core::mem::take(&mut self.again) {
+            self.state = State::Woken;
+            self.due = now;
+        } else {
+            self.state = State::Asleep;
+            self.due = Nanos::NEVER;
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A drive that the host's own processor serves: each command is sent and its data received by it.
+//!
+//! ```text
+//!   submit ─▶ sending (processor) ─▶ the drive ─▶ receiving (processor) ─▶ done
+//! ```
+//!
+//! So it is with nbd in the laboratory, whose drives are programs beside the load. For one drive the times of an operation say as much
+//! ([`crate::host`]); of an array each member's request has its own, md hears of a read only when its data have been received, and
+//! until then counts the member as busy.
+//!
+//! Modelled:      first come, first served.
+//! Not modelled:  who preempts whom, several replies taken at one wake-up.
+
+use seekwise_device::{Command, CommandKind, Device, Tag};
+use seekwise_host::cpu::SharedProcessor;
+use seekwise_units::{Depth, Nanos, Sectors, PAGE_SECTORS};
+use std::collections::VecDeque;
+
+/// Processor time of one request in one direction: in itself, and for each page of 4 KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Until the drive has it.
+    pub send: Nanos,
+    pub send_page: Nanos,
+    /// From the drive's end until the block layer hears of it.
+    pub receive: Nanos,
+    pub receive_page: Nanos,
+    /// The drive's own work beside, for which only others wait.
+    pub behind: Nanos,
+    pub behind_page: Nanos,
+}
+
+/// Of reads and writes; a flush is a write without data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Services {
+    pub read: Service,
+    pub write: Service,
+}
+
+#[derive(Clone, Debug)]
+pub struct Served<D> {
+    drive: D,
+    processor: SharedProcessor,
+    services: Services,
+    sending: VecDeque<(Nanos, Command)>,
+    receiving: VecDeque<(Nanos, Tag)>,
+    /// Of each command that the drive has: whether it is a read, and its pages.
+    under_way: Vec<(bool, u64)>,
+    worked: Nanos,
+}
+
+impl<D> Served<D> {
+    pub fn new(drive: D, processor: SharedProcessor, services: Services) -> Self {
+        Self {
+            drive,
+            processor,
+            services,
+            sending: VecDeque::new(),
+            receiving: VecDeque::new(),
+            under_way: Vec::new(),
+            worked: Nanos::ZERO,
+        }
+    }
+
+    fn service(&self, read: bool) -> &Service {
+        if read {
+            &self.services.read
+        } else {
+            &self.services.write
+        }
+    }
+
+    fn book(&mut self, now: Nanos, work: Nanos) -> Nanos {
+        self.worked += work;
+        self.processor.book(now, work)
+    }
+}
+
+fn times(each: Nanos, pages: u64) -> Nanos {
+    Nanos(each.0 * pages)
+}
+
+impl<D: Device + Clone> Device for Served<D> {
+    fn capacity(&self) -> Sectors {
+        self.drive.capacity()
+    }
+
+    fn depth(&self) -> Depth {
+        self.drive.depth()
+    }
+
+    fn submit(&mut self, now: Nanos, command: Command) {
+        let read = command.kind == CommandKind::Read;
+        let pages = command.sectors.0.div_ceil(PAGE_SECTORS);
+        let index = command.tag.0 as usize;
+        if self.under_way.len() <= index {
+            self.under_way.resize(index + 1, (false, 0));
+        }
+        self.under_way[index] = (read, pages);
+        let service = *self.service(read);
+        let sent = self.book(now, service.send + times(service.send_page, pages));
+        self.book(sent, service.behind + times(service.behind_page, pages));
+        self.sending.push_back((sent, command));
+    }
+
+    /// Plays a copy on, with a processor of its own.
+    fn next_completion(&self) -> Option<Nanos> {
+        let mut copy = self.clone();
+        copy.processor = self.processor.alone();
+        while let Some(at) = copy.next_event() {
+            if copy.advance(at).is_some() {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn complete_next(&mut self, now: Nanos) -> Tag {
+        loop {
+            let at = self.next_event().expect("a command is outstanding");
+            if let Some(tag) = self.advance(at) {
+                debug_assert_eq!(at, now);
+                return tag;
+            }
+        }
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let sent = self.sending.front().map(|(at, _)| *at);
+        let received = self.receiving.front().map(|(at, _)| *at);
+        [received, self.drive.next_event(), sent]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn advance(&mut self, now: Nanos) -> Option<Tag> {
+        if self.receiving.front().is_some_and(|(at, _)| *at <= now) {
+            return self.receiving.pop_front().map(|(_, tag)| tag);
+        }
+        if self.drive.next_event().is_some_and(|at| at <= now) {
+            let tag = self.drive.advance(now)?;
+            let (read, pages) = self.under_way[tag.0 as usize];
+            let service = *self.service(read);
+            let at = self.book(now, service.receive + times(service.receive_page, pages));
+            self.receiving.push_back((at, tag));
+        } else if self.sending.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, command)) = self.sending.pop_front() {
+                self.drive.submit(now, command);
+            }
+        }
+        None
+    }
+
+    fn take_host_work(&mut self) -> Nanos {
+        core::mem::take(&mut self.worked) + self.drive.take_host_work()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_device::{Drive, Model};
+    use seekwise_units::Lba;
+
+    const SERVICES: Services = Services {
+        read: Service {
+            send: Nanos(10_000),
+            send_page: Nanos(0),
+            receive: Nanos(20_000),
+            receive_page: Nanos(3_000),
+            behind: Nanos(5_000),
+            behind_page: Nanos(0),
+        },
+        write: Service {
+            send: Nanos(10_000),
+            send_page: Nanos(20_000),
+            receive: Nanos(5_000),
+            receive_page: Nanos(0),
+            behind: Nanos(0),
+            behind_page: Nanos(0),
+        },
+    };
+
+    /// A drive that takes 100 us for anything.
+    fn pair() -> [Served<Drive>; 2] {
+        let mut model = Model::shipped("null").unwrap();
+        model.set("latency_us", 100.0).unwrap();
+        let processor = SharedProcessor::default();
+        [0, 1].map(|seed| {
+            let drive = Drive::new(&model, seed).unwrap();
+            Served::new(drive, processor.clone(), SERVICES)
+        })
+    }
+
+    fn command(tag: u32, kind: CommandKind, pages: u64) -> Command {
+        Command {
+            tag: Tag(tag),
+            kind,
+            start: Lba(0),
+            sectors: Sectors(pages * PAGE_SECTORS),
+        }
+    }
+
+    /// Both drives' events in the order of time.
+    fn finish(pair: &mut [Served<Drive>; 2]) -> Vec<(usize, u64)> {
+        let mut done = vec![];
+        loop {
+            let next = |which: usize| pair[which].next_event().unwrap_or(Nanos::NEVER);
+            let which = usize::from(next(1) < next(0));
+            let at = next(which);
+            if at == Nanos::NEVER {
+                return done;
+            }
+            if pair[which].advance(at).is_some() {
+                done.push((which, at.0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_is_sent_served_and_received() {
+        let mut drives = pair();
+        drives[0].submit(Nanos::ZERO, command(0, CommandKind::Read, 2));
+        assert_eq!(drives[0].next_completion(), Some(Nanos(136_000)));
+        assert_eq!(
+            finish(&mut drives),
+            [(0, 10_000 + 100_000 + 20_000 + 6_000)]
+        );
+        assert_eq!(drives[0].take_host_work(), Nanos(41_000));
+    }
+
+    #[test]
+    fn two_drives_share_the_processor() {
+        let write = CommandKind::Write {
+            force_unit_access: false,
+        };
+        let mut drives = pair();
+        drives[0].submit(Nanos::ZERO, command(0, write, 1));
+        drives[1].submit(Nanos::ZERO, command(0, write, 1));
+        // The second is sent when the first has been; both are received as they end.
+        assert_eq!(finish(&mut drives), [(0, 135_000), (1, 165_000)]);
+    }
+}

@@ -1,0 +1,690 @@
+//! Programs that read and write a raw device through the page cache, and its flusher.
+
+use crate::cost::OperationCosts;
+use crate::engine::Engine;
+use crate::result::ThreadEnd;
+use crate::spec::cache::{self, CachePlan};
+use crate::storage::Stack;
+use crate::task::flusher::{self, Flusher, FLUSHER};
+use crate::task::thread::{CachedThread, State};
+use crate::task::{Tasks, ThreadLoad, ThreadPlan};
+use seekwise_host::block::{Bio, Done, Observer, Submission};
+use seekwise_host::cache::pacing::{Pacing, Seen, Verdict};
+use seekwise_host::cache::page_cache::{Found, Run};
+use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration, Window};
+use seekwise_host::cache::PageCache;
+use seekwise_sched::{Direction, Priority, ProcessId, Request};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
+use slab::Slab;
+
+/// Entries of the agenda: who, and what of him.
+const STEP: u32 = 0;
+const PAGES_READ: u32 = 1;
+const FLUSH: u32 = 2;
+/// The flusher's turn on the processor, about as long as a program's call: both get their half of it in the long run.
+const FLUSHER_TURN: Nanos = Nanos::from_micros(100);
+/// Changes of the group's counters by a page that becomes dirty, that goes to the drive, that is clean again. Dirtying charges the page,
+/// puts it on a list and counts it as dirty and as dirtied; which of that one batch takes together was not traced. Estimate from when writers
+/// were stopped in the laboratory, confidence low.
+const CHANGES_DIRTY: u64 = 8;
+const CHANGES_WRITING: u64 = 2;
+const CHANGES_CLEAN: u64 = 1;
+
+/// Requests that drives began and ended since it was looked at last: they cost the processor.
+#[derive(Debug, Default)]
+pub struct Watch {
+    writes_begun: u64,
+    pages_begun: u64,
+    writes_ended: u64,
+}
+
+impl Observer for Watch {
+    const EVERY_MEMBER: bool = true;
+
+    fn started(&mut self, _now: Nanos, request: &Request) {
+        if request.direction == Direction::Write {
+            self.writes_begun += 1;
+            self.pages_begun += request.sectors.0 / PAGE_SECTORS;
+        }
+    }
+    fn completed(&mut self, _now: Nanos, request: &Request) {
+        if request.direction == Direction::Write {
+            self.writes_ended += 1;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    run: Run,
+    write: bool,
+}
+
+/// The threads of a phase whose calls go through the page cache.
+pub struct CachedThreads {
+    plan: CachePlan,
+    costs: OperationCosts,
+    cache: PageCache,
+    pacing: Pacing,
+    threads: Vec<CachedThread>,
+    flusher: Flusher,
+    /// The programs are through, and everything dirty is to be written.
+    closing: bool,
+    under_way: Slab<UnderWay>,
+    finished: Vec<u32>,
+    /// Dirty and written in all; what the group's counters say, and changes since.
+    dirtied: u64,
+    written: u64,
+    group_seen: u64,
+    changes: u64,
+}
+
+impl CachedThreads {
+    /// `in_order`: of each job, whether it announces that it reads in order.
+    pub fn new<S: Stack>(
+        engine: &mut Engine<S, Watch>,
+        plans: Vec<ThreadPlan>,
+        in_order: &[bool],
+        costs: OperationCosts,
+        plan: CachePlan,
+    ) -> Self {
+        let start = engine.now;
+        engine.begin_phase(4096, plans.len());
+        let version = plan.kernel.version;
+        let version = (version.0.into(), version.1.into(), version.2.into());
+        let mut threads = Vec::with_capacity(plans.len());
+        for (index, mut given) in plans.into_iter().enumerate() {
+            given.deadline = Nanos(given.deadline.0.saturating_add(start.0));
+            let ThreadLoad::Generated { stream, .. } = &given.load else {
+                unreachable!("a list is direct")
+            };
+            // fio announces how it will read (posix_fadvise): in order doubles the read-ahead, at random there is none.
+            let pages = if in_order[given.job as usize] {
+                plan.read_ahead
+            } else {
+                0
+            };
+            engine
+                .agenda
+                .push(start + given.starts, (index as u32) << 2 | STEP);
+            threads.push(CachedThread {
+                stream: stream.clone(),
+                read_ahead: ReadAhead::new(ReadAheadGeneration::of(version), pages),
+                writer: Default::default(),
+                state: State::Ready,
+                left: given.operations_max,
+                direction: Direction::Read,
+                page: 0,
+                end: 0,
+                sectors: Sectors(0),
+                began: start,
+                in_call: false,
+                window: None,
+                rest: None,
+                refused: None,
+                looks_again: false,
+                owed: Nanos::ZERO,
+                ended: None,
+                plan: given,
+            });
+        }
+        Self {
+            plan,
+            costs,
+            cache: PageCache::new(1, plan.pages),
+            pacing: cache::pacing(plan.kernel.hz, plan.pages),
+            threads,
+            flusher: Flusher::default(),
+            closing: false,
+            under_way: Slab::new(),
+            finished: Vec::new(),
+            dirtied: 0,
+            written: 0,
+            group_seen: 0,
+            changes: 0,
+        }
+    }
+
+    /// The last one closes the device: what is under way ends, what is dirty is written, nothing stays in memory (Linux 5.10 to 6.12
+    /// block/bdev.c: the last `blkdev_put` syncs and drops the device's pages). No program waits for that within its time.
+    fn close<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+        self.closing = true;
+        if self.cache.dirty() > 0 && self.flusher.state == flusher::State::Idle {
+            self.flusher.state = flusher::State::Working;
+            engine.agenda.push(engine.now, FLUSH);
+        }
+    }
+
+    /// Books what the drives' requests cost since the last look.
+    fn pay<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+        let work = self.price(engine);
+        engine.processors.book(0, engine.now, work);
+    }
+
+    /// What the drives' requests cost since the last look.
+    fn price<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) -> Nanos {
+        let watch = std::mem::take(&mut engine.observer);
+        if watch.writes_begun + watch.writes_ended == 0 {
+            return Nanos::ZERO;
+        }
+        let bare = self.costs.request(false, 0.0);
+        let page = self.costs.request(false, 1.0);
+        // One run of the queue hands out all that it finds: what a scheduler costs a request alone is mostly the waking for it.
+        let runs = u64::from(watch.writes_begun > 0);
+        let begun = bare.submit.0 * watch.writes_begun
+            + bare.scheduler.0 * runs
+            + (page.submit - bare.submit).0 * watch.pages_begun;
+        Nanos(begun + bare.interrupt.0 * watch.writes_ended)
+    }
+
+    fn wake_sleepers<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+        while let Some(process) = engine.storage.take_woken() {
+            if process == FLUSHER {
+                if self.flusher.state == flusher::State::WaitsForRequest {
+                    self.flusher.state = flusher::State::Working;
+                    let at = engine.processors.book(0, engine.now, Nanos::ZERO);
+                    engine.agenda.push(at, FLUSH);
+                }
+            } else {
+                let index = process.0 as usize - 1;
+                if self.threads[index].state == State::WaitsForRequest {
+                    self.resume(engine, index, Nanos::ZERO);
+                }
+            }
+        }
+    }
+
+    /// The thread goes on when the processor has done `work` for it.
+    fn resume<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize, work: Nanos) {
+        let thread = &mut self.threads[index];
+        thread.state = State::Ready;
+        let at = engine
+            .processors
+            .book(thread.plan.processor, engine.now, work + thread.owed);
+        thread.owed = Nanos::ZERO;
+        engine.agenda.push(at, (index as u32) << 2 | STEP);
+    }
+
+    fn pages_read<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, token: u32) {
+        let UnderWay { run, .. } = self.under_way.remove(token as usize);
+        self.cache.read_done(run);
+        for index in 0..self.threads.len() {
+            let thread = &mut self.threads[index];
+            if let State::WaitsForPage(page) = thread.state {
+                if (run.start..run.start + run.pages).contains(&page) {
+                    if thread.direction == Direction::Read {
+                        // Who waits for a page holds it: it is copied even if reclaim takes it before the thread runs. Otherwise
+                        // several large reads in little memory could take each other's pages for ever.
+                        thread.page = page + 1;
+                        thread.read_ahead.took(page);
+                        thread.owed += Nanos(self.plan.cost.read_page);
+                    }
+                    let wake = thread.plan.cost.wake;
+                    self.resume(engine, index, wake);
+                }
+            }
+        }
+    }
+
+    fn bio(run: Run, token: u32, write: bool, process: ProcessId, priority: Priority) -> Bio {
+        let (start, sectors) = (
+            Lba(run.start * PAGE_SECTORS),
+            Sectors(run.pages * PAGE_SECTORS),
+        );
+        Bio {
+            priority,
+            ..Bio::new(token, Direction::of(write), start, sectors, process)
+        }
+    }
+
+    /// The thread has the processor, and what it owed of it is done.
+    fn step<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+        if self.threads[index].state == State::Ended {
+            return;
+        }
+        if let Some(rest) = self.threads[index].rest.take() {
+            if !self.submit_pages(engine, index, rest) {
+                return;
+            }
+        }
+        if let Some(window) = self.threads[index].window.take() {
+            if !self.submit_pages(engine, index, (window.start, window.pages)) {
+                return;
+            }
+        }
+        let thread = &self.threads[index];
+        if thread.in_call && thread.page == thread.end && !thread.looks_again {
+            self.end_call(engine, index);
+        }
+        if !self.threads[index].in_call && !self.begin_call(engine, index) {
+            return;
+        }
+        match self.threads[index].direction {
+            Direction::Read => self.read(engine, index),
+            Direction::Write => self.write(engine, index),
+        }
+    }
+
+    fn begin_call<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) -> bool {
+        let now = engine.now;
+        let thread = &mut self.threads[index];
+        if thread.left == 0 || now >= thread.plan.deadline {
+            thread.state = State::Ended;
+            thread.ended = Some(now);
+            engine.running -= 1;
+            engine.last_return = engine.last_return.max(now);
+            let process = thread.plan.process;
+            engine
+                .storage
+                .process_exits(now, process, &mut engine.observer);
+            return false;
+        }
+        thread.left -= 1;
+        let operation = thread.stream.draw();
+        thread.direction = operation.direction;
+        thread.page = operation.start.0 / PAGE_SECTORS;
+        thread.end = thread.page + operation.sectors.0 / PAGE_SECTORS;
+        thread.sectors = operation.sectors;
+        thread.began = now + thread.plan.cost.user;
+        thread.in_call = true;
+        thread.owed = thread.owed + thread.plan.cost.user + Nanos(self.plan.cost.call);
+        true
+    }
+
+    fn end_call<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+        let now = engine.now;
+        let thread = &mut self.threads[index];
+        thread.in_call = false;
+        let latency = now.saturating_sub(thread.began);
+        let sectors = thread.sectors;
+        let (job, direction) = (thread.plan.job as usize, thread.direction);
+        engine.jobs[job].record(direction, sectors, latency);
+        engine.windows.record(now, sectors.0, latency);
+        engine.last_return = engine.last_return.max(now);
+    }
+
+    fn read<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+        loop {
+            let thread = &mut self.threads[index];
+            let (page, end) = (thread.page, thread.end);
+            if page == end {
+                self.resume(engine, index, Nanos::ZERO);
+                return;
+            }
+            let plain = self.cache.plain_run(0, page, end - page);
+            if plain > 0 {
+                thread.page += plain;
+                thread.read_ahead.took(page + plain - 1);
+                thread.owed += Nanos(self.plan.cost.read_page * plain);
+                self.cache.touch(Run {
+                    file: 0,
+                    start: page,
+                    pages: plain,
+                });
+                continue;
+            }
+            // Something other than copying comes: at the time at which it comes.
+            if thread.owed > Nanos::ZERO {
+                self.resume(engine, index, Nanos::ZERO);
+                return;
+            }
+            let wanted = end - page;
+            if self.cache.find(0, page) == Found::Absent {
+                // As far back as the read-ahead goes (Linux v6.1 mm/readahead.c, try_context_readahead).
+                let history = self.plan.read_ahead;
+                let before = self.cache.cached_before(0, page, history);
+                let window = thread.read_ahead.on_miss(page, wanted, before);
+                self.make_window(engine, index, window);
+                return;
+            }
+            if self.cache.take_mark(0, page) {
+                let most = page + 1 + self.plan.read_ahead;
+                let uncached = self.cache.next_absent(0, page + 1, most);
+                let uncached = (uncached < most).then_some(uncached);
+                if let Some(window) = thread.read_ahead.on_mark(page, wanted, uncached) {
+                    self.make_window(engine, index, window);
+                    return;
+                }
+                continue;
+            }
+            thread.state = State::WaitsForPage(page);
+            let now = engine.now;
+            engine.storage.process_waits(now, &mut engine.observer);
+            return;
+        }
+    }
+
+    /// The pages of a window are made first, then handed down.
+    fn make_window<S: Stack>(
+        &mut self,
+        engine: &mut Engine<S, Watch>,
+        index: usize,
+        window: Window,
+    ) {
+        let mut window = window;
+        let have = self
+            .cache
+            .next_absent(0, window.start, window.start + window.pages);
+        window.pages -= have - window.start;
+        window.start = have;
+        if window.pages == 0 {
+            self.resume(engine, index, Nanos::ZERO);
+            return;
+        }
+        let run = Run {
+            file: 0,
+            start: window.start,
+            pages: window.pages,
+        };
+        let reclaimed = self.cache.add(run, true);
+        if let Some(mark) = window.mark.filter(|mark| *mark >= window.start) {
+            self.cache.mark(0, mark);
+        }
+        let cost = self.plan.cost;
+        let request = self.costs.request(true, 0.0);
+        let work = Nanos(cost.new_page * window.pages + cost.reclaim_page * reclaimed)
+            + request.submit
+            + request.scheduler;
+        self.threads[index].window = Some(window);
+        self.resume(engine, index, work);
+    }
+
+    /// False when the thread sleeps for a request.
+    fn submit_pages<S: Stack>(
+        &mut self,
+        engine: &mut Engine<S, Watch>,
+        index: usize,
+        (first, pages): (u64, u64),
+    ) -> bool {
+        let now = engine.now;
+        let per_bio = (engine.max_sectors.0 / PAGE_SECTORS).max(1);
+        let (process, priority) = {
+            let plan = &self.threads[index].plan;
+            (plan.process, plan.priority)
+        };
+        engine.storage.begin_plug();
+        let (mut at, end) = (first, first + pages);
+        while at < end {
+            let run = Run {
+                file: 0,
+                start: at,
+                pages: per_bio.min(end - at),
+            };
+            // What was refused is handed in again as it was.
+            let token = match self.threads[index].refused.take() {
+                Some(token) => token,
+                None => self.under_way.insert(UnderWay { run, write: false }) as u32,
+            };
+            let bio = Self::bio(run, token, false, process, priority);
+            if engine.storage.submit(now, &bio, &mut engine.observer) == Submission::Blocked {
+                self.threads[index].refused = Some(token);
+                self.threads[index].rest = Some((at, end - at));
+                self.threads[index].state = State::WaitsForRequest;
+                break;
+            }
+            at += run.pages;
+        }
+        engine.storage.end_plug(now, &mut engine.observer);
+        let behind = self.costs.request(true, (at - first) as f64).behind;
+        engine
+            .processors
+            .book(self.threads[index].plan.processor, now, behind);
+        self.pay(engine);
+        at == end
+    }
+
+    fn seen(&self) -> Seen {
+        let dirty = self.cache.dirty() + self.cache.writing();
+        Seen {
+            group: if self.plan.lag == 0 {
+                dirty
+            } else {
+                self.group_seen
+            },
+            machine: dirty,
+            device: dirty,
+            dirtied_ever: self.dirtied,
+            written_ever: self.written,
+        }
+    }
+
+    fn changed(&mut self, count: u64) {
+        self.changes += count;
+        if self.changes >= self.plan.lag {
+            self.changes = 0;
+            self.group_seen = self.cache.dirty() + self.cache.writing();
+        }
+    }
+
+    fn write<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+        loop {
+            let thread = &mut self.threads[index];
+            let due = self.pacing.pages_to_look(&thread.writer);
+            if thread.looks_again || due == 0 && thread.writer.dirtied > 0 {
+                if thread.owed > Nanos::ZERO {
+                    self.resume(engine, index, Nanos::ZERO);
+                    return;
+                }
+                thread.looks_again = false;
+                if self.look(engine, index) {
+                    return;
+                }
+                continue;
+            }
+            let (page, end) = (thread.page, thread.end);
+            if page == end {
+                self.resume(engine, index, Nanos::ZERO);
+                return;
+            }
+            if self.cache.find(0, page) == Found::Coming {
+                if thread.owed > Nanos::ZERO {
+                    self.resume(engine, index, Nanos::ZERO);
+                    return;
+                }
+                thread.state = State::WaitsForPage(page);
+                let now = engine.now;
+                engine.storage.process_waits(now, &mut engine.observer);
+                return;
+            }
+            let pages = (end - page).min(due.max(1));
+            let run = Run {
+                file: 0,
+                start: page,
+                pages,
+            };
+            thread.page += pages;
+            let mut reclaimed = 0;
+            let mut at = page;
+            while at < page + pages {
+                let absent = self.cache.next_absent(0, at, page + pages);
+                let stop = self.cache.next_present(0, absent, page + pages);
+                if stop > absent {
+                    reclaimed += self.cache.add(
+                        Run {
+                            file: 0,
+                            start: absent,
+                            pages: stop - absent,
+                        },
+                        false,
+                    );
+                }
+                at = stop.max(at + 1);
+            }
+            let new = self.cache.make_dirty(run);
+            let cost = self.plan.cost;
+            let thread = &mut self.threads[index];
+            thread.owed += Nanos(cost.write_page * pages + cost.reclaim_page * reclaimed);
+            thread.writer.dirtied += new;
+            self.dirtied += new;
+            self.changed(CHANGES_DIRTY * new);
+        }
+    }
+
+    /// A writer looks at the limits; true when it sleeps.
+    fn look<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) -> bool {
+        let seen = self.seen();
+        let kernel = self.plan.kernel;
+        let tick = kernel.jiffies(engine.now);
+        let verdict = self
+            .pacing
+            .writer_looks(tick, &mut self.threads[index].writer, &seen);
+        if verdict != Verdict::Free && self.flusher.state == flusher::State::Idle {
+            self.flusher.state = flusher::State::Working;
+            engine.agenda.push(engine.now, FLUSH);
+        }
+        match verdict {
+            Verdict::Free | Verdict::GoOn => false,
+            Verdict::Sleep { ticks, again } => {
+                // Linux kernel/time/timer.c: a timer never fires early, so one tick later than asked for at most.
+                let at = kernel.tick_start(tick + ticks + 1);
+                self.threads[index].looks_again = again;
+                engine.agenda.push(at, (index as u32) << 2 | STEP);
+                true
+            }
+        }
+    }
+
+    /// The flusher's step: what it has gathered goes to the queue, then it gathers on.
+    fn flush<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+        let now = engine.now;
+        if self.flusher.owed > Nanos::ZERO {
+            // It shares the processor with the programs.
+            let turn = self.flusher.owed.min(FLUSHER_TURN);
+            self.flusher.owed = self.flusher.owed.saturating_sub(turn);
+            let at = engine.processors.book(0, now, turn);
+            engine.agenda.push(at, FLUSH);
+            return;
+        }
+        if !self.flusher.batch.is_empty() {
+            if self.submit_batch(engine) {
+                engine.agenda.push(now, FLUSH);
+            }
+            return;
+        }
+        if self.flusher.left == 0 {
+            let seen = self.seen();
+            let dirty = self.cache.dirty();
+            if dirty == 0 || !self.closing && !self.pacing.over_background(dirty) {
+                self.flusher.state = flusher::State::Idle;
+                return;
+            }
+            self.pacing
+                .flusher_looks(self.plan.kernel.jiffies(now), &seen);
+            self.flusher.left = self.pacing.turn();
+        }
+        let pages = self.flusher.gather(&mut self.cache, &self.plan);
+        self.changed(CHANGES_WRITING * pages);
+        self.flusher.owed = Nanos(self.plan.cost.flush_page * pages.max(1));
+        engine.agenda.push(now, FLUSH);
+    }
+
+    /// False when the flusher sleeps for a request.
+    fn submit_batch<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) -> bool {
+        let now = engine.now;
+        engine.storage.begin_plug();
+        let mut all = true;
+        let per_bio = (engine.max_sectors.0 / PAGE_SECTORS).max(1);
+        'batch: while let Some(run) = self.flusher.batch.pop_front() {
+            let (mut at, end) = (run.start, run.start + run.pages);
+            while at < end {
+                let part = Run {
+                    file: 0,
+                    start: at,
+                    pages: per_bio.min(end - at),
+                };
+                let token = match self.flusher.refused.take() {
+                    Some(token) => token,
+                    None => self.under_way.insert(UnderWay {
+                        run: part,
+                        write: true,
+                    }) as u32,
+                };
+                let bio = Self::bio(part, token, true, FLUSHER, Priority::default());
+                if engine.storage.submit(now, &bio, &mut engine.observer) == Submission::Blocked {
+                    self.flusher.refused = Some(token);
+                    self.flusher.batch.push_front(Run {
+                        file: 0,
+                        start: at,
+                        pages: end - at,
+                    });
+                    self.flusher.state = flusher::State::WaitsForRequest;
+                    all = false;
+                    break 'batch;
+                }
+                at += part.pages;
+            }
+        }
+        engine.storage.end_plug(now, &mut engine.observer);
+        self.flusher.owed = self.price(engine);
+        // A request may have come free while the plug was emptied.
+        if engine.storage.has_woken() {
+            self.wake_sleepers(engine);
+        }
+        all
+    }
+}
+
+impl<S: Stack> Tasks<S, Watch> for CachedThreads {
+    fn at_work(&mut self, engine: &mut Engine<S, Watch>) -> bool {
+        if engine.running > 0 {
+            return true;
+        }
+        if !self.closing {
+            self.close(engine);
+        }
+        self.flusher.state != flusher::State::Idle || !self.under_way.is_empty()
+    }
+
+    fn storage_due(&mut self, engine: &mut Engine<S, Watch>) {
+        let finished = &mut self.finished;
+        engine.events += engine.storage.advance(
+            engine.now,
+            &mut engine.observer,
+            |Done { token, .. }| {
+                finished.push(token);
+            },
+        );
+        self.pay(engine);
+        let mut finished = std::mem::take(&mut self.finished);
+        for &token in &finished {
+            let UnderWay { run, write } = self.under_way[token as usize];
+            if write {
+                self.cache.write_done(run);
+                self.written += run.pages;
+                self.changed(CHANGES_CLEAN * run.pages);
+                let work = Nanos(self.plan.cost.clean_page * run.pages);
+                engine.processors.book(0, engine.now, work);
+                self.under_way.remove(token as usize);
+            } else {
+                let cost = self.costs.request(true, run.pages as f64);
+                let at = engine.processors.book(0, engine.now, cost.interrupt);
+                engine.agenda.push(at, token << 2 | PAGES_READ);
+            }
+        }
+        finished.clear();
+        self.finished = finished;
+        if engine.storage.has_woken() {
+            self.wake_sleepers(engine);
+        }
+    }
+
+    fn timer_fired(&mut self, engine: &mut Engine<S, Watch>) {
+        self.pay(engine);
+        self.wake_sleepers(engine);
+    }
+
+    fn act(&mut self, engine: &mut Engine<S, Watch>, entry: u32) {
+        match entry & 3 {
+            STEP => self.step(engine, (entry >> 2) as usize),
+            PAGES_READ => self.pages_read(engine, entry >> 2),
+            _ => self.flush(engine),
+        }
+    }
+
+    fn ends(&self, started: Nanos, now: Nanos) -> Vec<ThreadEnd> {
+        self.threads
+            .iter()
+            .map(|thread| thread.plan.end(thread.ended.unwrap_or(now) - started))
+            .collect()
+    }
+}

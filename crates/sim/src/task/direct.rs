@@ -1,0 +1,627 @@
+//! Programs that go past the page cache: closed loops, open loops and lists of requests.
+//!
+//! A closed-loop operation costs two events: its completion, and the arrival of the thread's next bio, whose time follows from the
+//! processor's at once.
+
+use crate::engine::Engine;
+use crate::result::ThreadEnd;
+use crate::storage::Stack;
+use crate::task::{Tasks, ThreadLoad, ThreadPlan};
+use seekwise_host::block::{Bio, Done, Observer, Submission};
+use seekwise_host::job::{Operation, Pace, Start, Wait};
+use seekwise_sched::Direction;
+use seekwise_units::{Lba, Nanos, Sectors};
+use slab::Slab;
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    operation: u32,
+    at: Lba,
+    left: Sectors,
+}
+
+#[derive(Clone, Debug)]
+struct DirectThread {
+    plan: ThreadPlan,
+    left: u64,
+    in_flight: u32,
+    /// Rest of an operation whose next part found no free request.
+    pending: Option<Pending>,
+    /// Arrivals that came while the thread slept for a request.
+    backlog: u32,
+    due: Nanos,
+    waits_for: WaitsFor,
+    /// Processor time of a scripted thread.
+    used: Nanos,
+    ended: Option<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WaitsFor {
+    Nothing,
+    Operation(u32),
+    All,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    thread: u32,
+    direction: Direction,
+    sync: bool,
+    no_idle: bool,
+    /// Bios not done yet, and sectors not submitted yet.
+    bios: u32,
+    unsubmitted: u64,
+    sectors: u64,
+    started: Nanos,
+}
+
+/// Entries of the agenda: thread number and what it does, in one word.
+const READY: u32 = 0;
+const ENTER: u32 = 1;
+const RETRY: u32 = 2;
+/// The processor takes the next scripted thread.
+const PICK: u32 = 3;
+
+/// The threads of a phase whose calls are all direct.
+#[derive(Debug, Default)]
+pub struct DirectThreads {
+    threads: Vec<DirectThread>,
+    thread_of_process: Vec<u32>,
+    in_flight: Slab<InFlight>,
+    finished: Vec<u32>,
+    /// Scripted threads run on one processor without preemption: who runs until it sleeps, and who waits for that.
+    on_processor: Option<u32>,
+    /// Agenda entries of threads that want to run; the one that has used least processor time is next (CFS).
+    run_queue: Vec<u32>,
+    /// The thread on the processor has just got it.
+    picked: bool,
+}
+
+impl DirectThreads {
+    pub fn new<S: Stack, O: Observer>(engine: &mut Engine<S, O>, plans: Vec<ThreadPlan>) -> Self {
+        let start = engine.now;
+        let lanes = |plan: &ThreadPlan| match &plan.load {
+            ThreadLoad::Generated {
+                pace: Pace::Closed { depth, .. },
+                ..
+            } => *depth,
+            _ => 1,
+        };
+        let entries = plans.iter().map(|plan| lanes(plan) as usize + 2).sum();
+        engine.begin_phase(entries, plans.len());
+        let processes = plans
+            .iter()
+            .map(|p| p.process.0 as usize + 1)
+            .max()
+            .unwrap_or(0);
+        let mut all = Self {
+            thread_of_process: vec![u32::MAX; processes],
+            finished: Vec::with_capacity(64),
+            ..Self::default()
+        };
+        for mut plan in plans {
+            let index = all.threads.len() as u32;
+            plan.deadline = Nanos(plan.deadline.0.saturating_add(start.0));
+            all.thread_of_process[plan.process.0 as usize] = index;
+            let starts = start + plan.starts;
+            for _ in 0..lanes(&plan) {
+                engine.agenda.push(starts, index << 2 | READY);
+            }
+            all.threads.push(DirectThread {
+                left: plan.operations_max,
+                plan,
+                in_flight: 0,
+                pending: None,
+                backlog: 0,
+                due: starts,
+                waits_for: WaitsFor::Nothing,
+                used: Nanos::ZERO,
+                ended: None,
+            });
+        }
+        // Threads with nothing to do end where they start.
+        for index in 0..all.threads.len() as u32 {
+            all.end_if_through(engine, start, index);
+        }
+        all
+    }
+
+    fn finish_further<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
+        let mut finished = std::mem::take(&mut self.finished);
+        for &token in &finished {
+            self.finish(engine, token);
+        }
+        finished.clear();
+        self.finished = finished;
+    }
+
+    #[cold]
+    fn wake_sleepers<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
+        while let Some(process) = engine.storage.take_woken() {
+            // A thread of a phase before this one may be told late; its process is nobody now.
+            let thread = self.thread_of_process.get(process.0 as usize);
+            let Some(&thread) = thread.filter(|&&thread| thread != u32::MAX) else {
+                continue;
+            };
+            let plan = &self.threads[thread as usize].plan;
+            let at = engine
+                .processors
+                .book(plan.processor, engine.now, plan.cost.wake);
+            engine.agenda.push(at, thread << 2 | RETRY);
+        }
+    }
+
+    /// An operation is done: its access time is known, and the thread goes on.
+    #[inline(always)]
+    fn finish<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, token: u32) {
+        let now = engine.now;
+        let InFlight {
+            thread: index,
+            direction,
+            sectors,
+            started,
+            ..
+        } = self.in_flight.remove(token as usize);
+        let thread = &mut self.threads[index as usize];
+        thread.in_flight -= 1;
+        let processor = thread.plan.processor;
+        let cost = thread.plan.cost;
+        let returned;
+        match &mut thread.plan.load {
+            ThreadLoad::Generated {
+                pace: Pace::Closed { think, .. },
+                stream,
+                ..
+            } => {
+                let goes_on = thread.left > 0 && now < thread.plan.deadline;
+                if goes_on && *think == seekwise_host::job::Gap::ZERO {
+                    let to_submit = cost.to_submit();
+                    let enters =
+                        engine
+                            .processors
+                            .book(processor, now, cost.to_return() + to_submit);
+                    returned = enters - to_submit;
+                    engine.agenda.push(enters, index << 2 | ENTER);
+                } else {
+                    returned = engine.processors.book(processor, now, cost.to_return());
+                    if goes_on {
+                        let at = returned + think.draw(&mut stream.random);
+                        engine.agenda.push(at, index << 2 | READY);
+                    }
+                }
+            }
+            ThreadLoad::Generated {
+                pace: Pace::Open { .. },
+                ..
+            } => {
+                returned = engine.processors.book(processor, now, cost.to_return());
+            }
+            ThreadLoad::Scripted(_) => {
+                // The interrupt delays whoever runs; waking up is paid when the thread gets the processor.
+                returned = engine.processors.book(processor, now, cost.interrupt);
+                let told = match thread.waits_for {
+                    WaitsFor::Operation(waited) => waited == token,
+                    WaitsFor::All => thread.in_flight == 0,
+                    WaitsFor::Nothing => false,
+                };
+                if told {
+                    thread.waits_for = WaitsFor::Nothing;
+                    self.next_line(engine, index, returned);
+                }
+            }
+        }
+        let latency = returned - started;
+        let thread = &self.threads[index as usize];
+        let scripted = matches!(thread.plan.load, ThreadLoad::Scripted(_));
+        let may_end = scripted || thread.left == 0 || returned >= thread.plan.deadline;
+        engine.jobs[thread.plan.job as usize].record(direction, Sectors(sectors), latency);
+        engine.windows.record(now, sectors, latency);
+        engine.last_return = engine.last_return.max(returned);
+        if may_end {
+            self.end_if_through(engine, returned, index);
+        }
+    }
+
+    /// Ends a thread that has nothing more to issue and nothing outstanding.
+    #[inline]
+    fn end_if_through<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        at: Nanos,
+        index: u32,
+    ) {
+        let thread = &self.threads[index as usize];
+        if thread.in_flight > 0 || thread.pending.is_some() || thread.ended.is_some() {
+            return;
+        }
+        let through = match &thread.plan.load {
+            ThreadLoad::Generated { .. } => {
+                thread.left == 0 || engine.now >= thread.plan.deadline || at >= thread.plan.deadline
+            }
+            ThreadLoad::Scripted(script) => {
+                script.next >= script.operations.len() && thread.waits_for == WaitsFor::Nothing
+            }
+        };
+        if through {
+            self.end(engine, at, index);
+        }
+    }
+
+    #[cold]
+    fn end<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, at: Nanos, index: u32) {
+        let thread = &mut self.threads[index as usize];
+        thread.ended = Some(at);
+        thread.left = 0;
+        let process = thread.plan.process;
+        engine.running -= 1;
+        engine.last_return = engine.last_return.max(at);
+        engine
+            .storage
+            .process_exits(engine.now, process, &mut engine.observer);
+    }
+
+    /// A thread may issue its next operation: it needs its processor first.
+    fn ready<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
+        let now = engine.now;
+        let thread = &mut self.threads[index as usize];
+        if thread.ended.is_some() {
+            return;
+        }
+        let mut woken = Nanos::ZERO;
+        if let ThreadLoad::Scripted(script) = &mut thread.plan.load {
+            if self.on_processor != Some(index) {
+                self.run_queue.push(index << 2 | READY);
+                self.pick(engine);
+                return;
+            }
+            if self.picked {
+                self.picked = false;
+                woken = thread.plan.cost.wake;
+            }
+            match script.operations.get(script.next) {
+                None => {
+                    self.end_if_through(engine, now, index);
+                    self.leave_processor(engine, index);
+                    return;
+                }
+                Some(line) if line.wait == Wait::All => {
+                    script.next += 1;
+                    if thread.in_flight == 0 {
+                        self.next_line(engine, index, now);
+                    } else {
+                        thread.waits_for = WaitsFor::All;
+                        self.leave_processor(engine, index);
+                    }
+                    return;
+                }
+                Some(line) => woken += line.processor,
+            }
+        } else if now >= thread.plan.deadline {
+            self.end_if_through(engine, now, index);
+            return;
+        }
+        let processor = thread.plan.processor;
+        let to_submit = thread.plan.cost.to_submit();
+        thread.used += woken + to_submit;
+        let at = engine.processors.book(processor, now, woken + to_submit);
+        if at == now {
+            self.enter(engine, index);
+        } else {
+            engine.agenda.push(at, index << 2 | ENTER);
+        }
+    }
+
+    /// A thread's operation reaches the block layer.
+    #[inline(always)]
+    fn enter<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
+        let now = engine.now;
+        let thread = &mut self.threads[index as usize];
+        if thread.pending.is_some() {
+            thread.backlog += 1;
+            return;
+        }
+        let to_submit = thread.plan.cost.to_submit();
+        let (processor, behind) = (thread.plan.processor, thread.plan.cost.behind);
+        let (operation, started, sync, no_idle) = match &mut thread.plan.load {
+            ThreadLoad::Generated { stream, pace, sync } => {
+                if thread.left == 0 {
+                    return;
+                }
+                thread.left -= 1;
+                let started = match pace {
+                    Pace::Closed { .. } => now.saturating_sub(to_submit),
+                    Pace::Open { .. } => thread.due,
+                };
+                let operation = stream.draw();
+                (
+                    operation,
+                    started,
+                    *sync || operation.direction == Direction::Read,
+                    false,
+                )
+            }
+            ThreadLoad::Scripted(script) => {
+                let line = script.operations[script.next];
+                script.next += 1;
+                let operation = Operation {
+                    direction: line.direction,
+                    start: line.lba,
+                    sectors: line.sectors,
+                };
+                (
+                    operation,
+                    now.saturating_sub(to_submit),
+                    line.sync,
+                    line.no_idle,
+                )
+            }
+        };
+        thread.in_flight += 1;
+        let record = InFlight {
+            thread: index,
+            direction: operation.direction,
+            sync,
+            no_idle,
+            bios: 0,
+            unsubmitted: operation.sectors.0,
+            sectors: operation.sectors.0,
+            started,
+        };
+        let token = self.in_flight.insert(record) as u32;
+        self.submit(engine, index, token, operation.start, operation.sectors);
+        if behind > Nanos::ZERO {
+            engine.processors.book(processor, now, behind);
+        }
+    }
+
+    #[inline(always)]
+    fn bio(&self, index: u32, token: u32, start: Lba, sectors: Sectors) -> Bio {
+        let plan = &self.threads[index as usize].plan;
+        let operation = &self.in_flight[token as usize];
+        Bio {
+            sync: operation.sync,
+            no_idle: operation.no_idle,
+            priority: plan.priority,
+            unplug: operation.sync,
+            ..Bio::new(token, operation.direction, start, sectors, plan.process)
+        }
+    }
+
+    /// Hands an operation (or its rest) down in bios of at most `max_sectors`.
+    #[inline]
+    fn submit<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        index: u32,
+        token: u32,
+        mut at: Lba,
+        mut left: Sectors,
+    ) {
+        let now = engine.now;
+        let several = left > engine.max_sectors;
+        if several {
+            engine.storage.begin_plug();
+        }
+        while left.0 > 0 {
+            let sectors = left.min(engine.max_sectors);
+            let bio = self.bio(index, token, at, sectors);
+            engine.observer.submitted(now, &bio);
+            match engine.storage.submit(now, &bio, &mut engine.observer) {
+                Submission::Accepted => {
+                    at = at + sectors;
+                    left = Sectors(left.0 - sectors.0);
+                    let operation = &mut self.in_flight[token as usize];
+                    operation.bios += 1;
+                    operation.unsubmitted -= sectors.0;
+                }
+                Submission::Blocked => {
+                    self.threads[index as usize].pending = Some(Pending {
+                        operation: token,
+                        at,
+                        left,
+                    });
+                    break;
+                }
+            }
+        }
+        if left.0 > 0 {
+            self.leave_processor(engine, index);
+        }
+        if several {
+            engine.storage.end_plug(now, &mut engine.observer);
+        }
+        if left.0 == 0 {
+            self.submitted(engine, index, token);
+        }
+    }
+
+    /// The call that submitted an operation is through: an asynchronous thread goes on, a synchronous one sleeps.
+    #[inline(always)]
+    fn submitted<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        index: u32,
+        token: u32,
+    ) {
+        let now = engine.now;
+        let thread = &mut self.threads[index as usize];
+        match &mut thread.plan.load {
+            ThreadLoad::Generated {
+                pace: Pace::Closed { .. },
+                ..
+            } => {}
+            ThreadLoad::Generated {
+                pace: Pace::Open { gap },
+                stream,
+                ..
+            } => {
+                thread.due += gap.draw(&mut stream.random);
+                if thread.left > 0 && thread.due < thread.plan.deadline {
+                    let at = thread.due.max(now);
+                    engine.agenda.push(at, index << 2 | READY);
+                } else {
+                    thread.left = 0;
+                }
+            }
+            ThreadLoad::Scripted(script) => match script.operations[script.next - 1].wait {
+                Wait::Own => {
+                    thread.waits_for = WaitsFor::Operation(token);
+                    self.leave_processor(engine, index);
+                }
+                Wait::No | Wait::All => self.next_line(engine, index, now),
+            },
+        }
+    }
+
+    /// A scripted thread's previous call returned at `returned`: when does the next line begin?
+    fn next_line<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        index: u32,
+        returned: Nanos,
+    ) {
+        let thread = &mut self.threads[index as usize];
+        let ThreadLoad::Scripted(script) = &thread.plan.load else {
+            return;
+        };
+        let at = match script.operations.get(script.next) {
+            None => {
+                self.end_if_through(engine, returned, index);
+                self.leave_processor(engine, index);
+                return;
+            }
+            Some(line) => match line.start {
+                Start::After(pause) => returned + pause,
+                Start::At(time) => (engine.phase_start + time).max(returned),
+            },
+        };
+        if at > returned {
+            self.leave_processor(engine, index);
+        } else if self.on_processor != Some(index) {
+            // Woken by an interrupt: it stands in the run queue from now on.
+            self.run_queue.push(index << 2 | READY);
+            self.pick(engine);
+            return;
+        }
+        engine.agenda.push(at, index << 2 | READY);
+    }
+
+    /// A scripted thread sleeps or ends: the next one gets the processor.
+    fn leave_processor<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
+        if self.on_processor != Some(index) {
+            return;
+        }
+        self.on_processor = None;
+        self.pick(engine);
+    }
+
+    /// Gives a free processor to the thread that has used least of it, once no interrupt is left to serve.
+    fn pick<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
+        if self.on_processor.is_some() || self.run_queue.is_empty() {
+            return;
+        }
+        let free = engine.processors.book(0, Nanos::ZERO, Nanos::ZERO);
+        if free > engine.now {
+            engine.agenda.push(free, PICK);
+            return;
+        }
+        let used = |entry: &u32| self.threads[(*entry >> 2) as usize].used;
+        let next = (0..self.run_queue.len())
+            .min_by_key(|&i| used(&self.run_queue[i]))
+            .unwrap_or(0);
+        let entry = self.run_queue.remove(next);
+        self.on_processor = Some(entry >> 2);
+        self.picked = true;
+        match entry & 3 {
+            READY => self.ready(engine, entry >> 2),
+            _ => self.retry(engine, entry >> 2),
+        }
+    }
+
+    /// A thread that slept for a request tries again.
+    fn retry<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
+        let thread = &mut self.threads[index as usize];
+        if matches!(thread.plan.load, ThreadLoad::Scripted(_)) && self.on_processor != Some(index) {
+            self.run_queue.push(index << 2 | RETRY);
+            self.pick(engine);
+            return;
+        }
+        let Some(Pending {
+            operation,
+            at,
+            left,
+        }) = thread.pending.take()
+        else {
+            return;
+        };
+        self.submit(engine, index, operation, at, left);
+        while self.threads[index as usize].pending.is_none()
+            && self.threads[index as usize].backlog > 0
+        {
+            self.threads[index as usize].backlog -= 1;
+            self.enter(engine, index);
+        }
+    }
+}
+
+impl<S: Stack, O: Observer> Tasks<S, O> for DirectThreads {
+    #[inline(always)]
+    fn at_work(&mut self, engine: &mut Engine<S, O>) -> bool {
+        engine.running > 0
+    }
+
+    #[inline(always)]
+    fn storage_due(&mut self, engine: &mut Engine<S, O>) {
+        let now = engine.now;
+        let in_flight = &mut self.in_flight;
+        // Merged requests end several operations at once; nearly always it is one.
+        let mut first = None;
+        let further = &mut self.finished;
+        engine.events +=
+            engine
+                .storage
+                .advance(now, &mut engine.observer, |Done { token, .. }| {
+                    let operation = &mut in_flight[token as usize];
+                    operation.bios -= 1;
+                    if operation.bios == 0 && operation.unsubmitted == 0 {
+                        match first {
+                            None => first = Some(token),
+                            Some(_) => further.push(token),
+                        }
+                    }
+                });
+        if engine.storage.has_woken() {
+            self.wake_sleepers(engine);
+        }
+        if let Some(token) = first {
+            self.finish(engine, token);
+        }
+        if !self.finished.is_empty() {
+            self.finish_further(engine);
+        }
+    }
+
+    #[inline]
+    fn timer_fired(&mut self, engine: &mut Engine<S, O>) {
+        self.wake_sleepers(engine);
+    }
+
+    #[inline(always)]
+    fn act(&mut self, engine: &mut Engine<S, O>, entry: u32) {
+        let index = entry >> 2;
+        match entry & 3 {
+            ENTER => self.enter(engine, index),
+            READY => self.ready(engine, index),
+            RETRY => self.retry(engine, index),
+            _ => self.pick(engine),
+        }
+    }
+
+    fn ends(&self, started: Nanos, now: Nanos) -> Vec<ThreadEnd> {
+        self.threads
+            .iter()
+            .map(|thread| thread.plan.end(thread.ended.unwrap_or(now) - started))
+            .collect()
+    }
+}

@@ -1,0 +1,499 @@
+//! Rows of the recorded whole-machine table, simulated: kernel, array, depth, drive, load, scheduler, processes → MB/s.
+//!
+//! Format and loads: `tests/vectors/machine/README.md`. Modelled here: `raw device` on `single`, `raid1`, `raid5xN`.
+
+use crate::assemble;
+use crate::cost::StepCosts;
+use crate::files::machine::{ArrayMachine, ReaderKind, ReaderPlan};
+use crate::spec::QueueSpec;
+use crate::storage::spindle::Spindle;
+use crate::storage::volume::Volume;
+use crate::validate::recorded;
+use seekwise_device::{Drive, Model};
+use seekwise_host::block::legacy::LegacyQueue;
+use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
+use seekwise_raid::{md, Geometry, Level, ParityLayout};
+use seekwise_sched::{AnyScheduler, Kernel};
+use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS};
+use std::collections::{BTreeMap, HashMap};
+
+/// A row's conditions, as the table's columns name them.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    pub kernel: String,
+    pub target: String,
+    pub array: String,
+    pub queue_depth: u32,
+    pub drive: String,
+    pub phase: String,
+    pub scheduler: String,
+    pub processes: u32,
+}
+
+/// Chunk of the recorded RAID 5 (description of the recordings).
+const CHUNK: Sectors = Sectors::from_kib(64);
+/// Ticks a second of kernels whose name does not tell (description of the recordings).
+const RECORDED_HZ: u32 = 1000;
+/// read_ahead_kb of a drive, in pages.
+const READ_AHEAD_PAGES: u64 = 32;
+/// Processes begin at whole MiB.
+const MIB: u64 = 1 << 20;
+/// Forking costs the recordings' processor that long (range 115 to 215 us: the orders that the loads without a sorting scheduler show).
+const FORK: Nanos = Nanos::from_micros(120);
+/// Length of the random reads before the first run.
+const BEFORE: Nanos = Nanos::from_millis(200);
+
+/// What the description of the recordings leaves open, as it is assumed.
+#[derive(Clone, Debug)]
+pub struct Unknowns {
+    pub costs: StepCosts,
+    pub fork: Nanos,
+    /// Numbers of processes whose runs did not come before.
+    pub left_out: Vec<u32>,
+}
+
+impl Default for Unknowns {
+    fn default() -> Self {
+        Self {
+            costs: StepCosts::default(),
+            fork: FORK,
+            left_out: Vec::new(),
+        }
+    }
+}
+
+/// The queue of a recorded machine.
+pub fn recorded_queue(scheduler: &str, kernel: &str) -> QueueSpec {
+    QueueSpec {
+        hz: Some(RECORDED_HZ),
+        ..QueueSpec::of(scheduler, kernel)
+    }
+}
+
+/// When processes that one parent forks come to their first read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StartOrder {
+    /// One after the other. Of 2.6.24 this is known (the child runs first); the recordings at 250 Hz and of 4.4 show it.
+    AsForked,
+    /// After the last fork, by what the fair scheduler of 2.6.32 charged each at its birth: one share of the period, which is the smaller
+    /// the more processes there are (kernel/sched_fair.c: START_DEBIT, latency 5 ms, at least 1 ms each). So with four the last begins.
+    ByDebit,
+}
+
+impl StartOrder {
+    fn of(kernel: &str, version: (u32, u32, u32)) -> Self {
+        match version {
+            (2, 6, 28..=34) if !kernel.contains("hz250") => Self::ByDebit,
+            _ => Self::AsForked,
+        }
+    }
+
+    fn start(self, process: u32, processes: u32, fork: Nanos) -> Nanos {
+        match self {
+            Self::AsForked => Nanos(fork.0 * u64::from(process)),
+            Self::ByDebit => {
+                let debit = |process: u32| {
+                    let running = u64::from(process) + 2;
+                    let period = Nanos::from_millis(running.max(5)).0;
+                    (fork.0 * u64::from(process) + period / running, process)
+                };
+                let mine = debit(process);
+                let before = (0..processes).filter(|&other| debit(other) < mine).count();
+                Nanos(fork.0 * u64::from(processes) + before as u64)
+            }
+        }
+    }
+}
+/// The drives of a recorded machine with their queues, and what md makes of them.
+pub(crate) struct RecordedStorage {
+    pub members: Vec<(LegacyQueue<AnyScheduler>, Spindle<Drive>)>,
+    pub volume: Volume,
+    /// What its readers read ahead, in pages, unless they are told.
+    pub window: u64,
+    pub kernel: Kernel,
+    pub version: (u32, u32, u32),
+}
+
+impl RecordedStorage {
+    /// `model`: of each drive.
+    pub fn of(conditions: &Conditions, model: &Model) -> Result<Self, String> {
+        let array = conditions.array.as_str();
+        let (count, level) = match array {
+            "single" => (1, None),
+            "raid1" => (2, Some(Level::Raid1)),
+            _ => {
+                let members = array
+                    .strip_prefix("raid5x")
+                    .and_then(|count| count.parse().ok());
+                let members = members.ok_or_else(|| format!("array {array} is not modelled"))?;
+                (members, Some(Level::Raid5(ParityLayout::LeftSymmetric)))
+            }
+        };
+        let queue = recorded_queue(&conditions.scheduler, &conditions.kernel);
+        let depth = conditions.queue_depth;
+        let (queues, kernel) = assemble::legacy_members(&queue, depth, count, true)?;
+        let mut members = Vec::new();
+        for queue in queues {
+            let drive = model.build(0).map_err(|error| error.to_string())?;
+            members.push((queue, Spindle::new(drive, depth)));
+        }
+        let capacity = Sectors(model.get("capacity_sectors") as u64);
+        let (volume, window) = match level {
+            None => (Volume::Single { capacity }, READ_AHEAD_PAGES),
+            Some(level) => {
+                let generation = md::MdGeneration::of_kernel(&conditions.kernel)
+                    .ok_or_else(|| format!("kernel {} is not understood", conditions.kernel))?;
+                let geometry =
+                    Geometry::new(level, count, CHUNK, capacity).map_err(|error| error.0)?;
+                let window = geometry.read_ahead().0 / PAGE_SECTORS;
+                (Volume::md(geometry, generation, true), window)
+            }
+        };
+        let version = kernel.version;
+        Ok(Self {
+            members,
+            volume,
+            window,
+            kernel,
+            version: (version.0.into(), version.1.into(), version.2.into()),
+        })
+    }
+}
+
+/// Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
+const LARGE_BIO_PAGES: u64 = 256;
+
+/// MB/s with 1, 2, 4 … processes up to those of `conditions`, one run after the other over the same drives, queues and md: RAID 1 sends
+/// a reader to the copy whose head was nearest when the run before ended, so how readers share the copies is inherited.
+pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result<Vec<f64>, String> {
+    let Conditions {
+        kernel,
+        target,
+        queue_depth,
+        drive,
+        phase,
+        processes,
+        ..
+    } = conditions;
+    if target != "raw device" {
+        return Err(format!("{target} is not modelled"));
+    }
+    let (satf, cache, ra_disk_kb, ra_md_kb) = match drive.as_str() {
+        "satf" => (1.0, 1.0, None, None),
+        "fifodrive" => (0.0, 1.0, None, None),
+        "nocache" => (1.0, 0.0, None, None),
+        "ra512" => (1.0, 1.0, Some(512), None),
+        "ra4096" => (1.0, 1.0, None, Some(4096)),
+        other => return Err(format!("drive {other} is not modelled")),
+    };
+    let mut model = Model::shipped("exact").map_err(|error| error.to_string())?;
+    for (key, value) in [
+        ("queue_depth", f64::from(*queue_depth)),
+        ("earliest_end_first", satf),
+        ("read_ahead", cache),
+    ] {
+        model.set(key, value).map_err(|error| error.to_string())?;
+    }
+    let RecordedStorage {
+        members,
+        volume,
+        window,
+        version: of,
+        ..
+    } = RecordedStorage::of(conditions, &model)?;
+    let own_window = match volume {
+        Volume::Single { .. } => ra_disk_kb,
+        _ => ra_md_kb,
+    };
+    let pages_max = own_window.map_or(window, |kib: u64| kib * 1024 / PAGE_BYTES);
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), pages_max);
+    let bio_pages = if of >= (4, 0, 0) { LARGE_BIO_PAGES } else { 1 };
+    let bytes = volume.capacity().bytes().0;
+    let sequential = match phase.as_str() {
+        "seqread" => true,
+        "rndread" => false,
+        other => return Err(format!("{other} on a raw device is not modelled")),
+    };
+    let order = StartOrder::of(kernel, of);
+    let plans = |processes: u32, sequential: bool| -> Vec<ReaderPlan> {
+        let plan = |process: u32| ReaderPlan {
+            kind: if sequential {
+                let from = bytes / u64::from(processes) * u64::from(process) / MIB;
+                ReaderKind::Buffered {
+                    from: from * (MIB / 4096),
+                    pages: 16,
+                }
+            } else {
+                ReaderKind::DirectRandom { pages: 1 }
+            },
+            starts: order.start(process, processes, unknowns.fork),
+        };
+        (0..processes).map(plan).collect()
+    };
+    let span = match drive.as_str() {
+        "satf" => Nanos::from_secs(5),
+        _ => Nanos::from_secs(4),
+    };
+    let mut counts: Vec<u32> = (0..)
+        .map(|power| 1 << power)
+        .take_while(|count| sequential && count < processes)
+        .filter(|count| !unknowns.left_out.contains(count))
+        .collect();
+    counts.push(*processes);
+    // What ran before: random reads, as the scheduler before did last.
+    let mut machine = ArrayMachine::new(
+        members,
+        volume,
+        read_ahead,
+        bio_pages,
+        unknowns.costs,
+        &plans(8, false),
+        seed,
+    );
+    machine.kick_after_mark = of >= (2, 6, 32);
+    machine.run(BEFORE);
+    let rate = |count: &u32| {
+        let begin = machine.follow_with(&plans(*count, sequential), read_ahead, seed);
+        let readers = machine.run(begin + span);
+        let read: u64 = readers.iter().map(|reader| reader.bytes).sum();
+        read as f64 / 1e6 / span.as_secs_f64()
+    };
+    Ok(counts.iter().map(rate).collect())
+}
+
+type FileRates = BTreeMap<String, Result<[f64; 4], String>>;
+
+/// MB/s (10^6 bytes) of a row, or what is not modelled; the four phases over the same files are one run.
+fn once(
+    files: &mut FileRates,
+    known: &Known,
+    conditions: &Conditions,
+    seed: u64,
+) -> Result<f64, String> {
+    let place = recorded::PHASES
+        .iter()
+        .position(|name| *name == conditions.phase);
+    match place {
+        Some(place) if conditions.target == "ext3 files" => {
+            let all = Conditions {
+                phase: String::new(),
+                ..conditions.clone()
+            };
+            let rates = files
+                .entry(all.describe())
+                .or_insert_with(|| recorded::megabytes_per_second(conditions, seed));
+            rates.clone().map(|rates| rates[place])
+        }
+        _ => known.rate(conditions),
+    }
+}
+
+/// Conditions and recorded MB/s, or why a line is no row.
+pub type Row = Result<(Conditions, f64), String>;
+
+/// Conditions and recorded MB/s of each row of a table, or why a line is no row.
+pub fn parse(text: &str) -> Result<Vec<Row>, String> {
+    const HEADER: &str =
+        "kernel,target,array,queue_depth,drive,phase,scheduler,processes,mb_per_s,ms_per_op";
+    let mut lines = text.lines();
+    if lines.next().map(str::trim_end) != Some(HEADER) {
+        return Err(format!("line 1 is not the header {HEADER}"));
+    }
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [kernel, target, array, depth, drive, phase, scheduler, processes, rate, _] =
+            fields[..]
+        else {
+            return None;
+        };
+        let conditions = Conditions {
+            kernel: kernel.into(),
+            target: target.into(),
+            array: array.into(),
+            queue_depth: depth.parse().ok().filter(|depth| *depth > 0)?,
+            drive: drive.into(),
+            phase: phase.into(),
+            scheduler: scheduler.into(),
+            processes: processes
+                .parse()
+                .ok()
+                .filter(|count| (1..=1024).contains(count))?,
+        };
+        Some((conditions, rate.parse().ok().filter(|rate| *rate > 0.0)?))
+    };
+    Ok(lines
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| row(line.trim_end()).ok_or_else(|| format!("not a row of the table: {line}")))
+        .collect())
+}
+
+/// What came of a table.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct TableOutcome {
+    /// Rows within [`ROW_TOLERANCE`].
+    pub passed: u64,
+    pub total: u64,
+    /// Pairs of schedulers under equal conditions whose recorded rates differ by more than [`PAIR_GAP`]: the same one ahead.
+    pub pairs_passed: u64,
+    pub pairs_total: u64,
+    /// Median of the relative errors of modelled rows; None when there is none.
+    pub median_error: Option<f64>,
+    pub misses: Vec<String>,
+}
+
+pub const ROW_TOLERANCE: f64 = 0.15;
+pub const PAIR_GAP: f64 = 0.10;
+
+/// Rates by series: rows that differ in the number of processes only come from one series of runs.
+struct Known(HashMap<String, Result<Vec<f64>, String>>);
+
+impl Known {
+    /// The longest series of each kind among `rows`, side by side on all cores.
+    fn of(rows: &[Row], seed: u64) -> Self {
+        let mut longest: HashMap<String, Conditions> = HashMap::new();
+        for (conditions, _) in rows.iter().flatten() {
+            if conditions.target == "ext3 files" {
+                continue;
+            }
+            let entry = longest
+                .entry(Self::key(conditions))
+                .or_insert_with(|| conditions.clone());
+            entry.processes = entry.processes.max(conditions.processes);
+        }
+        let longest: Vec<(String, Conditions)> = longest.into_iter().collect();
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let work = || {
+            let mut done = Vec::new();
+            while let Some((key, conditions)) =
+                longest.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+            {
+                done.push((key.clone(), series(conditions, &Unknowns::default(), seed)));
+            }
+            done
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            let done = workers
+                .into_iter()
+                .flat_map(|worker| worker.join().expect("a worker does not panic"));
+            Self(done.collect())
+        })
+    }
+
+    /// Sequential reads with 1, 2, 4 … processes are one series; any other row stands alone.
+    fn key(conditions: &Conditions) -> String {
+        let series = Conditions {
+            processes: if conditions.in_doubling_series() {
+                1
+            } else {
+                conditions.processes
+            },
+            ..conditions.clone()
+        };
+        series.describe()
+    }
+
+    fn rate(&self, conditions: &Conditions) -> Result<f64, String> {
+        let rates = self.0[&Self::key(conditions)]
+            .as_ref()
+            .map_err(Clone::clone)?;
+        let place = if conditions.in_doubling_series() {
+            conditions.processes.ilog2() as usize
+        } else {
+            rates.len() - 1
+        };
+        Ok(rates[place])
+    }
+}
+
+/// Simulates each row of a table and holds it against the record. Rows that are not modelled are misses.
+pub fn verify(text: &str, seed: u64) -> Result<TableOutcome, String> {
+    let rows = parse(text)?;
+    let mut outcome = TableOutcome::default();
+    let mut errors = Vec::new();
+    let mut files = BTreeMap::new();
+    let mut simulated: Vec<(Conditions, f64, Option<f64>)> = Vec::new();
+    let known = Known::of(&rows, seed);
+    for row in rows {
+        outcome.total += 1;
+        let (conditions, recorded) = match row {
+            Ok(row) => row,
+            Err(reason) => {
+                outcome.misses.push(reason);
+                continue;
+            }
+        };
+        let name = conditions.describe();
+        let rate = match once(&mut files, &known, &conditions, seed) {
+            Ok(rate) => {
+                let error = rate / recorded - 1.0;
+                errors.push(error.abs());
+                if error.abs() <= ROW_TOLERANCE {
+                    outcome.passed += 1;
+                } else {
+                    outcome.misses.push(format!(
+                        "{name}: recorded {recorded} MB/s, simulated {rate:.3} ({:+.0} %)",
+                        error * 100.0
+                    ));
+                }
+                Some(rate)
+            }
+            Err(reason) => {
+                outcome.misses.push(format!("{name}: {reason}"));
+                None
+            }
+        };
+        simulated.push((conditions, recorded, rate));
+    }
+    for (index, (first, recorded_first, rate_first)) in simulated.iter().enumerate() {
+        for (second, recorded_second, rate_second) in &simulated[index + 1..] {
+            let gap =
+                (recorded_first - recorded_second).abs() / recorded_first.min(*recorded_second);
+            if !first.differs_in_scheduler_only(second) || gap <= PAIR_GAP {
+                continue;
+            }
+            outcome.pairs_total += 1;
+            let right = matches!((rate_first, rate_second), (Some(a), Some(b)) if (a > b) == (recorded_first > recorded_second) && a != b);
+            outcome.pairs_passed += u64::from(right);
+            if !right {
+                outcome.misses.push(format!(
+                    "order: {} against {}",
+                    first.describe(),
+                    second.scheduler
+                ));
+            }
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    outcome.median_error = errors.get(errors.len() / 2).copied();
+    Ok(outcome)
+}
+
+impl Conditions {
+    fn describe(&self) -> String {
+        let Self {
+            kernel,
+            target,
+            array,
+            queue_depth,
+            drive,
+            phase,
+            scheduler,
+            processes,
+        } = self;
+        format!("{kernel}, {target}, {array}, depth {queue_depth}, {drive}, {phase}, {scheduler}, {processes} processes")
+    }
+
+    fn in_doubling_series(&self) -> bool {
+        self.phase == "seqread" && self.processes.is_power_of_two()
+    }
+
+    fn differs_in_scheduler_only(&self, other: &Self) -> bool {
+        let like = Self {
+            scheduler: self.scheduler.clone(),
+            ..other.clone()
+        };
+        self.scheduler != other.scheduler && self.describe() == like.describe()
+    }
+}

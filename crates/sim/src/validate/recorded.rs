@@ -1,0 +1,121 @@
+//! The `ext3 files` rows of the recorded whole-machine table: four phases over the same files, simulated in one run.
+//!
+//! Conditions: `tests/vectors/machine/README.md`. The same for every row: ext3 with a journal of 16 MB made by a recent mke2fs, 165 MB of
+//! memory for files, 600 MB over N files, 800 random calls in all, fsync in the writing phases, caches dropped before each.
+
+use crate::cost::StepCosts;
+use crate::files::machine::ArrayMachine;
+use crate::files::{FilesPlan, PhasePlan};
+use crate::validate::rates::{Conditions, RecordedStorage};
+use seekwise_device::Model;
+use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
+use seekwise_host::cache::write_back;
+use seekwise_host::file::ext3::JournalPlace;
+use seekwise_host::file::{Ext3, FileSystem};
+use seekwise_units::{Lba, Nanos};
+
+/// In the order in which they run.
+pub const PHASES: [&str; 4] = ["seqwrite", "rndwrite", "seqread", "rndread"];
+
+const TOTAL_PAGES: u64 = 600 * 1_000_000 / 4096;
+const RANDOM_CALLS: u64 = 800;
+const MEMORY_PAGES: u64 = 165 * 1_000_000 / 4096;
+/// The machine's memory besides: kernel and programs (estimate, 20 to 60 MB; decides only how often writers look at the limits).
+const OTHER_PAGES: u64 = 35 * 1_000_000 / 4096;
+const JOURNAL_BLOCKS: u64 = 16 * (1 << 20) / 4096;
+/// Simulated time after which a run is given up.
+const GIVE_UP: Nanos = Nanos::from_secs(3_600);
+
+/// MB/s (10^6 bytes) of the four phases. The error says what is not modelled.
+pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 4], String> {
+    let kernel = &conditions.kernel;
+    let processes = conditions.processes;
+    if conditions.drive != "satf" && conditions.drive != "fifodrive" {
+        return Err(format!(
+            "drive {} under files is not modelled",
+            conditions.drive
+        ));
+    }
+    let mut model = Model::shipped("exact_files").map_err(|error| error.to_string())?;
+    let satf = if conditions.drive == "satf" { 1.0 } else { 0.0 };
+    for (key, value) in [
+        ("queue_depth", f64::from(conditions.queue_depth)),
+        ("earliest_end_first", satf),
+    ] {
+        model.set(key, value).map_err(|error| error.to_string())?;
+    }
+    let RecordedStorage {
+        members,
+        volume,
+        window,
+        kernel: parsed,
+        version: of,
+    } = RecordedStorage::of(conditions, &model)?;
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
+    let blocks = volume.capacity().0 / 8;
+    let parity = volume.parity();
+    let system = FileSystem::Ext3(Ext3::new(
+        blocks,
+        TOTAL_PAGES + TOTAL_PAGES / 1000 + 64 * u64::from(processes),
+        JOURNAL_BLOCKS,
+        JournalPlace::Middle,
+    ));
+    let file_pages = TOTAL_PAGES / u64::from(processes);
+    let phase = |name: &str| PhasePlan {
+        write: name.ends_with("write"),
+        random: name.starts_with("rnd"),
+        pages: 1,
+        calls: if name.starts_with("rnd") {
+            RANDOM_CALLS / u64::from(processes)
+        } else {
+            file_pages
+        },
+        runtime: Nanos::NEVER,
+        direct: None,
+        read_ahead,
+        fsync: true,
+        o_sync: false,
+        drop_caches: true,
+        whole: 1.0,
+    };
+    let mut machine = ArrayMachine::new(
+        members,
+        volume,
+        read_ahead,
+        1,
+        StepCosts::default(),
+        &[],
+        seed,
+    );
+    machine.kick_after_mark = of >= (2, 6, 32);
+    if let Some(parity) = parity {
+        machine.write_stripes(parity, kernel, parsed)?;
+    }
+    machine.set_files(FilesPlan {
+        file_system: system,
+        generation: write_back::WriteBackGeneration::of(of),
+        memory_pages: MEMORY_PAGES,
+        total_pages: MEMORY_PAGES + OTHER_PAGES,
+        hz: parsed.hz,
+        // Which colour the first process has is chance.
+        process: (seed % 16) as u32,
+        offset: Lba(0),
+        file_pages,
+        threads: processes,
+        phases: PHASES.iter().map(|name| phase(name)).collect(),
+        written: false,
+        turn_pages: 256,
+        barriers: false,
+        pacing: None,
+        processors: 1,
+        seed,
+    });
+    let outcomes = machine
+        .run_files(GIVE_UP)
+        .ok_or("the phases do not end".to_owned())?;
+    let mut rates = [0.0; 4];
+    for (rate, outcome) in rates.iter_mut().zip(outcomes) {
+        *rate = outcome.bytes as f64 / 1e6 / (outcome.ended - outcome.began).as_secs_f64();
+    }
+    Ok(rates)
+}

@@ -1,0 +1,181 @@
+//! The run itself: a machine built as the recorded kernel was, on the device that it had.
+
+use crate::assemble::check;
+use crate::result::probe::{Moment, TraceEvent};
+use crate::storage::reference::{Fixed, Linear};
+use crate::validate::whole::cost::Costs;
+use crate::validate::whole::input::{Input, Recorded, Under};
+use crate::validate::whole::one_cpu::{OneCpu, Process};
+use seekwise_device::Device;
+use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
+use seekwise_host::block::merge::MergeRule;
+use seekwise_host::block::mq::{MqLimits, MqQueue};
+use seekwise_host::block::BlockQueue;
+use seekwise_host::job::Script;
+use seekwise_sched::{registry, AnyScheduler, ProcessId, Setup};
+use seekwise_units::{Depth, Nanos, Sectors};
+
+/// Capacity of the recorded disks (README of the legacy recordings, "Devices").
+const SECTORS: Sectors = Sectors(1_953_525_168);
+/// Time of a command of the linear drive beside its way. Its own reckoning takes it 0.4 to 0.6 us longer than the fixed drive, in all four kernels
+/// (mean of the recordings of noop).
+const LINEAR_BASE: Nanos = Nanos(1_000_450);
+/// Requests that one recording can hold; more would not fit a trace in memory.
+const EVENTS_MAX: usize = 20_000_000;
+
+/// Runs it and gives the trace.
+pub fn run(input: &Input, recorded: &Recorded) -> Result<Vec<TraceEvent>, String> {
+    let entry = registry::find(&input.scheduler)
+        .ok_or_else(|| format!("there is no scheduler \"{}\"", input.scheduler))?;
+    let (depth, device_depth) = match input.under {
+        Under::Fixed { depth, .. } => (depth, depth),
+        Under::Linear => (1, 1),
+    };
+    check(
+        "the device's depth",
+        f64::from(depth),
+        "commands",
+        1.0,
+        65_536.0,
+    )?;
+    let setting = |name: &str| input.settings.get(name).and_then(|v| v.parse::<u32>().ok());
+    let mut setup = Setup::new(input.kernel);
+    setup.rotational = input.rotational;
+    setup.depth_device = device_depth;
+    if input.legacy {
+        setup.age = Setup::RECORDED_AGE;
+    }
+    setup.nr_requests = setting("nr_requests").unwrap_or(128);
+    for (name, value) in &input.settings {
+        let Some(tunable) = name.strip_prefix("iosched/") else {
+            continue;
+        };
+        let value: i128 = value
+            .parse()
+            .map_err(|_| format!("{name} is \"{value}\", not a number"))?;
+        // Read-only statistics stand among the tunables of some kernels; what the policy does not have is not set.
+        if entry.parameters.iter().any(|p| p.name == tunable) {
+            setup
+                .values
+                .set(entry.name, entry.parameters, &input.kernel, tunable, value)?;
+        }
+    }
+    let policy = entry.build(&setup)?;
+    match input.under {
+        Under::Fixed { depth, service } => on(
+            input,
+            recorded,
+            policy,
+            Fixed::new(SECTORS, Depth(depth), service),
+            depth,
+            setup.nr_requests,
+        ),
+        Under::Linear => {
+            let device = Linear::new(SECTORS, LINEAR_BASE, 100);
+            on(input, recorded, policy, device, 1, setup.nr_requests)
+        }
+    }
+}
+
+fn on<D: Device>(
+    input: &Input,
+    recorded: &Recorded,
+    policy: AnyScheduler,
+    device: D,
+    depth: u32,
+    nr_requests: u32,
+) -> Result<Vec<TraceEvent>, String> {
+    let merge_rule = seekwise_sched::find_scheduler(&input.scheduler)
+        .map_or(MergeRule::Hash, |entry| entry.merge_rule);
+    let number = |name: &str| input.settings.get(name).and_then(|v| v.parse::<u32>().ok());
+    let max_sectors = Sectors::from_kib(u64::from(number("max_sectors_kb").unwrap_or(512)));
+    let nomerges = number("nomerges").unwrap_or(0) as u8;
+    let kernel = input.kernel;
+    if input.legacy {
+        let limits = LegacyLimits {
+            nr_requests,
+            max_sectors,
+            nomerges,
+            merge_rule,
+            plug: if kernel.at_least(2, 6, 39) {
+                LegacyPlug::Task
+            } else {
+                LegacyPlug::Queue { hz: kernel.hz }
+            },
+            pools: if kernel.at_least(2, 6, 32) {
+                Pools::BySync
+            } else {
+                Pools::ByDirection
+            },
+        };
+        drive(
+            input,
+            recorded,
+            LegacyQueue::new(policy, limits, depth),
+            device,
+            max_sectors,
+        )
+    } else {
+        let limits = MqLimits {
+            nr_requests,
+            max_sectors,
+            nomerges,
+            merge_rule,
+            // null_blk gives no budget (README of the blk-mq recordings).
+            budget: false,
+            direct: input.scheduler == "none",
+            kernel,
+        };
+        // Nothing throttled write-back there: sixty asynchronous writes stand in flight at once, each inserted at its time.
+        let mut queue = MqQueue::new(policy, limits, depth, None);
+        queue.leave_runs_to_thread();
+        drive(input, recorded, queue, device, max_sectors)
+    }
+}
+
+fn drive<Q: BlockQueue, D: Device>(
+    input: &Input,
+    recorded: &Recorded,
+    queue: Q,
+    device: D,
+    max_sectors: Sectors,
+) -> Result<Vec<TraceEvent>, String> {
+    let costs = Costs::of(input);
+    // blk-mq recordings have no rows `submit`: the first one known is the insertion.
+    let first = |script: &Script, at: u64| match script.operations.first() {
+        Some(line) if !input.legacy => Nanos(at).saturating_sub(costs.way_in(line)),
+        _ => Nanos(at),
+    };
+    let processes = input
+        .submitters
+        .iter()
+        .map(|submitter| Process {
+            id: ProcessId(submitter.process),
+            priority: submitter.priority,
+            starts: submitter.starts,
+            first: recorded
+                .first_submit
+                .get(&submitter.process)
+                .map_or(submitter.starts, |&at| first(&submitter.script, at)),
+            script: submitter.script.clone(),
+        })
+        .collect();
+    OneCpu::new(queue, device, costs, max_sectors, EVENTS_MAX, processes)
+        .with_image(input.image)
+        .run()
+}
+
+/// (write, sector, sectors) of every issue, in order.
+pub fn issues(events: &[TraceEvent]) -> Vec<(bool, u64, u64)> {
+    events
+        .iter()
+        .filter(|e| e.moment == Moment::Issue)
+        .map(|e| {
+            (
+                e.direction == seekwise_sched::Direction::Write,
+                e.start,
+                e.sectors,
+            )
+        })
+        .collect()
+}

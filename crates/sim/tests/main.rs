@@ -1,0 +1,10 @@
+//! The integration tests of the crate, one binary: `cargo test -p seekwise-sim --test it MODULE`.
+
+mod arrays;
+mod cells;
+mod files;
+mod files_blk_mq;
+mod machine_rates;
+mod properties;
+mod recorded;
+mod whole_runs;

@@ -1,0 +1,55 @@
+"""The schedulers that the program knows: rows of the compiled registry (`crates/sched/src/lib.rs`), what each file says of its own."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+
+from seekwise import _core
+
+ANY_KERNEL = "6.12"
+"""Names, modules and charts do not depend on the kernel; the registry is asked about one."""
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    name: str
+    summary: str
+    multi_queue: bool
+    """Of blk-mq; otherwise it went with the single queue in Linux 5.0."""
+    module: str | None
+    """Module of a kernel of today that holds it; empty where it is always there, None where it is gone."""
+    loaded_by_testbed: bool
+    """Debian's kernels have it as a module."""
+    reset_to: dict[str, tuple[str, ...]]
+    """Tunables as the kernel sets them when it switches to the scheduler, in each form that sysfs may show."""
+    colour: str
+    dash: tuple[int, ...]
+    marker: str
+
+
+@functools.cache
+def known() -> dict[str, Scheduler]:
+    """Every scheduler by its name, in the order of the registry."""
+    return {row["name"]: _scheduler(row) for row in json.loads(_core.schedulers(ANY_KERNEL))["schedulers"]}
+
+
+def _scheduler(row: dict) -> Scheduler:
+    return Scheduler(
+        name=row["name"],
+        summary=row["summary"],
+        multi_queue=row["multi_queue"],
+        module=row["module"],
+        loaded_by_testbed=row["loaded_by_testbed"],
+        reset_to={name: tuple(values) for name, values in row["reset_to"].items()},
+        colour=row["chart"]["colour"],
+        dash=tuple(row["chart"]["dash"]),
+        marker=row["chart"]["marker"],
+    )
+
+
+def testbed_modules(name: str) -> list[str]:
+    """Modules that a guest of the testbed has to load for a scheduler, as the kernel spells loaded modules."""
+    found = known().get(name)
+    return [found.module.replace("-", "_")] if found is not None and found.module and found.loaded_by_testbed else []
