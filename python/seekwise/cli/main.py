@@ -139,7 +139,8 @@ def main() -> None:
     except SeekwiseError as error:
         status = _told(error)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ONLY_WHOLE:
+        # A part that is missing of a library that is there is a damaged installation, not the collector's.
+        if error.name not in ONLY_WHOLE:
             raise
         status = _told(whole_package_needed())
     except click.exceptions.Abort:
