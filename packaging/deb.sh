@@ -24,9 +24,11 @@ $PYTHON -m pip install --quiet --disable-pip-version-check --no-compile --target
 mv "$root/usr/lib/seekwise/bin/seekwise-drive" "$root/usr/bin/"
 rm -rf "$root/usr/lib/seekwise/bin"
 # Tests, sources and headers of the libraries: a third of their size, used by nobody here.
-find "$root/usr/lib/seekwise" -depth -type d \( -name tests -o -name __pycache__ -o -path '*/numpy/f2py' \) -exec rm -rf {} +
+find "$root/usr/lib/seekwise" -depth -type d \( -name tests -o -name __pycache__ \) -exec rm -rf {} +
 find "$root/usr/lib/seekwise" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.h' -o -name '*.a' \) -delete
-find "$root/usr/lib/seekwise" -type f -name '*.so*' -exec chmod 644 {} + -exec strip --strip-unneeded {} + 2>/dev/null || true
+find "$root/usr/lib/seekwise" -type f -name '*.so*' -exec chmod 644 {} +
+# Not stripped: `strip` ruins libraries whose paths auditwheel has patched (OpenBLAS no longer loads).
+chmod 755 "$root/usr/lib/seekwise/seekwise/testbed/guest/init"
 find "$root/usr/lib/seekwise" -type f -name '*.py' -exec chmod 644 {} +
 
 cat > "$root/usr/bin/seekwise" <<'SCRIPT'
@@ -56,7 +58,7 @@ cp "$pages/completions/fish" "$root/usr/share/fish/vendor_completions.d/seekwise
 cp packaging/debian/copyright "$root/usr/share/doc/seekwise/copyright"
 cp packaging/debian/overrides "$root/usr/share/lintian/overrides/seekwise"
 printf 'seekwise (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- %s  %s\n' "$version" \
-    "Seekwise maintainers <seekwise@localhost.localdomain>" "$(date -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}")" \
+    "Seekwise maintainers <maintainers@seekwise.example>" "$(date -R -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}")" \
     | gzip -9n > "$root/usr/share/doc/seekwise/changelog.gz"
 install -m 755 packaging/debian/postinst packaging/debian/prerm "$root/DEBIAN/"
 size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)

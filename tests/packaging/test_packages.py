@@ -59,7 +59,7 @@ class Chroot:
     def __call__(self, *words: str, status: int = 0, timeout: float = 600) -> str:
         done = subprocess.run(
             ["chroot", str(self.folder), "/usr/bin/env", "-i", "PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root",
-             "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", *words],
+             "LANG=C.UTF-8", "PIP_CERT=/etc/ssl/certs/ca-certificates.crt", "DEBIAN_FRONTEND=noninteractive", *words],
             capture_output=True, text=True, timeout=timeout, check=False,
         )  # fmt: skip
         assert done.returncode == status, f"{words}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
@@ -81,6 +81,8 @@ def fresh(request, tmp_path) -> Iterator[tuple[str, Chroot]]:
             subprocess.run(["mount", "-t", kind, kind, str(root / place)], check=True)
             mounted.append(root / place)
         shutil.copy("/etc/resolv.conf", root / "etc" / "resolv.conf")
+        # The package registry may lie behind a mirror of this machine: the root folder trusts what the machine trusts.
+        shutil.copy("/etc/ssl/certs/ca-certificates.crt", root / "etc" / "ssl" / "certs" / "ca-certificates.crt")
         yield release, Chroot(root)
     finally:
         for place in reversed(mounted):

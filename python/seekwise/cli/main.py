@@ -142,7 +142,8 @@ def main() -> None:
     except SeekwiseError as error:
         status = _told(error.message, error.hint, error.exit_status)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ONLY_WHOLE:
+        # A part that is missing of a library that is there is a damaged installation, not the collector's.
+        if error.name not in ONLY_WHOLE:
             status = _fault(error)
         else:
             needed = whole_package_needed()
