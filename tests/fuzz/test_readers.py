@@ -17,8 +17,8 @@ from seekwise.control import recovery
 from seekwise.control.journal import Journal, _line
 from seekwise.errors import SeekwiseError
 from seekwise.linux.stack import read_stack
-from seekwise.store.database import Store
 from seekwise.store import foreign
+from seekwise.store.database import Store
 from seekwise.study import parse
 
 SEED = 20_261_123

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from seekwise.control.journal import write_durably
+from seekwise.control.files import write_whole
 from seekwise.control.state import SYSTEM_STATE, state_folder
 
 SCHEMA = "seekwise.guard/1"
@@ -22,7 +22,7 @@ def write(document: dict[str, object], state: Path | None = None) -> Path:
     place = folder(state)
     place.mkdir(parents=True, exist_ok=True)
     file = place / f"{document['id']}.json"
-    write_durably(file, json.dumps({"schema": SCHEMA, **document}, indent=2) + "\n")
+    write_whole(file, (json.dumps({"schema": SCHEMA, **document}, indent=2) + "\n").encode(), 0o644)
     return file
 
 

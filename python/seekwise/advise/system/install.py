@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control.journal import write_durably
+from seekwise.control.files import write_whole
 from seekwise.errors import MissingError, RefusedError, SeekwiseError
 
 LIST = "usr/lib/seekwise/installed.json"
@@ -46,9 +46,9 @@ def install(planned: Planned, root: Path = Path("/")) -> list[str]:
         for path in [LIST, *planned.files, *planned.links]:
             _make_folders((root / path).parent, root, made)
         # First the list: after a power cut `uninstall` knows what may be there.
-        write_durably(root / LIST, json.dumps(document, indent=2) + "\n")
+        write_whole(root / LIST, (json.dumps(document, indent=2) + "\n").encode(), 0o644)
         for path, text in planned.files.items():
-            write_durably(root / path, text)
+            write_whole(root / path, text.encode(), 0o644)
         for path, target in planned.links.items():
             (root / path).symlink_to(target)
     except OSError as error:
