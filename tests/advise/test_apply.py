@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -271,10 +272,13 @@ def test_the_tunables_of_an_earlier_scheduler_go_with_it(stack, journal):
 def test_a_serial_that_a_rule_would_misread_is_not_written_to_it(stack, serial):
     hostile = Stack({"sda": replace(stack.devices["sda"], serial=serial)}, (), stack.root, kernel="6.1.0")
     text = persist.file_for("udev", {"sda": {"scheduler": "bfq"}}, hostile).text
-    assert 'KERNEL=="sda"' in text and "RUN" not in text and len(text.splitlines()) == 2
+    # Either the kernel name, or the property as udev writes it, with what it does not take replaced.
+    assert re.fullmatch(r'[^"]*(?:"[A-Za-z0-9_|,. ?+:=/#@-]*"[^"]*)*', text.splitlines()[1])
+    assert ' RUN+="' not in text and len(text.splitlines()) == 2
     volume = replace(stack.devices["sda"], name="dm-0", kind="lvm", details={"dm_uuid": serial})
     text = persist.file_for("udev", {"dm-0": {"read_ahead_kb": "4"}}, Stack({"dm-0": volume}, (), stack.root)).text
-    assert 'KERNEL=="dm-0"' in text and "RUN" not in text and len(text.splitlines()) == 2
+    assert re.fullmatch(r'[^"]*(?:"[A-Za-z0-9_|,. ?+:=/#@-]*"[^"]*)*', text.splitlines()[1])
+    assert ' RUN+="' not in text and len(text.splitlines()) == 2
 
 
 @pytest.mark.parametrize("value", ['bfq", RUN+="/bin/sh', "$env{X}", "a\nb", "%k"])

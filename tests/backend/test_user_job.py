@@ -72,7 +72,7 @@ def test_the_last_word_in_every_section_is_ours(tmp_path, place):
         assert last["randseed"] == "7"
         names = [name for name, _, _ in said]
         assert names.count("offset") == names.count("size") == 1
-        assert last.get("filename", "/dev/sdb") == "/dev/sdb" and last.get("directory", "/srv/x") == "/srv/x"
+        assert last.get("filename", "/dev/sdb") == "/dev/sdb" and last.get("directory", "/srv/x/") == "/srv/x/"
 
 
 def test_names_of_sections_cannot_name_files(tmp_path):

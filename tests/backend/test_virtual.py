@@ -269,6 +269,9 @@ def test_what_a_killed_run_left_is_taken_down_by_the_next_start(machine, tmp_pat
             "owner": type(entry.owner)(entry.owner.pid, entry.owner.start_ticks + 1, entry.owner.boot_id),
         }
     )
+    # The run's death lets go of its entry.
+    journal._let_go(journal._path(entry.id))
+    dead = type(entry)(**{**dead.__dict__, "held": False})
     outcome = recovery.restore(dead, journal)
     assert outcome.state == "restored" and "/dev/md99 is stopped" in outcome.sentences[0]
     assert machine.array_state() == "clear" and machine.unmounted == ["mount"]

@@ -266,6 +266,6 @@ def test_what_is_no_file_is_an_error_and_nobody_waits(tmp_path, make):
         path.mkdir()
     else:
         path = Path(make)
-    for read in (parse.load, foreign._document, user_job.read):
+    for read in (parse.load, lambda each: foreign.read((each,), name="x", labels=()), user_job.read):
         with pytest.raises(SeekwiseError):
             read(path)

@@ -40,7 +40,7 @@ CASES = [
     ("cut.json", cut("fio-none.1.json", 0.5), "breaks off or is damaged"),
     ("list.json", "[1, 2]", "has no JSON"),
     ("nojobs.json", '{"fio version": "fio-3.33", "jobs": []}', "lists no jobs"),
-    ("wordjobs.json", '{"fio version": "fio-3.33", "jobs": ["a"]}', "`jobs` are no objects"),
+    ("wordjobs.json", '{"fio version": "fio-3.33", "jobs": ["a"]}', "has a job that is none"),
     ("emptyjob.json", '{"fio version": "fio-3.33", "jobs": [{}]}', "lacks or garbles"),
     ("oldfio.json", replaced("fio-none.1.json", "lat_ns", "lat"), "lacks or garbles"),
     ("runtime.json", replaced("fio-none.1.json", '"runtime" : ', '"runtime" : "long", "x": '), "lacks or garbles"),
@@ -135,7 +135,7 @@ def test_a_file_that_breaks_off_anywhere_is_read_or_refused_but_never_a_crash(tm
 def test_missing_folders_and_double_files_are_errors(tmp_path):
     for files, words in (
         ([tmp_path / "absent"], "No such file"),
-        ([tmp_path], "Is a directory"),
+        ([tmp_path], "it is a folder"),
         ([HERE / "bonnie.csv"] * 2, "named twice"),
     ):
         with pytest.raises(SeekwiseError, match=words):

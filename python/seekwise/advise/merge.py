@@ -6,6 +6,7 @@ that are not ours stay where they are. A scheduler's tunables go with their sche
 
 from __future__ import annotations
 
+import glob
 import re
 
 from seekwise.control import attributes
@@ -91,9 +92,10 @@ def tuned(old: str, new: str) -> str:
         if heading.startswith("[disk_") and "elevator" in lines and lines["elevator"] != own.get("elevator"):
             device = heading[len("[disk_") : -1]
             stale = f"/sys/block/{device}/{attributes.IOSCHED}"
-            sysfs = sections.get("[sysfs]", {})
-            for name in [name for name in sysfs if name.startswith(stale)]:
-                del sysfs[name]
+            for heading_of_rest in ("[sysfs]", "[sysfs_seekwise]"):
+                sysfs = sections.get(heading_of_rest, {})
+                for name in [name for name in sysfs if name.startswith((stale, glob.escape(stale)))]:
+                    del sysfs[name]
         own.update(lines)
     head = [line for line in new.splitlines() if line.startswith("#")]
     body = [

@@ -12,9 +12,7 @@ from seekwise.errors import SeekwiseError, UsageError
 
 @click.command()
 @click.argument("device", type=click.Path(path_type=Path))
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write the document to this file too."
-)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the document to this file too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def command(device: Path, output: Path | None, as_json: bool) -> None:
     """Measure a drive: rotation, zones, seeks, read-ahead and cache, latency by size and depth.

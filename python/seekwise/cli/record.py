@@ -19,7 +19,7 @@ from seekwise.study.quantity import parse_seconds
     "--for", "duration", default="1m", show_default=True, help="How long, e.g. 30s, 10m; Ctrl-C ends it earlier."
 )
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Trace file; default: ./DEVICE-TIME.swt."
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Trace file; default: ./DEVICE-TIME.swt."
 )
 @click.option(
     "--anonymise", is_flag=True, help="No names of processes or devices; offsets relative to the first one used."

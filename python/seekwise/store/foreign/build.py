@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from seekwise.control.files import read_regular
 from seekwise.errors import UsageError
 from seekwise.release import release
 from seekwise.run.execute import new_run_id
@@ -63,9 +64,11 @@ def _source(path: Path) -> Source:
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise UsageError(f"{path} is larger than {FILE_BYTES_MAX >> 30} GiB", hint="a result file is smaller")
-        data = path.read_bytes()
+        data = read_regular(path, FILE_BYTES_MAX)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
     if not data.strip():
         raise ForeignError(f"{path} is empty", hint="the tool may have died, or its disk was full")
     return Source(path, data)
