@@ -155,17 +155,22 @@ def test_a_terminal_that_is_closed_ends_the_run_and_leaves_nothing_changed(seekw
 
 
 def fios(folder: Path) -> list[str]:
-    """Command lines of running fios that work in this folder (their job names it)."""
+    """Running fios that work in this folder: their job names it, or a descriptor that leads there."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
-                if words and words[0].endswith(b"/fio") and str(folder) in Path(words[-2].decode()).read_text():
+                if words and words[0].endswith(b"/fio") and _works_in(folder, Path(words[-2].decode()).read_text()):
                     found.append(entry.name)
             except (OSError, IndexError):
                 continue
     return found
+
+
+def _works_in(folder: Path, job: str) -> bool:
+    places = [line.partition("=")[2] for line in job.splitlines() if line.startswith("directory=")]
+    return any(os.path.realpath(place).startswith(str(folder)) for place in places)
 
 
 def counts(seekwise) -> list[int]:

@@ -207,12 +207,12 @@ def read_table(path: Path) -> Table:
 
 
 def is_period_table(path: Path) -> bool:
-    """Whether the header names periods instead of blocks."""
+    """Whether the header names periods instead of blocks; False of what cannot be read, which reading says."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             names = next(csv.reader(file), [])
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise Unreadable(f"{path.name}: {problem}") from None
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return False
     return {"period", "use"} <= {name.strip() for name in names}
 
 
