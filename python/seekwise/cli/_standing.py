@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seekwise.analysis.decision.verdicts import Judged
+from seekwise.cli import _output
 from seekwise.run.live.execute import Watch
 from seekwise.run.live.plan import LivePlan
 from seekwise.study.quantity import time_text
@@ -64,7 +65,7 @@ class _Screen:
 @contextmanager
 def watching(plan: LivePlan, *, quiet: bool = False) -> Iterator[Watch]:
     """The screen of a run on standard error; gone when the run ends."""
-    console = Console(stderr=True, quiet=quiet)
+    console = _output.console(stderr=True, quiet=quiet)
     if quiet or not console.is_terminal:
         screen = _Screen(console, None, plan)
         yield Watch(screen.say, screen.laying_out, screen.measuring, screen.standing)
