@@ -266,7 +266,7 @@ def test_what_a_killed_run_left_is_taken_down_by_the_next_start(machine, tmp_pat
     dead = type(entry)(
         **{
             **entry.__dict__,
-            "owner": type(entry.owner)(entry.owner.pid, entry.owner.start_ticks + 1, entry.owner.boot_id),
+            "held": False,  # nobody holds its file any more
         }
     )
     # The run's death lets go of its entry.

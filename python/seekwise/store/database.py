@@ -24,6 +24,9 @@ from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store import codec
 from seekwise.store.record import Record
 
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What a damaged file ends in: SQLite's word about it may itself quote bytes that are no text."""
+
 SCHEMA_VERSION = 1
 # "SEEK" in ASCII: tells our files from other SQLite databases (PRAGMA application_id).
 APPLICATION_ID = 0x5345454B
@@ -121,7 +124,7 @@ class Store:
             raise SeekwiseError(f"cannot open records {path}: {what}", hint="name another file with `--db`") from error
         try:
             _check_or_create(path, connection)
-        except sqlite3.DatabaseError as error:
+        except UNREADABLE as error:
             connection.close()
             raise _translated(path, error) from error
         except BaseException:
@@ -240,13 +243,13 @@ class Store:
             with closing(self._connection.execute(query, values)) as cursor:
                 cursor.row_factory = sqlite3.Row
                 return cursor.fetchall()
-        except sqlite3.DatabaseError as error:
+        except UNREADABLE as error:
             raise _translated(self.path, error) from error
 
     def _change(self, query: str, values: tuple[object, ...]) -> None:
         try:
             self._connection.execute(query, values).close()
-        except sqlite3.DatabaseError as error:
+        except UNREADABLE as error:
             raise _translated(self.path, error) from error
 
 
@@ -268,6 +271,10 @@ def _run(row: sqlite3.Row) -> Run:
     return Run(**fields)
 
 
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
 def _may_write(path: Path) -> bool:
     """Whether file and folder can be written: a reader in write-ahead mode needs both."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
@@ -279,8 +286,9 @@ def _read_only(path: Path) -> sqlite3.Connection:
     connection = None
     try:
         connection = sqlite3.connect(f"file:{quote(str(path))}?{kind}", uri=True, timeout=10.0, isolation_level=None)
+        connection.text_factory = _text
         _check(path, connection)
-    except sqlite3.DatabaseError as error:
+    except UNREADABLE as error:
         if connection is not None:
             connection.close()
         raise _translated(path, error, reading=True) from error
@@ -307,6 +315,7 @@ def _check(path: Path, connection: sqlite3.Connection) -> int:
 
 
 def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
+    connection.text_factory = _text
     tables = _check(path, connection)
     connection.execute("PRAGMA journal_mode = WAL")
     # FULL: a committed row also survives power loss. One fsync per trial costs nothing beside a trial.
@@ -326,10 +335,10 @@ def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
             raise
 
 
-def _translated(path: Path, error: sqlite3.DatabaseError, *, reading: bool = False) -> SeekwiseError:
+def _translated(path: Path, error: Exception, *, reading: bool = False) -> SeekwiseError:
     """SQLite's error as one of ours, naming the file."""
     text = str(error)
-    if "not a database" in text or "malformed" in text:
+    if "not a database" in text or "malformed" in text or isinstance(error, UnicodeDecodeError):
         return SeekwiseError(
             f"records {path} are unreadable: {text}",
             hint="move the file away or name another with `--db`; `sqlite3 FILE .recover` may save its rows",
