@@ -79,8 +79,9 @@ def test_the_starter_study_tells_hardware_from_fake_raid() -> None:
     design = given.design.model_copy(update={"blocks": 1, "control": False})
     made = studies.carried_out(given.model_copy(update={"workload": small, "design": design}))
     kinds = {
-        finding.numbers["first"]: finding.numbers["kind"]
+        unit: finding.numbers["kind"]
         for finding in find(made, given.system)
         if finding.kind == "controller"
+        for unit, _ in finding.numbers["pairs"]
     }
     assert kinds == {"hardware": "hardware", "fake": "fake"}
