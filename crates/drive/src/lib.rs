@@ -20,6 +20,7 @@ mod control;
 mod engine;
 pub mod fault;
 pub mod handshake;
+mod lock;
 pub mod medium;
 pub mod options;
 mod processors;

@@ -1,8 +1,7 @@
 //! Sockets of the drives: made where asked, or in a folder of the run; what a killed server left behind is cleared away.
 
+use crate::lock::LockFile;
 use crate::options::ServeError;
-use rustix::fs::{flock, FlockOperation};
-use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +13,7 @@ pub struct Leftovers {
     files: Vec<PathBuf>,
     folder: Option<PathBuf>,
     /// Tells other servers that the folder is in use.
-    _lock: Option<File>,
+    _lock: Option<LockFile>,
 }
 
 impl Drop for Leftovers {
@@ -102,14 +101,7 @@ impl Leftovers {
             }
         };
         let path = folder.join("lock");
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|error| failed(error.into()))?;
+        let lock = LockFile::make(&path).map_err(|error| failed(error.into()))?;
         self.files.push(path);
         self.folder = Some(folder.clone());
         self._lock = Some(lock);
@@ -123,10 +115,7 @@ fn sweep(base: &Path) {
         return;
     };
     for folder in entries.flatten().map(|entry| entry.path()) {
-        let Ok(lock) = OpenOptions::new().write(true).open(folder.join("lock")) else {
-            continue;
-        };
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        if let Ok(_held) = LockFile::of_existing(&folder.join("lock")) {
             let _ = std::fs::remove_dir_all(&folder);
         }
     }

@@ -3,11 +3,9 @@
 //! A sector that was never written takes no space and reads as zeros. What a power cut of the *drive* leaves is exactly what is
 //! in the file; a power cut of the *machine* may lose more, as the file is not synchronised to the machine's own disk before the end.
 
+use crate::lock::LockFile;
 use crate::options::ServeError;
-use rustix::fs::{
-    fallocate, flock, ftruncate, memfd_create, seek, FallocateFlags, FlockOperation, MemfdFlags,
-    SeekFrom,
-};
+use rustix::fs::{fallocate, ftruncate, memfd_create, seek, FallocateFlags, MemfdFlags, SeekFrom};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -160,7 +158,7 @@ const SCHEMA: &str = "seekwise.drive-store/1";
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl Store {
@@ -170,13 +168,7 @@ impl Store {
             ServeError::failed(format!("the store {} {what}: {error}", folder.display()))
         };
         std::fs::create_dir_all(folder).map_err(|error| failed("cannot be made", &error))?;
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(folder.join("lock"))
-            .map_err(|error| failed("cannot be locked", &error))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        let lock = LockFile::make(&folder.join("lock")).map_err(|error| match error {
             Errno::WOULDBLOCK => ServeError::refused(format!(
                 "the store {} is in use by another server",
                 folder.display()
