@@ -24,8 +24,8 @@ $(STAMP): $(SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]'
 	@touch $@
 
-demo: install ## measure the storage under this folder, judge it, write the report
-	@$(BIN)/seekwise tune . --budget 2m
+demo: install ## measure the storage under this folder, judge it, write the report; where that is not possible, simulate a drive like it
+	@$(BIN)/seekwise tune . --budget 2m || case $$? in 3|4) echo; $(BIN)/seekwise tune model:nearest ;; *) exit 1 ;; esac
 
 test: install ## the tests: Rust, Python, and with root the kernel's own schedulers
 	cargo test --workspace --quiet

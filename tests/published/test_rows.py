@@ -18,7 +18,7 @@ from seekwise import insights
 from seekwise.advise.answer import answer
 from seekwise.analysis import outcome, sensitivity
 from seekwise.backend.protocol import Options
-from seekwise.backend.simulated import SimulatedBackend, _default_scheduler
+from seekwise.backend.simulated import SimulatedBackend, default_scheduler
 from seekwise.cli.main import cli
 from seekwise.explain import explain
 from seekwise.linux import kernel_log
@@ -81,7 +81,7 @@ def test_rows_013_the_default_is_what_that_kernel_chooses_for_that_device():
         ("6.12", "intel_p5800x", "none"),
         ("6.12", "crucial_mx500_1tb", "mq-deadline"),
     ):
-        assert _default_scheduler(kernel, drive) == chosen, (kernel, drive)
+        assert default_scheduler(kernel, drive) == chosen, (kernel, drive)
 
 
 def test_rows_021_095_an_access_has_four_parts_and_tiotests_latency_is_not_the_data_sheets():

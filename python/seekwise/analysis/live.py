@@ -74,7 +74,9 @@ def of(store: Store, run: Run) -> LiveOutcome:
 def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | None = None) -> LiveOutcome:
     if seconds is None:
         seconds = max((float(r.conditions["start_s"]) + float(r.conditions["length_s"]) for r in records), default=0.0)
-    return LiveOutcome(run, plan, records, decided(records, plan.order()), seconds)
+    # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.
+    compared = [each for each in records if each.setting in {candidate.label for candidate in plan.candidates}]
+    return LiveOutcome(run, plan, compared, decided(compared, plan.order()), seconds)
 
 
 def notes(found: LiveOutcome) -> list[str]:
@@ -137,6 +139,7 @@ def document(found: LiveOutcome, *, records: bool = False, report: str | None = 
         "set": list(found.lines.set),
         "undo": list(found.lines.undo),
         "notes": notes(found),
+        "stages": list(found.plan.stages),
         "report": report,
     }
     if records:

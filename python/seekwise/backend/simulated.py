@@ -93,7 +93,7 @@ class SimulatedBackend:
             # Each array that the settings make, and each other setting on the first of them.
             made = arrays.combinations(study) if _varies(system, study) else [{}]
             for values in [*made, *({**made[0], **values} for values in _wanted(study))]:
-                _describe(_spec(system, values, seed=0, phases=[_probe_phase()]))
+                describe(cell_spec(system, values, seed=0, phases=[_probe_phase()]))
         return facts
 
     def _checked(self, system: System) -> System:
@@ -151,13 +151,13 @@ class SimulatedBackend:
             )
         for values in _wanted(study):
             if "scheduler" in values:
-                _describe(_spec(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[_probe_phase()]))
+                describe(cell_spec(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[_probe_phase()]))
 
     def _facts(self, system: System) -> SystemFacts:
         if storage_trials.is_storage(system, self.study):
             return self._storage_facts(system)
         first = arrays.combinations(self.study)[0] if _varies(system, self.study) else {}
-        found = _describe(_spec(system, first, seed=0, phases=[_probe_phase()]))
+        found = describe(cell_spec(system, first, seed=0, phases=[_probe_phase()]))
         settings = found["settings"]
         current = {
             "queue/scheduler": settings["scheduler"],
@@ -180,7 +180,7 @@ class SimulatedBackend:
         )
 
     def _storage_facts(self, system: System) -> SystemFacts:
-        found = _describe(_spec(_bare(system), {}, seed=0, phases=[_probe_phase()]))
+        found = describe(cell_spec(_bare(system), {}, seed=0, phases=[_probe_phase()]))
         leaves = tuple(f"sim{index}" for index in range(system.drives))
         return SystemFacts(
             name=system.name,
@@ -208,7 +208,7 @@ class SimulatedBackend:
         # An array that cannot be is a trial's own matter; its record says why.
         built = {name: value for name, value in values.items() if name in arrays.FACTORS}
         try:
-            return int(_describe(_spec(system, built, seed=0, phases=[_probe_phase()]))["capacity_bytes"])
+            return int(describe(cell_spec(system, built, seed=0, phases=[_probe_phase()]))["capacity_bytes"])
         except UsageError:
             return None
 
@@ -295,7 +295,7 @@ class SimulatedSession:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
         system = self.systems[cell.system]
         values = {**cell.fixed, **setting.values}
-        spec = _spec(system, values, seed=seed, phases=_phases(cell, system), name=cell.key)
+        spec = cell_spec(system, values, seed=seed, phases=_phases(cell, system), name=cell.key)
         if not cell.load.direct:
             spec["cache"] = _cache(cell, values)
         if self.trace and trial.block == 1 and trial.role != "sentinel":
@@ -416,7 +416,7 @@ def _trace(result: dict, capacity_sectors: int) -> dict[str, object]:
 
 def _traced_bytes(spec: dict) -> int:
     """Size of the drive that a trace shows: of an array the first."""
-    found = _describe(spec)
+    found = describe(spec)
     return found["array"]["member_bytes"] if found.get("array") else found["capacity_bytes"]
 
 
@@ -434,11 +434,11 @@ def _wanted(study: Study) -> list[dict[str, Value]]:
     ]
 
 
-def _spec(system: System, values: dict[str, Value], *, seed: int, phases: list[dict], name: str = "") -> dict:
+def cell_spec(system: System, values: dict[str, Value], *, seed: int, phases: list[dict], name: str = "") -> dict:
     options = dict(system.options)
     kernel = system.kernel or KERNEL_DEFAULT
     queue: dict[str, object] = {
-        "scheduler": values.get("scheduler") or _default_scheduler(kernel, str(system.drive)),
+        "scheduler": values.get("scheduler") or default_scheduler(kernel, str(system.drive)),
         "kernel": kernel,
     }
     device: dict[str, object] = {"model": system.drive}
@@ -501,7 +501,7 @@ def _controller(system: System, values: dict[str, Value], options: dict[str, Val
 
 
 @cache
-def _default_scheduler(kernel: str, drive: str) -> str:
+def default_scheduler(kernel: str, drive: str) -> str:
     """What a kernel chooses by itself for a drive.
 
     Linux 2.6.18 to 4.20: cfq by build configuration. From 5.0 on mq-deadline where the device has one hardware queue, and none where it
@@ -511,7 +511,7 @@ def _default_scheduler(kernel: str, drive: str) -> str:
     if version >= (5, 0):
         return "none" if _attachment(drive) == "nvme" else "mq-deadline"
     probe = {"seed": 0, "device": {"model": "fixed"}, "queue": {"scheduler": "noop", "kernel": kernel}}
-    offered = _describe({**probe, "phases": [_probe_phase()]})["schedulers"]
+    offered = describe({**probe, "phases": [_probe_phase()]})["schedulers"]
     return "cfq" if "cfq" in offered else "deadline"
 
 
@@ -524,7 +524,7 @@ def _attachment(drive: str) -> str:
         return ""
 
 
-def _describe(spec: dict) -> dict:
+def describe(spec: dict) -> dict:
     try:
         return json.loads(_core.describe_cell(json.dumps(spec)))
     except ValueError as error:

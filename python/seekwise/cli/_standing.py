@@ -15,8 +15,8 @@ from rich.text import Text
 
 from seekwise.analysis.decision.verdicts import Judged
 from seekwise.cli import _output
-from seekwise.run.live.execute import Watch
 from seekwise.run.live.plan import LivePlan
+from seekwise.run.live.session import Watch
 from seekwise.study.quantity import time_text
 
 REFRESHES_PER_S = 4

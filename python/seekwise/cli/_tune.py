@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +17,17 @@ from seekwise.cli import _standing
 from seekwise.errors import MissingError, UsageError
 from seekwise.run.execute import new_run_id
 from seekwise.run.live import candidates as candidates_of
-from seekwise.run.live.candidates import Candidates
+from seekwise.run.live.candidates import Candidate, Candidates
 from seekwise.run.live.plan import LivePlan
 from seekwise.store.database import Run, Store, now
 from seekwise.study import uses as use_files
 from seekwise.study.uses import Use
+
+if TYPE_CHECKING:
+    from seekwise.analysis.decision.table import Threshold
+
+MODEL = "model:"
+"""A target that begins so is a drive model."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +52,21 @@ class Request:
     as_json: bool
     command_line: tuple[str, ...]
     began_s: float
+    kernel: str | None = None
 
 
 def answer(request: Request) -> None:
     """Measures and prints. Raises SeekwiseError for whatever is refused or fails."""
+    if request.target.startswith(MODEL):
+        from seekwise.cli import _tune_simulated
+
+        _tune_simulated.answer(request)
+        return
+    if request.kernel is not None:
+        raise UsageError(
+            "--kernel chooses whose block layer is simulated, and a device has the kernel that runs",
+            hint=f"{MODEL}NAME simulates a drive model: `seekwise tune {MODEL}generic_1tb_sata --kernel {request.kernel}`",
+        )
     if request.profile is not None:
         _profile(request)
         return
@@ -74,14 +92,10 @@ def answer(request: Request) -> None:
 
 
 def compared_settings(request: Request, target) -> Candidates:
-    """What is compared: --vary, --also, or the schedulers."""
-    if request.vary and request.also:
-        raise UsageError("--vary and --also both name what to try", hint="use one of them")
-    if request.also:
-        from seekwise.run.live import also
-
-        return also.candidates(target, request.also, seed=request.seed or 1)
+    """What is compared: --vary, or the schedulers (--also tries further settings beside them)."""
     if request.vary:
+        if request.also is not None:
+            raise UsageError("--vary and --also both name what to try", hint="use one of them")
         wanted = candidates_of.parse_vary(request.vary)
         return candidates_of.of_factors(target, wanted, again=request.self_check)
     if not candidates_of.offered_schedulers(target):
@@ -94,23 +108,23 @@ def compared_settings(request: Request, target) -> Candidates:
 
 def make_plan(request: Request, target, compared: Candidates, chosen: list[Use]) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
-    from seekwise.analysis.decision.table import Threshold
     from seekwise.backend.kernel import ground
-    from seekwise.run.live import execute, prepare, progress
+    from seekwise.run.live import execute, prepare, progress, staged
 
     labels = compared.labels
-    execute.check_budget(request.budget, len(labels))
-    chosen, notes = felt(chosen, compared, named=request.uses is not None)
+    beside = _beside(request, target)
+    execute.check_budget(request.budget, len(labels), staged_too=beside is not None)
+    chosen, notes = felt(chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ())
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
+    if beside is not None:
+        notes += beside.notes
+        seconds *= staged.SCHEDULERS_SHARE / progress.FIRST_PASS_SHARE
     measured, left_out = progress.uses_that_fit(chosen, len(labels), seconds)
     if not target.is_device:
         prepare.check_room(target.path, measured)
     ground.check_free(target)
     if target.is_device:
         ground.check_claim(target, request.destroy)
-    threshold = Threshold()
-    if request.threshold is not None:
-        threshold = Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
     names = tuple(device.name for device in target.resolved.chain())
     return LivePlan(
         target=str(target.path),
@@ -120,19 +134,41 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
         candidates=compared.all,
         uses=tuple(measured),
         left_out=tuple(use.name for use in left_out),
-        threshold=threshold,
+        threshold=threshold_of(request),
         budget_s=request.budget,
         seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         notes=(*compared.notes, *notes),
         warnings=target.warnings,
         name=request.name,
         group=request.uses,
+        levels=beside.levels if beside is not None else (),
+        extra={"combinations": beside.combinations} if beside is not None else {},
     )
 
 
-def felt(chosen: list[Use], compared: Candidates, *, named: bool) -> tuple[list[Use], list[str]]:
+def threshold_of(request: Request) -> Threshold:
+    """What counts as equal: --threshold for rates, twice that for times and for what runs in the background."""
+    from seekwise.analysis.decision.table import Threshold
+
+    if request.threshold is None:
+        return Threshold()
+    return Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
+
+
+def _beside(request: Request, target):
+    """What --also asks for; None without it."""
+    if request.also is None:
+        return None
+    from seekwise.run.live import also
+
+    return also.space(target, also.areas_of(request.also))
+
+
+def felt(
+    chosen: list[Use], compared: Candidates, *, named: bool, levels: tuple[Candidate, ...] = ()
+) -> tuple[list[Use], list[str]]:
     """Uses that can feel what is varied: direct I/O ignores read-ahead, so only buffered reads tell about it."""
-    varied = {name for each in compared.all for name in each.values}
+    varied = {name for each in (*compared.all, *levels) for name in each.values}
     reading = [use for use in chosen if any(job.feels_read_ahead for job in use.job)]
     others = [use for use in chosen if use not in reading]
     if varied == {"read_ahead_kb"}:
@@ -144,6 +180,9 @@ def felt(chosen: list[Use], compared: Candidates, *, named: bool) -> tuple[list[
         return reading, [f"Left out, for they read directly and ignore read-ahead: {_few(others)}"] if others else []
     if "read_ahead_kb" not in varied and not named:
         return others or chosen, []
+    if levels and reading and not named:
+        # One that feels read-ahead within any budget.
+        return [*others[:1], *reading[:1], *others[1:], *reading[1:]], []
     return chosen, []
 
 

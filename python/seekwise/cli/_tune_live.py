@@ -31,7 +31,6 @@ END_S = 2.0
 
 def answer(request: Request) -> None:
     """Switches under the load that runs now, or under COMMAND; prints the answer."""
-    from seekwise.analysis.decision.table import Threshold
     from seekwise.backend.kernel import ground
     from seekwise.backend.kernel.target import find
 
@@ -50,7 +49,6 @@ def answer(request: Request) -> None:
     ground.check_free(target)
     use = passive.command_use(request.metric) if request.command_line else passive.LOAD
     names = tuple(device.name for device in target.resolved.chain())
-    share = request.threshold
     plan = LivePlan(
         target=str(target.path),
         leaves=target.leaf_names,
@@ -59,7 +57,7 @@ def answer(request: Request) -> None:
         candidates=compared.all,
         uses=(use,),
         left_out=(),
-        threshold=Threshold() if share is None else Threshold(share, 2 * share, 2 * share),
+        threshold=_tune.threshold_of(request),
         budget_s=request.budget,
         seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         notes=(*compared.notes, *_notes(request)),

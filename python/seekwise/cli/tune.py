@@ -9,9 +9,13 @@ import click
 
 from seekwise.cli import _options, _tune
 
+BUDGET_S = 120.0
+STAGED_BUDGET_S = 300.0
+"""Several settings at once need more than the schedulers alone."""
+
 
 @click.command("tune")
-@click.argument("target", metavar="PATH|DEVICE")
+@click.argument("target", metavar="PATH|DEVICE|model:NAME")
 @click.option("--for", "uses", metavar="USE,…", help="Uses or groups to measure, or TOML files of your own.")
 @click.option("--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values instead of the schedulers.")
 @click.option("--also", metavar="NAME,…", help="Settings to try beside the scheduler, or `all`.")
@@ -23,18 +27,23 @@ from seekwise.cli import _options, _tune
 @click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
 @click.option("--threshold", metavar="SHARE", type=_options.Share(), help="Losses up to this count as equal (5%).")
 @click.option(
-    "--budget", type=_options.Duration(), help="Time for everything, e.g. 2m.", default="2m", show_default=True
+    "--budget", type=_options.Duration(), help="Time for everything, e.g. 90s.  [default: 2m; 5m with --also]"
 )
+@click.option("--kernel", metavar="VERSION", help="With model:NAME: the Linux version that is simulated (6.1).")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order in which settings run.")
 @click.option("--destroy", multiple=True, metavar="NAME", help="Serial or by-id path of an empty device to write to.")
 @_options.common
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND …]")
-def command(target: str, uses: str | None, as_json: bool, db: Path | None, **options: object) -> None:
+def command(
+    target: str, uses: str | None, as_json: bool, db: Path | None, budget: float | None, **options: object
+) -> None:
     """Say what to set for the storage under PATH, after measuring it.
 
     Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the settings
     under them, and names one setting with the most it can lose. Everything is restored afterwards.
     """
     began = time.monotonic()
-    request = _tune.Request(target=target, uses=uses, db=db, as_json=as_json, began_s=began, **options)
+    if budget is None:
+        budget = STAGED_BUDGET_S if options["also"] is not None else BUDGET_S
+    request = _tune.Request(target=target, uses=uses, db=db, as_json=as_json, began_s=began, budget=budget, **options)
     _tune.answer(request)

@@ -20,6 +20,8 @@ from seekwise.control.journal import Journal
 from seekwise.control.lock import devices_locked
 
 NO_CHANGE: Mapping[str, Mapping[str, str]] = {}
+CHOSEN_WITH_SCHEDULER = frozenset({"queue/nr_requests", "queue/wbt_lat_usec"})
+"""Values that the kernel sets when a scheduler is chosen (Linux v6.12 block/blk-mq-sched.c blk_mq_init_sched, block/bfq-iosched.c)."""
 
 
 class switching(settings.changed):
@@ -92,15 +94,15 @@ class switching(settings.changed):
         """Original values of what other candidates change and this one does not name.
 
         A scheduler's own options belong to that scheduler, and the kernel chooses nr_requests and the write-back
-        throttling anew with each scheduler: they are left to it unless somebody asked for them.
+        throttling anew with each scheduler: under another than the original one they are left to it.
         """
         found = {}
+        original = item["old"].get("queue/scheduler")
+        is_other = "queue/scheduler" in item["asked"] and asked.get("queue/scheduler", original) != original
         for name in item["asked"]:
             if name in asked or name not in item["old"]:
                 continue
-            if name.startswith(attributes.IOSCHED) and "queue/scheduler" in item["asked"]:
-                original = item["old"].get("queue/scheduler")
-                if asked.get("queue/scheduler", original) != original:
-                    continue
+            if is_other and (name.startswith(attributes.IOSCHED) or name in CHOSEN_WITH_SCHEDULER):
+                continue
             found[name] = str(item["old"][name])
         return found

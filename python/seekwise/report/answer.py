@@ -9,39 +9,11 @@ from collections.abc import Sequence
 from seekwise.analysis.decision.choose import Choice, Loss
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.analysis.live import LiveOutcome, no_verdict, notes, seconds_more
+from seekwise.report import stages
+from seekwise.report.metric_words import FACTOR_FROM, amount, factor_text, metric_name, percent
 from seekwise.study.quantity import time_text
 
 ROWS_MAX = 12
-FACTOR_FROM = 2.0
-"""From this factor on a loss is said as "3 times longer" instead of "200 % longer"."""
-
-METRIC_NAMES = {
-    "rate": "throughput",
-    "p50": "median latency",
-    "p99": "p99 latency",
-    "mean": "mean latency",
-    "background_rate": "background job",
-}
-
-
-def percent(share: float) -> str:
-    """`3 %`, `0.4 %`, `38 %`."""
-    value = 100 * share
-    return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
-
-
-def factor_text(factor: float) -> str:
-    return f"{factor:.2g}" if factor < 9.95 else f"{float(f'{factor:.3g}'):g}"
-
-
-def metric_name(judged: Judged | str) -> str:
-    """`p99 latency`, `background job`, `stores: throughput`."""
-    metric = judged if isinstance(judged, str) else judged.metric
-    if metric in METRIC_NAMES:
-        return METRIC_NAMES[metric]
-    job, _, kind = metric.rpartition("_")
-    word = METRIC_NAMES.get(kind, kind)
-    return f"{word} of {'the background job' if job == 'background' else job}"
 
 
 def loss_text(standing: Standing | None, judged: Judged) -> str:
@@ -60,13 +32,7 @@ def loss_text(standing: Standing | None, judged: Judged) -> str:
 
 
 def _amount(loss: float, judged: Judged) -> str:
-    """`38 % slower`, `150 times longer`."""
-    longer = not judged.more_is_better
-    factor = 1 + loss if longer else (1 / (1 - loss) if loss < 1 else math.inf)
-    if factor < FACTOR_FROM:
-        return f"{percent(loss)} {'longer' if longer else 'less'}"
-    word = "longer" if longer else "less"
-    return f"{factor_text(factor)} times {word}" if math.isfinite(factor) else f"nearly all {word}"
+    return amount(loss, judged.more_is_better)
 
 
 def headline(found: LiveOutcome) -> str:
@@ -92,10 +58,17 @@ def headline(found: LiveOutcome) -> str:
             if (s := j.of(choice.setting)) is not None and s.high is not None
         )[1:]
         return (
-            f"{verb}: no other setting proved better; at most it loses "
-            f"{_amount(most[0], most[1])} {metric_name(most[1])} in {most[1].use} (95 %)."
+            f"{verb}: no other setting proved better; its {metric_name(most[1])} in {most[1].use} is at most "
+            f"{_amount(most[0], most[1])} than the best (95 %)."
         )
     return f"{verb}: {_trade_off(choice, found)}"
+
+
+def mark(found: LiveOutcome) -> str:
+    """What must stand before an answer that was not measured on the machine."""
+    return (
+        f"Simulated, not measured: {found.plan.stack[0].split(';')[0]}." if found.plan.provenance != "measured" else ""
+    )
 
 
 def _relevant(found: LiveOutcome) -> list[Judged]:
@@ -254,7 +227,7 @@ def open_text(found: LiveOutcome) -> str | None:
             needs[each.use] = max(needs.get(each.use, 0.0), more)
     ordered = sorted(needs.values())
     half = sum(ordered[: (len(ordered) + 1) // 2])
-    if half > 0:
+    if half > 0 and found.plan.provenance == "measured":
         text += f"; about {time_text(math.ceil(half))} more would decide half"
     return text + "."
 
@@ -262,7 +235,8 @@ def open_text(found: LiveOutcome) -> str | None:
 def lines(found: LiveOutcome, report: str | None = None, width: int = 80) -> list[str]:
     """Everything for the terminal, answer first."""
     choice = found.choice
-    made = [*_wrapped(headline(found), width), ""]
+    made = _wrapped(mark(found), width) if mark(found) else []
+    made += [*_wrapped(headline(found), width), ""]
     changes = choice is not None and choice.changes
     table = rows(found)
     shown = table[:ROWS_MAX]
@@ -279,7 +253,7 @@ def lines(found: LiveOutcome, report: str | None = None, width: int = 80) -> lis
         made += _wrapped(text + ".", width)
     if (text := open_text(found)) is not None:
         made += _wrapped(text, width)
-    for text in notes(found)[:2]:
+    for text in [*stages.sentences(found), *notes(found)][: max(2, len(stages.sentences(found)))]:
         made += _wrapped(text + ".", width)
     for label, each in (("set: ", found.lines.set), ("undo:", found.lines.undo)):
         made += [f"{label} {line}" for line in each[:2]]

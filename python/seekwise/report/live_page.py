@@ -15,7 +15,7 @@ from seekwise.analysis.decision.periods import dense, quantile_ns
 from seekwise.analysis.decision.records import job_of, period_of
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.analysis.live import LiveOutcome, notes
-from seekwise.report import answer, load_words
+from seekwise.report import answer, load_words, stages
 from seekwise.report.charts import live_svg
 from seekwise.report.charts.style import style_of
 from seekwise.store.record import Record
@@ -89,7 +89,7 @@ def html(found: LiveOutcome) -> str:
         headline=answer.headline(found),
         alternatives=answer.alternatives(found),
         open_text=answer.open_text(found),
-        notes=notes(found),
+        notes=[*stages.sentences(found), *notes(found)],
         looks=looks,
         uses=[_use(found, use, looks) for use in found.plan.uses],
         axis=live_svg.loss_axis(),

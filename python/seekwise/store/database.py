@@ -162,6 +162,10 @@ class Store:
     def end_run(self, run_id: str, outcome: str | None) -> None:
         self._change("UPDATE run SET ended_at = ?, outcome = ? WHERE run_id = ?", (now(), outcome, run_id))
 
+    def change_plan(self, run_id: str, plan: dict[str, object]) -> None:
+        """A plan that went on growing while the run measured."""
+        self._change("UPDATE run SET plan = ? WHERE run_id = ?", (json.dumps(plan), run_id))
+
     def add(self, record: Record) -> None:
         """Commits one trial. When this returns, the row survives a kill of this process."""
         self._change(

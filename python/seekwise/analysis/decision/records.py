@@ -60,7 +60,11 @@ def entries(records: Sequence[Record], order: Order) -> list[Entry]:
     """One entry per judged metric of each use that has enough rounds."""
     found: list[Entry] = []
     for use in order.uses:
-        mine = [record for record in records if record.valid and record.factors.get("use") == use.name]
+        mine = [
+            record
+            for record in records
+            if record.valid and record.factors.get("use") == use.name and record.setting in order.candidates
+        ]
         if not mine:
             continue
         ran = [name for name in order.candidates if any(record.setting == name for record in mine)]

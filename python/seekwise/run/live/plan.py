@@ -33,6 +33,10 @@ class LivePlan:
     group: str | None = None
     """What `--for` named, or None."""
     provenance: str = "measured"
+    levels: tuple[Candidate, ...] = ()
+    """With `--also`: each further value to try, alone under each scheduler that has it."""
+    stages: tuple[dict[str, object], ...] = ()
+    """With `--also`: what was tried in turn, what was kept, and what was pruned and why."""
     extra: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -61,6 +65,8 @@ class LivePlan:
             "name": self.name,
             "group": self.group,
             "provenance": self.provenance,
+            "levels": [asdict(each) for each in self.levels],
+            "stages": list(self.stages),
             "extra": self.extra,
         }
 
@@ -82,6 +88,8 @@ class LivePlan:
             name=document.get("name"),
             group=document.get("group"),
             provenance=document.get("provenance", "measured"),
+            levels=tuple(Candidate(**each) for each in document.get("levels", [])),
+            stages=tuple(document.get("stages", [])),
             extra=document.get("extra", {}),
         )
 

@@ -173,16 +173,25 @@ def laid_out_on_device(
     room = proof.test_size_bytes
     least = DATA_BYTES_MIN + stores * STORE_BYTES_MIN
     if room < least:
-        raise RefusedError(f"{proof.node} has {room // MIB} MiB to test in, and these uses need {least // MIB} MiB")
+        raise RefusedError(
+            f"{proof.node} has {room // MIB} MiB to test in, and these uses need {least // MIB} MiB",
+            hint="choose a larger device, or fewer uses with --for",
+        )
     started = time.monotonic()
     bound_s = max(2.0, LAYOUT_SHARE_MAX * budget_s)
-    data = max(DATA_BYTES_MIN, min(DATA_BYTES_MAX, int(room * 0.5) // PIECE_BYTES * PIECE_BYTES))
-    data = _fill(proof.node, data, DATA_BYTES_MIN, started + bound_s, tell, proof.test_offset_bytes)
+    wanted = max(DATA_BYTES_MIN, min(DATA_BYTES_MAX, int(room * 0.5) // PIECE_BYTES * PIECE_BYTES))
+    # Before the first byte: what was begun is zeroed as well.
+    proof.uses(wanted)
+    data = _fill(proof.path, wanted, DATA_BYTES_MIN, started + bound_s, tell, proof.test_offset_bytes)
     rate = data / max(time.monotonic() - started, 1e-3)
     limit = int(min(MEMORY_BYTES_MAX, max(MEMORY_BYTES_MIN, rate * MEMORY_SECONDS)))
     store = STORE_BYTES_MIN
     if stores:
-        store = min(STORE_BYTES_MAX, (room - data) // stores // PIECE_BYTES * PIECE_BYTES)
-    return Ground(
-        None, data, store, stores, 0, limit, rate, time.monotonic() - started, proof.node, proof.test_offset_bytes
+        # No more than a few seconds of writing each: all of it is zeroed at the end.
+        store = min(STORE_BYTES_MAX, max(STORE_BYTES_MIN, int(rate * 4)), (room - data) // stores)
+        store -= store % PIECE_BYTES
+    made = Ground(
+        None, data, store, stores, 0, limit, rate, time.monotonic() - started, proof.path, proof.test_offset_bytes
     )
+    proof.uses(made.total_bytes)
+    return made

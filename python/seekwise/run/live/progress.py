@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from seekwise.analysis.decision.verdicts import Judged, log_of_share
 from seekwise.run.live import carry
+from seekwise.run.live.candidates import Candidate
 from seekwise.study.uses import Use
 
 PERIOD_FIRST_S = 0.75
@@ -45,6 +46,11 @@ class UseState:
 
     def length_s(self, candidate: str) -> float:
         return self.lengths.get(candidate, PERIOD_FIRST_S)
+
+    def cut_s(self, candidate: Candidate) -> float:
+        """Seconds at the start of its periods that do not count; one that has not run alone has its scheduler's."""
+        kin = str(candidate.values.get("scheduler", ""))
+        return self.cuts.get(candidate.label, self.cuts.get(kin, carry.CUT_LEAST_S))
 
     def round_s(self) -> float:
         return sum(self.length_s(name) for name in self.candidates)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from seekwise.backend.kernel import cpu, disk, fio, memory
-from seekwise.control import child
+from seekwise.control import attributes, child, sysfs
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
 from seekwise.run.live import logs
@@ -90,6 +90,9 @@ def run(
         old.unlink()
     job_file = work / "job.fio"
     job_file.write_text(load.text)
+    if _has_more(schedule[0][0]):
+        # Its scheduler may still carry another candidate's options.
+        _pass_through(switch)
     _put(switch, schedule[0][0])
     if memory_limit_bytes is None:
         return _run(program, load, schedule, switch, work, leaves, (), tell, deadline_s)
@@ -143,23 +146,34 @@ def _put(switch: switching, candidate: Candidate) -> float:
 
 
 def _switch(switch: switching, last: Candidate, candidate: Candidate) -> float:
-    """Seconds of a real switch. Writing the scheduler that is set does nothing, so equal values pass through another one."""
+    """Seconds of a real switch. Writing the scheduler that is set does nothing, so equal values pass through another one.
+
+    So do candidates of one scheduler with other options: only a scheduler that is chosen anew has the kernel's own values.
+    """
     through = 0.0
-    if last.label != candidate.label and last.values == candidate.values:
-        through = _pass_through(switch, candidate)
+    if last.label != candidate.label and (last.values == candidate.values or _is_other_option(last, candidate)):
+        through = _pass_through(switch)
     return through + _put(switch, candidate)
 
 
-def _pass_through(switch: switching, candidate: Candidate) -> float:
-    from seekwise.control import attributes, sysfs
+def _has_more(candidate: Candidate) -> bool:
+    return "scheduler" in candidate.values and len(candidate.values) > 1
 
+
+def _is_other_option(last: Candidate, candidate: Candidate) -> bool:
+    same = last.values.get("scheduler") == candidate.values.get("scheduler")
+    return same and (_has_more(last) or _has_more(candidate))
+
+
+def _pass_through(switch: switching) -> float:
     started = time.monotonic()
     for device, old in switch.read_back().items():
-        offered = attributes.schedulers_offered(sysfs.device_folder(device))
-        other = next((name for name in offered if name != old.get("queue/scheduler")), None)
+        folder = sysfs.device_folder(device)
+        other = next(
+            (name for name in attributes.schedulers_offered(folder) if name != old.get("queue/scheduler")), None
+        )
         if other is not None:
-            attributes_folder = sysfs.device_folder(device)
-            sysfs.write(attributes.path("queue/scheduler", attributes_folder), other)
+            sysfs.write(attributes.path("queue/scheduler", folder), other)
     time.sleep(PASS_THROUGH_S)
     switch.to_original()
     return time.monotonic() - started

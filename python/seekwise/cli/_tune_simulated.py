@@ -1,0 +1,98 @@
+"""`tune model:NAME`: the answer of the simulator for a drive model, where nothing can or shall be measured."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, Progress, TimeRemainingColumn
+
+from seekwise.cli import _output, _tune
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.execute import new_run_id
+from seekwise.run.live import candidates, simulated
+from seekwise.run.live.plan import LivePlan
+from seekwise.store.database import Run, Store, now
+from seekwise.study import uses as use_files
+
+if TYPE_CHECKING:
+    from seekwise.cli._tune import Request
+
+NEAREST = "nearest"
+FLASH = "crucial_mx500_1tb"
+
+
+def answer(request: Request) -> None:
+    """Simulates the uses on the model; prints the answer, marked as simulated."""
+    refused = {"--also": request.also, "--live": request.live, "--profile": request.profile, "--guard": request.guard}
+    refused |= {"--destroy": request.destroy, "-- COMMAND": request.command_line}
+    named = next((name for name, value in refused.items() if value), None)
+    if named is not None:
+        raise UsageError(f"{named} needs a real device, and {request.target} is a model", hint="leave it out")
+    target = request.target
+    if target == simulated.PREFIX + NEAREST:
+        target = simulated.PREFIX + nearest_model_here()
+    model = simulated.model_of(target, request.kernel)
+    compared = simulated.candidates(model, candidates.parse_vary(request.vary))
+    chosen = use_files.chosen(request.uses)
+    simulated.check_uses(chosen)
+    chosen, notes = _tune.felt(chosen, compared, named=request.uses is not None)
+    plan = LivePlan(
+        target=f"{model.title} (simulated)",
+        leaves=(),
+        stack=(f"{model.title}, Linux {model.kernel}; simulated: no request reaches a device",),
+        current={},
+        candidates=compared.all,
+        uses=tuple(chosen),
+        left_out=(),
+        threshold=_tune.threshold_of(request),
+        budget_s=0.0,
+        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
+        notes=(*compared.notes, *notes, *simulated.played_otherwise(tuple(chosen))),
+        name=request.name,
+        group=request.uses,
+        provenance="simulated",
+    )
+    run = Run(
+        run_id=new_run_id(),
+        created_at=now(),
+        seekwise_version=version("seekwise"),
+        name=plan.name or "tune",
+        backend="simulated",
+        target=request.target,
+        seed=plan.seed,
+        study="",
+        plan=plan.to_document(),
+        ended_at=None,
+        outcome=None,
+    )
+    with Store.open(request.db) as store:
+        if not request.as_json:
+            _tune.print_stack(plan)
+        with _progress(quiet=request.as_json) as tell:
+            simulated.carry_out(store, run, plan, model, tell)
+        _tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+    """A bar with the time left on a terminal; nothing elsewhere."""
+    console = _output.console(stderr=True, quiet=quiet)
+    columns = ("simulating", BarColumn(), TimeRemainingColumn(), "{task.description}")
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda use, share: bar.update(task, description=use, completed=share)
+
+
+def nearest_model_here() -> str:
+    """A shipped model like the drive below the current folder; a common SSD where there is none."""
+    from seekwise.backend.kernel.target import find
+    from seekwise.cli._tune_unprivileged import nearest_model
+
+    try:
+        return nearest_model(find("."))
+    except SeekwiseError:
+        return FLASH

@@ -1,0 +1,47 @@
+"""Metrics and losses in words, the same everywhere."""
+
+from __future__ import annotations
+
+import math
+
+from seekwise.analysis.decision.verdicts import Judged
+
+FACTOR_FROM = 2.0
+"""From this factor on a loss is said as "3 times longer" instead of "200 % longer"."""
+
+METRIC_NAMES = {
+    "rate": "throughput",
+    "p50": "median latency",
+    "p99": "p99 latency",
+    "mean": "mean latency",
+    "background_rate": "background job",
+}
+
+
+def percent(share: float) -> str:
+    """`3 %`, `0.4 %`, `38 %`."""
+    value = 100 * share
+    return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
+
+
+def factor_text(factor: float) -> str:
+    return f"{factor:.2g}" if factor < 9.95 else f"{float(f'{factor:.3g}'):g}"
+
+
+def metric_name(judged: Judged | str) -> str:
+    """`p99 latency`, `background job`, `stores: throughput`."""
+    metric = judged if isinstance(judged, str) else judged.metric
+    if metric in METRIC_NAMES:
+        return METRIC_NAMES[metric]
+    job, _, kind = metric.rpartition("_")
+    word = METRIC_NAMES.get(kind, kind)
+    return f"{word} of {'the background job' if job == 'background' else job}"
+
+
+def amount(loss: float, more_is_better: bool) -> str:
+    """`38 % less`, `150 times longer`: a loss as a share, of a rate or of a time."""
+    factor = 1 + loss if not more_is_better else (1 / (1 - loss) if loss < 1 else math.inf)
+    word = "less" if more_is_better else "longer"
+    if factor < FACTOR_FROM:
+        return f"{percent(loss)} {word}"
+    return f"{factor_text(factor)} times {word}" if math.isfinite(factor) else f"nearly all {word}"

@@ -1,0 +1,77 @@
+"""What a staged run (`tune --also`) tried and pruned, in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from seekwise.analysis.live import LiveOutcome
+from seekwise.report.metric_words import amount, metric_name, percent
+
+NAMED_MOST = 3
+
+
+def sentences(found: LiveOutcome) -> list[str]:
+    """Two or three sentences; none for a run of one stage."""
+    if len(found.plan.stages) < 2:
+        return []
+    first, second = found.plan.stages[:2]
+    said = [f"Of {_count(first['tried'], 'scheduler')} {_and(first['kept'])} went on{_why(first['pruned'], found)}"]
+    text = f"Beside {'it' if len(first['kept']) == 1 else 'them'} {_count(second['tried'], 'further value')}"
+    if second.get("combinations"):
+        text += f" ({second['combinations']} combinations in all)"
+    text += f" in {_count(range(second['periods']), 'period')}: "
+    text += (
+        f"{_and(second['kept'])} gained, and the last stage compared {_and(second['kept'], 'it', 'them')} directly"
+        if second["kept"]
+        else "none gained"
+    )
+    said.append(text + _why([each for each in second["pruned"] if each["why"] == "worse"], found))
+    late = [each for each in second["pruned"] if each["why"] in ("no time", "open")]
+    if late:
+        wanted = float(second["seconds_wanted"]) / 0.3
+        said.append(
+            f"{_count(late, 'value')} could not be told in this time; --budget {max(2, math.ceil(wanted / 60))}m is about enough"
+        )
+    refused = [each["setting"] for each in second["pruned"] if each["why"] == "refused"]
+    if refused:
+        said.append(f"The kernel refuses {_and(refused[:NAMED_MOST])}{_more(refused)}")
+    return said
+
+
+def reason(pruned: Mapping[str, object], found: LiveOutcome) -> str:
+    """Why one setting was pruned, in a few words."""
+    match pruned["why"]:
+        case "worse":
+            metric = str(pruned["metric"])
+            more = any(each.name == metric and each.more_is_better for use in found.plan.uses for each in use.metrics)
+            return f"{amount(float(str(pruned['share'])), more)} {metric_name(metric)} in {pruned['use']}"
+        case "less":
+            return f"{pruned['than']} gains more"
+        case "alike":
+            return f"no gain; within {percent(float(str(pruned['share'])))} of the kernel's own value"
+        case "refused":
+            return str(pruned["said"])
+        case _:
+            return "not enough time to tell"
+
+
+def _why(pruned: Sequence[Mapping[str, object]], found: LiveOutcome) -> str:
+    if not pruned:
+        return ""
+    parts = [f"{each['setting']}: {reason(each, found)}" for each in pruned[:NAMED_MOST]]
+    return f". Pruned: {'; '.join(parts)}{_more(pruned)}"
+
+
+def _more(listed: Sequence[object]) -> str:
+    return f" and {len(listed) - NAMED_MOST} more" if len(listed) > NAMED_MOST else ""
+
+
+def _count(listed: Sequence[object], word: str) -> str:
+    return f"{len(listed)} {word}{'' if len(listed) == 1 else 's'}"
+
+
+def _and(names: Sequence[str], one: str = "", many: str = "") -> str:
+    if one:
+        return one if len(names) == 1 else many
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -1,0 +1,46 @@
+"""Racing: every use once, then time where it decides, until nothing is open or the time is used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from seekwise.analysis.decision.records import Decided, decided
+from seekwise.errors import SeekwiseError
+from seekwise.run.live import progress
+from seekwise.run.live.session import Session
+
+
+def states_of(session: Session) -> list[progress.UseState]:
+    """Every use of the plan, with all of its candidates."""
+    labels = tuple(each.label for each in session.plan.candidates)
+    return [progress.UseState(use, labels) for use in session.plan.uses]
+
+
+def first_pass(session: Session, states: Sequence[progress.UseState], seconds: float) -> None:
+    """A stretch for every use; raises SeekwiseError when none of them brought a record."""
+    left = max(1.0, seconds)
+    for number, each in enumerate(states):
+        share = left / max(1, len(states) - number)
+        rounds = int((share - progress.STRETCH_OVERHEAD_S) / each.round_s())
+        rounds = max(progress.ROUNDS_FIRST - 1, min(2 * progress.ROUNDS_FIRST, rounds))
+        began = time.monotonic()
+        session.rounds(each, rounds)
+        left -= time.monotonic() - began
+    if not session.records:
+        reasons = [each.failed for each in states if each.failed]
+        raise SeekwiseError(reasons[0] if reasons else "nothing was measured", hint="`--for` chooses other uses")
+
+
+def to_the_end(session: Session, states: Sequence[progress.UseState]) -> Decided:
+    """Further stretches while something is open and time is left; the final judgement."""
+    order = session.plan.order()
+    while True:
+        found = decided(session.records, order, final=False)
+        session.watch.standing(list(found.judged))
+        for each in states:
+            progress.drop_hopeless(each, found.judged)
+        chosen = progress.next_use(states, found.judged, session.left_s)
+        if chosen is None:
+            return decided(session.records, order)
+        session.rounds(*chosen)

@@ -1,0 +1,246 @@
+"""The same uses on a model of host, block layer and drive: what is known before anything can be measured.
+
+Every round is a seed: it draws the addresses and where the platters stand, the same for every candidate. What the simulator plays in
+another way than the kernel would is said with the answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from seekwise import _core
+from seekwise.backend import simulated
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.live.candidates import AGAIN, Candidate, Candidates, label_of
+from seekwise.run.live.plan import LivePlan
+from seekwise.run.live.record import OPERATIONS
+from seekwise.store.database import Run, Store, now
+from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study.factors import Value
+from seekwise.study.model import System
+from seekwise.study.uses import PERCENT, Job, Use
+
+PREFIX = "model:"
+ROUNDS = 8
+BATCH = 16
+MIB = 2**20
+DATA_BYTES = 1024 * MIB
+STORE_BYTES = 512 * MIB
+# Simulated time of a period: some hundred requests of a disk, some ten thousand of flash.
+SECONDS = {True: (2.0, 8.0), False: (0.2, 0.6)}
+"""{rotational: (before what counts, what counts)}."""
+MEMORY_BYTES = {True: 192 * MIB, False: 512 * MIB}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A drive model on a host with this kernel."""
+
+    name: str
+    title: str
+    kernel: str
+    rotational: bool
+    capacity_bytes: int
+    schedulers: tuple[str, ...]
+    default: str
+
+    @property
+    def system(self) -> System:
+        return System(name=self.name, drive=self.name, kernel=self.kernel)
+
+
+def model_of(target: str, kernel: str | None) -> Model:
+    """The model that `model:NAME` names; UsageError when there is none or the kernel is not modelled."""
+    asked = target.removeprefix(PREFIX)
+    kernel = kernel or simulated.KERNEL_DEFAULT
+    try:
+        known = json.loads(_core.drive_model(asked))
+    except ValueError as error:
+        raise UsageError(str(error), hint="`seekwise explain NAME` tells of each") from None
+    name = known["id"]
+    default = simulated.default_scheduler(kernel, name)
+    probe = {"seed": 0, "device": {"model": name}, "queue": {"scheduler": default, "kernel": kernel}}
+    found = simulated.describe({**probe, "phases": [_phase([], 0.1)]})
+    rotational = known.get("kind") in ("hdd", "disk", "rotating")
+    return Model(
+        name, known["name"], kernel, rotational, int(found["capacity_bytes"]), tuple(found["schedulers"]), default
+    )
+
+
+def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
+    """What is compared: the schedulers of the kernel, or the product of `wanted`; what the kernel chooses by itself takes part."""
+    wanted = wanted or {"scheduler": list(model.schedulers)}
+    found: list[Candidate] = []
+    for combination in itertools.product(*wanted.values()):
+        values = dict(zip(wanted, combination, strict=True))
+        label = label_of(values)
+        while any(each.label == label for each in found):
+            label += AGAIN
+        found.append(Candidate(label, values, {}, values == {"scheduler": model.default}))
+    if not any(each.in_force for each in found):
+        plain = {"scheduler": model.default}
+        found.insert(0, Candidate(label_of(plain), plain, {}, True))
+    found.sort(key=lambda each: not each.in_force)
+    for each in found:
+        # What the model does not have is refused before anything runs.
+        simulated.describe(simulated.cell_spec(model.system, each.values, seed=0, phases=[_phase([], 0.1)]))
+    return Candidates(tuple(found))
+
+
+def carry_out(
+    store: Store, run: Run, plan: LivePlan, model: Model, tell: Callable[[str, float], None] = lambda *_: None
+) -> None:
+    """Simulates every use under every candidate, `ROUNDS` seeds of each, and writes the records down.
+
+    `tell`: (use, share done).
+    """
+    store.add_run(run)
+    todo = [(use, number, candidate) for use in plan.uses for number in range(ROUNDS) for candidate in plan.candidates]
+    made = 0
+    for start in range(0, len(todo), BATCH):
+        batch = todo[start : start + BATCH]
+        specs = [_spec(model, use, candidate, plan.seed + number) for use, number, candidate in batch]
+        results = json.loads(_core.simulate_cells(json.dumps(specs), os.cpu_count() or 1))
+        for (use, number, candidate), result in zip(batch, results, strict=True):
+            if "error" in result:
+                raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
+            store.add(
+                _record(run.run_id, made, use, number, candidate, result["phases"][-1], plan.seed + number, model)
+            )
+            made += 1
+        tell(batch[-1][0].title, made / len(todo))
+    store.end_run(run.run_id, "complete")
+
+
+def played_otherwise(uses: tuple[Use, ...]) -> list[str]:
+    """What the simulator plays in another way than fio does, in sentences."""
+    jobs = [job for use in uses for job in use.job]
+    said = []
+    if any(len(job.block) > 1 for job in jobs):
+        said.append("Jobs of mixed request sizes are simulated with their mean size")
+    if any(job.sync_every for job in jobs):
+        said.append("fdatasync is simulated without the flush of the drive's cache that it asks for")
+    if any(not job.direct and _is_direct(job) for job in jobs):
+        said.append("Buffered writers that wait or pause after each request are simulated as direct ones")
+    return said
+
+
+def check_uses(uses: list[Use]) -> None:
+    """Raises UsageError for a use that only fio can run."""
+    own = next((use for use in uses if any(job.fio is not None for job in use.job)), None)
+    if own is not None:
+        raise UsageError(
+            f"{own.title!r} has a fio job of your own, and the simulator does not run fio",
+            hint="describe it by `pattern`, `block` and `depth`, or measure it on a device",
+        )
+
+
+def _spec(model: Model, use: Use, candidate: Candidate, seed: int) -> dict:
+    before_s, counted_s = SECONDS[model.rotational]
+    jobs = _jobs(use, model)
+    spec = simulated.cell_spec(
+        model.system, candidate.values, seed=seed, phases=[_phase(jobs, before_s), _phase(jobs, counted_s)]
+    )
+    if not all(job["direct"] for job in jobs):
+        spec["cache"] = {"limit_bytes": MEMORY_BYTES[model.rotational]}
+    return spec
+
+
+def _phase(jobs: list[dict], seconds: float) -> dict:
+    return {"operation": "mixed", "runtime_ns": round(seconds * 1e9), "jobs": jobs or [_IDLE]}
+
+
+_IDLE = {"pattern": "random", "block_bytes": 4096, "ios": 1}
+
+
+def _jobs(use: Use, model: Model) -> list[dict]:
+    made, stores = [], 0
+    data = min(DATA_BYTES, model.capacity_bytes // 4)
+    store = min(STORE_BYTES, model.capacity_bytes // 16)
+    start = model.capacity_bytes // 4
+    start -= start % MIB
+    for job in use.job:
+        appends = job.pattern in ("sequential write", "sequential read/write")
+        block = max(4096, round(job.block_mean_bytes / 4096) * 4096)
+        region = start + data + stores * store if appends else start
+        size = (store * job.jobs) if appends else data
+        made.append(
+            {
+                "name": job.name,
+                "threads": job.jobs,
+                "depth": job.depth,
+                "pattern": "random" if str(job.pattern).startswith("random") else "sequential",
+                "read_percent": _read_percent(job),
+                "block_bytes": block,
+                "direct": _is_direct(job),
+                "think_ns": round(job.think_time * 1e9),
+                "region_start_bytes": region,
+                "region_bytes": size - size % (block * job.jobs),
+                "own_regions": job.jobs > 1 and not str(job.pattern).startswith("random"),
+            }
+        )
+        stores += job.jobs if appends else 0
+    return made
+
+
+def _is_direct(job: Job) -> bool:
+    """Writers that wait for the drive, or pause after each request, have one request under way with or without a page cache."""
+    return job.direct or job.sync_every == 1 or job.think_time > 0
+
+
+def _read_percent(job: Job) -> float:
+    if str(job.pattern).endswith("read/write"):
+        return float(job.read_share)
+    return float(PERCENT) if job.reads else 0.0
+
+
+def _record(
+    run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: dict, seed: int, model: Model
+) -> Record:
+    seconds = phase["elapsed_ns"] / 1e9
+    spent = phase["cpu"]
+    cpu = CpuSeconds(
+        submitter_user=0.0, submitter_system=0.0, user=spent["user_s"], system=spent["system_s"],
+        irq=spent["irq_s"], softirq=0.0, iowait=0.0, idle=0.0,
+    )  # fmt: skip
+    phases = []
+    for place, (job, done) in enumerate(zip(use.job, phase["jobs"], strict=True)):
+        bins = {int(bound): count for bound, count in done["latency_bins"].items()}
+        phases.append(
+            Phase(
+                operation=OPERATIONS.get(str(job.pattern), "mixed"),
+                elapsed_s=seconds,
+                bytes=done["bytes"],
+                ios=done["ios"],
+                latency_bins=bins,
+                latency_mean_ns=sum(bound * count for bound, count in bins.items()) / max(1, sum(bins.values())),
+                latency_max_ns=max(bins, default=0),
+                cpu=cpu if place == 0 else CpuSeconds(*[0.0] * 8),
+                details={"job": job.name, "role": job.role},
+            )
+        )
+    return Record(
+        run_id=run_id,
+        trial=index,
+        block=number,
+        cell=f"use={use.name}",
+        setting=candidate.label,
+        factors={**candidate.values, "use": use.name},
+        badge="simulated",
+        seed=seed,
+        started_at=now(),
+        phases=tuple(phases),
+        environment={"kernel": model.kernel, "drive": model.title} if index == 0 else {},
+        load={"what": "simulated"},
+        conditions={
+            "stretch": 0,
+            "start_s": round(number * seconds, 3),
+            "length_s": round(seconds, 3),
+            "cut_s": 0.0,
+            "switch_s": 0.0,
+        },
+    )

@@ -1,0 +1,90 @@
+"""Uses on the simulator: the same answer, judged and shown in the same way, and marked as simulated."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from seekwise.cli.main import cli
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.live import simulated
+from seekwise.study.uses import load, shipped
+
+
+@pytest.fixture
+def tune(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        return CliRunner().invoke(cli, ["tune", *words, "--db", str(tmp_path / "r.db"), "--seed", "5"])
+
+    return run
+
+
+def test_a_disk_is_answered_for_every_use_and_marked_as_simulated(tune):
+    done = tune("model:generic_1tb_sata", "--for", "desktop-copy,random-read-1", "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert document["schema"] == "seekwise.tune/1"
+    assert document["provenance"] == "simulated"
+    assert document["set"] == document["undo"] == []
+    assert {each["use"] for each in document["uses"]} == {"desktop-copy", "random-read-1"}
+    tails = next(each for each in document["uses"] if (each["use"], each["metric"]) == ("desktop-copy", "p99"))
+    by_setting = {each["setting"]: each for each in tails["candidates"]}
+    # What bfq is for: a reader beside a writer waits less, and one reader alone feels no scheduler.
+    assert by_setting["bfq"]["verdict"] == "best"
+    assert by_setting["mq-deadline"]["loss"] > 3
+    alone = [each for each in document["uses"] if each["use"] == "random-read-1"]
+    assert all(each["verdict"] in ("best", "within") for entry in alone for each in entry["candidates"])
+
+
+def test_the_answer_in_words_says_first_that_it_is_simulated(tune):
+    done = tune("model:generic_1tb_sata", "--for", "random-read-1")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("Simulated, not measured: ")
+    assert "set:" not in done.stdout
+
+
+def test_the_same_seed_gives_the_same_figures(tune):
+    first, second = (json.loads(tune("model:crucial_mx500_1tb", "--for", "backup", "--json").stdout) for _ in range(2))
+    assert first["uses"] == second["uses"]
+
+
+def test_the_kernel_of_2008_has_its_own_schedulers(tune):
+    document = json.loads(tune("model:wd2500ys", "--kernel", "2.6.24", "--for", "random-read", "--json").stdout)
+    assert set(document["candidates"]) == {"noop", "deadline", "anticipatory", "cfq"}
+
+
+def test_every_shipped_use_becomes_jobs_that_the_simulator_takes():
+    model = simulated.model_of("model:crucial_mx500_1tb", None)
+    for use in shipped():
+        jobs = simulated._jobs(use, model)
+        assert [each["name"] for each in jobs] == [job.name for job in use.job]
+        ends = [each["region_start_bytes"] + each["region_bytes"] for each in jobs]
+        assert max(ends) <= model.capacity_bytes
+
+
+def test_a_fio_job_of_ones_own_is_refused_with_the_reason(tmp_path):
+    (tmp_path / "own.fio").write_text("[a]\nrw=randread\n")
+    path = tmp_path / "own.toml"
+    path.write_text('title = "Mine"\n[[job]]\nname = "a"\nrole = "foreground"\nfio = "own.fio"\njudge = ["rate"]\n')
+    with pytest.raises(UsageError, match="does not run fio"):
+        simulated.check_uses([load(path)])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["model:nosuch"], "nosuch"),
+        (["model:"], "model"),
+        (["model:generic_1tb_sata", "--kernel", "1.0"], "1.0"),
+        (["model:generic_1tb_sata", "--also", "all"], "--also needs a real device"),
+        (["model:generic_1tb_sata", "--vary", "scheduler=cfq"], "cfq"),
+        (["model:generic_1tb_sata", "--", "true"], "needs a real device"),
+        (["/", "--kernel", "6.1"], "--kernel chooses"),
+    ],
+)
+def test_what_cannot_be_simulated_is_one_error(tune, words, said):
+    done = tune(*words)
+    assert isinstance(done.exception, SeekwiseError), done.exception
+    assert said in done.exception.message
