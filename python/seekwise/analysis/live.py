@@ -84,6 +84,8 @@ def notes(found: LiveOutcome) -> list[str]:
     said = list(found.plan.notes)
     for record in found.records:
         said += [str(each) for each in record.conditions.get("said", [])]
+    if (text := _pressure(found.records)) is not None:
+        said.append(text)
     if found.plan.left_out:
         said.append(f"Not measured in this budget: {', '.join(found.plan.left_out)}")
     measured = {record.factors.get("use") for record in found.records}
@@ -102,6 +104,18 @@ def notes(found: LiveOutcome) -> list[str]:
     if invalid:
         said.append(f"{len(invalid)} of {len(found.records)} periods discarded: {invalid[0].invalid_reason}")
     return said
+
+
+def _pressure(records: list[Record]) -> str | None:
+    """How much of the time some task waited for I/O under each setting, where the kernel tells."""
+    shares: dict[str, list[float]] = {}
+    for record in records:
+        if isinstance(value := record.conditions.get("io_pressure"), float):
+            shares.setdefault(record.setting, []).append(value)
+    if not shares:
+        return None
+    parts = [f"{100 * sum(each) / len(each):.0f} % under {name}" for name, each in shares.items()]
+    return f"Some program waited for I/O in {', '.join(parts)} of the time (/proc/pressure/io, the whole machine)"
 
 
 def seconds_more(found: LiveOutcome, each: Judged) -> float | None:

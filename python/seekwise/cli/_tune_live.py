@@ -7,6 +7,8 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ from seekwise.cli import _tune
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.run.execute import new_run_id
-from seekwise.run.live import execute, passive
+from seekwise.run.live import execute, latencies, passive
 from seekwise.run.live.plan import LivePlan
 from seekwise.store.database import Run, Store, now
 from seekwise.study.quantity import time_text
@@ -47,7 +49,8 @@ def answer(request: Request) -> None:
         )
     compared = _tune.compared_settings(request, target)
     ground.check_free(target)
-    use = passive.command_use(request.metric) if request.command_line else passive.LOAD
+    without = None if request.command_line else latencies.why_not()
+    use = passive.command_use(request.metric) if request.command_line else passive.load_use(percentiles=not without)
     names = tuple(device.name for device in target.resolved.chain())
     plan = LivePlan(
         target=str(target.path),
@@ -60,7 +63,7 @@ def answer(request: Request) -> None:
         threshold=_tune.threshold_of(request),
         budget_s=request.budget,
         seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
-        notes=(*compared.notes, *_notes(request)),
+        notes=(*compared.notes, *([f"No percentiles: {without}"] if without else [])),
         warnings=target.warnings,
         name=request.name,
         extra={"live": True, "command": list(request.command_line)},
@@ -86,12 +89,6 @@ def guard_factor(text: str | None) -> float | None:
     return float(match[1])
 
 
-def _notes(request: Request) -> tuple[str, ...]:
-    if request.command_line:
-        return ()
-    return ("Percentiles are not measured under a load that is not ours; mean latency is the kernel's own figure",)
-
-
 def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target, guard: float | None) -> None:
     from seekwise.backend.kernel import ground
 
@@ -105,22 +102,39 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
             click.echo(text, err=True)
 
     store.add_run(run)
+    found = passive.Found()
     try:
-        with ground.exclusively(target), switching([each.changes for each in plan.candidates]) as switch:
-            if request.command_line:
-                found = passive.with_command(
-                    plan, run.run_id, switch, request.command_line, request.metric, deadline, tell=tell
-                )
-            else:
-                found = passive.under_load(plan, run.run_id, switch, deadline, guard=guard, tell=tell)
-        for record in found.records:
-            if found.said and record.trial == 0:
-                record.conditions["said"] = found.said
-            store.add(record)
+        try:
+            with ground.exclusively(target), switching([each.changes for each in plan.candidates]) as switch:
+                if request.command_line:
+                    passive.with_command(
+                        plan, run.run_id, switch, request.command_line, request.metric, deadline, found, tell=tell
+                    )
+                else:
+                    with _sampler(plan) as sampler:
+                        passive.under_load(
+                            plan, run.run_id, switch, deadline, found, guard=guard, sampler=sampler, tell=tell
+                        )
+        finally:
+            # An hour of somebody's production is kept, whatever ends it.
+            for record in found.records:
+                if found.said and record.trial == 0:
+                    record.conditions["said"] = found.said
+                store.add(record)
     except BaseException as error:
         store.end_run(run.run_id, execute.ending(error))
         raise
     store.end_run(run.run_id, "complete")
+
+
+@contextmanager
+def _sampler(plan: LivePlan) -> Iterator[latencies.Sampler | None]:
+    """What collects latencies, where the plan judges by them."""
+    if all("p99" not in job.judge for use in plan.uses for job in use.job):
+        yield None
+        return
+    with latencies.sampled(plan.leaves, passive.requests_per_s(plan.leaves)) as sampler:
+        yield sampler
 
 
 def _show(store: Store, run_id: str, request: Request) -> None:

@@ -75,8 +75,13 @@ class Instance:
 
 
 @contextlib.contextmanager
-def instance(devices: list[tuple[int, int]], buffer_kib: int = BUFFER_KIB_PER_CPU) -> Iterator[Instance]:
-    """An instance that sees the block events of these devices; gone afterwards. It does not run before `start`."""
+def instance(
+    devices: list[tuple[int, int]], buffer_kib: int = BUFFER_KIB_PER_CPU, sector_mask: int = 0
+) -> Iterator[Instance]:
+    """An instance that sees the block events of these devices; gone afterwards. It does not run before `start`.
+
+    `sector_mask`: only events whose sector has none of these bits.
+    """
     where = root()
     path = where / "instances" / f"seekwise-{os.getpid()}"
     _remove_left(where / "instances")
@@ -91,6 +96,8 @@ def instance(devices: list[tuple[int, int]], buffer_kib: int = BUFFER_KIB_PER_CP
         (path / "trace_clock").write_text(CLOCK)
         (path / "buffer_size_kb").write_text(str(buffer_kib))
         wanted = " || ".join(f"dev == {major << 20 | minor}" for major, minor in devices[:FILTER_DEVICES_MAX])
+        if sector_mask:
+            wanted = f"({wanted}) && !(sector & {sector_mask})"
         for event in made.formats():
             folder = path / "events" / "block" / event
             if len(devices) <= FILTER_DEVICES_MAX:

@@ -1,7 +1,7 @@
 """The load that is already there: settings are switched under it, and the kernel's own counters tell the difference.
 
 No I/O is added. Rate and mean time per request come from /proc/diskstats (Linux Documentation/admin-guide/iostats.rst), sampled ten
-times a second so that each candidate's carry-over can be cut. Loads change by themselves, so the order is random and balanced, and an
+times a second so that each candidate's carry-over can be cut; percentiles come from the kernel's block events where it offers them. Loads change by themselves, so the order is random and balanced, and an
 uneven load is said to be one. A guard ends a period at once when requests take several times as long as under the setting in force.
 
 With a command of the user's, one run of it is one observation: its time, or a number that it prints.
@@ -20,10 +20,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from seekwise.analysis.decision.periods import histogram, upper_bound_ns
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import carry, order
+from seekwise.run.live import carry, latencies, order
 from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.plan import LivePlan
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -41,12 +45,12 @@ GUARD_WINDOW_S = 0.5
 GUARD_OPS_MIN = 4
 GUARD_EVENTS_MOST = 2
 
-LOAD = Use(
-    name="live",
-    title="The load that runs here",
-    group="live",
-    job=[Job(name="load", role="foreground", pattern="random read/write", judge=("rate", "mean"))],
-)
+
+def load_use(*, percentiles: bool) -> Use:
+    """The load that runs here, as a use: judged by what the kernel counts."""
+    judge = ("rate", "mean", "p99") if percentiles else ("rate", "mean")
+    job = Job(name="load", role="foreground", pattern="random read/write", judge=judge)
+    return Use(name="live", title="The load that runs here", group="live", job=[job])
 
 
 def command_use(metric: str | None) -> Use:
@@ -94,9 +98,35 @@ def sample(leaves: tuple[str, ...], root: Path = Path("/")) -> Sample:
     return Sample(time.time(), ops, moved, wait, flying)
 
 
+def requests_per_s(leaves: tuple[str, ...]) -> float:
+    """How many requests the drives end now, from half a second."""
+    before = sample(leaves)
+    time.sleep(RATE_LOOK_S)
+    after = sample(leaves)
+    return (after.ops - before.ops) / max(after.at_s - before.at_s, 1e-6)
+
+
+RATE_LOOK_S = 0.5
+
+
 def period_seconds(budget_s: float, candidates: int) -> float:
     """Long enough for the carry-over, short enough for a dozen rounds."""
     return min(10.0, max(PERIOD_LEAST_S, min(PERIOD_S, budget_s / (ROUNDS_AIM * candidates)), budget_s / 400))
+
+
+@dataclass(frozen=True)
+class Span:
+    """One period as it was seen."""
+
+    label: str
+    round: int
+    switch_s: float
+    samples: list[Sample]
+    ends_s: NDArray[np.float64]
+    """Ends of the requests whose latency is known, seconds since 1970."""
+    latencies_ns: NDArray[np.float64]
+    pressure: float | None
+    """Share of the time in which some task waited for I/O, on the whole machine."""
 
 
 def under_load(
@@ -104,18 +134,45 @@ def under_load(
     run_id: str,
     switch: switching,
     deadline_s: float,
+    found: Found,
     *,
     guard: float | None = None,
+    sampler: latencies.Sampler | None = None,
     tell: Callable[[str, float], None] = lambda *_: None,
-) -> Found:
-    """Switches until the deadline (monotonic), a period per candidate and round."""
-    found = Found()
+) -> None:
+    """Switches until the deadline (monotonic), a period per candidate and round. However it ends, `found` has what was seen."""
+    spans: list[Span] = []
+    origin = time.time()
+    try:
+        _switch_on(plan, switch, deadline_s, found, spans, guard, sampler, tell)
+    finally:
+        by_label = {each.label: each for each in plan.candidates}
+        cuts = {
+            name: carry.cut_s([_profile(each.samples) for each in spans if each.label == name]) for name in by_label
+        }
+        found.records = [
+            _record(plan, run_id, index, each, cuts[each.label], origin, by_label[each.label])
+            for index, each in enumerate(each for each in spans if len(each.samples) > 2)
+        ]
+        found.said += _about_the_load(found.records)
+        if sampler is not None and sampler.dropped:
+            found.said.append(f"The kernel dropped {sampler.dropped} block events: percentiles miss some requests")
+
+
+def _switch_on(
+    plan: LivePlan,
+    switch: switching,
+    deadline_s: float,
+    found: Found,
+    spans: list[Span],
+    guard: float | None,
+    sampler: latencies.Sampler | None,
+    tell: Callable[[str, float], None],
+) -> None:
     turns = order.Order(plan.seed)
     names = [each.label for each in plan.candidates]
     by_label = {each.label: each for each in plan.candidates}
     length = period_seconds(max(1.0, deadline_s - time.monotonic()), len(names))
-    origin = time.time()
-    series: list[tuple[str, int, float, list[Sample]]] = []
     baseline: list[float] = []
     number = 0
     while time.monotonic() + length * len(names) <= deadline_s or number == 0:
@@ -123,8 +180,10 @@ def under_load(
             took = _put(switch, by_label[label])
             tell(label, max(0.0, deadline_s - time.monotonic()))
             limit = guard * statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
+            waited = _pressure_us()
             samples, stopped = _watch(plan.leaves, length, limit)
-            series.append((label, number, took, samples))
+            ends, waits = sampler.taken() if sampler is not None else (NOTHING, NOTHING)
+            spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
             if stopped:
                 _put(switch, plan.in_force)
                 turns.interrupted()
@@ -140,16 +199,26 @@ def under_load(
         if len(names) < 2:
             found.said.append("Guard: no candidate is left beside the setting in force")
             break
-    cuts = {
-        name: carry.cut_s([_profile(samples) for label, _, _, samples in series if label == name]) for name in by_label
-    }
-    found.records = [
-        _record(plan, run_id, index, label, turn, took, samples, cuts[label], origin, by_label[label])
-        for index, (label, turn, took, samples) in enumerate(series)
-        if len(samples) > 2
-    ]
-    found.said += _about_the_load(found.records)
-    return found
+
+
+NOTHING = np.zeros(0)
+PRESSURE = Path("/proc/pressure/io")
+
+
+def _pressure_us() -> int | None:
+    """Microseconds in which some task waited for I/O since boot (Linux Documentation/accounting/psi.rst); None without PSI."""
+    try:
+        match = re.search(r"^some .*total=(\d+)", PRESSURE.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(match[1]) if match else None
+
+
+def _pressure(before_us: int | None, samples: list[Sample]) -> float | None:
+    now = _pressure_us()
+    if before_us is None or now is None:
+        return None
+    return min(1.0, (now - before_us) / 1e6 / max(samples[-1].at_s - samples[0].at_s, 1e-6))
 
 
 def _put(switch: switching, candidate: Candidate) -> float:
@@ -192,17 +261,9 @@ def _profile(samples: list[Sample]) -> list[float]:
 
 
 def _record(
-    plan: LivePlan,
-    run_id: str,
-    index: int,
-    label: str,
-    turn: int,
-    took: float,
-    samples: list[Sample],
-    cut: float,
-    origin: float,
-    candidate: Candidate,
+    plan: LivePlan, run_id: str, index: int, span: Span, cut: float, origin: float, candidate: Candidate
 ) -> Record:
+    samples = span.samples
     begin = samples[0].at_s
     length = samples[-1].at_s - begin
     cut = min(cut, carry.CUT_SHARE_MAX * length)
@@ -210,14 +271,16 @@ def _record(
     last = samples[-1]
     ops, moved = last.ops - first.ops, last.bytes - first.bytes
     wait_ns = (last.wait_ms - first.wait_ms) * 1e6
+    low, high = np.searchsorted(span.ends_s, [first.at_s, last.at_s])
+    bins = histogram(span.latencies_ns[low:high])
     phase = Phase(
         operation="mixed",
         elapsed_s=max(0.0, last.at_s - first.at_s),
         bytes=moved,
         ios=ops,
-        latency_bins={},
+        latency_bins={upper_bound_ns(number): count for number, count in bins.items()},
         latency_mean_ns=wait_ns / ops if ops else 0.0,
-        latency_max_ns=0,
+        latency_max_ns=upper_bound_ns(max(bins)) if bins else 0,
         cpu=CpuSeconds(0.0, 0.0),
         windows=tuple((rate, 0.0) for rate in _profile(samples)[:: max(1, round(SAMPLE_S / carry.BIN_S))]),
         details={"job": "load", "role": "foreground", "profile_bin_s": SAMPLE_S},
@@ -225,9 +288,9 @@ def _record(
     return Record(
         run_id=run_id,
         trial=index,
-        block=turn,
+        block=span.round,
         cell="use=live",
-        setting=label,
+        setting=span.label,
         factors={**candidate.values, "use": "live"},
         badge="measured",
         seed=plan.seed,
@@ -239,7 +302,8 @@ def _record(
             "start_s": round(begin - origin, 3),
             "length_s": round(length, 3),
             "cut_s": round(cut, 3),
-            "switch_s": round(took, 4),
+            "switch_s": round(span.switch_s, 4),
+            "io_pressure": None if span.pressure is None else round(span.pressure, 4),
         },
     )
 
@@ -270,11 +334,11 @@ def with_command(
     command: tuple[str, ...],
     metric: str | None,
     deadline_s: float,
+    found: Found,
     *,
     tell: Callable[[str, float], None] = lambda *_: None,
-) -> Found:
+) -> None:
     """Runs the command again and again, each time under the next setting, until the deadline (monotonic)."""
-    found = Found()
     pattern = _pattern(metric)
     turns = order.Order(plan.seed)
     names = [each.label for each in plan.candidates]
@@ -310,7 +374,6 @@ def with_command(
             found.said.append(
                 f"The command takes {longest:.3g} s: three rounds of {len(names)} settings need --budget {3.2 * longest * len(names):.0f}s"
             )
-    return found
 
 
 def _once(command: tuple[str, ...], keep: bool) -> str:

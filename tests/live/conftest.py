@@ -1,0 +1,94 @@
+"""Storage that can be made to misbehave: a loop device on a file system that can be frozen, so that its writes hang."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Command, ran
+
+BELOW_BYTES = 900 << 20
+ABOVE_BYTES = 700 << 20
+
+
+@dataclass
+class Storage:
+    """`folder` lies on the loop device `name`, whose file lies on the file system `below`."""
+
+    name: str
+    folder: Path
+    below: Path
+
+    @property
+    def scheduler(self) -> str:
+        return Path(f"/sys/block/{self.name}/queue/scheduler").read_text().strip()
+
+    @property
+    def in_force(self) -> str:
+        return self.scheduler.partition("[")[2].partition("]")[0]
+
+    @contextlib.contextmanager
+    def stalled(self) -> Iterator[None]:
+        """Nothing is written meanwhile: requests hang in the device."""
+        ran("fsfreeze", "-f", str(self.below))
+        try:
+            yield
+        finally:
+            ran("fsfreeze", "-u", str(self.below))
+
+    def stall(self, after_s: float, seconds: float) -> threading.Thread:
+        """A stall later on, from a thread."""
+
+        def work() -> None:
+            time.sleep(after_s)
+            with self.stalled():
+                time.sleep(seconds)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        return thread
+
+
+@pytest.fixture
+def seekwise(tmp_path) -> Command:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return Command(folder, tmp_path)
+
+
+def _loop(path: Path, size: int, *options: str) -> str:
+    path.touch()
+    os.truncate(path, size)
+    return ran("losetup", "-f", "--show", *options, str(path))
+
+
+@pytest.fixture
+def storage(tmp_path) -> Iterator[Storage]:
+    with contextlib.ExitStack() as stack:
+
+        def later(*words: str) -> None:
+            stack.callback(lambda: subprocess.run(words, check=False, capture_output=True, timeout=60))
+
+        below_node = _loop(tmp_path / "below.img", BELOW_BYTES)
+        later("losetup", "-d", below_node)
+        below, folder = tmp_path / "below", tmp_path / "above"
+        below.mkdir()
+        folder.mkdir()
+        ran("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", below_node)
+        ran("mount", below_node, str(below))
+        later("umount", str(below))
+        node = _loop(below / "above.img", ABOVE_BYTES, "--direct-io=on")
+        later("losetup", "-d", node)
+        ran("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", node)
+        ran("mount", node, str(folder))
+        later("umount", str(folder))
+        later("fsfreeze", "-u", str(below))
+        yield Storage(node.removeprefix("/dev/"), folder, below)

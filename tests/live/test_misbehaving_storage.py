@@ -1,0 +1,160 @@
+"""Storage and loads that misbehave: each gives a truthful result or a clear end, and every setting is as it was."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from cli.conftest import needs_fio, needs_root, settings_of
+
+pytestmark = [needs_root, needs_fio, pytest.mark.slow]
+BUDGET_S = 20
+
+
+def tuned(done):
+    assert "Traceback" not in done.stderr, done.stderr
+    return json.loads(done.stdout)
+
+
+def false_differences(document):
+    """Comparisons in which a setting differs from itself."""
+    return [
+        (entry["use"], entry["metric"], each)
+        for entry in document["uses"]
+        for each in entry["candidates"]
+        if each["setting"].endswith("(again)") and each["verdict"] == "worse"
+    ]
+
+
+def whole(storage, before):
+    assert settings_of(storage.name) == before
+    assert not list(storage.folder.glob("seekwise-scratch-*"))
+
+
+def test_a_device_that_stalls_for_three_seconds_makes_no_setting_look_bad(seekwise, storage):
+    before = settings_of(storage.name)
+    stall = storage.stall(after_s=9, seconds=3)
+    began = time.monotonic()
+    done = seekwise(
+        "tune", str(storage.folder), "--for", "random-write-1", "--vary", "scheduler=mq-deadline", "--self-check",
+        "--budget", f"{BUDGET_S}s", "--json",
+    )  # fmt: skip
+    took = time.monotonic() - began
+    stall.join()
+    document = tuned(done)
+    assert took < BUDGET_S + 10
+    assert document["uses"], "the stall ends, and the rest is measured"
+    assert false_differences(document) == []
+    whole(storage, before)
+
+
+def fios_of(process):
+    """Process ids of the loads that a run has started."""
+    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [
+        int(line.split()[0]) for line in found if "job.fio" in line and "/fio " in line and str(process.pid) in line
+    ]
+
+
+def test_a_load_that_ends_early_is_said_and_what_was_measured_counts(seekwise, storage):
+    before = settings_of(storage.name)
+    process = seekwise.start("tune", str(storage.folder), "--for", "random-read", "--budget", "20s", "--json")
+    killed = []
+    end = time.monotonic() + 15
+    while time.monotonic() < end and not killed:
+        time.sleep(0.2)
+        found = fios_of(process)
+        if found:
+            time.sleep(4.5)
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+    out, errors = process.communicate(timeout=60)
+    assert killed, errors
+    assert "Traceback" not in errors
+    # Measured before, or not at all: in both cases one clear statement.
+    if process.returncode == 0:
+        assert json.loads(out)["uses"]
+    else:
+        assert errors.count("error: ") == 1, errors
+        assert "fio" in errors
+    whole(storage, before)
+
+
+def test_a_file_system_without_room_is_refused_before_anything_starts(seekwise, storage):
+    before = settings_of(storage.name)
+    free = os.statvfs(storage.folder)
+    ballast = storage.folder / "ballast"
+    subprocess.run(["fallocate", "-l", str(free.f_bavail * free.f_frsize - (4 << 20)), str(ballast)], check=True)
+    message = seekwise.refused("tune", str(storage.folder), "--for", "random-read", "--budget", "20s", status=3)
+    assert "room" in message
+    whole(storage, before)
+
+
+def test_a_file_system_that_fills_up_meanwhile_ends_the_run_clearly(seekwise, storage):
+    before = settings_of(storage.name)
+    free = os.statvfs(storage.folder)
+    ballast = storage.folder / "ballast"
+    process = seekwise.start("tune", str(storage.folder), "--for", "desktop-copy", "--budget", "20s", "--json")
+    end = time.monotonic() + 10
+    while time.monotonic() < end and not list(storage.folder.glob("seekwise-scratch-*")):
+        time.sleep(0.02)
+    with ballast.open("wb") as file, contextlib.suppress(OSError):
+        os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - (8 << 20))
+    _, errors = process.communicate(timeout=90)
+    assert "Traceback" not in errors
+    assert process.returncode in (0, 1, 3), errors
+    if process.returncode:
+        assert errors.count("error: ") == 1, errors
+    ballast.unlink()
+    whole(storage, before)
+
+
+def test_foreign_io_for_half_of_the_time_is_said_and_makes_no_false_difference(seekwise, storage):
+    before = settings_of(storage.name)
+    foreign = subprocess.Popen(
+        ["sh", "-c", ("while :; do timeout 0.7 fio --name=foreign --directory=\"$0\" --size=32m --rw=randwrite --bs=64k"
+         " --direct=1 --ioengine=libaio --iodepth=8 --time_based --runtime=60 --output=/dev/null; sleep 0.7; done"),
+         str(storage.folder)],
+        start_new_session=True, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        done = seekwise(
+            "tune", str(storage.folder), "--for", "random-read", "--vary", "scheduler=mq-deadline", "--self-check",
+            "--budget", f"{BUDGET_S}s", "--json",
+        )  # fmt: skip
+    finally:
+        os.killpg(foreign.pid, signal.SIGKILL)
+        foreign.wait()
+    document = tuned(done)
+    assert false_differences(document) == []
+    assert any("Other programs used the disk" in note for note in document["notes"]), document["notes"]
+    for left in storage.folder.glob("foreign*"):
+        left.unlink()
+    whole(storage, before)
+
+
+def test_a_slow_disk_whose_queue_takes_long_to_drain_keeps_the_budget(seekwise, storage):
+    """Stalls of 200 ms again and again: a switch waits until the queue is empty, so every switch may take as long."""
+    before = settings_of(storage.name)
+    stop = time.monotonic() + BUDGET_S
+    began = time.monotonic()
+    process = seekwise.start(
+        "tune", str(storage.folder), "--for", "random-write-1", "--vary", "scheduler=mq-deadline", "--self-check",
+        "--budget", f"{BUDGET_S}s", "--json",
+    )  # fmt: skip
+    while process.poll() is None and time.monotonic() < stop + 20:
+        with storage.stalled():
+            time.sleep(0.2)
+        time.sleep(0.1)
+    out, errors = process.communicate(timeout=60)
+    took = time.monotonic() - began
+    assert process.returncode == 0, errors
+    assert took < BUDGET_S + 10
+    assert false_differences(json.loads(out)) == []
+    whole(storage, before)
