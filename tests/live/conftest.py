@@ -70,12 +70,21 @@ def _loop(path: Path, size: int, *options: str) -> str:
     return ran("losetup", "-f", "--show", *options, str(path))
 
 
+def _at_last(*words: str) -> None:
+    """Again until it works: a killed load may hold the device for a moment."""
+    for _ in range(50):
+        if subprocess.run(words, check=False, capture_output=True, timeout=60).returncode == 0:
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{' '.join(words)} fails, and the device stays")
+
+
 @pytest.fixture
 def storage(tmp_path) -> Iterator[Storage]:
     with contextlib.ExitStack() as stack:
 
         def later(*words: str) -> None:
-            stack.callback(lambda: subprocess.run(words, check=False, capture_output=True, timeout=60))
+            stack.callback(_at_last, *words)
 
         below_node = _loop(tmp_path / "below.img", BELOW_BYTES)
         later("losetup", "-d", below_node)
@@ -90,5 +99,7 @@ def storage(tmp_path) -> Iterator[Storage]:
         ran("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", node)
         ran("mount", node, str(folder))
         later("umount", str(folder))
-        later("fsfreeze", "-u", str(below))
+        stack.callback(
+            lambda: subprocess.run(["fsfreeze", "-u", str(below)], check=False, capture_output=True, timeout=60)
+        )
         yield Storage(node.removeprefix("/dev/"), folder, below)

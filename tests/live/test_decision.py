@@ -8,7 +8,7 @@ import pytest
 from seekwise.analysis.decision import choose, verdicts
 from seekwise.analysis.decision.bounds import bounds, spent_at
 from seekwise.analysis.decision.document import decision_document, use_documents
-from seekwise.analysis.decision.periods import JobPeriod, Merged, dense, histogram, quantile_ns, upper_bound_ns
+from seekwise.analysis.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
 from seekwise.analysis.decision.records import _number
 from seekwise.analysis.decision.table import Entry, carried_over, rounds_of, values_of
 
@@ -174,3 +174,16 @@ def test_the_document_has_the_keys_of_the_contract():
     decision = decision_document(choose.choose(judged, "b", ["a", "b"]))
     assert decision["setting"] == "a" and decision["changes"] is True
     assert {"use", "metric", "share", "high"} == set(decision["worst_loss"])
+
+
+def test_processor_time_and_fairness_are_judged_where_a_use_names_them():
+    cost = Merged(("a",), "cpu")
+    cost.add("a", 0, JobPeriod(1.0, 50, 4096, 1.0, cpu_s=0.02, use_ops=100))
+    cost.add("a", 1, JobPeriod(1.0, 50, 4096, 1.0, cpu_s=0.04, use_ops=200))
+    assert math.exp(cost.log_value("a", cost.rounds("a"))) == pytest.approx(200.0)  # µs per operation
+    assert jain([4.0, 4.0, 4.0]) == pytest.approx(1.0)
+    assert jain([9.0, 0.0, 0.0]) == pytest.approx(1 / 3)
+    assert math.isnan(jain([5.0]))
+    even = Merged(("a",), "fairness")
+    even.add("a", 0, JobPeriod(1.0, 50, 4096, 1.0))
+    assert even.rounds("a") == ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.advise.lines import Lines, shell_lines
+from seekwise.analysis.decision import seen
 from seekwise.analysis.decision.choose import Choice
 from seekwise.analysis.decision.document import SCHEMA, decision_document, use_documents
 from seekwise.analysis.decision.records import Decided, decided
@@ -149,6 +150,7 @@ def document(found: LiveOutcome, *, records: bool = False, report: str | None = 
         "decision": decision_document(found.choice),
         "by_group": {group: decision_document(choice) for group, choice in found.found.by_group.items()},
         "uses": use_documents(found.found.judged),
+        "seen": seen.documents(found.records, found.plan.order()),
         "left_out": list(found.plan.left_out),
         "set": list(found.lines.set),
         "undo": list(found.lines.undo),

@@ -32,7 +32,7 @@ def loss_text(standing: Standing | None, judged: Judged) -> str:
 
 
 def _amount(loss: float, judged: Judged) -> str:
-    return amount(loss, judged.more_is_better)
+    return amount(loss, judged.more_is_better, judged.metric)
 
 
 def headline(found: LiveOutcome) -> str:

@@ -13,7 +13,10 @@ METRIC_NAMES = {
     "rate": "throughput",
     "p50": "median latency",
     "p99": "p99 latency",
+    "p999": "p99.9 latency",
     "mean": "mean latency",
+    "cpu": "processor time per operation",
+    "fairness": "evenness among equal processes",
     "background_rate": "background job",
 }
 
@@ -38,10 +41,10 @@ def metric_name(judged: Judged | str) -> str:
     return f"{word} of {'the background job' if job == 'background' else job}"
 
 
-def amount(loss: float, more_is_better: bool) -> str:
+def amount(loss: float, more_is_better: bool, metric: str = "") -> str:
     """`38 % less`, `150 times longer`: a loss as a share, of a rate or of a time."""
     factor = 1 + loss if not more_is_better else (1 / (1 - loss) if loss < 1 else math.inf)
-    word = "less" if more_is_better else "longer"
+    word = "less" if more_is_better else ("more" if metric.endswith("cpu") else "longer")
     if factor < FACTOR_FROM:
         return f"{percent(loss)} {word}"
     return f"{factor_text(factor)} times {word}" if math.isfinite(factor) else f"nearly all {word}"

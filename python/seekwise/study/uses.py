@@ -13,7 +13,7 @@ A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME
     read_share = 70                     # per cent of the requests that are reads
     block = "8k"                        # or "4k:60 64k:40": sizes with their share in per cent
     depth = 16                          # requests under way per process
-    judge = ["rate", "p99"]             # rate, p50, p99
+    judge = ["rate", "p99"]             # rate, p50, p99, p999, mean, cpu (per operation), fairness (of equal jobs)
 
 A job may be a fio job file of one's own instead: `fio = "my.fio"`, with `name`, `role` and `judge`.
 """
@@ -33,7 +33,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from seekwise.errors import UsageError
 from seekwise.study.quantity import parse_bytes, parse_seconds
 
-Judged = Literal["rate", "p50", "p99", "mean"]
+Judged = Literal["rate", "p50", "p99", "p999", "mean", "cpu", "fairness"]
 Pattern = Literal[
     "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
 ]
@@ -162,12 +162,12 @@ class UseMetric:
 
     @property
     def unit(self) -> str:
-        """Unit of its values: latencies in milliseconds, rates in MB/s (10^6 bytes)."""
-        return "MB/s" if self.kind == "rate" else "ms"
+        """Unit of its values: latencies in milliseconds, rates in MB/s (10^6 bytes), processor time in µs per operation."""
+        return {"rate": "MB/s", "cpu": "µs", "fairness": "of 1"}.get(self.kind, "ms")
 
     @property
     def more_is_better(self) -> bool:
-        return self.kind == "rate"
+        return self.kind in ("rate", "fairness")
 
 
 def shipped() -> list[Use]:

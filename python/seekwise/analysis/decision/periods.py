@@ -44,6 +44,13 @@ class JobPeriod:
     bytes: int
     latency_sum_ns: float
     bins: dict[int, int] = field(default_factory=dict)
+    cpu_s: float = 0.0
+    """Processor time of the whole machine outside of idling and waiting, for all jobs of the use together."""
+    use_ops: int = 0
+    """Operations of all jobs of the use."""
+    fairness: float = math.nan
+    """Jain's index of the rates of the job's processes: 1 when all are served alike, 1/n when one has everything
+    (Jain, Chiu, Hawe 1984, DEC-TR-301)."""
 
     @property
     def rate_bytes_per_s(self) -> float:
@@ -72,6 +79,12 @@ def quantile_ns(counts: Array, q: float) -> float:
     return float(2 ** ((number + min(max(inside, 0.0), 1.0)) / BINS_PER_OCTAVE))
 
 
+def jain(rates: Sequence[float]) -> float:
+    """Jain's fairness index; NaN when nothing moved or there is one process."""
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if len(rates) > 1 and squares > 0 else math.nan
+
+
 class Merged:
     """Figures of one job and metric by candidate and round (`table.Figures`). A round holds one or more periods."""
 
@@ -90,6 +103,10 @@ class Merged:
         found = self._periods[setting]
         if self.kind == "rate":
             return tuple(sorted(n for n, each in found.items() if sum(p.seconds for p in each) > 0))
+        if self.kind == "cpu":
+            return tuple(sorted(n for n, each in found.items() if any(p.use_ops and p.cpu_s > 0 for p in each)))
+        if self.kind == "fairness":
+            return tuple(sorted(n for n, each in found.items() if any(p.fairness > 0 for p in each)))
         return tuple(sorted(n for n, each in found.items() if sum(p.ops for p in each) > 0))
 
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
@@ -97,6 +114,11 @@ class Merged:
             return self._log_rate(setting, rounds)
         if self.kind == "mean":
             return self._log_mean_ms(setting, rounds)
+        if self.kind in ("cpu", "fairness"):
+            periods = [p for number in rounds for p in self._periods[setting][number]]
+            if self.kind == "cpu":
+                return math.log(1e6 * sum(p.cpu_s for p in periods) / max(1, sum(p.use_ops for p in periods)))
+            return math.log(float(np.mean([p.fairness for p in periods if p.fairness > 0])))
         counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
         return math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from seekwise.analysis.decision import choose as choices
 from seekwise.analysis.decision.bounds import ROUNDS_MIN
 from seekwise.analysis.decision.choose import Choice
-from seekwise.analysis.decision.periods import BINS_PER_OCTAVE, JobPeriod, Merged, upper_bound_ns
+from seekwise.analysis.decision.periods import BINS_PER_OCTAVE, JobPeriod, Merged, jain, upper_bound_ns
 from seekwise.analysis.decision.table import Entry, Threshold
 from seekwise.analysis.decision.verdicts import Judged, judge
 from seekwise.store.record import Phase, Record
@@ -37,8 +37,17 @@ def job_of(phase: Phase) -> str:
     return str(phase.details.get("job", ""))
 
 
-def period_of(phase: Phase) -> JobPeriod:
-    return JobPeriod(phase.elapsed_s, phase.ios, phase.bytes, phase.latency_mean_ns * phase.ios, bins_of(phase))
+def period_of(phase: Phase, record: Record | None = None) -> JobPeriod:
+    """With its record also what the use cost and how evenly its processes were served."""
+    cpu_s = use_ops = 0.0
+    if record is not None:
+        cpu_s = sum(each.cpu.user + each.cpu.system + each.cpu.irq + each.cpu.softirq for each in record.phases)
+        use_ops = sum(each.ios for each in record.phases)
+    rates = phase.details.get("per_process_bytes_per_s", [])
+    return JobPeriod(
+        phase.elapsed_s, phase.ios, phase.bytes, phase.latency_mean_ns * phase.ios, bins_of(phase), cpu_s,
+        int(use_ops), jain([float(each) for each in rates] if isinstance(rates, list) else []),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ def entries(records: Sequence[Record], order: Order) -> list[Entry]:
             for record in mine:
                 for phase in record.phases:
                     if job_of(phase) == metric.job:
-                        figures.add(record.setting, record.block, period_of(phase))
+                        figures.add(record.setting, record.block, period_of(phase, record))
             if any(figures.rounds(name) for name in ran):
                 found.append(
                     Entry(

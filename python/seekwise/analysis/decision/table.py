@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Threshold:
-    """What counts as equal: shares, as 0.05 for 5 %."""
+    """What counts as equal: shares, as 0.05 for 5 %. `rate` holds for processor time and fairness as well."""
 
     rate: float = 0.05
     latency: float = 0.10
@@ -30,7 +30,7 @@ class Threshold:
     def of(self, kind: str, role: str = "foreground") -> float:
         if role == "background":
             return self.background
-        return self.rate if kind == "rate" else self.latency
+        return self.rate if kind in ("rate", "cpu", "fairness") else self.latency
 
 
 class Figures(Protocol):
