@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 import click
@@ -109,6 +108,17 @@ def compare(store: Store, base: Run, new: Run, fail_if: tuple[str, ...], *, as_j
         raise NotMetError(f"run {new.run_id} against {base.run_id}: {', '.join(seen)}", hint="asked for with --fail-if")
 
 
+def _between(sides) -> str:
+    """What else differs between two runs, or may."""
+    kinds = [side.plan.provenance for side in sides]
+    if kinds[0] != kinds[1]:
+        return f"One run was {kinds[0]}, the other {kinds[1]}: this tells how well they agree, not what changed."
+    targets = [side.plan.target for side in sides]
+    if targets[0] != targets[1]:
+        return f"They are of {targets[0]} and {targets[1]}: this compares the storage, not a change of it."
+    return "The runs were not interleaved: something else may have changed between them."
+
+
 def _print_changes(base: Run, new: Run, found, counts: Counter, sides) -> None:
     now = sides[0].plan.in_force.label
     mine = [each for each in found if each.setting == now]
@@ -120,22 +130,24 @@ def _print_changes(base: Run, new: Run, found, counts: Counter, sides) -> None:
         for word, group in (("slower", worse), ("faster", better)):
             if group:
                 top = max(group, key=lambda each: abs(each.gain_log))
-                factor = math.exp(abs(top.gain_log))
-                amount = f"{factor:.2g} times" if factor >= 2 else f"{100 * (factor - 1):.2g} %"
                 uses = len({each.use for each in group})
-                parts.append(f"{word} in {uses} use{'s' if uses > 1 else ''} (most: {top.use} {top.metric}, {amount})")
+                parts.append(f"{word} in {uses} use{'s' if uses > 1 else ''} (most in {_change(top)})")
         click.echo(f"{names[1]} against {names[0]} under {now}: {', '.join(parts)}.")
     else:
         same = sum(each.outcome == "same" for each in mine)
         click.echo(
             f"{names[1]} against {names[0]} under {now}: no difference shown; {same} of {len(mine)} shown to be equal."
         )
-    click.echo("The runs were not interleaved: something else may have changed between them.\n")
+    click.echo(f"{_between(sides)}\n")
     order = {"regression": 0, "improvement": 1, "undecided": 2, "same": 3}
     for each in sorted(found, key=lambda each: (order[each.outcome], -abs(each.gain_log))):
         if each.outcome in ("regression", "improvement"):
-            click.echo(
-                f"{each.outcome:<12} {each.use}: {each.metric}, {each.setting}: "
-                f"{100 * (each.low - 1):+.0f} to {100 * (each.high - 1):+.0f} %"
-            )
+            click.echo(f"{each.outcome:<11}  {_change(each)} under {each.setting}")
     click.echo(f"equal within the threshold: {counts['same']}, undecided: {counts['undecided']}")
+
+
+def _change(each) -> str:
+    """`database: p99 latency 3.2 times shorter`."""
+    from seekwise.report.metric_words import change, metric_name
+
+    return f"{each.use}: {metric_name(each.metric)} {change(each.ratio, each.more_is_better, each.metric)}"

@@ -75,6 +75,11 @@ def answer(request: Request) -> None:
 
         _tune_live.answer(request)
         return
+    for name, value in (("--guard", request.guard), ("--metric", request.metric)):
+        if value is not None:
+            raise UsageError(
+                f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
+            )
     from seekwise.backend.kernel import fio
     from seekwise.backend.kernel.target import find
 

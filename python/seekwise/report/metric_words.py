@@ -48,3 +48,14 @@ def amount(loss: float, more_is_better: bool, metric: str = "") -> str:
     if factor < FACTOR_FROM:
         return f"{percent(loss)} {word}"
     return f"{factor_text(factor)} times {word}" if math.isfinite(factor) else f"nearly all {word}"
+
+
+def change(factor: float, more_is_better: bool, metric: str = "") -> str:
+    """`12 % higher`, `3.2 times shorter`: what a value became, as a factor of what it was."""
+    up, down = (
+        ("higher", "lower") if more_is_better else ("more", "less") if metric.endswith("cpu") else ("longer", "shorter")
+    )
+    word, size = (up, factor) if factor >= 1 else (down, 1 / factor)
+    if size >= FACTOR_FROM:
+        return f"{factor_text(size)} times {word}"
+    return f"{percent(abs(factor - 1))} {word}"

@@ -41,7 +41,8 @@ def period_of(phase: Phase, record: Record | None = None) -> JobPeriod:
     """With its record also what the use cost and how evenly its processes were served."""
     cpu_s = use_ops = 0.0
     if record is not None:
-        cpu_s = sum(each.cpu.user + each.cpu.system + each.cpu.irq + each.cpu.softirq for each in record.phases)
+        spent = [each.cpu for each in record.phases]
+        cpu_s = sum(sum(part or 0.0 for part in (each.user, each.system, each.irq, each.softirq)) for each in spent)
         use_ops = sum(each.ios for each in record.phases)
     rates = phase.details.get("per_process_bytes_per_s", [])
     return JobPeriod(
