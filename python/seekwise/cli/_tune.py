@@ -123,7 +123,7 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
     if beside is not None:
         notes += beside.notes
-        seconds *= staged.SCHEDULERS_SHARE / progress.FIRST_PASS_SHARE
+        seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE
     measured, left_out = progress.uses_that_fit(chosen, len(labels), seconds)
     if not target.is_device:
         prepare.check_room(target.path, measured)

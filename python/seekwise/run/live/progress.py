@@ -27,6 +27,8 @@ ROUNDS_MORE = 4
 STRETCH_OVERHEAD_S = 1.6
 """Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
 FIRST_PASS_SHARE = 0.8
+FIT_SHARE = 0.62
+"""Uses are chosen so that their first stretches fit into this share: what is left decides. Few uses answered beat many left open."""
 HOPELESS_THRESHOLDS = 3.0
 
 
@@ -59,7 +61,7 @@ class UseState:
 def uses_that_fit(uses: Sequence[Use], candidates: int, seconds: float) -> tuple[list[Use], list[Use]]:
     """(uses measured, uses left out) in their order: each needs a stretch of a few rounds."""
     each_s = first_stretch_s(candidates)
-    count = max(1, min(len(uses), int(FIRST_PASS_SHARE * seconds / each_s)))
+    count = max(1, min(len(uses), int(FIT_SHARE * seconds / each_s)))
     if count == len(uses) - 1 and seconds / each_s >= len(uses):
         count = len(uses)
     return list(uses[:count]), list(uses[count:])
