@@ -67,6 +67,11 @@ def guard(document: dict, root: Path = Path("/")) -> dict:
     except SeekwiseError as error:
         _roll_back(document, journal)
         _note(document, "failed", error.message)
+    except Exception as error:
+        # A drive that is gone, a full disk: undecided means back, and the fault is written down.
+        _roll_back(document, journal)
+        _note(document, "failed", f"the guard met {type(error).__name__}: {error}")
+        raise
     return document
 
 
