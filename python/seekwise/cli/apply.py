@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import click
@@ -201,12 +202,16 @@ def _controller(what: Asked, stack: Stack, run: bool, as_json: bool) -> None:
             if device not in units:
                 raise SeekwiseError(f"{device}: its place at the controller cannot be read from sysfs")
             state = controllers.read(units[device])
-            line = controllers.change(units[device], name, on)
+            change = controllers.change(units[device], name, on)
             if state and (now := getattr(state, name)):
                 click.echo(f"{device} {name} is {now} ({state.evidence.get(name, '')})", err=as_json)
-            click.echo(" ".join(line), err=as_json)
+            click.echo(shlex.join(change.command), err=as_json)
+            if change.unknown is not None:
+                if run:
+                    raise SeekwiseError(f"{device}: its place at the controller is not known", change.unknown)
+                click.echo(f"note: {change.unknown}", err=True)
             if run:
-                controllers.run(line)
+                controllers.run(change.command)
                 after = controllers.read(units[device])
                 click.echo(
                     f"{device} {name} is {getattr(after, name, None) or 'set, the tool does not show it'}", err=as_json
