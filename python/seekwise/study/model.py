@@ -100,6 +100,8 @@ class Workload(Part):
     threads: Annotated[list[Annotated[int, Field(ge=1, le=4096)]], BeforeValidator(as_list)] = [1]
     block_bytes: Annotated[list[Bytes], BeforeValidator(as_list)] = [4096]
     iodepth: Annotated[list[Annotated[int, Field(ge=1, le=65536)]], BeforeValidator(as_list)] = [1]
+    program: Literal["fio", "tiotest"] = "fio"
+    """Who makes the load on real hardware; tiotest, where installed, does its own four phases only."""
     engine: Literal["psync", "sync", "libaio", "io_uring", "posixaio"] | None = None
     """fio's engine; by default psync at depth 1, libaio beyond."""
     direct: bool = True
