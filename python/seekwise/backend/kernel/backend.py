@@ -26,6 +26,11 @@ class KernelBackend:
         fio.find()
         if any(workload.program == tiotest.NAME for workload in study.workload):
             tiotest.find()
+        if any(workload.program == "gnome-disks" for workload in study.workload):
+            raise UsageError(
+                f"study {study.name}: gnome-disks has no command line, so nobody can run it here",
+                hint="measure with gnome-disks itself; `seekwise import FILE` reads ~/.cache/gnome-disks/benchmarks/*",
+            )
         memory.remove_left_behind()
         self.targets = self._targets(study)
         _check_can_build(study)
