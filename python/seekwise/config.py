@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError, UsageError
 
 COLOURS = ("auto", "always", "never")
@@ -34,7 +35,7 @@ def load() -> Table:
     """What the file says; {} without a file."""
     file = path()
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:

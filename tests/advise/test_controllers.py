@@ -20,8 +20,13 @@ from seekwise.linux.stack import read_stack
 OUTPUTS = Path(__file__).parent / "controllers"
 
 
-def unit(driver: str, *, index: int = 0, channel: int = 0, target: int = 0, lun: int = 0) -> Unit:
-    return Unit("sdb", driver, index, channel, target, lun)
+H240_FIRST = "naa.600508b1001c90db4a1fdcbccb744f14"
+
+
+def unit(
+    driver: str, *, device="sdb", index: int = 0, channel: int = 0, target: int = 0, lun: int = 0, wwid: str = ""
+) -> Unit:
+    return Unit(device, driver, index, channel, target, lun, wwid)
 
 
 CASES = [
@@ -29,9 +34,11 @@ CASES = [
     ("storcli-9361", unit("megaraid_sas", channel=2, target=1), ("on", "on", "RAID5", "Optl")),
     ("arcconf-8805", unit("aacraid"), ("on", "off", "RAID10", "Optimal")),
     ("arcconf-8805", unit("aacraid", target=1), ("on", "on", "RAID1", "Degraded")),
-    ("ssacli-p440", unit("hpsa"), ("on", "on", "RAID 1", "OK")),
+    ("ssacli-p440", unit("hpsa", device="sda"), ("on", "on", "RAID 1", "OK")),
     ("ssacli-p440", unit("smartpqi", lun=1), ("on", "off", "RAID 5", "OK")),
-]
+    ("ssacli-h240", unit("hpsa", device="sda", wwid=H240_FIRST), ("on", "off", "RAID 0", "OK")),
+    ("ssacli-two", unit("smartpqi", device="sdz", wwid="naa.600508b1001ccd7b72db95e459cdeeee"), ("on", "on", "RAID 6", "OK")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "which", "expected"), CASES)
@@ -58,11 +65,45 @@ def test_an_output_that_says_nothing_leaves_everything_open(name, which, expecte
         (unit("megaraid_sas", channel=3, target=1), "write_cache", False, "storcli64 /c0/v129 set wrcache=wt"),
         (unit("aacraid"), "ncq", False, "arcconf setncq 1 disable"),
         (unit("aacraid", target=2), "write_cache", True, "arcconf setcache 1 logicaldrive 2 wb"),
-        (unit("hpsa"), "write_cache", False, "ssacli ctrl slot=0 ld 1 modify aa=disable"),
     ],
 )
 def test_the_exact_command(which, name, on, command):
-    assert " ".join(controllers.change(which, name, on)) == command
+    change = controllers.change(which, name, on)
+    assert (" ".join(change.command), change.unknown) == (command, None)
+
+
+@pytest.mark.parametrize(
+    ("output", "which", "command"),
+    [
+        # The only controller of the machine is in slot 1.
+        ("ssacli-h240", unit("hpsa", device="sda", wwid=H240_FIRST), "ssacli ctrl slot=1 ld 1 modify aa=disable"),
+        ("ssacli-h240", unit("hpsa", device="sdb"), "ssacli ctrl slot=1 ld 2 modify aa=disable"),
+        # Two controllers; the drive's name has moved since the tool looked, its identifier has not.
+        ("ssacli-two", unit("smartpqi", device="sdb", wwid="naa.600508b1001ccd7b72db95e459cdeeee"), "ssacli ctrl slot=3 ld 4 modify aa=disable"),
+        ("ssacli-two", unit("smartpqi", index=1, device="sdb"), "ssacli ctrl slot=0 ld 1 modify aa=disable"),
+    ],
+)  # fmt: skip
+def test_a_smart_array_is_named_by_the_slot_that_its_own_tool_shows(tmp_path, monkeypatch, output, which, command):
+    program = tmp_path / "ssacli"
+    program.write_text(f"#!/bin/sh\ncat {OUTPUTS / output}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    change = controllers.change(which, "write_cache", False)
+    assert (" ".join(change.command), change.unknown) == (command, None)
+
+
+@pytest.mark.parametrize("which", [unit("hpsa", wwid="naa.600508b1001c0000"), unit("smartpqi", device="sdx")])
+def test_without_the_tool_a_slot_is_never_guessed(monkeypatch, which):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    change = controllers.change(which, "write_cache", True)
+    assert "slot=SLOT" in change.command
+    assert ("600508B1001C0000" if which.wwid else "/dev/sdx") in change.unknown
+
+
+def test_a_unit_that_the_tool_does_not_show_has_no_state_and_no_slot():
+    text = (OUTPUTS / "ssacli-two").read_text()
+    stranger = unit("smartpqi", device="sdq", wwid="naa.600508b1001cffffffffffffffffffff")
+    assert controllers.tool_for(stranger).parse(text, stranger) == controllers.State()
 
 
 def test_what_a_tool_cannot_do_is_said():
@@ -109,7 +150,7 @@ def test_a_tool_is_asked_and_changes_only_when_it_is_run(fake_tool, monkeypatch)
         "/c0/u1 show cache",
         "/c0/u1 show status",
     ]
-    controllers.run(controllers.change(which, "ncq", False))
+    controllers.run(controllers.change(which, "ncq", False).command)
     assert controllers.read(which).ncq == "off"
     with pytest.raises(SeekwiseError, match="failed with status 1"):
         controllers.run(("tw_cli", "broken"))

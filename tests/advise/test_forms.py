@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advise.machine import machine_names, machine_path, two_disks
+from seekwise.advise import persist
 from seekwise.advise.asked import by_hand, check
 from seekwise.advise.forms import FORMS, udev
 from seekwise.errors import SeekwiseError, UsageError
@@ -182,6 +183,24 @@ def test_read_ahead_is_written_in_kib(tmp_path):
     files = two_disks(tmp_path)
     text = FORMS["tuned"]({"sda": {"queue/read_ahead_kb": "4096"}}, files.stack()).text
     assert "readahead=4096\n" in text
+
+
+def test_the_boot_line_of_an_old_kernel_is_a_file_beside_the_boot_loaders_own(tmp_path):
+    """As grub-mkconfig reads it: the words of /etc/default/grub, then ours; `status` names our file as who sets it."""
+    files = two_disks(tmp_path, kernel="4.15.0-20-generic").add({
+        "/etc/default/grub": 'GRUB_CMDLINE_LINUX="quiet elevator=noop"\n',
+        "/etc/default/grub.d/other.cfg": "",
+    })  # fmt: skip
+    made = persist.file_for("boot", {"sda": {"scheduler": "deadline"}}, files.stack())
+    assert made.path == Path("/etc/default/grub.d/seekwise.cfg")
+    files.add({str(made.path): made.text, "/proc/cmdline": "quiet elevator=noop elevator=deadline\n"})
+    read = ". ./etc/default/grub; . ./etc/default/grub.d/seekwise.cfg; echo $GRUB_CMDLINE_LINUX"
+    line = subprocess.run(["sh", "-c", read], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert line == "quiet elevator=noop elevator=deadline\n"
+    (setter, *_) = [each for each in find_setters(files.tree(), files.stack()) if each.device == "sda"]
+    assert (setter.value, setter.place, setter.ours) == ("deadline", "/etc/default/grub.d/seekwise.cfg:2", True)
+    again = persist.file_for("boot", {"sda": {"scheduler": "cfq"}}, files.stack())
+    assert again.text.count("elevator=") == 1 and "elevator=cfq" in again.text
 
 
 def test_the_profile_is_the_same_when_it_is_written_over_itself(tmp_path):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import time
 
@@ -14,6 +17,7 @@ from seekwise.advise import guard_log, history
 from seekwise.advise.guard import worker
 from seekwise.advise.guard.compare import block_length, compare
 from seekwise.advise.guard.watch import Interval, Watch
+from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.control.settings import read_settings
 
@@ -248,6 +252,30 @@ def test_a_guard_that_was_killed_is_settled_by_rolling_back(kernel, job, monkeyp
     assert "[bfq]" in (folder / "queue/scheduler").read_text()
     worker.settle("g1")
     assert "[mq-deadline]" in (folder / "queue/scheduler").read_text()
+    assert guard_log.read()[-1]["outcome"] == "rolled back"
+
+
+def test_a_guard_that_was_killed_and_that_nobody_waits_for_is_undone_by_the_next_command(kernel, job, monkeypatch):
+    folder = kernel.add_disk("sda", "mq-deadline")
+
+    class Dies(Played):
+        def run(self, seconds, stop=lambda: False):
+            super().run(seconds)
+            if "[bfq]" in (folder / "queue/scheduler").read_text():
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(worker, "Watch", Dies)
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            worker.guard(job, kernel.root)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    assert "[bfq]" in (folder / "queue/scheduler").read_text()
+    said = []
+    recovery.at_start(said.append)
+    assert "[mq-deadline]" in (folder / "queue/scheduler").read_text(), said
+    worker.settle("g1")
     assert guard_log.read()[-1]["outcome"] == "rolled back"
 
 

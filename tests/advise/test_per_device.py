@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seekwise.advise import recommend, workloads
+from seekwise.advise import asked, recommend, workloads
 from seekwise.analysis import outcome
 from seekwise.store.database import Store
 from seekwise.study import parse, plan
@@ -75,3 +75,22 @@ def test_the_command_prints_both_within_80_columns(tmp_path):
     assert "sata (sda)" in lines and "nvme (nvme0n1)" in lines
     assert all(len(line) <= 80 for line in lines if "/sys/block" not in line), max(lines, key=len)
     assert "next: sudo seekwise apply r1 --for database" in shown.stdout
+    one = seekwise("advise", "r1", "--system", "nvme", "--db", str(path), state=tmp_path)
+    assert "keep none" in one.stdout and "sata" not in one.stdout
+    assert "next:" not in one.stdout, "apply would set nothing"
+    unknown = seekwise("advise", "r1", "--system", "tape", "--db", str(path), state=tmp_path)
+    assert unknown.returncode == 2 and "systems of this run: sata, nvme" in unknown.stderr
+
+
+def test_apply_sets_what_advise_said_for_each_drive_or_for_one(tmp_path):
+    path, _ = two_systems(tmp_path)
+    assert asked.recommended("r1", None, path).wanted == {"sda": {"queue/scheduler": "kyber"}}
+    assert asked.recommended("r1", "database", path, "nvme").wanted == {}
+
+
+def test_arrays_built_one_after_the_other_on_the_same_drives_are_alternatives(tmp_path):
+    _, found = two_systems(tmp_path)
+    same = tuple(replace(facts, leaves=("sda", "sdb")) for facts in found.plan.systems)
+    again = replace(found, plan=replace(found.plan, systems=same))
+    assert recommend.per_drive(again, None) == ()
+    assert recommend.per_drive(replace(found, plan=replace(found.plan, backend="simulated")), None) == ()

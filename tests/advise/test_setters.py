@@ -145,7 +145,8 @@ def test_a_tuned_unit_takes_only_disks_that_no_earlier_unit_has_taken(tmp_path):
 def test_tuned_read_ahead_is_in_kib_unless_it_says_sectors():
     assert tuned.read_ahead_kib("4096") == ("4096", False)
     assert tuned.read_ahead_kib(">4096") == ("4096", True)
-    assert tuned.read_ahead_kib("8192 s") == ("4096", False)
+    assert tuned.read_ahead_kib("8192 s") == tuned.read_ahead_kib("8192 sectors") == ("4096", False)
+    assert tuned.read_ahead_kib("8192s") is None, "TuneD takes the number and its unit for one word, and refuses it"
     assert tuned.read_ahead_kib("lots") is None
 
 

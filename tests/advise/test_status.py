@@ -57,6 +57,17 @@ def test_what_seekwise_applied_is_seekwise_s_while_it_is_set_and_drift_when_not(
     assert after.drift and after.setter.place == "/etc/udev/rules.d/90-other.rules:1"
 
 
+def test_a_word_that_the_kernel_answers_with_a_figure_is_no_drift(tmp_path):
+    """`-1` written to wbt_lat_usec gives the kernel's default, and that is what it shows: 75 ms of a disk, 2 ms of flash."""
+    files = two_disks(tmp_path / "m")
+    applied(files, {"sda": {"queue/wbt_lat_usec": "-1"}, "nvme0n1": {"queue/wbt_lat_usec": "-1"}}, tmp_path)
+    files.add({"/sys/block/nvme0n1/queue/wbt_lat_usec": "75000\n"})
+    found = values(files, tmp_path)
+    disk, flash = found["sda", "queue/wbt_lat_usec"], found["nvme0n1", "queue/wbt_lat_usec"]
+    assert (disk.source, disk.drift) == ("seekwise", False)
+    assert flash.drift
+
+
 def test_a_drive_is_found_again_by_its_serial_when_its_name_moved(tmp_path):
     files = two_disks(tmp_path / "m")
     applied(files, {"sda": {"queue/scheduler": "bfq"}}, tmp_path)

@@ -266,3 +266,14 @@ def test_rows_081_every_named_use_can_be_advised_for():
     output = CliRunner().invoke(cli, ["advise", "--list"]).output
     for use in ("file-server", "database-inserts", "web-server", "desktop"):
         assert use in output
+
+
+def test_rows_085_165_199_gnome_disks_stands_beside_fio_in_tables_of_a_study():
+    """Reading, both agree; samples of 1 MiB are written at less than half of fio's rate, of 20000 KiB at nearly the same."""
+    study, records = records_of("ssd-raid10-gnome-disks", "R10_1")
+    shown = printed((), [grid for grid in study.grid if grid.number == 3], records, Style()).grids[0]
+    read, write = shown.rows["seq_read"]["R10_1"], shown.rows["seq_write"]["R10_1"]
+    assert [round(cell.value, 1) for cell in read] == [1.0, 1.0]
+    assert write[0].value < 0.5
+    assert 0.8 < write[1].value < 1.0
+    assert write[0].text == 0.49

@@ -1,6 +1,7 @@
 """The plan: who runs when, how often, and what is touched."""
 
 import itertools
+import re
 from collections import Counter
 
 import pytest
@@ -170,11 +171,11 @@ def test_a_tighter_budget_shortens_trials_then_drops_cells_and_says_so():
     assert fewer.blocks >= 3
 
 
-def test_a_budget_that_cannot_be_met_leaves_three_blocks_and_says_what_they_need():
-    found = fitted(1)
-    assert found.blocks == 3
-    assert "three blocks need" in found.notes[-1]
-    assert "more than the budget of 1 s" in found.notes[-1]
+def test_a_budget_that_cannot_be_met_is_refused_with_the_least_that_works():
+    with pytest.raises(UsageError, match="1 s is too short for") as refused:
+        fitted(1)
+    least = int(re.search(r"--budget (\d+)s", refused.value.hint)[1])
+    assert 1 < fitted(least).estimated_s <= least
 
 
 def test_estimates_tell_a_hard_disk_from_flash_and_grow_with_what_is_asked():

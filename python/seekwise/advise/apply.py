@@ -53,11 +53,13 @@ def apply(
     root: Path = Path("/"),
     journal: Journal | None = None,
     files: Sequence[persist.File] = (),
+    undecided: bool = False,
     **details: str,
 ) -> Applied:
     """Sets the values and leaves them, and writes `files`: all of it or nothing. `details` (run, reason) stay in the journal.
 
-    Until the last step both entries are pending: whatever ends us before, an error or a kill, everything is taken back.
+    Until the last step both entries are pending: whatever ends us before, an error or a kill, everything is taken back. `undecided`
+    leaves that step to the caller (`decide`): should it die before, the next start of any command takes everything back.
     """
     journal = journal if journal is not None else Journal()
     wanted = settings.normalised(wanted)
@@ -82,12 +84,17 @@ def apply(
             # The last step: from here on all of it stays.
             if written is not None:
                 journal.update(written, pending=None)
-            elif entry is not None:
-                done = replace(done, entry=journal.update(entry, pending=None))
+            elif entry is not None and not undecided:
+                done = replace(done, entry=decide(entry, journal))
         except BaseException:
             undo.everything()
             raise
     return done
+
+
+def decide(entry: Entry, journal: Journal) -> Entry:
+    """From here on what was applied stays."""
+    return journal.update(entry, pending=None)
 
 
 class _Undo:

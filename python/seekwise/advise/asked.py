@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seekwise.advise import ncq
 from seekwise.advise.forms import Wanted
@@ -13,6 +14,9 @@ from seekwise.control.settings import normalised
 from seekwise.errors import MissingError, UsageError
 from seekwise.linux.model import BlockDevice, Stack
 from seekwise.linux.resolve import has_setting, resolve_path
+
+if TYPE_CHECKING:
+    from seekwise.study.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,8 @@ def by_hand(targets: tuple[str, ...], settings: tuple[str, ...], stack: Stack) -
     return Asked(normalised(wanted), "set by hand", None, controller)
 
 
-def recommended(run: str, purpose: str | None, db: Path | None) -> Asked:
-    """What a run recommends, with the run as evidence."""
+def recommended(run: str, purpose: str | None, db: Path | None, system: str | None = None) -> Asked:
+    """What a run recommends, for all of its systems or the one named, with the run as evidence."""
     from seekwise.advise import recommend, workloads
     from seekwise.analysis import outcome
     from seekwise.run.live.plan import is_live
@@ -62,26 +66,32 @@ def recommended(run: str, purpose: str | None, db: Path | None) -> Asked:
         named = store.run(run)
         evidence = evidence_of(named, store)
         if is_live(named.plan):
+            if system is not None:
+                raise UsageError(f"run {named.run_id} of `tune` has one target, so it takes no `--system`")
             values, reason = _live(store, named, purpose)
             return Asked(normalised(values), reason, evidence)
         workload = workloads.find(purpose) if purpose else None
         found = outcome.of(store, named)
-    answers = recommend.per_system(found, workload)
+    answers = recommend.per_drive(found, workload, system)
+    if not answers:
+        raise _not_here(found.run.run_id, found.plan)
     many = len(answers) > 1
     headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in answers]
     reason = f"run {found.run.run_id}: {'; '.join(headlines)}"
     chosen = [each for each in answers if each.setting is not None]
     if not chosen:
         return Asked({}, reason, evidence)
-    if found.plan.backend != "kernel":
-        raise UsageError(
-            f"run {found.run.run_id} did not measure this machine ({found.plan.backend})",
-            "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
-        )
     wanted: Wanted = {}
     for each in chosen:
         wanted.update(outcome.wanted(each.setting, each.plan))  # type: ignore[arg-type]
     return Asked(normalised(wanted), reason, evidence)
+
+
+def _not_here(run_id: str, plan: Plan) -> UsageError:
+    hint = "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like"
+    if plan.backend != "kernel":
+        return UsageError(f"run {run_id} did not measure this machine ({plan.backend})", hint)
+    return UsageError(f"the systems of run {run_id} are alternatives on the same drives", hint)
 
 
 def _live(store, run, purpose: str | None) -> tuple[Wanted, str]:

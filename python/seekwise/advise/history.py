@@ -12,6 +12,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from seekwise.control.files import read_regular
 from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
 from seekwise.errors import MissingError
@@ -19,6 +20,7 @@ from seekwise.linux.model import BlockDevice, Stack
 from seekwise.store.database import Run, Store
 
 SCHEMA = "seekwise.history/1"
+BYTES_MAX = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ def applications(folder: Path | None = None) -> list[Application]:
         file = path(SYSTEM_STATE)
     found: list[Application] = []
     try:
-        lines = file.read_text().splitlines()
-    except OSError:
+        lines = read_regular(file, BYTES_MAX).decode(errors="replace").split("\n")
+    except (OSError, ValueError):
         return []
     for line in lines:
         try:
@@ -115,12 +117,41 @@ def applications(folder: Path | None = None) -> list[Application]:
             if event == "reverted":
                 found = []
                 continue
-            evidence = document.pop("evidence", None)
-            document["persisted"] = tuple(document.get("persisted", ()))
-            found.append(Application(**document, evidence=Evidence(**evidence) if evidence else None))
-        except (ValueError, KeyError, TypeError, AttributeError):
+            found.append(_application(document))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
     return found
+
+
+def _application(document: dict[str, object]) -> Application:
+    """ValueError & co. where a line holds anything but what `remember` writes."""
+    evidence = document.pop("evidence", None)
+    persisted = document.pop("persisted", ())
+    made = Application(
+        **document,  # type: ignore[arg-type]
+        persisted=tuple(_text(each) for each in persisted),  # type: ignore[attr-defined]
+        evidence=Evidence(**evidence) if evidence else None,  # type: ignore[arg-type]
+    )
+    for text in (made.at, made.boot, made.reason, *made.drives, *made.drives.values()):
+        _text(text)
+    for values in (*made.wanted.values(), *made.before.values()):
+        for text in (*values, *values.values()):
+            _text(text)
+    if made.evidence is not None:
+        for text in (
+            made.evidence.run_id,
+            made.evidence.at,
+            made.evidence.kernel or "",
+            *made.evidence.firmware.values(),
+        ):
+            _text(text)
+    return made
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def expected(stack: Stack, folder: Path | None = None) -> dict[str, dict[str, Expected]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import re
 
+from seekwise.advise.forms.boot import LINE
 from seekwise.control import attributes
 
 _RULE = re.compile(r'(ACTION=="[^"]*", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", [^,]*), (ATTR\{.*)')
@@ -79,7 +80,9 @@ def _assignments(text: str) -> list[tuple[str, str]]:
 
 
 def boot(old: str, new: str) -> str:
-    """A module per line."""
+    """A module per line, or the one line that adds to the boot line."""
+    if LINE in new:
+        return _text(old, new, [line for line in old.splitlines() if not line.startswith(LINE)], new.splitlines()[-1:])
     lines = old.splitlines()
     return _text(old, new, lines, [line for line in new.splitlines() if not line.startswith("#") and line not in lines])
 

@@ -3,7 +3,7 @@
 What is written is a form (`seekwise.advise.forms`). What an earlier call wrote stays (`merge`). Each file is journalled before it is written, with everything that it was (`exact`), and
 taken back by `seekwise revert`, unless somebody has edited it since. `apply.apply` writes files and settings as one.
 
-Not done: kernels before 5.0 take the scheduler of all disks from the boot parameter `elevator=`; that one is only said.
+Not done: the boot parameter `elevator=` of kernels before 5.0 where the boot loader reads no file beside its own; it is only said.
 """
 
 from __future__ import annotations

@@ -138,6 +138,24 @@ def per_system(found: Outcome, workload: Workload | None) -> tuple[ForSystem, ..
     return tuple(answers)
 
 
+def per_drive(found: Outcome, workload: Workload | None, system: str | None = None) -> tuple[ForSystem, ...]:
+    """The answers that `apply` sets, or that of `system`; none for what was not measured on drives of this machine.
+
+    Systems that share a drive (arrays built one after the other) are alternatives, not parts of one machine: none either.
+    """
+    leaves = [leaf for facts in found.plan.systems for leaf in facts.leaves]
+    if found.plan.backend != "kernel" or not leaves or len(leaves) != len(set(leaves)):
+        return ()
+    answers = per_system(found, workload)
+    if system is None:
+        return answers
+    chosen = tuple(answer for answer in answers if answer.system == system)
+    if not chosen:
+        names = ", ".join(answer.system for answer in answers)
+        raise UsageError(f"run {found.run.run_id} has no system `{system}`", f"systems of this run: {names}")
+    return chosen
+
+
 def _reasons(standing: Standing, weighed: Weighed, plan: Plan) -> tuple[str, ...]:
     _, low, high = standing.ratios["rate"]
     reasons = [f"rate, weighed over its operations: {low:.3g} to {high:.3g} times"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from seekwise.advise import history
 from seekwise.advise.history import Application, Expected
-from seekwise.advise.values import kernel_default, settings_of
+from seekwise.advise.values import as_shown, kernel_default, settings_of
 from seekwise.control.process import boot_id
 from seekwise.linux.describe import passes_on
 from seekwise.linux.model import BlockDevice, Stack
@@ -41,9 +41,12 @@ class Value:
     others: tuple[Setter, ...] = ()
     """Others that set this attribute and did not win, or would win after the next start."""
 
+    shown: str | None = None
+    """What the kernel shows where the expected value is set."""
+
     @property
     def drift(self) -> bool:
-        return self.expected is not None and (self.current is None or not same_value(self.expected.value, self.current))
+        return self.shown is not None and (self.current is None or not same_value(self.shown, self.current))
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ def _values(
             current.get(name),
             [each for each in setters if each.attribute == name],
             expected.get(name),
-            kernel_default(device, name, stack),
+            device,
+            stack,
             tree,
             packages,
         )
@@ -139,33 +143,34 @@ def _value(
     current: str | None,
     setters: list[Setter],
     expected: Expected | None,
-    default: str | None,
+    device: BlockDevice,
+    stack: Stack,
     tree: Tree,
     packages: dict[str, str | None],
 ) -> Value:
     """Attributes the present value: seekwise, then the last line that would leave it, then the kernel."""
-    giving = [each for each in setters if each.gives(current)]
+    giving = [each for each in setters if replace(each, value=as_shown(device, name, each.value)).gives(current)]
     best = max(giving, key=lambda each: (each.certain, each.rank), default=None)
-    others = tuple(each for each in setters if each is not best and not each.gives(current) and not each.ours)
-    drift = expected is not None and (current is None or not same_value(expected.value, current))
-    if expected is not None and not drift:
-        words = f"seekwise, {expected.application.at[:10]}"
-        return Value(name, current, "seekwise", words, best, None, expected, others)
+    others = tuple(each for each in setters if each not in giving and not each.ours)
+    value = Value(name, current, "unknown", "", best, None, expected, others)
+    if expected is not None:
+        value = replace(value, shown=as_shown(device, name, expected.value))
+        if not value.drift:
+            return replace(value, source="seekwise", set_by=f"seekwise, {expected.application.at[:10]}")
     if best is not None:
+        if best.ours:
+            return replace(value, source="seekwise", set_by=f"seekwise's own {best.text}")
         if best.file not in packages:
             packages[best.file] = None if best.file.startswith(("/etc/", "/proc/")) else owner(tree, best.file)
         package = packages[best.file]
         words = best.text + (f", package {package}" if package else "") + ("" if best.certain else ", probably")
-        if best.ours:
-            return Value(name, current, "seekwise", f"seekwise's own {best.text}", best, None, expected, others)
-        return Value(name, current, best.kind, words, best, package, expected, others)
+        return replace(value, source=best.kind, set_by=words, package=package)
+    default = kernel_default(device, name, stack)
     if default is not None and current is not None and same_value(default, current):
-        return Value(name, current, "kernel", "the kernel's default", None, None, expected, others)
-    if default is None and not drift:
-        return Value(
-            name, current, "unknown", "the default, or set by hand: no file sets it", None, None, expected, others
-        )
-    return Value(name, current, "unknown", "set by hand or by a program: no file sets it", None, None, expected, others)
+        return replace(value, source="kernel", set_by="the kernel's default")
+    if default is None and not value.drift:
+        return replace(value, set_by="the default, or set by hand: no file sets it")
+    return replace(value, set_by="set by hand or by a program: no file sets it")
 
 
 def _stale(application: Application, device: BlockDevice, stack: Stack) -> list[str]:

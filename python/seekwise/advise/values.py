@@ -37,6 +37,22 @@ NO_SCHEDULER_BY_DEFAULT = frozenset({"loop", "zram", "nbd", "null"})
 """Drivers that ask for none: BLK_MQ_F_NO_SCHED_BY_DEFAULT (loop, since 5.14), or that have no queue of their own."""
 
 
+WBT_DEFAULT = "-1"
+"""Written to `wbt_lat_usec`, the kernel takes and shows its default."""
+
+
+def as_shown(device: BlockDevice, attribute: str, value: str) -> str:
+    """What the kernel shows after `value` was written."""
+    if attribute == "queue/wbt_lat_usec" and value.strip() == WBT_DEFAULT and device.rotational is not None:
+        return _throttling(device)
+    return value
+
+
+def _throttling(device: BlockDevice) -> str:
+    # Linux v6.1 block/blk-wbt.c: wbt_default_latency_nsec.
+    return "75000" if device.rotational else "2000"
+
+
 def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | None:
     """What the kernel chooses when nobody sets anything; None where that depends on more than is known here."""
     version = kernel_version(stack.kernel)
@@ -52,10 +68,10 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
         case "queue/rq_affinity":
             return "1"
         case "queue/wbt_lat_usec":
-            # block/blk-wbt.c wbt_default_latency_nsec; bfq switches it off.
+            # bfq switches it off.
             if device.rotational is None or device.below or device.scheduler == "bfq":
                 return None
-            return "75000" if device.rotational else "2000"
+            return _throttling(device)
     return None
 
 

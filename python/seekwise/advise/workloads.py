@@ -24,6 +24,7 @@ from seekwise.analysis.judge import judge
 from seekwise.analysis.model import Observation, Verdict
 from seekwise.analysis.observe import METRICS, observations
 from seekwise.analysis.rule import CONTROL_SUFFIX, more_is_better
+from seekwise.control.files import read_text
 from seekwise.errors import UsageError
 from seekwise.store.record import Record
 
@@ -83,10 +84,10 @@ def find(name: str) -> Workload:
     if path.suffix != ".toml" and not path.exists():
         raise UsageError(f"no workload is called {name}", f"there are {', '.join(known)}, or a TOML file like them")
     try:
-        found = _parsed(tomllib.loads(path.read_text()), name)
+        found = _parsed(tomllib.loads(read_text(path)), name)
     except OSError as error:
         raise UsageError(f"{name} cannot be read ({error.strerror})", "name a workload, or a TOML file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
             f"{name} is not TOML ({error})", "see the shipped workloads: `seekwise advise --list`"
         ) from error

@@ -250,19 +250,42 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
         )
     best = recommended(verdicts, plan)
     if best is None:
-        keep = "keep" if plan.systems[0].scheduler == reference else "stay with"
-        why = "no other setting is clearly better without being clearly worse elsewhere"
-        if all(v.word == "undecided" for v in verdicts):
-            why = "these trials decide nothing"
-        spoiled = [record for record in records if not record.valid]
-        if 2 * len(spoiled) > len(records):
-            why = f"{len(spoiled)} of {len(records)} trials were disturbed, too many to decide; run it again when it is quiet"
-        kept = lines(next(setting for setting in candidates if setting.label == reference), plan)
-        return Advice(f"{keep} {reference}: {why}", _open_question(verdicts), kept.set, kept.undo)
+        return _kept(verdicts, plan, records)
     setting, wins = best
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
     shown = lines(setting, plan)
     return Advice(f"set {setting.label} instead of {reference}", reasons, shown.set, shown.undo, cautions(plan))
+
+
+def _kept(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
+    """No setting beats the reference. Where something else is in force, nothing was learnt about that: nothing to set either way."""
+    reference = next(setting for setting in plan.settings if setting.label == plan.reference)
+    name, others = reference.label, _otherwise(reference, plan)
+    reasons = _open_question(verdicts)
+    if others:
+        reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
+    spoiled = [record for record in records if not record.valid]
+    if 2 * len(spoiled) > len(records):
+        why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
+        return Advice(f"Inconclusive: {why}", reasons)
+    if all(v.word == "undecided" for v in verdicts):
+        keep = "" if others else f" Keep {name}."
+        return Advice(f"Inconclusive: no setting proved better{f' than {name}' if others else ''}.{keep}", reasons)
+    if others:
+        return Advice(f"nothing that was tested is clearly better than {name} everywhere", reasons)
+    return Advice(f"keep {name}: no other setting is clearly better without being clearly worse elsewhere", reasons)
+
+
+def _otherwise(setting: Setting, plan: Plan) -> list[str]:
+    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force, or nobody knows."""
+    found = []
+    for facts in plan.systems:
+        for device, values in wanted(setting, plan).items():
+            for attribute, value in values.items():
+                now = facts.current.get(device, {}).get(attribute)
+                if now is not None and now != value:
+                    found.append(f"{attribute.rpartition('/')[2]}={now} on {device}")
+    return list(dict.fromkeys(found))
 
 
 def cautions(plan: Plan) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from seekwise import _core
 from seekwise.errors import UsageError
 from seekwise.explain import controllers
 from seekwise.published import cells
-from seekwise.published.setup import Setup, of_system
+from seekwise.published.setup import GNOME_DISKS_SAMPLES, Setup, of_system
 from seekwise.published.value import NotModelled
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
@@ -28,6 +28,7 @@ OPTIONS = ("filesystem", "volume", "partition_gib")
 FILESYSTEMS = ("ext3", "ext4", "raw")
 KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget")
 QUEUE_SETTINGS = ("nr_requests", "max_sectors_kb", "nomerges", "wbt_lat_usec")
+SAMPLED = "gnome-disks"
 SETTINGS = ("scheduler", "chunk_kib", "raid_level", "queue_depth", "read_ahead_kb", *QUEUE_SETTINGS)
 
 
@@ -37,7 +38,7 @@ def is_storage(system: System, study: Study | None) -> bool:
         return True
     if cached_by_cells(system):
         return False
-    return study is not None and any(not workload.direct for workload in study.workload)
+    return study is not None and any(not workload.direct or workload.program == SAMPLED for workload in study.workload)
 
 
 def cached_by_cells(system: System) -> bool:
@@ -80,6 +81,7 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         memory_bytes=load.memory_limit_bytes,
         random_ios=next((phase.ios_per_thread for phase in load.phases if phase.ios_per_thread), found.random_ios),
         iodepth=load.iodepth,
+        samples=GNOME_DISKS_SAMPLES if load.program == SAMPLED else None,
         sync=load.sync,
         end_fsync=load.end_fsync,
         runtime_s=next((phase.runtime_s for phase in load.phases), None),
@@ -241,14 +243,15 @@ def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
     """A phase of a record from a result of the compiled simulator: of one drive's cell, or of a storage.
 
     Processor time is exact; what the text's program would print of it, with its fault and by `ticks` where its kernel counts them, stands
-    in the details.
+    in the details. gnome-disks shows the mean of its samples' rates: the time is the one that gives this rate.
     """
     if "phases" in result:
         (result,) = result["phases"]
     cpu = result.get("cpu")
+    sample_rate = result.get("sample_rate")
     return Phase(
         operation=operation,
-        elapsed_s=result["elapsed_ns"] / 1e9,
+        elapsed_s=result["bytes"] / sample_rate if sample_rate else result["elapsed_ns"] / 1e9,
         bytes=result["bytes"],
         ios=result.get("ios", result.get("calls", 0)),
         latency_bins={int(upper): count for upper, count in result.get("latency_bins", {}).items()},

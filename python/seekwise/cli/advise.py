@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from seekwise.study.plan import Plan
 
 SCHEMA = "seekwise.advice/1"
 SYSTEMS_SCHEMA = "seekwise.advice.systems/1"
+REGRET_SHOWN = 0.005
 
 
 @click.command("advise")
@@ -48,6 +50,9 @@ def command(run: str, purpose: str | None, system: str | None, listing: bool, db
             return
         workload = workloads.find(purpose) if purpose else None
         found = outcome.of(store, named)
+    if drives := recommend.per_drive(found, workload, system):
+        _drives(found, drives, workload, purpose, system, as_json)
+        return
     chosen, known = recommend.competition(found, system)
     if system is None and len(known) > 1:
         _each_system(found, workload, as_json)
@@ -65,15 +70,67 @@ def command(run: str, purpose: str | None, system: str | None, listing: bool, db
     click.echo(f"run {found.run.run_id}, study {found.run.name}{on}, {found.content.badge}\n")
     if weighed is not None:
         click.echo(f"for {weighed.workload.name}: {weighed.workload.meaning}\n")
-        _shown.out().print(_table(weighed, found.plan))
-        click.echo(
-            f"\nratios to {weighed.reference}: rate as 95 % interval over {weighed.blocks} blocks, the others as estimates; front: no "
-            "other setting is as good in all three; regret: rate lost against the best where the setting is worst"
-        )
+        _print_weighed(weighed, found.plan)
     terminal.print_advice(replace(found.content, advice=advice), _shown.out())
-    if advice.set_lines:
-        words = f" --for {purpose}" if purpose else ""
+
+
+def _drives(
+    found: outcome.Outcome,
+    answers: tuple[recommend.ForSystem, ...],
+    workload: workloads.Workload | None,
+    purpose: str | None,
+    system: str | None,
+    as_json: bool,
+) -> None:
+    """What was measured on this machine: each of its systems is told what suits it, and `apply` sets it."""
+    if as_json:
+        first = answers[0]
+        document = _document(found, first.advice, first.advised.weighed if first.advised else None)
+        document["systems"] = [_system(answer) for answer in answers]
+        _shown.echo_json(document)
+        return
+    click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}\n")
+    if workload is not None:
+        click.echo(f"for {workload.name}: {workload.meaning}\n")
+    for answer in answers:
+        if len(found.plan.systems) > 1:
+            click.echo(f"\n{answer.system} ({', '.join(answer.devices)})")
+        if answer.advised is not None:
+            _print_weighed(answer.advised.weighed, answer.plan)
+        terminal.print_advice(replace(found.content, advice=answer.advice), _shown.out())
+    # With nothing to change, `apply` would only say so.
+    if any(answer.setting is not None for answer in answers):
+        words = (f" --for {purpose}" if purpose else "") + (f" --system {system}" if system else "")
         click.echo(f"\nnext: sudo seekwise apply {found.run.run_id}{words}")
+
+
+def _print_weighed(weighed: workloads.Weighed, plan: Plan) -> None:
+    _shown.out().print(_table(weighed))
+    click.echo()
+    for standing in weighed.standings:
+        if standing.regret > REGRET_SHOWN:
+            where = recommend.cell_text(standing.regret_cell, plan)
+            _paragraph(f"{standing.setting} is at its worst in {where}: {100 * standing.regret:.0f} % below the best")
+    _paragraph(
+        f"Ratios to {weighed.reference}: rate as a 95 % interval over {weighed.blocks} repetitions, the others as estimates. "
+        "Front: no other setting is as good in all three."
+    )
+
+
+def _paragraph(text: str) -> None:
+    click.echo("\n".join(textwrap.wrap(text, 80, subsequent_indent="  ")))
+
+
+def _system(answer: recommend.ForSystem) -> dict[str, object]:
+    return {
+        "system": answer.system,
+        "devices": list(answer.devices),
+        "headline": answer.advice.headline,
+        "reasons": list(answer.advice.reasons),
+        "setting": answer.setting.label if answer.setting else None,
+        "set_lines": list(answer.advice.set_lines),
+        "undo_lines": list(answer.advice.undo_lines),
+    }
 
 
 def _each_system(found: outcome.Outcome, workload: workloads.Workload | None, as_json: bool) -> None:
@@ -119,16 +176,20 @@ def _list(as_json: bool) -> None:
         click.echo(f"{each.name}: {each.meaning}\n  {shares}; threads: {each.threads}")
 
 
-def _table(weighed: workloads.Weighed, plan: Plan) -> Table:
+def _table(weighed: workloads.Weighed) -> Table:
+    """At most 80 columns wide, whatever the settings are called: a long name is folded, a number never."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Setting", "Rate", "p99", "CPU eff.", "Front", "Regret"):
-        table.add_column(title, no_wrap=title != "Regret")
+    for title in ("Setting", "Rate", "p99", "CPU eff.", "Front", "At worst"):
+        if title == "Setting":
+            table.add_column(title, overflow="fold", max_width=28)
+        else:
+            table.add_column(title, no_wrap=True)
     for standing in weighed.standings:
         is_reference = standing.setting == weighed.reference
         others = [_estimate(standing.ratios.get(metric)) for metric in ("p99", "cpu_efficiency")]
-        regret = f"{100 * standing.regret:.0f} %: {recommend.cell_text(standing.regret_cell, plan)}"
+        worst = f"-{100 * standing.regret:.0f} %" if standing.regret > REGRET_SHOWN else ""
         rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
-        table.add_row(standing.setting, rate, *others, "yes" if standing.on_front else "", regret)
+        table.add_row(standing.setting, rate, *others, "yes" if standing.on_front else "", worst)
     return table
 
 
@@ -138,7 +199,7 @@ def _estimate(value: tuple[float, float, float] | None) -> str:
 
 def _interval(value: tuple[float, float, float] | None) -> str:
     if value is None or not all(map(math.isfinite, value)):
-        return "too few blocks"
+        return "too few repeats"
     return f"{value[1]:.3g} to {value[2]:.3g} times"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import click
@@ -32,6 +33,7 @@ SCHEMA = "seekwise.apply/1"
     help="A setting, e.g. scheduler=bfq or ncq=off. Repeatable.",
 )
 @click.option("--for", "purpose", metavar="WORK", help="What RUN recommends for this work, as in `seekwise advise`.")
+@click.option("--system", metavar="NAME", help="Only this system of a RUN with several.")
 @click.option(
     "--persist", "ways", multiple=True, type=click.Choice(list(persisting.WAYS)), help="Keep it over a restart."
 )
@@ -68,6 +70,7 @@ def command(
     targets: tuple[str, ...],
     settings: tuple[str, ...],
     purpose: str | None,
+    system: str | None,
     ways: tuple[str, ...],
     accept_conflicts: bool,
     guard: float | None,
@@ -80,7 +83,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Set what RUN (or `last`) recommends, or the settings named by --device and --set; `seekwise revert` undoes it."""
-    if bool(targets) != bool(settings) or (run is None) == (not targets) or (targets and purpose):
+    if bool(targets) != bool(settings) or (run is None) == (not targets) or (targets and (purpose or system)):
         raise UsageError(
             "name a run, or a device and what to set",
             "`seekwise apply last` or `seekwise apply --device sda --set scheduler=bfq`",
@@ -92,7 +95,7 @@ def command(
             "--print changes nothing, so it does not go with --persist, --guard, --controller-tool or --dry-run"
         )
     stack = read_stack(capture or Path("/"))
-    what = asked.by_hand(targets, settings, stack) if targets else asked.recommended(run or "last", purpose, db)
+    what = asked.by_hand(targets, settings, stack) if targets else asked.recommended(run or "last", purpose, db, system)
     if form is not None:
         _print_form(form, what, stack, as_json)
         return
@@ -201,12 +204,16 @@ def _controller(what: Asked, stack: Stack, run: bool, as_json: bool) -> None:
             if device not in units:
                 raise SeekwiseError(f"{device}: its place at the controller cannot be read from sysfs")
             state = controllers.read(units[device])
-            line = controllers.change(units[device], name, on)
+            change = controllers.change(units[device], name, on)
             if state and (now := getattr(state, name)):
                 click.echo(f"{device} {name} is {now} ({state.evidence.get(name, '')})", err=as_json)
-            click.echo(" ".join(line), err=as_json)
+            click.echo(shlex.join(change.command), err=as_json)
+            if change.unknown is not None:
+                if run:
+                    raise SeekwiseError(f"{device}: its place at the controller is not known", change.unknown)
+                click.echo(f"note: {change.unknown}", err=True)
             if run:
-                controllers.run(line)
+                controllers.run(change.command)
                 after = controllers.read(units[device])
                 click.echo(
                     f"{device} {name} is {getattr(after, name, None) or 'set, the tool does not show it'}", err=as_json

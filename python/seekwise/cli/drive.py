@@ -11,6 +11,7 @@ import click
 
 from seekwise import _core
 from seekwise.control import nbd
+from seekwise.control.files import read_text
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 
 REFUSALS = {"usage": UsageError, "refused": RefusedError, "failed": SeekwiseError}
@@ -144,7 +145,7 @@ def _model_file(model: str) -> str | None:
     if not model.endswith(".toml"):
         return None
     try:
-        return Path(model).read_text(encoding="utf-8")
+        return read_text(Path(model))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise UsageError(f"{model}: the model file cannot be read: {reason}") from None

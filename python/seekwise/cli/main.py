@@ -47,6 +47,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of ARGS; its section of the user's configuration becomes its defaults."""
         name, command, rest = super().resolve_command(ctx, args)
+        _refuse_empty(name, rest)
         section = (ctx.obj or {}).get(name)
         if command is not None and name is not None and isinstance(section, dict):
             ctx.default_map = {name: _defaults(command, name, section)}
@@ -59,6 +60,17 @@ class Commands(click.Group):
         rows = [(name, click.Command(name, help=docstring(name)).get_short_help_str(width)) for name in names]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def _refuse_empty(name: str | None, words: list[str]) -> None:
+    """An unset variable of a script (`seekwise record "$DISK"`) is an error: as a path it would be the working folder."""
+    ours = words[: words.index("--")] if "--" in words else words
+    for word in ours:
+        if not word or re.fullmatch(r"--[a-z-]+=", word):
+            raise UsageError(
+                f"nothing is named in `{word}`" if word else "nothing is named: an argument is empty",
+                hint=f"`seekwise {name} --help` shows what it takes",
+            )
 
 
 def option_of(command: click.Command, key: str) -> click.Option | None:
@@ -189,8 +201,10 @@ def _system_error(error: OSError) -> int:
             os.getcwd()
         except OSError:
             return _told("the working folder does not exist any more", "change to another folder", Exit.FAILED)
-    status = Exit.USAGE if error.errno in (errno.ENAMETOOLONG, errno.ELOOP) else Exit.FAILED
-    return _told(f"{error.strerror or error}{named[:300]}", _details(error), status)
+    text = f"{error.strerror or error}{named[:300]}"
+    if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+        return _told(text, "name another file, folder or device", Exit.USAGE)
+    return _told(text, _details(error), Exit.FAILED)
 
 
 def _fault(error: BaseException) -> int:

@@ -25,6 +25,11 @@ from seekwise.study.shown import SUCCESSORS
 @click.option(
     "--system", metavar="NAME", help="Run only this system of a study with several; merge with `results RUN RUN`."
 )
+@click.option(
+    "--program",
+    type=click.Choice(["fio", "tiotest"]),
+    help="Who makes the load on real hardware, instead of the study's choice.",
+)
 @_options.carried_out
 @_options.until
 @click.option("--trace", is_flag=True, help="Keep where the head went; the report draws it (simulated runs).")
@@ -41,6 +46,7 @@ def command(
     backend: str | None,
     target: str | None,
     system: str | None,
+    program: str | None,
     budget: float | None,
     seed: int | None,
     destroy: tuple[str, ...],
@@ -60,6 +66,7 @@ def command(
             or target is not None
             or system is not None
             or backend is not None
+            or program is not None
             or until
             or vary
         ):
@@ -81,6 +88,8 @@ def command(
         chosen = chosen.model_copy(update={"backend": backend})
     if system is not None:
         chosen = one_system(chosen, system)
+    if program is not None:
+        chosen = made_by(chosen, program)
     if trace and chosen.backend != "simulated":
         raise UsageError(
             f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
@@ -90,6 +99,18 @@ def command(
         return
     made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)
+
+
+def made_by(study: Study, program: str) -> Study:
+    """The study with its loads made by this program."""
+    if study.backend != "kernel":
+        raise UsageError(
+            f"`--program` chooses who makes the load on real hardware, not for `{study.backend}`",
+            "add `--backend kernel`",
+        )
+    return study.model_copy(
+        update={"workload": [each.model_copy(update={"program": program}) for each in study.workload]}
+    )
 
 
 def one_system(study: Study, name: str) -> Study:

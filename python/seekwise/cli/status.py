@@ -113,7 +113,7 @@ def _words(value: Value) -> str:
     parts = [value.set_by]
     if value.drift and value.expected:
         parts = [
-            f"seekwise applied {value.expected.value} on {value.expected.application.at[:10]}; now set by {value.set_by}"
+            f"seekwise applied {value.expected.value} on {value.expected.application.at[:10]}; now: {value.set_by}"
         ]
     parts += [
         f"{other.text} would set {other.value}{'' if other.certain else ' (uncertain)'}" for other in value.others

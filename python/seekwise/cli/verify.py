@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from seekwise.errors import Exit
+from seekwise.errors import Exit, UsageError
 from seekwise.study.quantity import time_text
 from seekwise.validate import frame
 
@@ -41,10 +41,20 @@ class Kinds(click.Group):
         return _command(name) if name in frame.kinds() else None
 
 
+def _refuse_what_is_no_file(path: Path) -> None:
+    """A pipe would be waited for and a device read without end: neither, nor below a folder."""
+    below = path.rglob("*") if path.is_dir() else [path]
+    for each in below:
+        if each.exists() and not (each.is_file() or each.is_dir()):
+            raise UsageError(f"{each} is no ordinary file", "name files, or folders that are searched for them")
+
+
 def _command(kind: str) -> click.Command:
     module = frame.load(kind)
 
     def run(paths: tuple[str, ...], as_json: bool, **options: Any) -> int:
+        for path in paths:
+            _refuse_what_is_no_file(Path(path))
         report = module.verify([Path(path) for path in paths], {**options, "tell": Watch()})
         if as_json:
             click.echo(json.dumps(report.document(), ensure_ascii=False, indent=1))

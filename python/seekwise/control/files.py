@@ -132,6 +132,19 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
         os.close(descriptor)
 
 
+TEXT_BYTES_MAX = 16 << 20
+
+
+def read_text(path: Path, most_bytes: int = TEXT_BYTES_MAX, encoding: str = "utf-8", errors: str = "strict") -> str:
+    """Text of a file that a user names; OSError, with words, for a pipe, a device, a folder and what is larger."""
+    try:
+        return read_regular(path, most_bytes).decode(encoding, errors)
+    except UnicodeDecodeError:
+        raise
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error), str(path)) from None
+
+
 def read_limited(descriptor: int, most_bytes: int) -> bytes:
     """What a descriptor holds, up to `most_bytes`; ValueError if there is more."""
     parts, left = [], most_bytes + 1

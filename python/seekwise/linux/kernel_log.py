@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError, UsageError
 
 DISK = re.compile(r"(ata\d+(?:\.\d+)?): \d+ sectors, multi \d+: LBA\S*(?: (NCQ \((.*?)\)))?")
@@ -87,7 +88,7 @@ def read(source: str, run: Run = _run) -> str:
         )
     path = Path(source)
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_text(path, 1 << 30, errors="replace")
     except OSError as error:
         raise UsageError(
             f"`{source}` is neither a boot (0, -1, -2 …) nor a file that can be read ({error.strerror})",

@@ -166,9 +166,8 @@ def _live_path(stack: Stack, asked: str) -> ResolvedPath:
         raise UsageError(f"{asked} does not exist", hint="give a folder, a file or a block device") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(
-            f"{asked} cannot be looked at: {reason}", hint="run as root, or choose another folder"
-        ) from error
+        hint = "run as root, or choose another folder" if isinstance(error, PermissionError) else HINT
+        raise UsageError(f"{asked[:300]} cannot be looked at: {reason}", hint=hint) from error
     if stat.S_ISBLK(status.st_mode):
         raise UsageError(f"{asked} is a block device that sysfs does not show", hint="is /sys mounted here?")
     if not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):

@@ -192,9 +192,40 @@ def printed(tables: Sequence[Table], grids: Sequence[Grid], records: Sequence[Re
     errors = {metric: repeats(records, metric, metric_error) for metric in TABLE_METRICS}
     return Printed(
         [_table(table, known, errors, style) for table in tables],
-        [_ratios(grid, known["rate"], style) if grid.against else _grid(grid, known["rate"], style) for grid in grids],
+        [_of_grid(grid, known["rate"], records, style) for grid in grids],
         style,
     )
+
+
+def _of_grid(grid: Grid, known: dict, records: Sequence[Record], style: Style) -> PrintedGrid:
+    if grid.load is not None:
+        known = _of_load(records, grid.load)
+    if grid.against_load is not None:
+        return _loads(grid, _grid(grid, known, style), _grid(grid, _of_load(records, grid.against_load), style), style)
+    return _ratios(grid, known, style) if grid.against else _grid(grid, known, style)
+
+
+def _of_load(records: Sequence[Record], load: str) -> dict:
+    return repeats([record for record in records if record.factors.get("load") == load], "rate")
+
+
+def _loads(grid: Grid, rates: PrintedGrid, others: PrintedGrid, style: Style) -> PrintedGrid:
+    """What one program measures as multiples of what another one does; a text's own ratios stand in `grid.text`."""
+    rows = {
+        operation: {
+            name: [
+                GridCell(
+                    cell.value / one.value if cell.value is not None and one.value else None,
+                    text=cell.text,
+                )
+                for cell, one in zip(cells, others.rows.get(operation, {}).get(name, []), strict=False)
+            ]
+            for name, cells in systems.items()
+        }
+        for operation, systems in rates.rows.items()
+    }
+    unit = f"times the rate of {grid.against_load}"
+    return PrintedGrid(grid.number, grid.title, rates.columns, rows, "", style.mean, unit)
 
 
 def _table(table: Table, known: dict, errors: dict, style: Style) -> PrintedTable:

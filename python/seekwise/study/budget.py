@@ -5,14 +5,16 @@ In this order, each step only if the one before does not suffice:
   2. shorter trials, down to half a second a phase
   3. fewer thread counts, request sizes and depths: the ends stay longest
   4. no sentinel
-What was done is said in the plan's notes. If even that does not fit, the smallest plan stands, with a note.
+What was done is said in the plan's notes. If even that does not fit, the budget is refused: it is a promise.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from seekwise.errors import UsageError
 from seekwise.study.model import Study, Workload
 from seekwise.study.plan import Plan, SystemFacts
 from seekwise.study.profiles import resolve
@@ -24,7 +26,7 @@ RUNTIME_STEP_S = 0.1
 
 
 def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Plan:
-    """The largest plan of the study that fits; `make(study, blocks)` plans it."""
+    """The largest plan of the study that fits; `make(study, blocks)` plans it. UsageError if none does."""
     study = study.model_copy(update={"workload": [resolve(each) for each in study.workload]})
     said: list[str] = []
     for step in (None, _shorter, _fewer_cells, _without_sentinel):
@@ -41,8 +43,11 @@ def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Pl
             if step is None:
                 break
     plan = make(study, BLOCKS_LEAST)
-    said.append(f"three blocks need {time_text(plan.estimated_s)}, more than the budget of {time_text(budget_s)}")
-    return _with_notes(plan, said)
+    raise UsageError(
+        f"{time_text(budget_s)} is too short for {study.name}: three repetitions of its smallest form need "
+        f"{time_text(plan.estimated_s)}",
+        hint=f"the least that works is `--budget {math.ceil(plan.estimated_s)}s`",
+    )
 
 
 def _topic(text: str) -> str:

@@ -10,6 +10,7 @@ OF_TEXTS = {
     "article-2008": "opteron_2212",
     "tiobench-comparison": "opteron_2212",
     "ssd-raid10-chunk": "i7_6700k",
+    "ssd-raid10-gnome-disks": "i7_6700k",
     "nvme-page": "i7_6700k",
 }
 OF_SYSTEMS = {("nvme-page", "NVME"): "i7_1165g7"}

@@ -100,6 +100,9 @@ class Workload(Part):
     threads: Annotated[list[Annotated[int, Field(ge=1, le=4096)]], BeforeValidator(as_list)] = [1]
     block_bytes: Annotated[list[Bytes], BeforeValidator(as_list)] = [4096]
     iodepth: Annotated[list[Annotated[int, Field(ge=1, le=65536)]], BeforeValidator(as_list)] = [1]
+    program: Literal["fio", "tiotest", "gnome-disks"] = "fio"
+    """Who makes the load. tiotest, where installed, does its own four phases only. gnome-disks is simulated: samples of the request size at
+    even distances over the whole volume; what it measured itself is imported."""
     engine: Literal["psync", "sync", "libaio", "io_uring", "posixaio"] | None = None
     """fio's engine; by default psync at depth 1, libaio beyond."""
     direct: bool = True
@@ -136,6 +139,15 @@ class Workload(Part):
         double = next((name for name in named if named.count(name) > 1), None)
         if self.beside and double is not None:
             raise ValueError(f"`{double}` is done twice; results tell who works beside whom by the operation")
+        return self
+
+    @model_validator(mode="after")
+    def program_can_do_it(self) -> Workload:
+        sampled = self.program == "gnome-disks"
+        if sampled and (self.threads != [1] or self.iodepth != [1] or not self.direct):
+            raise ValueError("gnome-disks reads and writes with one thread, one request at a time and direct I/O")
+        if sampled and not (self.operations and set(self.operations) <= {"seq_read", "seq_write"}):
+            raise ValueError("gnome-disks takes samples in order: `operations` of `seq_read` and `seq_write`")
         return self
 
     @model_validator(mode="after")
@@ -235,7 +247,8 @@ class Study(Part):
             double = next((name for name in named if named.count(name) > 1), None)
             if double is not None:
                 raise ValueError(f"two of `[[{what}]]` have the name {double!r}")
-        wrong = shown.problem(self.figure, self.table, self.grid, [system.name for system in self.system])
+        loads = [workload.name for workload in self.workload if workload.name]
+        wrong = shown.problem(self.figure, self.table, self.grid, [system.name for system in self.system], loads)
         if wrong is not None:
             raise ValueError(wrong)
         if self.settings and self.candidate:

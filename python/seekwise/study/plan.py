@@ -73,6 +73,7 @@ class Load:
     threads: int = 1
     block_bytes: int = 4096
     iodepth: int = 1
+    program: str = "fio"
     engine: str = "psync"
     direct: bool = True
     sync: bool = False
@@ -367,6 +368,7 @@ def _loads(workload: Workload) -> list[Load]:
     """One load per combination of threads, request size and depth."""
     common = {
         "name": workload.name or (workload.job.stem if workload.job else "load"),
+        "program": workload.program,
         "direct": workload.direct,
         "sync": workload.sync,
         "end_fsync": workload.end_fsync,

@@ -20,6 +20,7 @@ LAYOUTS = {"raid10": ["--layout=n2"]}
 NCQ_DEPTH = 31
 MOUNT = "/mnt/test"
 TIOTEST = "tiotest"
+GNOME_DISKS = "gnome-disks"
 TIOTEST_RANDOM_IOS = 1000
 # Schedulers that are loadable modules in distributions' kernels, by the name of their module.
 MODULES = {"bfq": "bfq", "kyber": "kyber-iosched"}
@@ -36,7 +37,9 @@ def lines(study: Study) -> list[str]:
     for given, resolved in zip(study.workload, loads, strict=True):
         if given.profile == TIOTEST:
             found += [f"# load {resolved.name or TIOTEST}, with tiotest itself", *tiotest(resolved), ""]
-        if resolved.operations:
+        if given.program == GNOME_DISKS:
+            found += [f"# load {resolved.name or GNOME_DISKS}, with gnome-disks itself", *gnome_disks(resolved), ""]
+        elif resolved.operations:
             found += [
                 f"# load {resolved.name or given.profile or 'load'}, as a fio job file",
                 *fio_job(resolved),
@@ -98,6 +101,16 @@ def tiotest(workload: Workload) -> list[str]:
     size_mb = max(1, round(workload.size / 2**20))
     words = f"-f {size_mb} -b {workload.block_bytes[0]} -r {workload.random_ios or TIOTEST_RANDOM_IOS} -d {MOUNT}"
     return [f"tiotest -t {threads} {words}" for threads in workload.threads]
+
+
+def gnome_disks(workload: Workload) -> list[str]:
+    """It has windows and no command line: what to choose there, and where its results lie."""
+    sizes = ", ".join(size_word(each) for each in workload.block_bytes)
+    writes = "on" if "seq_write" in workload.operations else "off"
+    return [
+        f"# gnome-disks: choose the volume, Benchmark Partition, sample size {sizes}, write-benchmark {writes} (it destroys nothing)",
+        "seekwise import ~/.cache/gnome-disks/benchmarks/*",
+    ]
 
 
 def _devices(system: System) -> list[str]:

@@ -94,6 +94,10 @@ class Grid(Shown):
     title: str = ""
     systems: Annotated[list[str], BeforeValidator(_as_list)] = Field(min_length=1)
     threads: int = Field(default=1, ge=1)
+    load: str | None = None
+    """Only this workload, by its name; without it all that have so many threads."""
+    against_load: str | None = None
+    """The workload whose rates those of `load` are divided by."""
     against: str | None = None
     """The system whose rates the others are divided by; without it rates are shown."""
     text: dict[OperationName, dict[str, dict[str, float]]] = {}
@@ -120,8 +124,16 @@ class Answer(Shown):
     published: list[Conclusion] = []
 
 
-def problem(figures: list[Figure], tables: list[Table], grids: list[Grid], systems: list[str]) -> str | None:
-    """What names a system that the study does not have, or a number twice; a sentence without the file's name."""
+def problem(
+    figures: list[Figure], tables: list[Table], grids: list[Grid], systems: list[str], loads: list[str]
+) -> str | None:
+    """What names a system or a workload that the study does not have, or a number twice; a sentence without the file's name."""
+    for grid in grids:
+        stranger = next(
+            (name for name in (grid.load, grid.against_load) if name is not None and name not in loads), None
+        )
+        if stranger is not None:
+            return f"grid {grid.number} names the workload {stranger!r}, which the study does not have"
     for what, rows in (("figure", figures), ("table", tables), ("grid", grids)):
         numbers = [row.number for row in rows]
         double = next((number for number in numbers if numbers.count(number) > 1), None)

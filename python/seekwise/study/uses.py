@@ -30,6 +30,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from seekwise.control.files import read_text
 from seekwise.errors import UsageError
 from seekwise.study.quantity import parse_bytes, parse_seconds
 
@@ -207,11 +208,11 @@ def chosen(words: str | None) -> list[Use]:
 def load(path: Path) -> Use:
     """The use in a file; fio job files in it are looked for beside it."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except FileNotFoundError as error:
         raise UsageError(f"no use at {path}", hint=f"uses that ship with the program: {', '.join(groups())}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read use {path}: {error}") from error
+        raise UsageError(f"cannot read use {path}: {getattr(error, 'strerror', None) or 'it is no text'}") from error
     use = loads(text, str(path))
     jobs = [
         job if job.fio is None or job.fio.is_absolute() else job.model_copy(update={"fio": path.parent / job.fio})

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seekwise.control.files import read_text
 from seekwise.published.expect import passes, shown
 from seekwise.published.expression import evaluate
 from seekwise.published.foresight import prepare
@@ -43,7 +44,7 @@ def _found(paths: Sequence[Path]) -> list[Path]:
 
 def _file(path: Path, world: World) -> FileReport:
     try:
-        claims = tomllib.loads(path.read_text(encoding="utf-8")).get("claim")
+        claims = tomllib.loads(read_text(path)).get("claim")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return unreadable(path, f"cannot be read: {error}")
     if not isinstance(claims, list) or not all(isinstance(claim, Mapping) for claim in claims):

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _core
+from seekwise.control.files import read_text
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "drive models against data sheets and reviews"
@@ -387,7 +388,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
 
 def rows_of(path: Path) -> list[Row]:
     """Every published figure of a file, measured."""
-    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    document = tomllib.loads(read_text(path))
     pending: list[tuple[Row, Recipe | None]] = []
     for group in GROUPS:
         section = document.get(group, {})

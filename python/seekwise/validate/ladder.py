@@ -19,6 +19,7 @@ from typing import Any
 from seekwise.analysis.compare import P99_OPERATIONS_MIN, Agreement, Pair, Side, agreement, pairs
 from seekwise.backend.protocol import Options
 from seekwise.backend.simulated import SimulatedBackend
+from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError
 from seekwise.study import parse, plan, starters
 from seekwise.study.model import Study
@@ -54,7 +55,7 @@ def _meets(row: Agreement) -> bool:
 
 def _table(path: Path) -> tuple[FileReport, list[Pair]]:
     try:
-        rows = ladder.parse(path.read_text(encoding="utf-8"))
+        rows = ladder.parse(read_text(path))
         found = list(_pairs(rows, simulated(study_of(path))))
     except (OSError, UnicodeDecodeError, ValueError) as error:
         return replace(unreadable(path, str(error)), extra={"broken": True}), []

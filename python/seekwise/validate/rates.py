@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _core
+from seekwise.control.files import read_text
 from seekwise.published import ssd_table
 from seekwise.published.simulated import SimulatedWorld
 from seekwise.published.world import World
@@ -42,7 +43,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None =
 
 def _table(path: Path, world: World) -> FileReport:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, 1 << 30)
     except (OSError, UnicodeDecodeError) as error:
         return unreadable(path, f"cannot be read: {error}")
     if text.partition("\n")[0].strip() == ssd_table.HEADER:

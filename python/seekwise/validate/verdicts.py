@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seekwise.control.files import read_text
 from seekwise.published.foresight import prepare
 from seekwise.published.simulated import SimulatedWorld
 from seekwise.published.value import ClaimError, NotModelled
@@ -49,7 +50,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None =
 
 def _file(path: Path, world: World) -> FileReport:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_text(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return unreadable(path, f"cannot be read: {error}")
     cells, blocks = document.get("cell"), document.get("block", [])

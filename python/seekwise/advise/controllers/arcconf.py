@@ -39,7 +39,7 @@ def parse(text: str, unit: Unit) -> State:
     )
 
 
-def change(program: str, unit: Unit, name: str, on: bool) -> Argv | None:
+def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
     controller = str(unit.index + 1)
     if name == "ncq":
         return (program, "setncq", controller, "enable" if on else "disable")

@@ -21,6 +21,8 @@ class Unit:
     channel: int
     target: int
     lun: int
+    wwid: str = ""
+    """As Linux shows it: `naa.600508b1001c…`."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class State:
 
 @dataclass(frozen=True)
 class Tool:
-    """`query(unit)`: commands that only read. `parse(text, unit)`: their joined output. `change(unit, name, on)`: None if
-    the tool cannot."""
+    """`query(unit)`: commands that only read. `parse(text, unit)`: their joined output. `change(program, unit, name, on, text)`:
+    None if the tool cannot; `text` is the output of the queries, None where nobody could ask."""
 
     name: str
     programs: tuple[str, ...]
@@ -46,24 +48,26 @@ class Tool:
     drivers: frozenset[str]
     query: Callable[[str, Unit], list[Argv]]
     parse: Callable[[str, Unit], State]
-    change: Callable[[str, Unit, str, bool], Argv | None]
+    change: Callable[[str, Unit, str, bool, str | None], Argv | None]
+    unknown: Callable[[str, Unit], str] | None = None
+    """How to find the words in capitals of a command that was made without `text`."""
 
 
 def units(stack: Stack) -> dict[str, Unit]:
     """{device: unit} of every logical unit behind a RAID controller whose SCSI address is known."""
     hosts: dict[str, list[int]] = {}
-    found: list[tuple[str, str, tuple[int, ...]]] = []
+    found: list[tuple[str, str, tuple[int, ...], str]] = []
     for device in stack.devices.values():
         controller, address = device.details.get("controller"), device.details.get("scsi_address")
         if isinstance(controller, dict) and address:
             numbers = tuple(int(part) for part in str(address).split(":"))
             driver = str(controller["driver"])
-            found.append((device.name, driver, numbers))
+            found.append((device.name, driver, numbers, str(device.details.get("wwid") or "")))
             if numbers[0] not in hosts.setdefault(driver, []):
                 hosts[driver].append(numbers[0])
     return {
-        name: Unit(name, driver, sorted(hosts[driver]).index(host), channel, target, lun)
-        for name, driver, (host, channel, target, lun) in found
+        name: Unit(name, driver, sorted(hosts[driver]).index(host), channel, target, lun, wwid)
+        for name, driver, (host, channel, target, lun), wwid in found
     }
 
 

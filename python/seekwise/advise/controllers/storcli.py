@@ -31,7 +31,7 @@ def parse(text: str, unit: Unit) -> State:
     )
 
 
-def change(program: str, unit: Unit, name: str, on: bool) -> Argv | None:
+def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
     if name == "ncq":
         return (program, f"/c{unit.index}", "set", f"ncq={'on' if on else 'off'}")
     if name == "write_cache":

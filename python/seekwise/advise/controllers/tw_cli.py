@@ -27,7 +27,7 @@ def parse(text: str, unit: Unit) -> State:
     )
 
 
-def change(program: str, unit: Unit, name: str, on: bool) -> Argv | None:
+def change(program: str, unit: Unit, name: str, on: bool, text: str | None) -> Argv | None:
     word = {"ncq": "qpolicy", "write_cache": "cache"}.get(name)
     return (
         None

@@ -1,14 +1,21 @@
-"""Modules of schedulers to load at boot. Kernels before 5.0 take the scheduler from the boot line; that is said as a note."""
+"""What acts at boot. Kernels from 5.0 on: modules of schedulers to load. Older ones: the boot line, `elevator=`.
+
+The boot line is written where the boot loader reads files of others beside its own (Debian's grub-mkconfig sources
+/etc/default/grub.d/*.cfg after /etc/default/grub); elsewhere the word to add is printed, for a file of somebody else's is not edited.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from seekwise.advise.forms.model import HEAD, File, Wanted
+from seekwise.advise.forms.model import HEAD, File, Wanted, tree_of
 from seekwise.control import attributes
 from seekwise.errors import UsageError
 from seekwise.linux.model import Stack
 from seekwise.linux.setters.boot_line import single_queue
+
+GRUB_FOLDER = "/etc/default/grub.d"
+LINE = "GRUB_CMDLINE_LINUX="
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
@@ -18,6 +25,15 @@ def file(wanted: Wanted, stack: Stack) -> File:
             raise UsageError(
                 f"the boot line sets one scheduler for all disks, not {' and '.join(schedulers)}",
                 "`udev` sets each disk's own",
+            )
+        if tree_of(stack).exists(GRUB_FOLDER):
+            return File(
+                Path(GRUB_FOLDER) / "seekwise.cfg",
+                f'{HEAD}{LINE}"${LINE.rstrip("=")} elevator={schedulers[0]}"\n',
+                (
+                    "takes effect after `update-grub` and a restart; run `update-grub` after `seekwise revert` too",
+                    f"kernel {stack.kernel} sets it for all disks at once",
+                ),
             )
         return File(
             Path("/etc/default/grub"),

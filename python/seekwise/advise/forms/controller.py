@@ -26,7 +26,11 @@ def file(wanted: Wanted, stack: Stack) -> File:
                 notes.append(f"{device} {name} is set in the kernel, not at the controller: use another form for it")
                 continue
             try:
-                lines.append(shlex.join(controllers.change(units[device], *asked)))
+                change = controllers.change(units[device], *asked, here=str(stack.root) == "/")
+                line = shlex.join(change.command)
+                # Not to be run as it is: a shell would take the words in capitals for a slot.
+                lines.append(line if change.unknown is None else f"# {change.unknown}\n# {line}")
+                notes += [change.unknown] if change.unknown else []
             except SeekwiseError as error:
                 notes.append(error.message)
     if not lines:

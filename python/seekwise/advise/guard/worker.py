@@ -67,6 +67,11 @@ def guard(document: dict, root: Path = Path("/")) -> dict:
     except SeekwiseError as error:
         _roll_back(document, journal)
         _note(document, "failed", error.message)
+    except Exception as error:
+        # A drive that is gone, a full disk: undecided means back, and the fault is written down.
+        _roll_back(document, journal)
+        _note(document, "failed", f"the guard met {type(error).__name__}: {error}")
+        raise
     return document
 
 
@@ -76,7 +81,7 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
     before = Watch(devices, root)
     _note(document, "watching before", f"{seconds / 2:.0f} s of the load as it is")
     before.run(seconds / 2)
-    done = applying.apply(wanted, root, journal, reason=f"guarded: {document['reason']}")
+    done = applying.apply(wanted, root, journal, undecided=True, reason=f"guarded: {document['reason']}")
     if done.entry is None:
         _note(document, "nothing to set", "everything was set already")
         return
@@ -105,6 +110,7 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
             headline += "; it went back with the old settings"
         _note(document, "rolled back", headline)
         return
+    applying.decide(done.entry, journal)
     _keep(document, done.before, root)
     _note(document, "kept", found.reason)
 
@@ -132,6 +138,9 @@ def _roll_back(document: dict, journal: Journal) -> None:
     """Restores what this guard applied, if it has; the journal's own entry says how."""
     for entry in journal.entries():
         if entry.id == document.get("entry"):
+            if entry.alive:
+                # Ours: settled, so that what somebody else has set meanwhile stays his.
+                entry = applying.decide(entry, journal)
             outcome = recovery.restore(entry, journal)
             document["restored"] = list(outcome.sentences)
             if outcome.state == "failed":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 
-from seekwise.backend.kernel import fio, ground, memory, session
+from seekwise.backend.kernel import fio, ground, memory, session, tiotest
 from seekwise.backend.kernel.target import Target, find
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import MissingError, UsageError
@@ -24,6 +24,13 @@ class KernelBackend:
 
     def describe(self, study: Study) -> tuple[SystemFacts, ...]:
         fio.find()
+        if any(workload.program == tiotest.NAME for workload in study.workload):
+            tiotest.find()
+        if any(workload.program == "gnome-disks" for workload in study.workload):
+            raise UsageError(
+                f"study {study.name}: gnome-disks has no command line, so nobody can run it here",
+                hint="measure with gnome-disks itself; `seekwise import FILE` reads ~/.cache/gnome-disks/benchmarks/*",
+            )
         memory.remove_left_behind()
         self.targets = self._targets(study)
         _check_can_build(study)
@@ -77,10 +84,15 @@ class KernelBackend:
 
     def check(self, plan: Plan) -> None:
         """Refuses, before anything is touched or written down, what the session would refuse."""
+        tiotest.check(plan.cells)
         for facts in plan.systems:
             target = find(facts.target)
             ground.check_free(target)
             if target.is_device:
+                if any(cell.load.program == tiotest.NAME for cell in plan.cells):
+                    raise UsageError(
+                        f"{facts.target}: tiotest needs a folder", hint="mount a file system and name a folder"
+                    )
                 ground.check_claim(target, self.options.destroy)
             else:
                 threads, size = session.needs([cell for cell in plan.cells if cell.system == facts.name])

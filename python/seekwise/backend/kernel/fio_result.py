@@ -94,7 +94,17 @@ def phase(jobs: list[dict], operation: Operation | None = None) -> FioPhase:
         _check(found)
         return found
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
-        raise FioOutputError(f"fio's JSON lacks or garbles {error}", hint="fio 3.0 or newer is needed") from error
+        raise FioOutputError(f"fio's JSON {garbled(error)}", hint="fio 3.0 or newer is needed") from error
+
+
+def garbled(error: Exception) -> str:
+    """What is wrong with a document, from the exception that reading it met: "lacks 'lat_ns'"."""
+    match error:
+        case KeyError():
+            return f"lacks {error}"
+        case AttributeError() | TypeError() | IndexError():
+            return "has a value of the wrong kind (null, or a list or text where a number belongs)"
+    return f"has an impossible value: {error}"
 
 
 def _check(found: FioPhase) -> None:

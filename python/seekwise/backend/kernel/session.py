@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.backend.kernel import (
@@ -18,6 +18,7 @@ from seekwise.backend.kernel import (
     fio_result,
     ground,
     memory,
+    tiotest,
     user_job,
     validity,
     windows,
@@ -109,7 +110,8 @@ class KernelSession:
         with ExitStack() as stack:
             seen = stack.enter_context(ground_settings(wanted, ready.target))
             group = _memory_group(stack, cell)
-            phases, jobs, reason = self._phases(cell, ready, seed, seen, group)
+            made = self._tiotest if cell.load.program == tiotest.NAME else self._phases
+            phases, jobs, reason = made(cell, ready, seed, seen, group)
         return Record(
             run_id=self.run_id,
             trial=trial.index,
@@ -123,7 +125,7 @@ class KernelSession:
             phases=tuple(phases),
             settings_seen=seen,
             environment=ready.environment,
-            load={"fio": self.fio.version, "jobs": jobs, "caches": _caches(cell, group)},
+            load={**self._made_by(cell), "jobs": jobs, "caches": _caches(cell, group)},
             conditions=conditions,
             valid=reason is None,
             invalid_reason=reason,
@@ -154,6 +156,43 @@ class KernelSession:
             if against is not None:
                 break
         return phases, jobs, reason
+
+    def _made_by(self, cell: Cell) -> dict[str, object]:
+        return {"program": tiotest.NAME} if cell.load.program == tiotest.NAME else {"fio": self.fio.version}
+
+    def _tiotest(
+        self,
+        cell: Cell,
+        ready: Ground,
+        seed: int,
+        seen: dict[str, dict[str, str]],
+        group: memory.MemoryGroup | None,
+    ) -> tuple[list[Phase], list[str], str | None]:
+        """All four phases in one call; tiotest takes no seed, so `seed` orders nothing here."""
+        assert ready.place.folder is not None
+        program = tiotest.find()
+        throttled, programs = validity.throttle_count(), disk.read_program_io()
+        disk_before = disk.read_diskstats()
+        phases = tiotest.run(program, cell.load, ready.place.folder, group, self._timeout(cell))
+        moved_by_device = disk.moved(disk_before, disk.read_diskstats(), ready.target.leaf_names)
+        reason = validity.reason_against(
+            validity.Seen(
+                load=cell.load,
+                step=None,
+                result=tiotest.as_one(phases),
+                moved=disk.total(moved_by_device),
+                amplifies=ready.target.amplifies,
+                others=disk.other_programs(programs, disk.read_program_io(), {os.getpid()}),
+                settings_before=seen,
+                settings_after=ground_seen(seen),
+                resync=validity.resync_running(ready.target.arrays),
+                throttled=validity.throttle_count() > throttled,
+            )
+        )
+        command = tiotest.words(tiotest.NAME, cell.load, ready.place.shown or ready.place.folder)
+        counters = {"device_counters_of_the_call": {name: vars(each) for name, each in moved_by_device.items()}}
+        phases[-1] = replace(phases[-1], details={**phases[-1].details, **counters})
+        return phases, [" ".join(command)], reason
 
     def _steps(self, cell: Cell, ready: Ground, seed: int) -> Iterator[tuple[plans.Phase | None, str | None, str]]:
         if cell.load.job is not None:
@@ -252,7 +291,7 @@ def _caches(cell: Cell, group: memory.MemoryGroup | None) -> dict[str, object]:
     return {
         "excluded_by": f"memory limit (cgroup v{group.version}) and dropped caches",
         "memory_limit_bytes": group.limit_bytes,
-        "dropped_before_each_phase": True,
+        "dropped_before_each_phase": cell.load.program != tiotest.NAME,
     }
 
 
@@ -364,10 +403,12 @@ def _place(
         )
     else:
         jobs = [user_job.read(Path(cell.load.job)) for cell in cells if cell.load.job is not None]
-        needed = max([threads * size, *(job.needs_bytes(size) for job in jobs)])
+        # tiotest makes files of its own, beside those that fio lies out where both work.
+        sets = len({cell.load.program for cell in cells})
+        needed = max([sets * threads * size, *(job.needs_bytes(size) for job in jobs)])
         folder = stack.enter_context(ground.scratch(target, needed))
         place = fio_job.Place(folder=folder, shown=folder.shown, region_bytes=size)
-    if any(cell.load.job is None for cell in cells):
+    if any(cell.load.job is None and cell.load.program == "fio" for cell in cells):
         what = f"files of {size / 2**20:.0f} MiB in {place.shown}" if place.folder else f"regions on {place.shown}"
         say(f"writing {threads} {what}")
         _prepare(program, fio_job.layout(place, threads), work)

@@ -16,7 +16,12 @@ KIND_NAMES = {
     "script": "script or unit",
 }
 
-OUR_FILES = ("65-seekwise.rules", "/etc/sysfs.d/seekwise.conf", "/etc/tuned/seekwise/")
+OUR_FILES = (
+    "65-seekwise.rules",
+    "/etc/sysfs.d/seekwise.conf",
+    "/etc/tuned/seekwise/",
+    "/etc/default/grub.d/seekwise.cfg",
+)
 
 
 @dataclass(frozen=True)

@@ -184,10 +184,12 @@ def disk_plugin_takes(device: BlockDevice) -> bool:
 
 def read_ahead_kib(value: str) -> tuple[str, bool] | None:
     """KiB, and whether it is a lower bound; None for what TuneD would refuse."""
-    match = re.fullmatch(r"([<>]?)\s*(\d+)\s*(s?)\w*", value.strip())
+    # plugin_disk.py, _parse_ra: a word after the number counts by its first letter; `8192s` in one word is refused.
+    match = re.fullmatch(r"([<>]?)\s*(\d+)(?:\s+(.*))?", value.strip())
     if match is None:
         return None
-    return str(int(match[2]) // 2 if match[3] else int(match[2])), match[1] == ">"
+    in_sectors = (match[3] or "").startswith("s")
+    return str(int(match[2]) // 2 if in_sectors else int(match[2])), match[1] == ">"
 
 
 def unit_of(units: list[Unit], name: str) -> tuple[Unit | None, bool]:

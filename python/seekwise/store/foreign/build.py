@@ -48,7 +48,7 @@ def read(
     used: set[str] = set()
     for form, group in _groups(sources, format_name):
         used.update(form.takes)
-        for result in form.read(group, given):
+        for result in _results(form, group, given):
             label = label_of.get(group[0].path) or result.setting or _stem(form, group[0].path)
             pairs.append((result, label, ", ".join(str(source.path) for source in group)))
     if unused := [key for key in given.keys if key not in used]:
@@ -58,6 +58,17 @@ def read(
         )
     records = _records(run_id, pairs)
     return _run(run_id, name, records, pairs), records
+
+
+def _results(form: Format, group: list[Source], given: Given) -> list[Result]:
+    """What a format reads; whatever it stumbles over in a damaged file is one error that names the file."""
+    try:
+        return list(form.read(group, given))
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ForeignError(
+            f"{group[0].path} looks like `{form.name}`, but something in it cannot be read: {error}",
+            hint="is it complete and unchanged?",
+        ) from error
 
 
 def _source(path: Path) -> Source:

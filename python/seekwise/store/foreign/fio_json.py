@@ -32,7 +32,7 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
         phases, notes = _phases(jobs)
         return [_result(document, jobs, phases, notes, given)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise source.error(f"fio's JSON lacks or garbles {error}", hint="fio 3.0 or newer is needed") from error
+        raise source.error(f"fio's JSON {fio_result.garbled(error)}", hint="fio 3.0 or newer is needed") from error
     except SeekwiseError as error:
         raise ForeignError(f"{source.path}: {error.message}", error.hint) from error
 

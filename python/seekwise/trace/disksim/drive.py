@@ -14,6 +14,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from seekwise.control.files import read_text
 from seekwise.errors import UsageError
 from seekwise.trace.disksim.syntax import Block, read
 
@@ -215,7 +216,7 @@ def _extracted(mechanics: _Values, cylinders: int, folder: Path) -> Points:
     if Path(name).is_absolute() or ".." in Path(name).parts:
         raise UsageError(f"{mechanics.path}: the seek curve `{name}` lies outside the folder")
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
+        lines = read_text(path, encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise UsageError(f"{path}: the seek curve cannot be read: {reason}") from None

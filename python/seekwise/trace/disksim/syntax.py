@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from seekwise.control.files import read_text
 from seekwise.errors import UsageError
 
 SIZE_BYTES_MAX = 16 << 20
@@ -59,9 +60,7 @@ class _Reader:
         if self.count > SOURCES_MAX:
             raise SyntaxProblem(f"{path}: more than {SOURCES_MAX} files are named with `source`")
         try:
-            if path.stat().st_size > SIZE_BYTES_MAX:
-                raise SyntaxProblem(f"{path}: larger than {SIZE_BYTES_MAX >> 20} MiB; this is no parameter file")
-            text = path.read_text(encoding="utf-8")
+            text = read_text(path, SIZE_BYTES_MAX)
         except (OSError, UnicodeDecodeError) as error:
             raise SyntaxProblem(
                 f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'not a text file'}"

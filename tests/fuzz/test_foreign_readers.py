@@ -1,0 +1,227 @@
+"""The readers of what other programs wrote: results of other tools, traces, controllers' tools, configuration, NBD clients."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from seekwise.advise import controllers, history, workloads
+from seekwise.advise.controllers import Unit
+from seekwise.control import nbd
+from seekwise.linux.setters import find_setters
+from seekwise.linux.stack import read_stack
+from seekwise.linux.tree import open_tree
+from seekwise.store import foreign
+from seekwise.store.foreign.model import Source
+from seekwise.store.foreign.registry import FORMATS
+from seekwise.study import uses
+from seekwise.trace import depend, summary
+from seekwise.trace.readers import open_trace
+
+from .mutation import SEED, counts, every, mutated
+
+TESTS = Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS / "trace"))
+import samples
+
+FILES = [path for path in (TESTS / "store/foreign").rglob("*") if path.is_file() and path.suffix != ".md"]
+RESULTS = sorted(str(path.relative_to(TESTS / "store/foreign")) for path in FILES)
+"""One sample or more of every format that `seekwise import` reads."""
+
+
+def shared(count: int, parts: int) -> int:
+    """So many inputs for each of the samples of one reader."""
+    return -(-count // parts)
+
+
+def test_every_import_format_has_a_sample_here():
+    found = set()
+    for path in (TESTS / "store/foreign" / name for name in RESULTS):
+        source = Source(path, path.read_bytes())
+        found.add(next(form.name for form in FORMATS if form.recognises(source)))
+    assert found == {form.name for form in FORMATS}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@counts
+def test_results_of_other_tools(name, count, tmp_path):
+    path = tmp_path / Path(name).name
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        foreign.read((path,), name="x", labels=())
+
+    every((TESTS / "store/foreign" / name).read_bytes()[:40_000], read, shared(count, len(RESULTS)))
+
+
+TRACES = {**{name: text.encode() for name, text in samples.TEXTS.items()}, "blktrace": samples.blktrace()}
+
+
+@pytest.mark.parametrize("name", TRACES)
+@counts
+def test_traces(name, count, tmp_path):
+    path = tmp_path / "trace"
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        notes, chunks = open_trace(path)
+        found = summary.of(chunks)
+        json.dumps(found.document(notes), allow_nan=False)
+        again, chunks = open_trace(path)
+        depend.understand(chunks, again)
+
+    every(TRACES[name], read, shared(count, len(TRACES)))
+
+
+UNITS = {
+    "tw_cli-9650se": Unit("sdb", "3w-9xxx", 0, 0, 1, 0),
+    "storcli-9361": Unit("sdb", "megaraid_sas", 0, 2, 1, 0),
+    "arcconf-8805": Unit("sdb", "aacraid", 0, 0, 1, 0),
+    "ssacli-p440": Unit("sdb", "hpsa", 0, 0, 0, 1),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+@counts
+def test_outputs_of_controllers_tools(name, count):
+    tool = controllers.tool_for(UNITS[name])
+    text = (TESTS / "advise/controllers" / name).read_bytes()
+    every(text, lambda data: tool.parse(data.decode(errors="replace"), UNITS[name]), shared(count, len(UNITS)))
+
+
+@counts
+def test_uses(count):
+    text = (Path(uses.__file__).parents[1] / "uses/database.toml").read_bytes()
+    every(text, lambda data: uses.loads(data.decode(errors="replace"), "fuzz"), count)
+
+
+@counts
+def test_workloads(count, tmp_path):
+    path = tmp_path / "mine.toml"
+    text = (Path(workloads.__file__).parent / "workloads.toml").read_bytes()
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        workloads.find(str(path))
+
+    every(text[:3000], read, count)
+
+
+@counts
+def test_histories(count, tmp_path):
+    stack = read_stack(TESTS / "machines/sata-ncq.tar.gz")
+    device = next(iter(stack.devices))
+    history.remember(history.made({device: {"queue/scheduler": "bfq"}}, {}, stack, reason="r"), tmp_path)
+    path = history.path(tmp_path)
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        history.expected(stack, tmp_path)
+
+    every(path.read_bytes(), read, count)
+
+
+SETTERS = {
+    "etc/udev/rules.d/60-io.rules": b'ACTION=="add|change", KERNEL=="sd[a-z]", ATTR{queue/rotational}=="1", ATTR{queue/scheduler}="bfq"\n',
+    "etc/sysfs.d/io.conf": b"block/sda/queue/scheduler = bfq\nmode block/sda/queue/nr_requests = 0644\n",
+    "etc/tmpfiles.d/io.conf": b"w /sys/block/sda/queue/scheduler - - - - bfq\nw! /sys/block/sd?/queue/nr_requests - - - - 64\n",
+    "etc/tuned/active_profile": b"mine\n",
+    "etc/tuned/mine/tuned.conf": b"[main]\ninclude=mine,throughput\n[variables]\nx=1\n[disk]\ndevices=sd*,!sdb\nelevator=bfq\nreadahead=>${x}s\n",
+    "etc/rc.local": b"#!/bin/sh\nfor d in sda sdb; do echo bfq > /sys/block/$d/queue/scheduler; done\nblockdev --setra 16384 /dev/sda\n",
+    "proc/cmdline": b"root=/dev/sda1 elevator=deadline libata.force=1:noncq\n",
+    "etc/systemd/system/multi-user.target.wants/tuned.service": b"",
+    "sys/block/sda/queue/scheduler": b"none [mq-deadline] bfq\n", "sys/block/sda/size": b"1953525168\n", "sys/block/sda/dev": b"8:0\n",
+    "sys/block/sda/queue/rotational": b"1\n", "proc/sys/kernel/osrelease": b"6.1.0\n",
+}  # fmt: skip
+
+
+@counts
+def test_configuration_that_sets_something(count, tmp_path):
+    chance = random.Random(SEED)
+    for name, content in SETTERS.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    stack = read_stack(tmp_path)
+    assert len(find_setters(open_tree(tmp_path), stack)) >= 4
+
+    def read(_: bytes) -> None:
+        name = chance.choice([each for each in SETTERS if not each.startswith("sys/")])
+        (tmp_path / name).write_bytes(mutated(SETTERS[name], chance))
+        try:
+            find_setters(open_tree(tmp_path), stack)
+        finally:
+            (tmp_path / name).write_bytes(SETTERS[name])
+
+    every(b"x", read, count)
+
+
+@counts
+def test_captured_archives(count, tmp_path):
+    """Whole archives are slow to read; a tenth of the inputs, the rest goes to the folders of `test_captured_trees`."""
+    path = tmp_path / "machine.tar"
+    with tarfile.open(path, "w") as archive:
+        for name in ("sys/block/sda/size", "sys/block/sda/dev", "sys/block/sda/queue/scheduler"):
+            source = tmp_path / "content"
+            source.write_bytes(SETTERS[name])
+            archive.add(source, name)
+    sample = path.read_bytes()
+
+    def read(data: bytes) -> None:
+        path.write_bytes(data)
+        read_stack(path)
+
+    every(sample, read, count // 10)
+
+
+GO = b"IHAVEOPT" + (7).to_bytes(4, "big") + (6).to_bytes(4, "big") + bytes(6)
+LIST = b"IHAVEOPT" + (3).to_bytes(4, "big") + bytes(4)
+READ = bytes.fromhex("25609513") + bytes(4) + (7).to_bytes(8, "big") + bytes(8) + (4096).to_bytes(4, "big")
+WRITE = (
+    bytes.fromhex("25609513") + bytes.fromhex("00000001") + (8).to_bytes(8, "big") + bytes(8) + (512).to_bytes(4, "big")
+)
+
+
+@counts
+def test_clients_of_the_drive_server(count, tmp_path):
+    """Mutated handshakes and requests, thousands of connections: the server lives, answers a right client, and stays small."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "seekwise.cli.main", "drive", "null", "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
+    )
+    try:
+        (path,) = json.loads(server.stdout.readline())["sockets"]
+        sample = (3).to_bytes(4, "big") + LIST + GO + READ + WRITE + b"x" * 512
+
+        def read(data: bytes) -> None:
+            with socket.socket(socket.AF_UNIX) as line, contextlib.suppress(ConnectionError):
+                line.settimeout(5)
+                line.connect(path)
+                line.recv(18)
+                line.sendall(data)
+                line.shutdown(socket.SHUT_WR)
+                while line.recv(1 << 16):
+                    pass
+
+        every(sample, read, count)
+        assert server.poll() is None
+        line, size, _ = nbd.negotiate(path)
+        line.close()
+        assert size > 0
+        status = Path(f"/proc/{server.pid}/status").read_text()
+        assert int(status.partition("VmHWM:")[2].split()[0]) << 10 < 500 << 20
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=30)
+    assert server.returncode == 0
