@@ -17,7 +17,7 @@ from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
 from seekwise.analysis.rule import RULE_VERSION
 from seekwise.errors import UsageError
-from seekwise.report import arrays, printed
+from seekwise.report import array_choice, arrays, printed
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.run import early
 from seekwise.run import execute as runs
@@ -114,7 +114,9 @@ def judged(
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         badge=records[0].badge if records else "measured",
-        advice=_answer(study, compared, plan, shown) or advice(verdicts, plan, records),
+        advice=array_choice.advice(compared, cautions(plan))
+        or _answer(study, compared, plan, shown)
+        or advice(verdicts, plan, records),
         winners=rows,
         records=compared,
         rule=RULE_TEXT.format(version=RULE_VERSION),
@@ -128,6 +130,10 @@ def judged(
         figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),
+        plan=plan,
+        run=run,
+        study=study,
+        discarded=tuple(record for record in records if not record.valid),
         notes=[
             note
             for note in (
@@ -258,11 +264,14 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
         if 2 * len(spoiled) > len(records):
             why = f"{len(spoiled)} of {len(records)} trials were disturbed, too many to decide; run it again when it is quiet"
         kept = lines(next(setting for setting in candidates if setting.label == reference), plan)
-        return Advice(f"{keep} {reference}: {why}", _open_question(verdicts), kept.set, kept.undo)
+        return Advice(
+            f"{keep} {reference}: {why}", _open_question(verdicts), kept.set, kept.undo, recommended=(reference,)
+        )
     setting, wins = best
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
     shown = lines(setting, plan)
-    return Advice(f"set {setting.label} instead of {reference}", reasons, shown.set, shown.undo, cautions(plan))
+    headline = f"set {setting.label} instead of {reference}"
+    return Advice(headline, reasons, shown.set, shown.undo, cautions(plan), recommended=(setting.label,))
 
 
 def cautions(plan: Plan) -> tuple[str, ...]:
