@@ -99,8 +99,11 @@ def _live(store: Store, run: Run, output: Path, *, markdown: bool, as_json: bool
     if markdown:
         click.echo(of_live(found))
         return
-    written = live_page.write_pictures(made(pictures), found) if pictures is not None else []
-    path = live_page.write(path_of(output, run.run_id), found)
+    try:
+        written = live_page.write_pictures(made(pictures), found) if pictures is not None else []
+        path = live_page.write(path_of(output, run.run_id), found)
+    except OSError as error:
+        raise SeekwiseError(f"cannot write report: {error.strerror}: {error.filename}") from error
     _tell(path, written, as_json, run_id=run.run_id)
 
 
@@ -170,7 +173,9 @@ def _comparison(
         click.echo(compare_page.markdown(found))
         return
     names = [run.run_id for run in runs]
-    path = compare_page.write(path_of(output, "-vs-".join(names[:2]) + (f"-and-{len(names) - 2}-more" if len(names) > 2 else "")), found)
+    path = compare_page.write(
+        path_of(output, "-vs-".join(names[:2]) + (f"-and-{len(names) - 2}-more" if len(names) > 2 else "")), found
+    )
     _tell(path, [], as_json, runs=names)
 
 
