@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
 import io
 import math
 import re
@@ -25,13 +28,23 @@ def page() -> str:
 
 def test_page_needs_no_network(page):
     assert not re.search(r"""(?:src|href|url\()\s*=?\s*["']?(?:https?:)?//""", page)
-    assert "<script" not in page
+    assert "<script src" not in page and "<link" not in page
 
 
-def test_answer_stands_before_table_and_charts(page):
-    assert (
-        page.index("Use mq-deadline") < page.index("<h2>Winners") < page.index("<h2>Charts") < page.index("Do it again")
+def test_only_the_script_of_the_page_itself_may_run(page):
+    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert html.unescape(policy).startswith("default-src 'none'") and f"script-src 'sha256-{digest}'" in html.unescape(
+        policy
     )
+
+
+def test_answer_stands_before_charts_and_tables(page):
+    places = [
+        page.index(each) for each in ("<h1>Use mq-deadline", '<h2 id="charts"', '<h2 id="winners"', '<h2 id="run"')
+    ]
+    assert places == sorted(places)
 
 
 def test_names_from_the_machine_are_escaped(page):

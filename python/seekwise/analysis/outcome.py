@@ -17,7 +17,7 @@ from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
 from seekwise.analysis.rule import RULE_VERSION
 from seekwise.errors import UsageError
-from seekwise.report import arrays, printed
+from seekwise.report import array_choice, arrays, printed
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.run import early
 from seekwise.run import execute as runs
@@ -114,7 +114,9 @@ def judged(
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         badge=records[0].badge if records else "measured",
-        advice=_answer(study, compared, plan, shown) or advice(verdicts, plan, records),
+        advice=array_choice.advice(compared, cautions(plan))
+        or _answer(study, compared, plan, shown)
+        or advice(verdicts, plan, records),
         winners=rows,
         records=compared,
         rule=RULE_TEXT.format(version=RULE_VERSION),
@@ -128,6 +130,10 @@ def judged(
         figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),
         findings=insights.find(compared, study.system if study else ()),
+        plan=plan,
+        run=run,
+        study=study,
+        discarded=tuple(record for record in records if not record.valid),
         notes=[
             note
             for note in (
@@ -254,7 +260,8 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
     setting, wins = best
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
     shown = lines(setting, plan)
-    return Advice(f"set {setting.label} instead of {reference}", reasons, shown.set, shown.undo, cautions(plan))
+    headline = f"set {setting.label} instead of {reference}"
+    return Advice(headline, reasons, shown.set, shown.undo, cautions(plan), recommended=(setting.label,))
 
 
 def _kept(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
@@ -270,10 +277,12 @@ def _kept(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) ->
         return Advice(f"Inconclusive: {why}", reasons)
     if all(v.word == "undecided" for v in verdicts):
         keep = "" if others else f" Keep {name}."
-        return Advice(f"Inconclusive: no setting proved better{f' than {name}' if others else ''}.{keep}", reasons)
+        headline = f"Inconclusive: no setting proved better{f' than {name}' if others else ''}.{keep}"
+        return Advice(headline, reasons, recommended=() if others else (name,))
     if others:
         return Advice(f"nothing that was tested is clearly better than {name} everywhere", reasons)
-    return Advice(f"keep {name}: no other setting is clearly better without being clearly worse elsewhere", reasons)
+    headline = f"keep {name}: no other setting is clearly better without being clearly worse elsewhere"
+    return Advice(headline, reasons, recommended=(name,))
 
 
 def _otherwise(setting: Setting, plan: Plan) -> list[str]:

@@ -187,15 +187,18 @@ def finite(value: object) -> object:
 
 
 def write_report(outcome: Outcome, folder: Path = Path()) -> Path:
+    return write_report_as(outcome, folder / f"seekwise-{outcome.run.run_id}.html")
+
+
+def write_report_as(outcome: Outcome, path: Path) -> Path:
     from seekwise.report import page
 
-    path = folder / f"seekwise-{outcome.run.run_id}.html"
     try:
         return page.write_report(path, outcome.content)
     except OSError as error:
         raise SeekwiseError(
             f"cannot write report {path}: {error.strerror}",
-            hint=f"`seekwise report {outcome.run.run_id}` in another folder writes it there",
+            hint=f"`seekwise report {outcome.run.run_id} --output FOLDER` writes it elsewhere",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""`seekwise report RUN`: the report of a run again, judged afresh from its records; its charts as pictures on request."""
+"""`seekwise report RUN…`: the page of a run again, judged afresh from its records; of several runs, their comparison; of all, an index."""
 
 from __future__ import annotations
 
@@ -6,63 +6,186 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _options, _shown
-from seekwise.errors import SeekwiseError
-from seekwise.store.database import Store
+from seekwise.cli import _live_runs, _options, _shown
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.store.database import Run, Store
 
 REPORT_SCHEMA = "seekwise.report/1"
 
 
 @click.command("report")
-@click.argument("names", nargs=-1, required=True, metavar="RUN…")
+@click.argument("names", nargs=-1, metavar="[RUN]…")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path),
     default=Path(),
-    help="Folder for the page instead of this one; made if it does not exist.",
+    help="Folder for the page, or its name if it ends in .html; created if it does not exist.",
 )
 @click.option(
     "--pictures",
     type=click.Path(path_type=Path, file_okay=False),
     help="Write each chart as SVG and PNG into this folder too.",
 )
+@click.option("--markdown", is_flag=True, help="Print the report as Markdown instead, for an issue or a chat.")
+@click.option("--index", is_flag=True, help="Write a page that lists all runs.")
+@click.option("--merge", is_flag=True, help="Treat several runs of one study as one run instead of comparing them.")
 @_options.printed
 @_options.common
 def command(
     names: tuple[str, ...],
     output: Path,
     pictures: Path | None,
+    markdown: bool,
+    index: bool,
+    merge: bool,
     mean: str,
     acceptable: float | None,
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the report of RUN (or `last`) as one HTML file; its path is the last line. Several runs of one study are merged."""
-    with Store.open(db, create=False) as store:
-        from seekwise.analysis import outcome
+    """Write the report of RUN (or `last`) as one HTML file; its path is the last line.
 
-        style = _options.style(mean, acceptable)
+    Several runs are compared on one page; those that tested different systems of one study are merged. --index lists all runs.
+    """
+    _refuse_contradictions(names, pictures, markdown=markdown, index=index, as_json=as_json)
+    with Store.open(db, create=False) as store:
+        if index:
+            _index(store, output, markdown=markdown, as_json=as_json)
+            return
         chosen = [store.run(name) for name in names]
-        found = outcome.of(store, chosen[0], style) if len(chosen) == 1 else outcome.merged(store, chosen, style)
+        lively = [_live_runs.is_live(run.plan) for run in chosen]
+        if len(chosen) > 1 and not (merge or (not any(lively) and _are_parts(store, chosen))):
+            _comparison(store, chosen, output, markdown=markdown, as_json=as_json, pictures=pictures)
+        elif any(lively):
+            if len(chosen) > 1:
+                raise UsageError("runs of `tune` cannot be merged", hint="leave out `--merge` to compare them")
+            _live(store, chosen[0], output, markdown=markdown, as_json=as_json, pictures=pictures)
+        else:
+            style = _options.style(mean, acceptable)
+            _study(store, chosen, style, output, markdown=markdown, as_json=as_json, pictures=pictures)
+
+
+def _refuse_contradictions(
+    names: tuple[str, ...], pictures: Path | None, *, markdown: bool, index: bool, as_json: bool
+) -> None:
+    if index and names:
+        raise UsageError("`--index` lists all runs, so it takes no RUN", hint="leave one of them out")
+    if not index and not names:
+        raise UsageError("which run?", hint="`seekwise report last` shows the newest, `--index` lists all")
+    if markdown and as_json:
+        raise UsageError("`--markdown` and `--json` both want the output", hint="leave one of them out")
+    if pictures is not None and (index or markdown):
+        raise UsageError("`--pictures` goes with the page of a run", hint="leave `--markdown` or `--index` out")
+    if len(set(names)) < len(names):
+        raise UsageError("a run is named twice", hint="each run counts once")
+
+
+def _are_parts(store: Store, runs: list[Run]) -> bool:
+    """Runs of one study and backend that share no system: made after rebuilding an array or changing a card."""
+    if len({(run.name, run.backend) for run in runs}) > 1:
+        return False
+    names = [{facts["name"] for facts in run.plan.get("systems", [])} for run in runs]
+    return sum(len(each) for each in names) == len(set().union(*names))
+
+
+def _live(store: Store, run: Run, output: Path, *, markdown: bool, as_json: bool, pictures: Path | None) -> None:
+    from seekwise.analysis import live
+    from seekwise.report import live_page
+    from seekwise.report.markdown import of_live
+
+    found = live.of(store, run)
+    if not found.records:
+        raise SeekwiseError(f"run {run.run_id} has no records, so there is nothing to show")
+    if markdown:
+        click.echo(of_live(found))
+        return
+    try:
+        written = live_page.write_pictures(made(pictures), found) if pictures is not None else []
+        path = live_page.write(path_of(output, run.run_id), found)
+    except OSError as error:
+        raise SeekwiseError(f"cannot write report: {error.strerror}: {error.filename}") from error
+    _tell(path, written, as_json, run_id=run.run_id)
+
+
+def _study(
+    store: Store, runs: list[Run], style, output: Path, *, markdown: bool, as_json: bool, pictures: Path | None
+) -> None:
+    from seekwise.analysis import outcome
+
+    found = outcome.of(store, runs[0], style) if len(runs) == 1 else outcome.merged(store, runs, style)
     if not found.records:
         raise SeekwiseError(f"run {found.run.run_id} has no records, so there is nothing to show")
+    if markdown:
+        from seekwise.report.markdown import of_study
+
+        click.echo(of_study(found.content))
+        return
     written: list[Path] = []
     if pictures is not None:
         from seekwise.report.page import write_pictures
 
         try:
-            written = write_pictures(pictures, found.content)
+            written = write_pictures(made(pictures), found.content)
         except OSError as error:
             raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SeekwiseError(f"cannot make folder {output}: {error.strerror}") from error
-    path = _shown.write_report(found, output)
+    path = path_of(output, found.run.run_id)
+    _tell(_shown.write_report_as(found, path), written, as_json, run_id=found.run.run_id)
+
+
+def _tell(path: Path, pictures: list[Path], as_json: bool, **facts: object) -> None:
     if as_json:
-        document = {"schema": REPORT_SCHEMA, "run_id": found.run.run_id, "report": str(path)}
-        _shown.echo_json(document | {"pictures": [str(picture.absolute()) for picture in written]})
+        document = {"schema": REPORT_SCHEMA, **facts, "report": str(path.absolute())}
+        _shown.echo_json(document | {"pictures": [str(picture.absolute()) for picture in pictures]})
         return
-    for picture in written:
+    for picture in pictures:
         click.echo(picture)
-    click.echo(path)
+    click.echo(path.absolute())
+
+
+def path_of(output: Path, name: str) -> Path:
+    """Where the page goes: into the folder `output`, or to that very file; the folder is made."""
+    if output.suffix.lower() in (".html", ".htm") and not output.is_dir():
+        return made(output.parent) / output.name
+    return made(output) / f"seekwise-{name}.html"
+
+
+def made(folder: Path) -> Path:
+    """The folder, created where it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SeekwiseError(
+            f"cannot create folder {folder}: {error.strerror}", hint="name another one with `--output`"
+        ) from error
+    return folder
+
+
+def _comparison(
+    store: Store, runs: list[Run], output: Path, *, markdown: bool, as_json: bool, pictures: Path | None
+) -> None:
+    from seekwise.cli import _comparison as reading
+    from seekwise.report import compare_page
+
+    if pictures is not None:
+        raise UsageError("a comparison has no pictures of its own", hint="leave out `--pictures`")
+    found = reading.pairings(store, runs)
+    if markdown:
+        click.echo(compare_page.markdown(found))
+        return
+    names = [run.run_id for run in runs]
+    path = compare_page.write(
+        path_of(output, "-vs-".join(names[:2]) + (f"-and-{len(names) - 2}-more" if len(names) > 2 else "")), found
+    )
+    _tell(path, [], as_json, runs=names)
+
+
+def _index(store: Store, output: Path, *, markdown: bool, as_json: bool) -> None:
+    from seekwise.cli import _comparison as reading
+    from seekwise.report import index_page
+
+    path = path_of(output, "index")
+    found = reading.index(store, path.parent)
+    if markdown:
+        click.echo(index_page.markdown(found))
+        return
+    _tell(index_page.write(path, found, f"runs in {store.path}", store.damage), [], as_json, runs=len(found))

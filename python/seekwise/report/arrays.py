@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from seekwise.report.rows import OPERATION_ORDER, trial_row
 from seekwise.store.record import Record
-from seekwise.study.quantity import time_text
+from seekwise.study.quantity import bytes_text, parse_bytes, time_text
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class ArrayRow:
     """By operation."""
     settings: dict[str, str]
     """The setting and cell that gave it, by operation."""
+    cell_rates: dict[str, float] = field(default_factory=dict)
+    """By operation and load, the best setting's mean rate."""
+    is_degraded: bool = False
+    """A drive is missing, or one is being rebuilt."""
+    members: int = 0
 
     @property
     def capacity_text(self) -> str:
@@ -36,6 +42,20 @@ class ArrayRow:
         if self.survives_failures == 0:
             return "no failure"
         return f"{self.survives_failures} failure{'' if self.survives_failures == 1 else 's'}"
+
+    @property
+    def failures_text(self) -> str:
+        """`no drive failure`, `1 drive failure`, `2 drive failures`."""
+        count = self.survives_failures
+        return "no drive failure" if count == 0 else f"{count} drive failure{'' if count == 1 else 's'}"
+
+    @property
+    def exposure_text(self) -> str:
+        """What is survived while a drive is rebuilt."""
+        if self.rebuild_s is None:
+            return "–"
+        left = self.survives_failures - 1
+        return "no further failure" if left <= 0 else f"{left} more"
 
     @property
     def rebuild_text(self) -> str:
@@ -78,11 +98,17 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
             rates.setdefault(phase.operation, {}).setdefault(key, []).append(rate)
     best: dict[str, float] = {}
     where: dict[str, str] = {}
+    cells: dict[str, float] = {}
     for operation, by_setting in rates.items():
         means = {key: sum(values) / len(values) for key, values in by_setting.items()}
+        for (_, cell), mean in means.items():
+            name = f"{operation} {_load_of(cell)}"
+            cells[name] = max(cells.get(name, 0.0), mean)
         key = max(means, key=lambda each: means[each])
-        best[operation], where[operation] = means[key], f"{key[0]}, {key[1]}"
+        best[operation], where[operation] = means[key], load_words(key[1])
     system = f"{records[0].factors.get('system')}: " if many_systems else ""
+    order = {name: place for place, name in enumerate(OPERATION_ORDER)}
+    best = dict(sorted(best.items(), key=lambda item: order.get(item[0], len(order))))
     return ArrayRow(
         name=system + name_of(array),
         capacity_bytes=int(array["capacity_bytes"]),
@@ -90,4 +116,31 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
         rebuild_s=array["rebuild_s"],
         rates_mb_s=best,
         settings=where,
+        cell_rates=cells,
+        is_degraded=bool(array["missing"]) or array.get("state") in ("resync", "rebuild"),
+        members=int(array["members"]),
     )
+
+
+def _load_of(cell: str) -> str:
+    """A cell without the array that it ran on."""
+    return " ".join(word for word in cell.split() if word.partition("=")[0] not in ARRAY_WORDS)
+
+
+ARRAY_WORDS = ("system", "chunk_kib", "raid_level", "drives", "layout", "missing")
+LOAD_WORDS = {"threads": "{} threads", "iodepth": "depth {}", "load": "{}"}
+
+
+def load_words(cell: str) -> str:
+    """`system=array load=files threads=4 block=1m` as `files, 4 threads, 1m`."""
+    found = []
+    for word in _load_of(cell).split():
+        name, _, value = word.partition("=")
+        if name == "block":
+            with contextlib.suppress(ValueError):
+                value = bytes_text(parse_bytes(value))
+            found.append(value)
+            continue
+        text = LOAD_WORDS.get(name, f"{name.replace('_', ' ')} {{}}").format(value)
+        found.append("1 thread" if text == "1 threads" else text)
+    return ", ".join(found)

@@ -15,6 +15,9 @@ from seekwise.study.shown import Figure
 
 if TYPE_CHECKING:
     from seekwise.advise.answer import Choice
+    from seekwise.store.database import Run
+    from seekwise.study.model import Study
+    from seekwise.study.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Advice:
     caution: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()
     """What to set on each system of a study with several, by use and load."""
+    recommended: tuple[str, ...] = ()
+    """Labels of the settings that the headline names, where one system is all there is."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,14 @@ class ReportContent:
     """Systems of the study, for diagrams of what was tested."""
     arrays: Sequence[ArrayRow] = ()
     """Arrays of a simulated run: capacity, failures survived, time to rebuild."""
+    plan: Plan | None = None
+    run: Run | None = None
+    """What was asked, when, with which version; None where nobody knows."""
+    study: Study | None = None
+    discarded: Sequence[Record] = ()
+    """Trials of the run that do not count, sentinels included."""
+    drift: Sequence[str] = ()
+    """What the drift check says, in sentences."""
 
 
 METRIC_TITLES = {

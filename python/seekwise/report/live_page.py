@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from seekwise.analysis.decision.periods import dense, quantile_ns
 from seekwise.analysis.decision.records import job_of, period_of
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.analysis.live import LiveOutcome, notes
-from seekwise.report import answer, load_words, stages
-from seekwise.report.charts import live_svg
-from seekwise.report.charts.style import style_of
+from seekwise.report import answer, load_words, site, stages, tested
+from seekwise.report.charts import live_svg, panels
+from seekwise.report.looks import Look, Looks
 from seekwise.store.record import Record
-from seekwise.study.quantity import time_text
+from seekwise.study.quantity import bytes_text, time_text
 
+USES_IN_FULL = 3
+"""With more uses the first screen has one row for each, with what decides there."""
 BANDS_MAX = 48
 """Periods shown of each use: what a screen holds."""
-DARK_LIFT = 0.45
-"""Share of white that a colour gets on a dark page."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """How one candidate looks everywhere on the page."""
-
-    setting: str
-    css: str
-    colour: str
-    dark: str
-    mark: str
-    dash: str
 
 
 @dataclass(frozen=True)
@@ -62,44 +48,75 @@ class Block:
 
 
 def write(path: Path, found: LiveOutcome) -> Path:
-    """Writes the page beside its name first, so that a reader never sees half of it; the path that was written."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(html(found), encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    """Writes the page whole or not at all; the path that was written."""
+    site.write(path, html(found))
     return path
 
 
 def html(found: LiveOutcome) -> str:
     """The whole page as text."""
-    environment = Environment(
-        loader=PackageLoader("seekwise.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["three"] = live_svg.three
-    looks = looks_of([each.label for each in found.plan.candidates])
+    looks = Looks()
+    known = looks.of([each.label for each in found.plan.candidates])
     environment_seen = next((dict(record.environment) for record in found.records if record.environment), {})
-    return environment.get_template("live.html").render(
+    blocks = {use.name: _blocks(found, use, known) for use in found.plan.uses}
+    measured = [use for use in found.plan.uses if blocks[use.name]]
+    invalid = [record for record in found.records if not record.valid]
+    return site.render(
+        "live.html",
         found=found,
         headline=answer.headline(found),
         alternatives=answer.alternatives(found),
         open_text=answer.open_text(found),
         notes=[*stages.sentences(found), *notes(found)],
         looks=looks,
-        uses=[_use(found, use, looks) for use in found.plan.uses],
+        shown=known,
+        uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
+        compact=len(measured) > USES_IN_FULL,
+        chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
         provenance=PROVENANCE[found.plan.provenance],
-        tested=_tested(found),
-        environment=environment_seen,
-        rows=answer.rows(found),
+        tested=tested_text(found),
+        devices=devices_text(found),
+        facts=tested.facts(environment_seen),
+        swatch=panels.swatch,
         percent=answer.percent,
         time_text=time_text,
+        invalid=invalid,
     )
+
+
+def write_pictures(folder: Path, found: LiveOutcome) -> list[Path]:
+    """Losses, time series and latencies of each use as SVG files; their text and colours stand inside."""
+    looks = Looks()
+    known = looks.of([each.label for each in found.plan.candidates])
+    written = []
+    for use in found.plan.uses:
+        drawn = _use(found, use, known, _blocks(found, use, known))
+        pictures = {"time-series": drawn["timeline"], "latency": drawn["nines"]}
+        if drawn["deciding"] is not None:
+            pictures["losses"] = drawn["deciding"].picture  # type: ignore[attr-defined]
+        for name, picture in pictures.items():
+            if picture:
+                path = folder / f"{use.name}-{name}.svg"
+                path.write_text(site.alone(str(picture), looks.css), encoding="utf-8")
+                written.append(path)
+    return written
+
+
+def devices_text(found: LiveOutcome) -> str:
+    """`vda (virtio, 256 GiB), Linux 6.18, fio-3.33`."""
+    environment_seen = next((dict(record.environment) for record in found.records if record.environment), {})
+    parts = []
+    devices = environment_seen.get("devices")
+    for each in devices if isinstance(devices, list) else ():
+        model = " ".join(str(each[key]) for key in ("model", "kind") if each.get(key))
+        size = f", {bytes_text(int(each['size_bytes']))}" if each.get("size_bytes") else ""
+        parts.append(f"{each.get('name')} ({model}{size})")
+    if environment_seen.get("kernel"):
+        parts.append(f"Linux {site.one_line(environment_seen['kernel'])}")
+    if environment_seen.get("fio"):
+        parts.append(site.one_line(environment_seen["fio"]))
+    return ", ".join(parts)
 
 
 PROVENANCE = {
@@ -109,48 +126,69 @@ PROVENANCE = {
 }
 
 
-def looks_of(settings: Sequence[str]) -> dict[str, Look]:
-    """A look per candidate; two that share a scheduler share its colour and differ in their mark."""
-    marks = list(live_svg.MARKS)
-    made: dict[str, Look] = {}
-    for number, setting in enumerate(settings):
-        colour, dash, mark = style_of(setting)
-        taken = {each.mark for each in made.values()}
-        if mark not in live_svg.MARKS or mark in taken:
-            mark = next((each for each in marks if each not in taken), marks[number % len(marks)])
-        made[setting] = Look(setting, f"s{number}", colour, _lighter(colour), mark, " ".join(map(str, dash)))
-    return made
-
-
-def _lighter(colour: str) -> str:
-    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
-    return "#" + "".join(
-        f"{round(part + (255 - part) * max(DARK_LIFT, 0.9 if sum(parts) < 60 else 0)):02x}" for part in parts
-    )
-
-
-def _tested(found: LiveOutcome) -> str:
+def tested_text(found: LiveOutcome) -> str:
     """What was tested, on what, for how long, in one line."""
     names = ", ".join(each.label for each in found.plan.candidates)
     where = f"{found.plan.target} on {', '.join(found.plan.leaves)}"
+    uses = len({record.factors.get("use") for record in found.records})
     return (
-        f"{len(found.plan.candidates)} settings ({names}) under {len(found.plan.uses)} uses on {where}, "
+        f"{len(found.plan.candidates)} settings ({names}) under {uses} use{'' if uses == 1 else 's'} on {where}, "
         f"{len(found.records)} periods in {time_text(found.seconds)}"
     )
 
 
-def _use(found: LiveOutcome, use, looks: dict[str, Look]) -> dict[str, object]:
+def _blocks(found: LiveOutcome, use, looks: dict[str, Look]) -> list[Block]:
+    return [_block(found, each, looks) for each in found.found.judged if each.use == use.name]
+
+
+def _use(found: LiveOutcome, use, looks: dict[str, Look], blocks: list[Block]) -> dict[str, object]:
     mine = [record for record in found.records if record.factors.get("use") == use.name]
-    judged = [each for each in found.found.judged if each.use == use.name]
     return {
         "use": use,
         "load": load_words.use_rows(use),
-        "blocks": [_block(found, each, looks) for each in judged],
+        "blocks": blocks,
+        "deciding": _deciding(found, blocks),
         "timeline": _timeline(mine, use, looks),
         "nines": _nines(mine, use, looks),
         "figures": _figures(mine, use, looks),
         "periods": len(mine),
     }
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """The metric by which a use decides, all candidates in one picture."""
+
+    name: str
+    best: str
+    words: str
+    picture: Markup
+
+
+def _deciding(found: LiveOutcome, blocks: Sequence[Block]) -> Deciding | None:
+    if not blocks:
+        return None
+    now = found.plan.in_force.label
+    chosen = found.choice.setting if found.choice is not None else now
+    judged = answer.deciding([each.judged for each in blocks], (chosen, now))
+    block = next(each for each in blocks if each.judged is judged)
+    rows = [
+        live_svg.Interval(
+            live_svg.factor_of(row.standing.low, judged.more_is_better),
+            None if row.standing.loss is None else live_svg.factor_of(row.standing.loss, judged.more_is_better),
+            live_svg.factor_of(row.standing.high, judged.more_is_better),
+            row.look.mark,
+            row.look.css,
+            f"{row.look.label}: {row.words}",
+            row.chosen,
+        )
+        for row in sorted(block.rows, key=lambda row: row.look.css)
+    ]
+    words = answer.loss_text(judged.of(chosen), judged)
+    limit = live_svg.factor_of(judged.threshold, judged.more_is_better)
+    return Deciding(
+        block.name, "" if words == "best" else block.best, words, live_svg.loss_rows(rows, limit, block.name)
+    )
 
 
 def _block(found: LiveOutcome, judged: Judged, looks: dict[str, Look]) -> Block:
@@ -235,7 +273,7 @@ def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None
             continue
         most = min(4.0, math.log10(total))
         points = [(step / 20, quantile_ns(counts, 1 - 10 ** (-step / 20)) / 1e6) for step in range(int(20 * most) + 1)]
-        curves.append((look.css, look.dash, points))
+        curves.append((f"series {look.css}", look.dash, points))
     return live_svg.nines(curves, f"Latency of {job} by the share of faster requests") if curves else None
 
 

@@ -1,73 +1,220 @@
-"""The report: one self-contained HTML file, answer first. No network, no script; charts are SVG inside the page."""
+"""The page of a study: one self-contained HTML file, the answer first, evidence after it. Its charts as picture files, too."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import altair as alt
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from seekwise.report import arrays
+from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, tested, why
+from seekwise.report.charts import live_svg, panels
 from seekwise.report.charts.diagrams import diagram
 from seekwise.report.charts.export import png, svg
+from seekwise.report.charts.figures import drawn as drawn_figure
 from seekwise.report.charts.figures import graph
 from seekwise.report.charts.head_position import head_position
 from seekwise.report.charts.registry import CHARTS, x_factor
 from seekwise.report.content import METRIC_TITLES, ReportContent
+from seekwise.report.frame import Axes, Frame, axes, frame, shown
+from seekwise.report.looks import Looks
 from seekwise.report.printed import MEANS
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart, summary_rows, trial_rows
+from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart
+from seekwise.report.site import three
 from seekwise.report.terminal import known, word
 from seekwise.store.record import Record
 from seekwise.study.quantity import size_word
 
-
-def number(value: object, digits: int = 3) -> str:
-    """Three significant digits, without exponent; an en dash for None."""
-    if value is None:
-        return "–"
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return str(value)
-    if value == 0:
-        return "0"
-    text = f"{value:.{digits}g}"
-    return f"{value:.0f}" if "e" in text else text
-
-
-def number_table(content: ReportContent) -> tuple[list[str], list[dict[str, object]]]:
-    """The factors beside operation and setting, and a summary row per cell, in the order of operations."""
-    dimensions = apart(content.records)
-    x = x_factor(content.records)
-    names = [*dimensions, x] if x not in dimensions else dimensions
-    rows = summary_rows(trial_rows(content.records), by=("operation", *names, "setting"))
-    order = {name: place for place, name in enumerate(OPERATION_ORDER)}
-
-    def key(row: dict[str, object]) -> tuple[object, ...]:
-        values = tuple((isinstance(row[name], str), row[name]) for name in names)
-        return (order.get(str(row["operation"]), 9), *values, str(row["setting"]))
-
-    rows.sort(key=key)
-    for row in rows:
-        for name in names:
-            if name.endswith("bytes") and isinstance(row[name], int):
-                row[name] = size_word(int(row[name]))
-    return names, rows
-
-
-def charts_of(content: ReportContent) -> list[dict[str, object]]:
-    """Every chart that the records support, with its picture as SVG text."""
-    drawn = []
-    for name, title, caption, picture in pictures(content):
-        drawn.append({"name": name, "title": title, "caption": caption, "svg": svg(picture)})
-    return drawn
-
-
+number = three
+ROWS_FIRST = 40
+ROWS_STATIC = 600
+"""Longer tables are made by the script when they are opened: the numbers stand in the page once."""
+REASONS_FIRST = 4
 Picture = tuple[str, str, str, "alt.TopLevelMixin"]
 
 
+def render(content: ReportContent) -> str:
+    """The page as HTML text."""
+    looks = Looks()
+    table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
+    at = axes(table)
+    loss_blocks = losses.blocks(content, looks)
+    published = _published_charts(content, looks)
+    first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
+    if published:
+        # The figures of the publication are the charts; ours stand behind a click.
+        first, more = [], [*first, *more]
+    views = [
+        evidence.VIEWS[name]
+        for name in evidence.VIEWS
+        if table.rows and any(row[name] is not None for row in table.rows)
+    ]
+    names = [name for name in evidence.VIEWS if table.rows and any(row[name] is not None for row in table.rows)]
+    late = len(table.rows) > ROWS_STATIC
+    causes = why.causes(content.records)
+    discarded = content.discarded or [record for record in content.records if not record.valid]
+    run = content.run
+    date = run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else "")
+    sections = [
+        ("arrays", "arrays", content.arrays), ("published", "beside the publication", content.printed), ("charts", "charts", True),
+        ("why", "why", True), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
+        ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True),
+    ]  # fmt: skip
+    return site.render(
+        "page.html",
+        content=content,
+        discarded=discarded,
+        looks=looks,
+        date=date,
+        headline=sentence(content.advice.headline),
+        reasons=[sentence(site.one_line(each)) for each in content.advice.reasons if each],
+        reasons_first=REASONS_FIRST,
+        cautions=[sentence(site.one_line(each)) for each in content.advice.caution],
+        tested=sentence(tested.line(content)).removesuffix("."),
+        provenance=tested.PROVENANCE[content.badge],
+        loss_blocks=loss_blocks,
+        loss_first=_first_blocks(loss_blocks),
+        has_chosen=any(row.chosen for block in loss_blocks for row in block.rows),
+        axis=live_svg.loss_axis(),
+        contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes)],
+        pareto=pareto.picture(array_choice.candidates(content.arrays)) if len(content.arrays) > 1 else None,
+        array_operations=arrays.operations(content.arrays),
+        published_words=published_words.paragraph(content.printed),
+        published_charts=published,
+        unanswered=unanswered(content),
+        definitions=panels.definitions(),
+        charts=[panels.figure(each) for each in first],
+        more_charts=[panels.figure(each) for each in more],
+        charts_left=left,
+        nines=_nines(content, table, at, looks),
+        sheets=_sheets(content),
+        rows_data=site.data(evidence.explorer(table, at, looks) | {"plain": looks.of(["all"], kind="none")["all"].css}) if table.rows else None,
+        causes=causes,
+        metrics=[name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)],
+        metric_titles=METRIC_TITLES,
+        operation_names=OPERATION_NAMES,
+        shown_setting=losses.shown_setting,
+        known=known,
+        word=word,
+        means=MEANS,
+        names=[table.title(name) for name in table.factors],
+        views=views,
+        rows=[] if late else [_row(table, row, names) for row in table.rows],
+        rows_late=late,
+        rows_first=ROWS_FIRST,
+        row_count=len(table.rows),
+        loads=tested.loads(content),
+        facts=tested.facts(content.environment),
+    )  # fmt: skip
+
+
+def sentence(text: str) -> str:
+    """With a capital at its beginning, unless that is a name."""
+    head = text[:1].upper() + text[1:] if text[:1].islower() and text.split(" ")[0] in OPENERS else text
+    return head if head.endswith((".", ":", "!", "?")) else f"{head}."
+
+
+OPENERS = {"keep", "set", "stay", "no", "simulated:", "values", "drift:"}
+
+
+def _first_blocks(found: Sequence[losses.LossBlock]) -> int:
+    count = rows = 0
+    for block in found:
+        rows += len(block.rows) + 1
+        if rows > losses.FIRST_ROWS and count:
+            break
+        count += 1
+    return count
+
+
+def _row(table: Frame, row: dict[str, object], names: Sequence[str]) -> dict[str, object]:
+    cells = []
+    for name in names:
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        cells.append((row[name], f"{three(low)} to {three(high)}" if low is not None else ""))  # type: ignore[arg-type]
+    return {"levels": [shown(name, row[name]) for name in table.factors], "n": row["n"], "cells": cells}
+
+
+def _published_charts(content: ReportContent, looks: Looks) -> list[Markup]:
+    found = [drawn_figure(each, content.records, content.systems, looks) for each in content.figures if each.metric]
+    return [panels.figure(each) for each in found if each is not None]
+
+
+def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Markup | None:
+    """Latency on a scale of nines, a panel per operation."""
+    if not table.rows:
+        return None
+    held = why.busiest(table, at)
+    drawn = []
+    for operation in OPERATION_ORDER:
+        histograms = why.histograms(content.records, operation, held)
+        curves = [(name, points) for name, bins in sorted(histograms.items()) if (points := why.nines(bins))]
+        if not curves or len(curves) > 12:
+            continue
+        known_looks = looks.of([name for name, _ in curves])
+        picture = live_svg.nines(
+            [(f"series {known_looks[name].css}", known_looks[name].dash, points) for name, points in curves],
+            f"Latency of {OPERATION_NAMES[operation].lower()} by the share of faster requests",
+        )
+        drawn.append((OPERATION_NAMES[operation], picture, known_looks))
+    if not drawn:
+        return None
+    keys = {name: look for _, _, each in drawn for name, look in each.items() if not name.endswith("(control)")}
+    legend = Markup("").join(
+        Markup('<button type="button" class="key" aria-pressed="true" data-s="{}">{}{}</button>').format(
+            look.css, panels.swatch(look), name
+        )
+        for name, look in keys.items()
+    )
+    boxes = Markup("").join(
+        Markup('<div class="panel"><h4>{}</h4>{}</div>').format(name, svg_) for name, svg_, _ in drawn
+    )
+    words = why.held_words(held)
+    caption = "Read: at 99 %, one request in a hundred took longer. Drawn as far as 20 requests took longer."
+    return Markup(
+        '<figure class="chart" id="latency-distribution"><h3>Latency distribution{} <small>logarithmic axis, lower is better</small></h3>'
+        '<div class="legend">{}</div><div class="panels">{}</div><figcaption>{}</figcaption></figure>'
+    ).format(f", {words}" if words else "", legend if len(keys) > 1 else "", boxes, caption)
+
+
+def _sheets(content: ReportContent) -> list[tuple[str, str, Markup]]:
+    """Pictures with colours of their own, on a white sheet: diagrams of a publication, the head's path."""
+    found = []
+    for figure in content.figures:
+        if figure.diagram:
+            picture = svg(diagram(figure.diagram, content.systems))
+            found.append((f"Figure {figure.number}", f"{figure.caption}.", Markup(picture)))
+    if content.traces:
+        caption = "One mark per request served, joined in order of service."
+        found.append(("Head position over time", caption, Markup(svg(head_position(content.traces)))))
+    return found
+
+
+def unanswered(content: ReportContent) -> list[int]:
+    """Numbers of the figures that the records do not answer."""
+    return [f.number for f in content.figures if f.metric is not None and graph(f, content.records) is None]
+
+
+def write_report(path: Path, content: ReportContent) -> Path:
+    """Writes the page to `path` whole or not at all; gives the absolute path."""
+    return site.write(path, render(content))
+
+
+def write_pictures(folder: Path, content: ReportContent, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
+    """Each chart of the report as a file of its own: `NAME.svg`, `NAME.png`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, _, _, picture in pictures(content):
+        for kind in formats:
+            path = folder / f"{name}.{kind}"
+            path.write_bytes(svg(picture).encode() if kind == "svg" else png(picture))
+            written.append(path)
+    return written
+
+
 def pictures(content: ReportContent) -> list[Picture]:
-    """(name, title, caption, chart) of everything that can be drawn; the figures of a text stand first."""
+    """(name, title, caption, chart) of everything that becomes a picture file; the figures of a text stand first."""
     found: list[Picture] = list(figures_of(content))
     if not found:
         for suffix, words, records in _groups(content.records):
@@ -77,7 +224,7 @@ def pictures(content: ReportContent) -> list[Picture]:
                     found.append((chart.name + suffix, chart.title + words, chart.caption, picture))
     if content.traces:
         caption = "One mark per request served, joined in order of service."
-        found.append(("head-position", "Where the head was", caption, head_position(content.traces)))
+        found.append(("head-position", "Head position over time", caption, head_position(content.traces)))
     return found
 
 
@@ -95,13 +242,8 @@ def figures_of(content: ReportContent) -> list[Picture]:
     return found
 
 
-def unanswered(content: ReportContent) -> list[int]:
-    """Numbers of the figures that the records do not answer."""
-    return [f.number for f in content.figures if f.metric is not None and graph(f, content.records) is None]
-
-
 def _groups(records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
-    """(suffix, words, records) that belong into one chart: what differs in more than setting and x axis is drawn apart."""
+    """(suffix, words, records) that belong into one picture: what differs in more than setting and x axis is drawn apart."""
     dimensions = [name for name in apart(records) if name != x_factor(records)]
     groups: dict[tuple[object, ...], list[Record]] = {}
     for record in records:
@@ -110,8 +252,8 @@ def _groups(records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
         return [("", "", list(records))]
     return [
         (
-            "".join(f"-{_shown(name, value)}" for name, value in zip(dimensions, key, strict=True)),
-            "".join(f", {_title(name)} {_shown(name, value)}" for name, value in zip(dimensions, key, strict=True)),
+            "".join(f"-{_level(name, value)}" for name, value in zip(dimensions, key, strict=True)),
+            "".join(f", {_title(name)} {_level(name, value)}" for name, value in zip(dimensions, key, strict=True)),
             members,
         )
         for key, members in groups.items()
@@ -122,61 +264,5 @@ def _title(name: str) -> str:
     return name.removesuffix("_bytes").replace("_", " ")
 
 
-def _shown(name: str, value: object) -> str:
+def _level(name: str, value: object) -> str:
     return size_word(value) if name.endswith("bytes") and isinstance(value, int) else str(value)
-
-
-def render(content: ReportContent) -> str:
-    """The page as HTML text."""
-    environment = Environment(
-        loader=PackageLoader("seekwise.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = number
-    names, rows = number_table(content)
-    metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
-    invalid = [record for record in content.records if not record.valid]
-    return environment.get_template("page.html").render(
-        content=content,
-        charts=charts_of(content),
-        unanswered=unanswered(content),
-        rows=rows,
-        names=names,
-        known=known,
-        word=word,
-        means=MEANS,
-        metrics=metrics,
-        metric_titles=METRIC_TITLES,
-        operation_names=OPERATION_NAMES,
-        array_operations=arrays.operations(content.arrays),
-        invalid=invalid,
-        blocks=len({record.block for record in content.records}),
-        seeds=sorted({record.seed for record in content.records})[:1],
-    )
-
-
-def write_report(path: Path, content: ReportContent) -> Path:
-    """Writes the page to `path` whole or not at all; gives the absolute path."""
-    path = path.absolute()
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(render(content), encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return path
-
-
-def write_pictures(folder: Path, content: ReportContent, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
-    """Each chart of the report as a file of its own: `NAME.svg`, `NAME.png`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, _, _, picture in pictures(content):
-        for kind in formats:
-            path = folder / f"{name}.{kind}"
-            path.write_bytes(svg(picture).encode() if kind == "svg" else png(picture))
-            written.append(path)
-    return written

@@ -25,8 +25,12 @@ OPERATION_NAMES = {
 }
 METRICS = {
     "rate_mb_s": "higher",
+    "iops": "higher",
     "access_ms": "lower",
+    "p50_ms": "lower",
     "p99_ms": "lower",
+    "p999_ms": "lower",
+    "cpu_us": "lower",
     "cpu_efficiency": "higher",
 }
 
@@ -51,9 +55,6 @@ def percentile_ns(bins: dict[int, int], share: float) -> int | None:
 
 def trial_row(record: Record, phase: Phase) -> dict[str, object]:
     """One operation of one trial with its factors; times in ms, rate in MB/s of 10^6 bytes."""
-    p99 = percentile_ns(phase.latency_bins, 0.99)
-    if not phase.latency_bins and phase.ios >= 2000:
-        p99 = phase.reported_percentiles_ns.get("99")
     return {
         **record.factors,
         # A background job has threads of its own.
@@ -66,13 +67,30 @@ def trial_row(record: Record, phase: Phase) -> dict[str, object]:
         "rate_mb_s": phase.rate_bytes_per_s / 1e6,
         "iops": phase.iops,
         "access_ms": phase.latency_mean_ns / 1e6 if phase.latency_mean_ns > 0 else None,
-        "p99_ms": None if p99 is None else p99 / 1e6,
+        **{name: _percentile_ms(phase, share, key) for name, (share, key) in PERCENTILE_NAMES.items()},
         "max_ms": phase.latency_max_ns / 1e6,
         "cpu_efficiency": phase.cpu_efficiency,
+        "cpu_us": 1e6 * phase.cpu.system_cpu / phase.ios if phase.ios and phase.cpu.system_cpu > 0 else None,
         "system_cpu_s": phase.cpu.system_cpu,
         "sys_cpu_percent": _share(phase.cpu.system_cpu, phase),
         "cpu_wait_percent": _share(phase.cpu.iowait, phase),
     }
+
+
+PERCENTILE_NAMES = {"p50_ms": (0.5, "50"), "p99_ms": (0.99, "99"), "p999_ms": (0.999, "99.9")}
+BEYOND_MIN = 20
+"""Requests that must lie beyond a percentile for it to be a number."""
+
+
+def _percentile_ms(phase: Phase, share: float, key: str) -> float | None:
+    """From the histogram, else as the tool reported it."""
+    found = percentile_ns(phase.latency_bins, share)
+    if not phase.latency_bins and phase.ios * (1 - share) >= BEYOND_MIN:
+        reported = phase.reported_percentiles_ns
+        found = next(
+            (reported[name] for name in (key, f"{float(key):.6f}", f"{float(key):g}") if name in reported), None
+        )
+    return None if found is None else found / 1e6
 
 
 def _share(seconds: float | None, phase: Phase) -> float | None:

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import altair as alt
 
 from seekwise.advise.answer import kind_of
+from seekwise.report.charts import panels as multiples
 from seekwise.report.charts.style import configured, scales
+from seekwise.report.looks import Looks
 from seekwise.report.printed import mean_of, repeats
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
+from seekwise.report.site import three
 from seekwise.store.record import Record
 from seekwise.study.model import System
 from seekwise.study.shown import Figure
@@ -35,8 +38,10 @@ def panel_title(name: str, systems: Sequence[System]) -> str:
     return f"{name}: {', '.join(part for part in parts if part)}"
 
 
-def graph(figure: Figure, records: Sequence[Record], systems: Sequence[System] = ()) -> alt.TopLevelMixin | None:
-    """The figure, or None when the records answer nothing of it."""
+def figure_rows(
+    figure: Figure, records: Sequence[Record], systems: Sequence[System] = ()
+) -> tuple[list[dict], list[str], list[str]]:
+    """(a row per panel, setting and thread count; panels with an answer; panels without one)."""
     known = repeats(records, figure.metric)
     operations = [figure.operation] if figure.operation else OPERATION_ORDER
     named = [panel_title(name, systems) for name in figure.systems]
@@ -49,20 +54,67 @@ def graph(figure: Figure, records: Sequence[Record], systems: Sequence[System] =
             "value": mean_of(values, "plain"),
             "low": min(values),
             "high": max(values),
+            "n": len(values),
         }
         for (system, setting, operation, threads, _), values in known.items()
         if system in figure.systems and operation in operations
     ]
+    panels = list(titles.values()) if figure.operation else [OPERATION_NAMES[name] for name in operations]
+    shown = [panel for panel in panels if any(row["panel"] == panel for row in rows)]
+    return rows, shown, [panel for panel in titles.values() if figure.operation and panel not in shown]
+
+
+def graph(figure: Figure, records: Sequence[Record], systems: Sequence[System] = ()) -> alt.TopLevelMixin | None:
+    """The figure, or None when the records answer nothing of it."""
+    rows, panels, missing = figure_rows(figure, records, systems)
     if not rows:
         return None
-    panels = list(titles.values()) if figure.operation else [OPERATION_NAMES[name] for name in operations]
-    panels = [panel for panel in panels if any(row["panel"] == panel for row in rows)]
     drawn = _panels(figure, rows, panels, shared=figure.operation is not None)
     # A panel of which nothing is known keeps its place.
-    missing = [panel for panel in titles.values() if figure.operation and panel not in panels]
     if missing:
         drawn = drawn.properties(title=alt.Title(f"no answer for {', '.join(missing)}", anchor="start", fontSize=11))
     return configured(drawn)
+
+
+def drawn(
+    figure: Figure, records: Sequence[Record], systems: Sequence[System], looks: Looks
+) -> multiples.Figure | None:
+    """The same figure for the page."""
+    rows, panels, missing = figure_rows(figure, records, systems)
+    if not rows:
+        return None
+    settings = sorted({str(row["setting"]) for row in rows}, key=_order)
+    known = looks.of([setting.lower() for setting in settings])
+    counts = sorted({int(row["threads"]) for row in rows})
+    title = figure.y_title or Y_TITLES[str(figure.metric)]
+    made = []
+    for panel in panels:
+        series = []
+        for setting in settings:
+            mine = [row for row in rows if row["panel"] == panel and row["setting"] == setting]
+            points = [
+                multiples.Point(
+                    counts.index(row["threads"]),
+                    row["value"],
+                    row["low"] if row["n"] > 1 else None,
+                    row["high"] if row["n"] > 1 else None,
+                    f"{row['threads']} threads: {three(row['value'])} ({three(row['low'])} to {three(row['high'])}), n = {row['n']}",
+                )
+                for row in sorted(mine, key=lambda row: row["threads"])
+            ]
+            if points:
+                series.append(multiples.Series(known[setting.lower()], tuple(points)))
+        made.append(multiples.Panel(panel, tuple(map(str, counts)), tuple(series)))
+    caption = f"{figure.caption}. Bars: least and greatest of the repeats."
+    if missing:
+        caption += f" No answer for {', '.join(missing)}."
+    return multiples.Figure(
+        name=f"figure-{figure.number:02}", title=f"Figure {figure.number}: {title}", unit="", better=BETTER.get(str(figure.metric), ""),
+        x_title="threads", panels=tuple(made), caption=caption,
+    )  # fmt: skip
+
+
+BETTER = {"rate": "higher", "access_time": "lower", "cpu_efficiency": "higher", "sys_cpu": "lower", "cpu_load": "lower"}
 
 
 def _panels(figure: Figure, rows: list[dict], panels: list[str], *, shared: bool) -> alt.FacetChart:

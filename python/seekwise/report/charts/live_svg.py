@@ -63,6 +63,45 @@ def loss_interval(
     )
 
 
+@dataclass(frozen=True)
+class Interval:
+    """One candidate's loss as factors behind the best; `middle` None: nothing is known."""
+
+    low: float
+    middle: float | None
+    high: float
+    mark: str
+    css: str
+    title: str
+    strong: bool
+
+
+def loss_rows(rows: Sequence[Interval], limit: float, title: str) -> Markup:
+    """All candidates of one use below each other in one picture."""
+    step = 11
+    height = step * len(rows) + 6
+    parts = [f'<rect class="limit" x="{LEFT}%" y="0" width="{_place(limit) - LEFT:.2f}%" height="{height}"/>']
+    for number, row in enumerate(rows):
+        y = 8 + step * number
+        parts.append(f'<g class="{row.css}"><title>{escape(row.title)}</title>')
+        if row.middle is None:
+            parts.append(f'<line class="open" x1="{LEFT}%" x2="{RIGHT}%" y1="{y}" y2="{y}"/>')
+        else:
+            wide = " strong" if row.strong else ""
+            parts.append(
+                f'<line class="bar{wide}" x1="{_place(row.low):.2f}%" x2="{_place(row.high):.2f}%" y1="{y}" y2="{y}"/>'
+            )
+            mark = MARKS[row.mark]
+            parts.append(
+                f'<svg x="{_place(row.middle):.2f}%" y="{y}" overflow="visible"><path class="dot" d="{mark}"/></svg>'
+            )
+        parts.append("</g>")
+    words = "; ".join(row.title for row in rows)
+    return Markup(
+        f'<svg class="loss" role="img" width="100%" height="{height}"><title>{escape(title)}. {escape(words)}</title>{"".join(parts)}</svg>'
+    )
+
+
 def loss_axis() -> Markup:
     """The scale below a group of intervals."""
     parts = []
@@ -92,6 +131,7 @@ class Band:
 def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110) -> Markup:
     """Values over time; each period shaded in its setting's colour with its number, the cut parts hatched."""
     end = max(band.end_s for band in bands)
+    above = 16  # what the value of the top line needs
     top = max((value for band in bands for value in band.values), default=0.0) or 1.0
     shades, curves, words = [], [], []
     for band in bands:
@@ -99,10 +139,12 @@ def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110)
         cut = 100 * min(band.cut_s, band.end_s - band.start_s) / end
         shades.append(
             f'<g class="{band.css}"><title>{escape(band.title)}</title>'
-            f'<rect class="shade" x="{at:.3f}%" y="0" width="{width:.3f}%" height="{height}"/>'
-            f'<rect class="cut" x="{at:.3f}%" y="0" width="{cut:.3f}%" height="{height}"/></g>'
+            f'<rect class="shade" x="{at:.3f}%" y="{above}" width="{width:.3f}%" height="{height}"/>'
+            f'<rect class="cut" x="{at:.3f}%" y="{above}" width="{cut:.3f}%" height="{height}"/></g>'
         )
-        words.append(f'<text x="{at + width / 2:.3f}%" y="{height + 14}" text-anchor="middle">{band.number}</text>')
+        words.append(
+            f'<text x="{at + width / 2:.3f}%" y="{above + height + 14}" text-anchor="middle">{band.number}</text>'
+        )
         # The last bin of a period is rarely whole; its rate would be drawn too low.
         points = [
             f"{1000 * (band.start_s + (i + 0.5) * band.bin_s) / end:.1f} {height * (1 - value / top):.1f}"
@@ -112,11 +154,11 @@ def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110)
         if points:
             curves.append(f'<path class="curve {band.css}" d="M{"L".join(points)}"/>')
     return Markup(
-        f'<svg class="timeline" role="img" width="100%" height="{height + 20}" style="min-width:{17 * len(bands)}px">'
+        f'<svg class="timeline" role="img" width="100%" height="{above + height + 20}" style="min-width:{20 * len(bands)}px">'
         f"<title>{escape(title)}</title>{''.join(shades)}"
-        f'<svg x="0" y="0" width="100%" height="{height}" viewBox="0 0 1000 {height}" preserveAspectRatio="none">'
+        f'<svg x="0" y="{above}" width="100%" height="{height}" viewBox="0 0 1000 {height}" preserveAspectRatio="none">'
         f"{''.join(curves)}</svg>"
-        f'<text x="4" y="12">{three(top)} {escape(unit)}</text>'
+        f'<text x="4" y="12">{three(top)} {escape(unit)} at the top, 0 at the bottom</text>'
         f"{''.join(words)}</svg>"
     )
 
@@ -132,28 +174,39 @@ def nines(curves: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], titl
     most = max(1.0, max(point[0] for point in points))
     low = math.floor(math.log10(min(point[1] for point in points)))
     high = max(low + 1, math.ceil(math.log10(max(point[1] for point in points))))
-    parts = []
-    for power in range(low, high + 1):
-        y = height * (high - power) / (high - low)
-        parts.append(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
-        if power > low:
-            parts.append(f'<text x="2" y="{y + 12:.1f}">{10.0**power:g} ms</text>')
+    top, total = 6, height + 26
+    axis, parts = [], []
+
+    def y(power: float) -> float:
+        return top + height * (high - power) / (high - low)
+
+    for power in range(low, high + 1, max(1, round((high - low) / 5))):
+        parts.append(f'<line class="grid" x1="0" x2="100%" y1="{y(power):.1f}" y2="{y(power):.1f}"/>')
+        axis.append(f'<text x="56" y="{y(power) + 4:.1f}" text-anchor="end">{_time(power)}</text>')
     for at, text in NINES:
         if 0 < at <= most:
             place = 100 * at / most
             anchor = "end" if place > 90 else "middle"
-            parts.append(f'<line class="grid" x1="{place:.2f}%" x2="{place:.2f}%" y1="0" y2="{height}"/>')
-            parts.append(f'<text x="{place:.2f}%" y="{height + 14}" text-anchor="{anchor}">{text}</text>')
+            parts.append(f'<line class="grid" x1="{place:.2f}%" x2="{place:.2f}%" y1="{top}" y2="{top + height}"/>')
+            parts.append(f'<text x="{place:.2f}%" y="{top + height + 14}" text-anchor="{anchor}">{text}</text>')
     drawn = []
     for css, dash, line in curves:
-        at = [f"{1000 * x / most:.1f} {height * (high - math.log10(y)) / (high - low):.1f}" for x, y in line if y > 0]
+        at = [f"{1000 * x / most:.0f} {y(math.log10(value)):.1f}" for x, value in line if value > 0]
         if at:
-            drawn.append(f'<path class="curve {css}" stroke-dasharray="{dash}" d="M{"L".join(at)}"/>')
+            drawn.append(f'<g class="{css}"><path class="curve" stroke-dasharray="{dash}" d="M{"L".join(at)}"/></g>')
     return Markup(
-        f'<svg class="nines" role="img" width="100%" height="{height + 20}"><title>{escape(title)}</title>{"".join(parts)}'
-        f'<svg x="0" y="0" width="100%" height="{height}" viewBox="0 0 1000 {height}" preserveAspectRatio="none">'
-        f"{''.join(drawn)}</svg></svg>"
+        f'<div class="plot nines"><svg class="yaxis" width="60" height="{total}" aria-hidden="true">{"".join(axis)}</svg>'
+        f'<svg role="img" width="100%" height="{total}"><title>{escape(title)}</title>{"".join(parts)}'
+        f'<svg x="0" y="0" width="100%" height="{total}" viewBox="0 0 1000 {total}" preserveAspectRatio="none">'
+        f"{''.join(drawn)}</svg></svg></div>"
     )
+
+
+def _time(power: int) -> str:
+    """10^power milliseconds."""
+    if power >= 3:
+        return f"{10 ** (power - 3):g} s"
+    return f"{10**power:g} ms" if power >= 0 else f"{10 ** (power + 3):g} µs"
 
 
 def three(value: float | None) -> str:

@@ -1,0 +1,144 @@
+"""What `report RUN RUN`, `report --index` read from the store: pairings of runs and the list of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seekwise.cli import _live_runs
+from seekwise.errors import RefusedError, SeekwiseError
+from seekwise.store.database import Run, Store
+
+if TYPE_CHECKING:
+    from seekwise.report.comparison import Pairing
+    from seekwise.report.index_page import Entry
+
+JUDGED_MOST = 40
+"""Newest runs whose decision and change the index tells: each takes a second or two to judge."""
+
+
+def pairings(store: Store, runs: Sequence[Run]) -> list[Pairing]:
+    """Every other run against the first; RefusedError where two do not compare."""
+    return [pairing(store, runs[0], each) for each in runs[1:]]
+
+
+def pairing(store: Store, base: Run, new: Run) -> Pairing:
+    """One run against another, by the rule of `seekwise compare`."""
+    lively = [_live_runs.is_live(run.plan) for run in (base, new)]
+    if all(lively):
+        return _live_pairing(store, base, new)
+    if any(lively):
+        raise RefusedError(
+            f"runs {base.run_id} and {new.run_id} do not compare: only one of them was switched live",
+            hint="compare two runs of `seekwise tune`, or two of one study",
+        )
+    from seekwise.analysis import compare as comparing
+    from seekwise.cli.compare import _side
+    from seekwise.report.comparison import Pairing, of_studies
+
+    sides = [_side(run, list(store.records(run.run_id))) for run in (base, new)]
+    if against := comparing.reasons_against(*sides):
+        raise RefusedError(
+            f"runs {base.run_id} and {new.run_id} do not compare: {against[0]}",
+            hint="; ".join(against[1:4]) or "compare runs of one study on one device",
+        )
+    if sides[0].badge != sides[1].badge:
+        pairs = comparing.pairs(*sides)
+        return Pairing(
+            base, new, (), tuple(comparing.notes(*sides)[1:]), tuple(comparing.agreement(pairs)), tuple(pairs)
+        )
+    found = comparing.compare(*sides)
+    return Pairing(base, new, of_studies(found), tuple(found.notes[1:]))
+
+
+def _live_pairing(store: Store, base: Run, new: Run) -> Pairing:
+    from seekwise.analysis import live
+    from seekwise.analysis.decision.records import entries
+    from seekwise.analysis.decision.runs import changes
+    from seekwise.report.comparison import Pairing, of_live
+
+    sides = [live.of(store, run) for run in (base, new)]
+    if not any(use in sides[1].plan.uses for use in sides[0].plan.uses):
+        raise RefusedError(
+            f"runs {base.run_id} and {new.run_id} measured no use in common",
+            hint="run `seekwise tune` twice with the same --for",
+        )
+    labels = [each.label for each in sides[0].plan.candidates]
+    common = [label for label in labels if label in {each.label for each in sides[1].plan.candidates}]
+    found = changes(*(entries(side.records, side.plan.order()) for side in sides), common)
+    facts = [next((dict(r.environment) for r in side.records if r.environment), {}) for side in sides]
+    notes = [
+        f"{name}: {facts[0].get(name)} against {facts[1].get(name)}"
+        for name in ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_model", "host")
+        if facts[0].get(name) != facts[1].get(name)
+    ]
+    return Pairing(base, new, of_live(found), tuple(notes))
+
+
+def index(store: Store, folder: Path) -> list[Entry]:
+    """All runs, the newest first."""
+    runs = store.runs()
+    found = []
+    for number, run in enumerate(reversed(runs)):
+        earlier = [each for each in runs if each.created_at < run.created_at and _alike(each, run)]
+        found.append(_entry(store, run, earlier[-1] if earlier else None, folder, judge=number < JUDGED_MOST))
+    return found
+
+
+def _alike(a: Run, b: Run) -> bool:
+    """Whether one may be the other's run before: the same study or `tune` on the same target."""
+    if _live_runs.is_live(a.plan) or _live_runs.is_live(b.plan):
+        return _live_runs.is_live(a.plan) and _live_runs.is_live(b.plan) and a.target == b.target
+    return (a.name, a.backend, a.target) == (b.name, b.backend, b.target) and a.backend != "imported"
+
+
+def _entry(store: Store, run: Run, before: Run | None, folder: Path, *, judge: bool) -> Entry:
+    from seekwise.report.index_page import Entry
+
+    count, valid = store.count(run.run_id)
+    decision, device = _decision(store, run) if judge and count else ("", run.target or "")
+    since, regressions = _since(store, before, run) if judge and before is not None and valid else ("", 0)
+    page = f"seekwise-{run.run_id}.html"
+    return Entry(
+        run.run_id,
+        run.created_at[:16].replace("T", " "),
+        str(run.plan.get("name") or run.name),
+        run.backend,
+        device,
+        count,
+        count - valid,
+        run.outcome or "unfinished",
+        decision,
+        since,
+        regressions,
+        page if (folder / page).is_file() else "",
+    )
+
+
+def _decision(store: Store, run: Run) -> tuple[str, str]:
+    """(headline, device)"""
+    try:
+        if _live_runs.is_live(run.plan):
+            from seekwise.analysis import live
+            from seekwise.report import answer
+
+            found = live.of(store, run)
+            return answer.headline(found), f"{found.plan.target} on {', '.join(found.plan.leaves)}"
+        from seekwise.analysis import outcome
+        from seekwise.report import page, tested
+
+        content = outcome.of(store, run).content
+        return page.sentence(content.advice.headline), tested.devices(content)
+    except SeekwiseError as error:
+        return f"Cannot be read: {error.message}", run.target or ""
+
+
+def _since(store: Store, before: Run, run: Run) -> tuple[str, int]:
+    try:
+        found = pairing(store, before, run)
+    except SeekwiseError:
+        return "", 0
+    worse, better = len(found.of("regression")), len(found.of("improvement"))
+    parts = [f"{count} {word}" for count, word in ((worse, "worse"), (better, "better")) if count]
+    return f"{', '.join(parts) or 'no difference shown'} (run {before.run_id})", worse

@@ -1,0 +1,108 @@
+"""`seekwise watch [RUN]`: a run while it goes on, from another terminal: how far it is, what is in force, how the candidates stand.
+
+Reads the file of records alone, so it disturbs nothing, and ends when the run does.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+
+from seekwise.cli import _options, _output, _shown
+from seekwise.cli._progress import SCHEMA, Progress, progress, read
+from seekwise.store.database import Store
+from seekwise.study.quantity import time_text
+
+WAIT_S = 2.0
+SILENT_S = 600.0
+"""A run without a new record for so long is called silent: killed, or in a very long trial."""
+
+
+@click.command("watch")
+@click.argument("name", default="last", metavar="[RUN]")
+@click.option("--once", is_flag=True, help="Print where the run stands now and end.")
+@_options.common
+def command(name: str, once: bool, db: Path | None, as_json: bool) -> None:
+    """Show a running study or `tune` live: time left, the setting in force, standing per use."""
+    with Store.open(db, create=False) as store:
+        run_id = store.run(name).run_id
+        if as_json:
+            _shown.echo_json({"schema": SCHEMA, **progress(store, run_id).document()})
+            return
+        console = _output.console()
+        if once or not console.is_terminal:
+            _in_lines(store, run_id, once=once)
+            return
+        _on_screen(store, run_id, console)
+
+
+def _in_lines(store: Store, run_id: str, *, once: bool) -> None:
+    """Where nothing may move: a line whenever something has changed."""
+    told, records = "", -1
+    while True:
+        count = store.count(run_id)[0]
+        if count != records or not told:
+            records = count
+            now = progress(store, run_id)
+            if (text := _line(now)) != told:
+                click.echo(text)
+                told = text
+            if once:
+                for use, standing in now.standings:
+                    click.echo(f"  {use}: {standing}")
+            if once or now.ended:
+                return
+        else:
+            if (ended := read(store, run_id)).ended_at:
+                click.echo(f"run {run_id}: {ended.outcome}")
+                return
+            time.sleep(WAIT_S)
+
+
+def _line(now: Progress) -> str:
+    parts = [f"run {now.run_id}", now.done_text]
+    parts += [f"last: {now.last}"] if now.last else []
+    parts += [now.outcome] if now.ended else [f"about {time_text(now.left_s)} left"] if now.left_s is not None else []
+    return ", ".join(parts)
+
+
+def _on_screen(store: Store, run_id: str, console) -> None:
+    from rich.live import Live
+
+    records = -1
+    now = progress(store, run_id)
+    with Live(_picture(now), console=console, refresh_per_second=4) if not now.ended else nullcontext() as live:
+        while live is not None and not now.ended:
+            time.sleep(WAIT_S)
+            count = store.count(run_id)[0]
+            # Judging takes a moment: only when there is something new.
+            now = progress(store, run_id, None if count != records else now)
+            records = count
+            live.update(_picture(now))
+    if live is None:
+        console.print(_picture(now))
+    click.echo(f"\nnext: seekwise report {run_id}")
+
+
+def _picture(now: Progress):
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list = [Text(f"{now.name} ({now.run_id}), {now.backend}", style="bold"), Text(_line(now))]
+    if not now.ended and now.share is not None:
+        parts.append(ProgressBar(total=1.0, completed=now.share, width=40))
+    if not now.ended and now.silent_s > SILENT_S:
+        parts.append(Text(f"no record for {time_text(now.silent_s)}: the run may have been killed", style="yellow"))
+    if now.standings:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("Use")
+        table.add_column("Standing so far")
+        for use, standing in now.standings:
+            table.add_row(Text(use), Text(standing))
+        parts += [Text(""), table]
+    return Group(*parts)

@@ -1,0 +1,247 @@
+"""Small multiples as HTML and SVG: a panel per operation, a line per candidate, intervals, a table behind.
+
+Drawn for a page that may be 320 or 1100 pixels wide, light or dark: horizontal places are per cents, text keeps its size, colours are classes.
+`templates/page.js` draws the same when a reader chooses other factors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup, escape
+
+from seekwise.report.charts.live_svg import MARKS
+from seekwise.report.looks import Look
+from seekwise.report.site import three
+
+HEIGHT = 150
+TOP = 8
+"""Pixels above the plot, so that no mark is cut."""
+LABEL_WIDTH_PX = 175.0
+"""What the labels of the x axis may fill on the narrowest page."""
+CHARACTER_PX = 6.6
+SHOWN_MOST = 3.0
+"""An interval is drawn up to so many times the greatest value: two scattered repeats would press everything else onto the axis."""
+LOG_FROM = 60.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value at a place of the x axis."""
+
+    place: int
+    value: float
+    low: float | None
+    high: float | None
+    tip: str
+    """What the tooltip says beside the value."""
+
+
+@dataclass(frozen=True)
+class Series:
+    look: Look
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str
+    labels: tuple[str, ...]
+    """Of the x axis."""
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart. `spec`: what the script needs to draw it over other factors."""
+
+    name: str
+    title: str
+    unit: str
+    better: str
+    """higher or lower."""
+    x_title: str
+    panels: tuple[Panel, ...]
+    caption: str = ""
+    colour_title: str = ""
+    spec: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def looks(self) -> list[Look]:
+        """Every candidate once, in order."""
+        return list({each.look.label: each.look for panel in self.panels for each in panel.series}.values())
+
+    @property
+    def points(self) -> int:
+        return sum(len(each.points) for panel in self.panels for each in panel.series)
+
+
+def is_wide(panel: Panel) -> bool:
+    """Whether values span so much that a logarithmic axis is needed to read them."""
+    values = [p.value for each in panel.series for p in each.points if p.value > 0]
+    return bool(values) and max(values) / min(values) >= LOG_FROM
+
+
+def figure(drawn: Figure) -> Markup:
+    """The chart with legend, caption and table."""
+    panels = Markup("").join(_panel(drawn, panel, number) for number, panel in enumerate(drawn.panels))
+    better = f"{drawn.better} is better" if drawn.better else ""
+    words = ", ".join(each for each in (drawn.unit, better) if each)
+    heading = f"<h3>{escape(drawn.title)} <small>{escape(words)}</small></h3>"
+    return Markup(
+        f'<figure class="chart" id="{escape(drawn.name)}">{heading}{legend(drawn)}'
+        f'<div class="panels">{panels}</div>'
+        f"<figcaption>{escape(drawn.caption)}</figcaption>{table(drawn)}</figure>"
+    )
+
+
+def legend(drawn: Figure) -> Markup:
+    """A button per candidate: the script lets it hide the line."""
+    looks = drawn.looks
+    if len(looks) < 2:
+        return Markup("")
+    parts = [
+        f'<button type="button" class="key" aria-pressed="true" data-s="{look.css}">{swatch(look)}{escape(look.label)}</button>'
+        for look in looks
+    ]
+    title = f"<span>{escape(drawn.colour_title)}:</span>" if drawn.colour_title else ""
+    return Markup(f'<div class="legend">{title}{"".join(parts)}</div>')
+
+
+def swatch(look: Look) -> Markup:
+    """Line and mark of a candidate."""
+    return Markup(
+        f'<svg class="swatch {look.css}" width="30" height="12" aria-hidden="true"><line class="curve" x1="0" x2="30" y1="6" y2="6" '
+        f'stroke-dasharray="{look.dash}"/><svg x="15" y="6" overflow="visible"><path class="dot" d="{MARKS[look.mark]}"/></svg></svg>'
+    )
+
+
+def definitions() -> Markup:
+    """Marks that all charts of a page use."""
+    marks = "".join(f'<path id="m-{name}" d="{path}"/>' for name, path in MARKS.items())
+    return Markup(f'<svg class="defs" width="0" height="0" aria-hidden="true"><defs>{marks}</defs></svg>')
+
+
+def ticks(top: float, bottom: float | None) -> list[float]:
+    """Round numbers from zero, or powers (and halves of them) from `bottom` on a logarithmic axis."""
+    if bottom is not None:
+        low, high = math.floor(math.log10(bottom)), math.ceil(math.log10(top))
+        step = max(1, round((high - low) / 4))
+        return [10.0**power for power in range(low, high + 1, step)]
+    rough = top / 4
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
+    return [number * step for number in range(int(top / step + 1e-9) + 1)]
+
+
+def short(value: float) -> str:
+    """`1500`, `12k`, `3M`: a number beside an axis."""
+    if value >= 1e6:
+        return f"{value / 1e6:g}M"
+    if value >= 1e4:
+        return f"{value / 1e3:g}k"
+    return f"{value:.4g}" if value >= 1e-4 or value == 0 else f"{value:.0e}"
+
+
+def _panel(drawn: Figure, panel: Panel, number: int) -> Markup:
+    logarithmic = is_wide(panel)
+    values = [p.value for each in panel.series for p in each.points]
+    most = max(values, default=1.0) or 1.0
+    highest = max(
+        (min(p.high or p.value, SHOWN_MOST * most) for each in panel.series for p in each.points), default=1.0
+    )
+    top = max(highest, most) * 1.04
+    bottom = None
+    if logarithmic:
+        least = min(
+            (min(p.low or p.value, p.value) for each in panel.series for p in each.points if p.value > 0), default=1
+        )
+        bottom = 10 ** math.floor(math.log10(max(least, most * 1e-7)))
+        top = 10 ** math.ceil(math.log10(most))
+        top = top * 10 if top <= bottom else top
+
+    def height(value: float) -> float:
+        if bottom is not None:
+            share = math.log10(max(value, bottom) / bottom) / math.log10(top / bottom)
+        else:
+            share = value / top
+        return TOP + HEIGHT * (1 - min(max(share, 0.0), 1.0))
+
+    marks = [(height(tick), short(tick)) for tick in ticks(top, bottom) if tick <= top * 1.0001]
+    axis = "".join(f'<text x="48" y="{y + 4:.1f}" text-anchor="end">{text}</text>' for y, text in marks)
+    grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for y, _ in marks)
+    lines, count = [], len(panel.series)
+    for at, each in enumerate(panel.series):
+        lines.append(_series(each, at, count, len(panel.labels), height, most))
+    name = ", ".join(part for part in (drawn.title, panel.title, f"over {drawn.x_title}") if part)
+    total = HEIGHT + TOP + 22
+    return Markup(
+        f'<div class="panel"><h4>{escape(panel.title)}{" <small>logarithmic axis</small>" if logarithmic else ""}</h4><div class="plot">'
+        f'<svg class="yaxis" width="52" height="{total}" aria-hidden="true">{axis}</svg>'
+        f'<svg class="xy" width="100%" height="{total}" role="img" tabindex="0" data-panel="{number}" aria-label="{escape(name)}">'
+        f"<title>{escape(name)}</title>{grid}{''.join(lines)}{x_labels(panel.labels)}</svg></div>"
+        f'<div class="xtitle">{escape(drawn.x_title)}</div></div>'
+    )
+
+
+def centre(place: int, count: int) -> float:
+    """Per cent of the width."""
+    return 100 * (place + 0.5) / max(count, 1)
+
+
+def x_labels(labels: Sequence[str]) -> str:
+    """As many labels as fit on a phone, the first and every n-th."""
+    longest = max((len(text) for text in labels), default=1)
+    fit = max(1, int(LABEL_WIDTH_PX / (longest * CHARACTER_PX + 8)))
+    step = math.ceil(len(labels) / fit)
+    y = TOP + HEIGHT + 16
+    parts = [
+        f'<text x="{centre(place, len(labels)):.2f}%" y="{y}" text-anchor="middle">{escape(text)}</text>'
+        for place, text in enumerate(labels)
+        if place % step == 0
+    ]
+    return "".join(parts)
+
+
+def _series(each: Series, number: int, count: int, places: int, height, most: float) -> str:
+    # Candidates stand beside each other: intervals on top of each other cannot be read.
+    width = min(55.0 / max(places, 1), 4.0 * count)
+    offset = 0.0 if count == 1 else width * (number / (count - 1) - 0.5)
+    drawn, path = [], []
+    for point in each.points:
+        x, y = centre(point.place, places) + offset, height(point.value)
+        path.append(f"{10 * x:.0f} {y:.0f}")
+        if point.low is not None and point.high is not None:
+            end = min(point.high, SHOWN_MOST * most)
+            drawn.append(f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="{height(point.low):.0f}" y2="{height(end):.0f}"/>')
+        drawn.append(f'<use href="#m-{each.look.mark}" x="{x:.2f}%" y="{y:.0f}" data-t="{escape(point.tip)}"/>')
+    total = HEIGHT + TOP + 22
+    line = (
+        f'<svg width="100%" height="{total}" viewBox="0 0 1000 {total}" preserveAspectRatio="none">'
+        f'<path class="curve" stroke-dasharray="{each.look.dash}" d="M{"L".join(path)}"/></svg>'
+        if len(path) > 1
+        else ""
+    )
+    return f'<g class="series {each.look.css}">{line}{"".join(drawn)}</g>'
+
+
+def table(drawn: Figure) -> Markup:
+    """The numbers of the chart: a row per panel and place, a column per candidate."""
+    looks = drawn.looks
+    heads = "".join(f'<th class="n" scope="col">{escape(look.label)}</th>' for look in looks)
+    rows = []
+    for panel in drawn.panels:
+        by_place: dict[int, dict[str, float]] = {}
+        for each in panel.series:
+            for point in each.points:
+                by_place.setdefault(point.place, {})[each.look.label] = point.value
+        for place in sorted(by_place):
+            cells = "".join(f'<td class="n">{three(by_place[place].get(look.label))}</td>' for look in looks)
+            rows.append(f"<tr><td>{escape(panel.title)}</td><td>{escape(panel.labels[place])}</td>{cells}</tr>")
+    return Markup(
+        f'<details class="behind"><summary>Table</summary><div class="wide"><table class="data" data-name="{escape(drawn.name)}">'
+        f'<thead><tr><th scope="col">Panel</th><th scope="col">{escape(drawn.x_title)}</th>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div></details>"
+    )

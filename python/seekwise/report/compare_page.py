@@ -1,0 +1,115 @@
+"""The page of a comparison: what differs comes first, then what is equal, then what is undecided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup, escape
+
+from seekwise.report import site
+from seekwise.report.comparison import METRIC_WORDS, NOT_INTERLEAVED, Pairing, Row, cell_words, name_of
+from seekwise.report.losses import shown_setting
+from seekwise.report.markdown import table, text
+from seekwise.store.database import Run
+
+LIMIT = math.log(20.0)
+TICKS = ((1 / 20, "1/20"), (1 / 5, "1/5"), (1 / 2, "1/2"), (1.0, "same"), (2.0, "2×"), (5.0, "5×"), (20.0, "20×"))
+SCALE = {"rate": (1e6, "MB/s"), "access_time": (1e6, "ms"), "p99": (1e6, "ms"), "cpu_efficiency": (1.0, "MB per CPU s")}
+
+
+def write(path: Path, pairings: Sequence[Pairing]) -> Path:
+    """Writes the page whole or not at all."""
+    return site.write(path, html(pairings))
+
+
+def html(pairings: Sequence[Pairing]) -> str:
+    """The page as text."""
+    runs = list({run.run_id: run for each in pairings for run in (each.base, each.new)}.values())
+    return site.render(
+        "compare.html",
+        pairings=pairings,
+        runs=[(run, name_of(run), facts(run)) for run in runs],
+        picture=picture,
+        axis=axis(),
+        name_of=name_of,
+        metric_words=METRIC_WORDS,
+        cell_words=cell_words,
+        shown_setting=shown_setting,
+        scale=SCALE,
+        note=NOT_INTERLEAVED,
+    )
+
+
+def facts(run: Run) -> str:
+    """What a run was, in a few words."""
+    parts = [
+        run.name,
+        run.backend,
+        run.target or "",
+        run.created_at[:16].replace("T", " "),
+        f"seekwise {run.seekwise_version}",
+    ]
+    return ", ".join(site.one_line(part) for part in parts if part)
+
+
+def _place(ratio: float) -> float:
+    """Per cent of the width; fine near equality."""
+    if not math.isfinite(ratio) or ratio <= 0:
+        return 50.0
+    log = max(-LIMIT, min(LIMIT, math.log(ratio)))
+    return 50 + 47 * math.copysign(math.sqrt(abs(log) / LIMIT), log)
+
+
+def picture(row: Row) -> Markup:
+    """Better is to the right, whatever the metric."""
+    values = (row.low, row.ratio, row.high) if row.more_is_better else (1 / row.high, 1 / row.ratio, 1 / row.low)
+    if not all(math.isfinite(value) and value > 0 for value in values):
+        return Markup(
+            '<svg class="loss" width="100%" height="18" aria-hidden="true"><line class="open" x1="3%" x2="97%" y1="9" y2="9"/></svg>'
+        )
+    low, middle, high = (_place(value) for value in values)
+    css = {"regression": "differs", "improvement": "agrees"}.get(row.outcome, "undecided")
+    title = escape(f"{row.where}, {row.setting}, {row.metric}: {row.words}")
+    return Markup(
+        f'<svg class="loss gain {css}" role="img" width="100%" height="18"><title>{title}</title>'
+        f'<line class="tick" x1="50%" x2="50%" y1="0" y2="18"/><line class="bar" x1="{low:.2f}%" x2="{high:.2f}%" y1="9" y2="9"/>'
+        f'<svg x="{middle:.2f}%" y="9" overflow="visible"><path class="dot" d="M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z"/></svg></svg>'
+    )
+
+
+def axis() -> Markup:
+    parts = []
+    for ratio, word in TICKS:
+        at = _place(ratio)
+        anchor = "start" if ratio < 0.06 else "end" if ratio > 19 else "middle"
+        parts.append(f'<line class="tick" x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="4"/>')
+        parts.append(f'<text x="{at:.2f}%" y="14" text-anchor="{anchor}">{word}</text>')
+    return Markup(f'<svg class="axis" aria-hidden="true" width="100%" height="17">{"".join(parts)}</svg>')
+
+
+def markdown(pairings: Sequence[Pairing]) -> str:
+    """The comparison for an issue or a chat."""
+    lines: list[str] = []
+    for each in pairings:
+        lines += [f"**{text(each.headline)}**", "", NOT_INTERLEAVED, ""]
+        for title, outcome in (("Worse", "regression"), ("Better", "improvement")):
+            if rows := each.of(outcome):
+                lines += table(
+                    [title, "Setting", "Metric", "New against base"],
+                    ([r.where, r.setting, r.metric, r.words] for r in rows),
+                )
+        if each.agreement:
+            lines += table(
+                ["Metric", "Values", "Median error", "p90", "Worst", "Same best"],
+                (
+                    [METRIC_WORDS.get(a.metric, a.metric), a.cells, *(f"{100 * e:.1f} %" for e in (a.median_error, a.p90_error, a.worst_error)), f"{a.same_best} of {a.same_best_of}"]
+                    for a in each.agreement
+                ),
+            )  # fmt: skip
+        else:
+            lines += [f"Equal: {len(each.of('equal'))}. Undecided: {len(each.of('undecided'))}.", ""]
+        lines += [f"- {text(note)}" for note in each.notes]
+        lines += ["", f"Base: {text(facts(each.base))}. New: {text(facts(each.new))}.", ""]
+    return "\n".join(lines).rstrip()

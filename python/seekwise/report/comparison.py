@@ -1,0 +1,157 @@
+"""Runs set beside each other: what differs, what is equal, what is undecided. Plain data from either kind of run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from seekwise.analysis import compare as comparing
+from seekwise.analysis.decision.runs import Change as LiveChange
+from seekwise.analysis.rule import more_is_better
+from seekwise.report.answer import metric_name
+from seekwise.report.arrays import load_words
+from seekwise.report.losses import shown_setting
+from seekwise.report.rows import OPERATION_NAMES
+from seekwise.store.database import Run
+
+METRIC_WORDS = {
+    "rate": "throughput",
+    "access_time": "mean latency",
+    "p99": "p99 latency",
+    "cpu_efficiency": "CPU efficiency",
+}
+OUTCOMES = ("regression", "improvement", "equal", "undecided")
+NOT_INTERLEAVED = "The runs were not interleaved: something else may have changed between them."
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one use or cell under one setting: new / base with its 95 % interval."""
+
+    where: str
+    setting: str
+    metric: str
+    more_is_better: bool
+    ratio: float
+    low: float
+    high: float
+    outcome: str
+    """One of OUTCOMES."""
+
+    @property
+    def gain_log(self) -> float:
+        """Above zero when the new run is better."""
+        if not math.isfinite(self.ratio) or self.ratio <= 0:
+            return 0.0
+        return math.log(self.ratio) * (1 if self.more_is_better else -1)
+
+    @property
+    def words(self) -> str:
+        """`12 % slower (9 to 15 %)`, `equal`, `undecided, -3 % to +12 %`."""
+        if not all(math.isfinite(value) and value > 0 for value in (self.ratio, self.low, self.high)):
+            return "no interval: too few repeats"
+        span = f"{change(self.low)} to {change(self.high)}"
+        if self.outcome == "undecided":
+            return f"undecided: {span}"
+        if self.outcome == "equal":
+            return f"equal: {span}"
+        return f"{change(self.ratio)} ({span})"
+
+
+def change(ratio: float) -> str:
+    """`+12 %`, `−3 %`, `2.4 times`."""
+    if ratio >= 2:
+        return f"{ratio:.2g} times"
+    if ratio <= 0.5:
+        return f"1/{1 / ratio:.2g}"
+    percent = 100 * (ratio - 1)
+    text = f"{percent:+.2g}" if abs(percent) < 9.95 else f"{percent:+.0f}"
+    return f"{text.replace('-', chr(0x2212))} %"
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """One run against the first one."""
+
+    base: Run
+    new: Run
+    rows: tuple[Row, ...] = ()
+    notes: tuple[str, ...] = ()
+    agreement: tuple[comparing.Agreement, ...] = ()
+    """Of runs of different backends, in place of verdicts."""
+    pairs: tuple[comparing.Pair, ...] = field(default=())
+
+    def of(self, outcome: str) -> list[Row]:
+        """Rows of that outcome, the greatest difference first."""
+        return sorted((row for row in self.rows if row.outcome == outcome), key=lambda row: -abs(row.gain_log))
+
+    @property
+    def headline(self) -> str:
+        """The whole comparison in one sentence."""
+        names = name_of(self.new), name_of(self.base)
+        if self.agreement:
+            first = self.agreement[0]
+            metric = METRIC_WORDS.get(first.metric, first.metric)
+            text = f"{names[0]} predicts {names[1]} with a median error of {100 * first.median_error:.1f} % in {metric}"
+            if first.same_best_of:
+                text += f" and names the same best setting in {first.same_best} of {first.same_best_of} cases"
+            return f"{text}."
+        worse, better = self.of("regression"), self.of("improvement")
+        equal, undecided = len(self.of("equal")), len(self.of("undecided"))
+        if not worse and not better:
+            return f"{names[0]} against {names[1]}: no difference shown; {equal} of {len(self.rows)} comparisons shown to be equal, {undecided} undecided."
+        parts = []
+        for word, group in (("worse", worse), ("better", better)):
+            if group:
+                top = group[0]
+                parts.append(f"{word} in {len(group)} (most: {top.where}, {top.metric} {change(top.ratio)})")
+        return f"{names[0]} against {names[1]}: {' and '.join(parts)} of {len(self.rows)} comparisons."
+
+
+def name_of(run: Run) -> str:
+    """`tune --name`, else the id."""
+    given = run.plan.get("name")
+    return str(given) if given else run.run_id
+
+
+def of_live(found: Sequence[LiveChange]) -> tuple[Row, ...]:
+    """Rows of two live-switched runs."""
+    return tuple(
+        Row(
+            each.use,
+            each.setting,
+            metric_name(each.metric),
+            each.more_is_better,
+            each.ratio,
+            each.low,
+            each.high,
+            "equal" if each.outcome == "same" else each.outcome,
+        )
+        for each in found
+    )
+
+
+def of_studies(found: comparing.Comparison) -> tuple[Row, ...]:
+    """Rows of two runs of one study."""
+    return tuple(
+        Row(
+            cell_words(each.cell),
+            shown_setting(each.setting),
+            METRIC_WORDS.get(each.verdict.metric, each.verdict.metric),
+            more_is_better(each.verdict.metric),
+            each.verdict.ratio,
+            each.verdict.ratio_low,
+            each.verdict.ratio_high,
+            "equal" if each.outcome in ("tie", "small") else each.outcome,
+        )
+        for each in found.changes
+    )
+
+
+def cell_words(cell: str) -> str:
+    """`seq_read system=disk threads=8` as `sequential read, 8 threads`."""
+    operation, _, rest = cell.partition(" ")
+    words = load_words(rest)
+    name = OPERATION_NAMES.get(operation, operation).lower()
+    return f"{name}, {words}" if words else name

@@ -1,0 +1,199 @@
+"""The charts of a study's page: which figures, over which factors, at most a dozen before "more"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from seekwise.report.charts.panels import Figure, Panel, Point, Series
+from seekwise.report.frame import Axes, Frame, axes, combinations, has, is_number, shown
+from seekwise.report.looks import Looks
+from seekwise.report.rows import METRICS
+from seekwise.report.site import three
+from seekwise.report.why import held_words
+
+CHARTS_FIRST = 12
+POINTS_MOST = 9000
+"""Points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks for it."""
+
+
+@dataclass(frozen=True)
+class View:
+    """How a metric is called and read."""
+
+    title: str
+    unit: str
+    caption: str
+
+
+VIEWS = {
+    "rate_mb_s": View("Throughput", "MB/s", "All threads together; 1 MB is 10⁶ bytes."),
+    "iops": View("IOPS", "I/O per second", "Requests per second, all threads together."),
+    "access_ms": View("Mean latency", "ms", "Mean time of one request as the thread sees it."),
+    "p50_ms": View("Median latency", "ms", "Half of the requests took no longer."),
+    "p99_ms": View("p99 latency", "ms", "99 % of the requests took no longer; shown where at least 20 took longer."),
+    "p999_ms": View(
+        "p99.9 latency", "ms", "99.9 % of the requests took no longer; shown where at least 20 took longer."
+    ),
+    "cpu_us": View("CPU time per I/O", "µs", "System CPU time (system, interrupts) per request."),
+    "cpu_efficiency": View("CPU efficiency", "MB per CPU second", "MB moved per second of system CPU time."),
+}
+DRAWN = ("rate_mb_s", "access_ms", "p99_ms", "cpu_us")
+MARK = "Marks: geometric mean of the repeats; bars: 95 % interval."
+
+
+def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Figure], list[Figure], int]:
+    """(shown first, behind "more", how many are left to the explorer)."""
+    at = at or axes(table)
+    groups = combinations(table, at.rest)
+    found = [
+        drawn
+        for metric in DRAWN
+        if has(table, metric)
+        for number, group in enumerate(groups)
+        if (drawn := figure(table, at, metric, group, looks, number)) is not None
+    ]
+    if len(groups) > 3:
+        # Every metric of the fullest combination first, then throughput of the others.
+        found.sort(key=lambda each: (int(str(each.spec["group"])) > 0, DRAWN.index(str(each.spec["metric"]))))
+    first, more, points = [], [], 0
+    for each in found:
+        points += each.points
+        if points > POINTS_MOST and first:
+            break
+        (first if len(first) < CHARTS_FIRST else more).append(each)
+    return first, more, len(found) - len(first) - len(more)
+
+
+def figure(
+    table: Frame, at: Axes, metric: str, group: dict[str, object], looks: Looks, number: int = 0
+) -> Figure | None:
+    """One metric over one factor, all else held at `group`."""
+    rows = [
+        row
+        for row in table.rows
+        if row[metric] is not None and all(row[name] == value for name, value in group.items())
+    ]
+    if not rows:
+        return None
+    view = VIEWS[metric]
+    here = {name: [v for v in table.factors[name] if any(row[name] == v for row in rows)] for name in (at.x, at.panel, at.colour) if name}  # fmt: skip
+    colours = here.get(at.colour or "", [None])
+    known = looks_for(looks, table, at.colour)
+    panels = []
+    for panel in here.get(at.panel or "", [None]):
+        mine = [row for row in rows if at.panel is None or row[at.panel] == panel]
+        places = [v for v in here[at.x] if any(row[at.x] == v for row in mine)]
+        series = []
+        for colour in colours:
+            points = [
+                Point(
+                    places.index(row[at.x]),
+                    float(row[metric]),
+                    row[f"{metric}_low"],
+                    row[f"{metric}_high"],
+                    tip(row, metric),
+                )  # type: ignore[arg-type]
+                for row in mine
+                if at.colour is None or row[at.colour] == colour
+            ]
+            if points:
+                label = view.title if at.colour is None else shown(at.colour, colour)
+                series.append(Series(known[label], tuple(sorted(points, key=lambda each: each.place))))
+        title = "" if at.panel is None else shown(at.panel, panel)
+        panels.append(Panel(title, tuple(shown(at.x, v) for v in places), tuple(series)))
+    panels, x_title = with_unit(panels, table.title(at.x))
+    held = held_words(group)
+    name = metric.rsplit("_", 1)[0].replace("_", "-") + (f"-{number + 1}" if number else "")
+    return Figure(
+        name=name,
+        title=view.title + (f", {held}" if held else ""),
+        unit=view.unit,
+        better=METRICS[metric],
+        x_title=x_title,
+        panels=tuple(panels),
+        caption=f"{view.caption} {MARK if any(row[f'{metric}_low'] is not None for row in rows) else 'One repeat: no interval.'}",
+        colour_title="" if at.colour is None else table.title(at.colour),
+        spec={"metric": metric, "group": number},
+    )
+
+
+UNIT = re.compile(r"[\d.]+ (\D+)")
+
+
+def with_unit(panels: list[Panel], title: str) -> tuple[list[Panel], str]:
+    """A unit that all labels of an axis share stands in its title: labels as short as can be."""
+    labels = {label for panel in panels for label in panel.labels}
+    units = {found[1] for label in labels if (found := UNIT.fullmatch(label))}
+    plain = [label for label in labels if not UNIT.fullmatch(label)]
+    if len(units) != 1 or any(label[:1].isdigit() for label in plain):
+        return panels, title
+    unit = units.pop()
+    return [
+        replace(each, labels=tuple(label.removesuffix(f" {unit}") for label in each.labels)) for each in panels
+    ], f"{title} [{unit}]"
+
+
+def looks_for(looks: Looks, table: Frame, name: str | None) -> dict[str, object]:
+    """Looks of all levels of a factor; one for charts without colours."""
+    if name is None:
+        return {view.title: looks.of(["all"], kind="none")["all"] for view in VIEWS.values()}
+    levels = table.factors[name]
+    ordered = all(is_number(level) for level in levels)
+    kind = "setting" if name in table.subject else name
+    return looks.of([shown(name, level) for level in levels], ordered=ordered, kind=kind)
+
+
+def tip(row: dict[str, object], metric: str) -> str:
+    """`123 MB/s (120 to 126), 1900 IOPS, n = 3`."""
+    low, high = row[f"{metric}_low"], row[f"{metric}_high"]
+    words = f"{three(row[metric])} {VIEWS[metric].unit}"  # type: ignore[arg-type]
+    if low is not None:
+        words += f" ({three(low)} to {three(high)})"  # type: ignore[arg-type]
+    if metric == "rate_mb_s" and row["iops"] is not None:
+        words += f", {three(row['iops'])} IOPS"  # type: ignore[arg-type]
+    return f"{words}, n = {row['n']}"
+
+
+def explorer(table: Frame, at: Axes, looks: Looks) -> dict[str, object]:
+    """Everything that the script needs to draw any metric over any factor."""
+    metrics = [name for name in VIEWS if has(table, name)]
+    styles = {
+        name: [[look.css, look.mark, look.dash] for look in looks_for(looks, table, name).values()]  # type: ignore[attr-defined]
+        for name in table.factors
+    }
+    places = {name: {level: at for at, level in enumerate(levels)} for name, levels in table.factors.items()}
+    return {
+        "factors": [
+            {
+                "name": name,
+                "title": table.title(name),
+                "levels": [shown(name, each) for each in levels],
+                "looks": styles[name],
+            }
+            for name, levels in table.factors.items()
+        ],
+        "metrics": [
+            {"name": name, "title": VIEWS[name].title, "unit": VIEWS[name].unit, "better": METRICS[name]}
+            for name in metrics
+        ],
+        "axes": {"x": at.x, "colour": at.colour, "panel": at.panel},
+        "rows": [
+            [
+                *(places[name][row[name]] for name in table.factors),
+                row["n"],
+                *(_rounded(row[f"{name}{part}"]) for name in metrics for part in ("", "_low", "_high")),
+            ]
+            for row in table.rows
+        ],
+    }
+
+
+def _rounded(value: object) -> float | None:
+    return None if value is None else float(f"{float(value):.4g}")  # type: ignore[arg-type]
+
+
+def columns(table: Frame) -> Sequence[str]:
+    """Factors as columns of the table of numbers."""
+    return list(table.factors)

@@ -1,0 +1,146 @@
+"""A report as Markdown for an issue or a chat: the first screen of the page in the same order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from seekwise.analysis.live import LiveOutcome, notes
+from seekwise.report import answer, arrays, losses, tested
+from seekwise.report.content import METRIC_TITLES, ReportContent
+from seekwise.report.live_page import PROVENANCE, devices_text, tested_text
+from seekwise.report.looks import Looks
+from seekwise.report.rows import OPERATION_NAMES
+from seekwise.report.site import one_line, three
+from seekwise.report.terminal import known, word
+
+SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
+
+
+def text(value: object) -> str:
+    """What others wrote, on one line and without any meaning in Markdown."""
+    return SPECIAL.sub(r"\\\1", one_line(value))
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> list[str]:
+    """A table of pipes; columns `numbers` to the right."""
+    rule = ["---:" if place in numbers else "---" for place in range(len(heads))]
+    lines = [f"| {' | '.join(text(head) for head in heads)} |", f"| {' | '.join(rule)} |"]
+    return [*lines, *(f"| {' | '.join(text(cell) for cell in row)} |" for row in rows), ""]
+
+
+def _code(title: str, lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    fence = "```"
+    while any(fence in line for line in lines):
+        fence += "`"
+    return [f"{title}:", "", f"{fence}sh", *lines, fence, ""]
+
+
+def of_live(found: LiveOutcome) -> str:
+    """The answer of a live-switched run."""
+    choice = found.choice
+    now = found.plan.in_force.label
+    chosen = choice.setting if choice is not None else now
+    changes = choice is not None and choice.changes
+    lines = [f"**{text(answer.headline(found))}**", ""]
+    lines += [f"- {text(each)}." for each in answer.alternatives(found)]
+    if said := answer.open_text(found):
+        lines += [text(said)]
+    lines += [""] if lines[-1] else []
+    heads = ["Use", "Best", chosen, f"{now} (now)"] if changes else ["Use", "Best", f"{chosen} (now)"]
+    lines += table(heads, (row[: len(heads)] for row in answer.rows(found)))
+    lines += _code("Set it", found.lines.set) + _code("Undo it", found.lines.undo)
+    lines += [f"{text(tested_text(found))}. {text(devices_text(found))}. {PROVENANCE[found.plan.provenance]}", ""]
+    lines += [f"- {text(each)}" for each in notes(found)]
+    lines += ["", f"Run {found.run.run_id}, {found.run.created_at[:10]}, seekwise {text(found.run.seekwise_version)}."]
+    return "\n".join(lines)
+
+
+def of_study(content: ReportContent) -> str:
+    """The answer of a study, its losses, arrays and winners."""
+    from seekwise.report.page import sentence
+
+    advice = content.advice
+    lines = [f"**{text(sentence(advice.headline))}**", ""]
+    lines += [f"- {text(sentence(each))}" for each in advice.reasons if each]
+    lines += [""] if advice.reasons else []
+    lines += [text(sentence(each)) for each in advice.caution]
+    lines += [""] if advice.caution else []
+    lines += _code("Set it", advice.set_lines) + _code("Undo it", advice.undo_lines)
+    if content.arrays:
+        lines += _arrays(content)
+    blocks = losses.blocks(content, Looks())
+    if blocks:
+        rows = [
+            [f"{block.system}: {block.operation}" if block.system else block.operation, block.best, *_told(block)]
+            for block in blocks
+        ]
+        lines += table(["Throughput", "Best", "Behind the fastest"], rows)
+    if content.printed.tables:
+        lines += _published(content)
+    elif content.winners:
+        metrics = [name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)]
+        rows = [
+            [
+                ", ".join(part for part in (OPERATION_NAMES.get(row.operation, row.operation), row.condition) if part),
+                *(row.cells[name].text if name in row.cells else "–" for name in metrics),
+            ]
+            for row in content.winners
+        ]
+        lines += table(["Winner", *(METRIC_TITLES[name] for name in metrics)], rows)
+        lines += [f"= equal, ? undecided. {text(content.rule)}", ""]
+    lines += [f"{text(tested.line(content))}. {tested.PROVENANCE[content.badge]}", ""]
+    lines += [f"- {text(each)}" for each in (*tested.loads(content), *content.notes)]
+    return "\n".join([*lines, "", f"Run {text(content.run_id)}."])
+
+
+def _told(block: losses.LossBlock) -> list[str]:
+    return ["; ".join(f"{row.look.label} {row.words}" for row in block.rows if row.words != "fastest")]
+
+
+def _arrays(content: ReportContent) -> list[str]:
+    names = arrays.operations(content.arrays)
+    heads = [
+        "Array",
+        "Usable",
+        "Survives",
+        "Rebuild",
+        "Meanwhile",
+        *(f"{OPERATION_NAMES[name]} [MB/s]" for name in names),
+    ]
+    rows = [
+        [
+            row.name,
+            row.capacity_text,
+            row.failures_text,
+            row.rebuild_text,
+            row.exposure_text,
+            *(three(row.rates_mb_s.get(name)) for name in names),
+        ]
+        for row in content.arrays
+    ]
+    return table(heads, rows, (1, *range(5, len(heads))))
+
+
+def _published(content: ReportContent) -> list[str]:
+    lines = [f"{text(content.printed.summary)}.", ""] if content.printed.summary else []
+    for each in content.printed.tables:
+        rows = []
+        for block in each.blocks:
+            for operation, cells in block.rows.items():
+                shown = []
+                for cell in cells:
+                    mark = (
+                        ""
+                        if not known(cell) or cell.agrees is None
+                        else " ✓"
+                        if cell.agrees
+                        else f" ≠ {word(cell.text)}"
+                    )
+                    shown.append(word(cell.word) + mark)
+                rows.append([block.title, OPERATION_NAMES[operation], *shown])
+        lines += [f"Table {each.number}: {text(each.title)} (≠: published)", ""]
+        lines += table(["", "Operation", "Rate", "Access time", "CPU efficiency"], rows)
+    return lines

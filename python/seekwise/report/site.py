@@ -1,0 +1,107 @@
+"""What every page shares: templates, style, the one script, the content policy, and writing a file whole or not at all.
+
+A page is one file. It makes no request: the policy allows the style and the script that stand in it (by its hash) and nothing else.
+Everything on it is there without the script, too, which sorts and downloads tables, redraws charts over other factors and shows tooltips.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+
+@cache
+def environment() -> Environment:
+    """Templates; whatever is put into them is escaped unless it is Markup."""
+    made = Environment(
+        loader=PackageLoader("seekwise.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["three"] = three
+    made.filters["oneline"] = one_line
+    return made
+
+
+def one_line(value: object) -> str:
+    """Text of others on one line."""
+    return " ".join(str(value).split())
+
+
+def three(value: float | None) -> str:
+    """Three significant digits without exponent; an en dash for None."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    text = f"{value:.3g}"
+    return f"{value:.0f}" if "e+" in text else text
+
+
+@cache
+def _source(name: str) -> str:
+    text, _, _ = environment().loader.get_source(environment(), name)  # type: ignore[union-attr]
+    return text
+
+
+def render(template: str, **values: object) -> str:
+    """The page as text."""
+    script = "\n" + _source("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return (
+        environment()
+        .get_template(template)
+        .render(script=Markup(script), policy=policy, style=Markup(_source("style.css")), **values)
+    )
+
+
+def data(value: object) -> Markup:
+    """JSON for a `<script type="application/json">`: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+ALONE = (
+    "text{font:11px system-ui,sans-serif;fill:#525b64}.tick,.grid{stroke:#d5dae0}.limit{fill:#dcefe6}"
+    ".open{stroke:#525b64;stroke-dasharray:2 4}.shade{opacity:.16;fill:currentColor}.cut{opacity:.28;fill:currentColor}"
+    ".bar,.cap{stroke:currentColor;stroke-width:2;fill:none}.bar.strong{stroke-width:4}.dot{fill:currentColor}"
+    ".curve{fill:none;stroke:currentColor;stroke-width:1.6;vector-effect:non-scaling-stroke}"
+)
+"""What a picture needs of the page's style when it leaves the page."""
+ALONE_WIDTH, ALONE_HEIGHT = 900, 240
+
+
+def alone(picture: str, colours: str) -> str:
+    """A picture of a page as an SVG file: its parts side by side in one frame of fixed size, style inside."""
+    parts = re.findall(r"<svg.*</svg>", picture, re.DOTALL)
+    body = "".join(parts)
+    light = colours.partition("@media")[0]
+    if 'class="yaxis"' in body:
+        axis, _, rest = body.partition("</svg>")
+        body = f'{axis}</svg><svg x="64" width="{ALONE_WIDTH - 80}">{rest}</svg>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{ALONE_WIDTH}" height="{ALONE_HEIGHT}"><style>{ALONE}{light}</style>'
+        f'<rect width="100%" height="100%" fill="#fff"/>{body}</svg>'
+    )
+
+
+def write(path: Path, text: str) -> Path:
+    """Writes beside the name first, so that a reader never sees half of it; gives the absolute path."""
+    path = path.absolute()
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path

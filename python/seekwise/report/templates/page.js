@@ -1,0 +1,341 @@
+// Makes a page that is complete without it pleasant: sorts and downloads tables, hides lines, shows values at the pointer or by
+// arrow keys, and draws any metric over any factor. Reads only what stands in the page; asks nobody.
+"use strict";
+document.documentElement.classList.add("scripted");
+const $ = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+
+// Tables -------------------------------------------------------------------------------------------------------------------------
+function cellValue(cell) {
+  if (!cell) return "";
+  if (cell.dataset.v !== undefined) return cell.dataset.v === "" ? "" : Number(cell.dataset.v);
+  const text = cell.textContent.trim();
+  return cell.classList.contains("n") && text !== "" && !isNaN(Number(text)) ? Number(text) : text === "–" ? "" : text;
+}
+function sortTable(table, column, head) {
+  const up = head.getAttribute("aria-sort") !== "ascending";
+  $("th", table.tHead).forEach((each) => each.removeAttribute("aria-sort"));
+  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+  const body = table.tBodies[0];
+  const rows = Array.from(body.rows).map((row) => [cellValue(row.cells[column]), row]);
+  rows.sort(([a], [b]) => {
+    if (a === "" || b === "") return (a === "") - (b === "");
+    const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+    return up ? order : -order;
+  });
+  rows.forEach(([, row]) => body.append(row));
+}
+function tableData(table) {
+  const heads = Array.from(table.tHead.rows[0].cells).map((cell) => cell.textContent.trim());
+  const rows = Array.from(table.tBodies[0].rows).map((row) => Array.from(row.cells).map((cell) => cellValue(cell)));
+  return [heads, rows];
+}
+function save(name, type, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+function csv(heads, rows) {
+  const quoted = (value) => {
+    const text = String(value ?? "");
+    // A spreadsheet would run a text that begins like a formula.
+    const plain = typeof value !== "number" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(plain) ? `"${plain.replace(/"/g, '""')}"` : plain;
+  };
+  return [heads, ...rows].map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
+}
+function equip(table) {
+  if (table.dataset.ready) return;
+  table.dataset.ready = "1";
+  Array.from(table.tHead.rows[0].cells).forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...Array.from(head.childNodes));
+    if (!button.textContent.trim()) button.setAttribute("aria-label", `Sort by column ${column + 1}`);
+    head.append(button);
+    button.addEventListener("click", () => sortTable(table, column, head));
+  });
+  const tools = document.createElement("div");
+  tools.className = "tools only-script";
+  const name = `${document.body.dataset.run || "seekwise"}-${table.dataset.name}`;
+  for (const [word, kind, make] of [
+    ["CSV", "text/csv", (heads, rows) => csv(heads, rows)],
+    ["JSON", "application/json", (heads, rows) => JSON.stringify(rows.map((row) => Object.fromEntries(heads.map((head, at) => [head, row[at] === "" ? null : row[at]]))), null, 1)],
+  ]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = `Download ${word}`;
+    button.setAttribute("aria-label", `Download table ${table.dataset.name} as ${word}`);
+    button.addEventListener("click", () => save(`${name}.${word.toLowerCase()}`, kind, make(...tableData(table))));
+    tools.append(button);
+  }
+  (table.closest(".wide") || table).before(tools);
+}
+$("table.data").forEach(equip);
+function reachable() {
+  // What scrolls sideways must be scrollable by keyboard.
+  $(".wide, .sheet").forEach((box) => {
+    if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  });
+}
+reachable();
+addEventListener("resize", reachable);
+document.addEventListener("toggle", reachable, true);
+
+// Filters of lists ---------------------------------------------------------------------------------------------------------------
+$("input[data-filter]").forEach((input) => {
+  const table = document.getElementById(input.dataset.filter);
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    Array.from(table.tBodies[0].rows).forEach((row) => {
+      row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+      count += !row.hidden;
+    });
+    const told = document.getElementById(`${input.dataset.filter}-count`);
+    if (told) told.textContent = `${count} shown`;
+  });
+});
+
+// Legends ------------------------------------------------------------------------------------------------------------------------
+document.addEventListener("click", (event) => {
+  const key = event.target.closest(".key");
+  if (!key) return;
+  const on = key.getAttribute("aria-pressed") !== "true";
+  key.setAttribute("aria-pressed", String(on));
+  $(`.series.${key.dataset.s}`, key.closest("figure")).forEach((line) => line.classList.toggle("off", !on));
+});
+
+// Values at the pointer, or by the arrow keys ----------------------------------------------------------------------------------------
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.setAttribute("role", "status");
+tip.hidden = true;
+document.body.append(tip);
+function points(chart) {
+  return $(".series:not(.off) use", chart);
+}
+function show(chart, point) {
+  const box = point.getBoundingClientRect();
+  const figure = chart.closest("figure");
+  const key = $(".key", figure).find((each) => point.closest(".series").classList.contains(each.dataset.s));
+  tip.textContent = `${key ? `${key.textContent}: ` : ""}${point.dataset.t}`;
+  tip.hidden = false;
+  const left = Math.min(Math.max(box.left + scrollX - tip.offsetWidth / 2, scrollX + 4), scrollX + document.documentElement.clientWidth - tip.offsetWidth - 4);
+  const above = box.top + scrollY - tip.offsetHeight - 8;
+  tip.style.left = `${left}px`;
+  tip.style.top = `${above < scrollY ? box.bottom + scrollY + 8 : above}px`;
+  $(".aim", chart).forEach((line) => line.remove());
+  const aim = document.createElementNS("http://www.w3.org/2000/svg", "line");
+  for (const [name, value] of [["class", "aim"], ["x1", point.getAttribute("x")], ["x2", point.getAttribute("x")], ["y1", "8"], ["y2", "158"]]) aim.setAttribute(name, value);
+  chart.prepend(aim);
+  chart.dataset.at = String(points(chart).indexOf(point));
+}
+function hide() {
+  tip.hidden = true;
+  $(".aim").forEach((line) => line.remove());
+}
+document.addEventListener("pointermove", (event) => {
+  const chart = event.target.closest && event.target.closest("svg.xy");
+  if (!chart) return document.activeElement.matches("svg.xy") ? undefined : hide();
+  let best = null;
+  let least = Infinity;
+  for (const point of points(chart)) {
+    const box = point.getBoundingClientRect();
+    const far = Math.hypot(box.left + box.width / 2 - event.clientX, (box.top + box.height / 2 - event.clientY) / 2);
+    if (far < least) [best, least] = [point, far];
+  }
+  if (best) show(chart, best);
+});
+document.addEventListener("focusin", (event) => {
+  if (event.target.matches && event.target.matches("svg.xy")) {
+    const first = points(event.target)[Number(event.target.dataset.at) || 0];
+    if (first) show(event.target, first);
+  }
+});
+document.addEventListener("focusout", hide);
+document.addEventListener("keydown", (event) => {
+  const chart = event.target.matches && event.target.matches("svg.xy") ? event.target : null;
+  if (event.key === "Escape") return hide();
+  if (!chart) return;
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  const all = points(chart);
+  if (step && all.length) {
+    event.preventDefault();
+    show(chart, all[((Number(chart.dataset.at) || 0) + step + all.length) % all.length]);
+  }
+  if (event.key === "l" && chart.closest("#explore")) explore.logarithmic(event);
+});
+
+// Printing shows everything --------------------------------------------------------------------------------------------------------
+addEventListener("beforeprint", () => $("details:not([open])").forEach((each) => { each.open = true; each.dataset.shut = "1"; }));
+addEventListener("afterprint", () => $("details[data-shut]").forEach((each) => { each.open = false; delete each.dataset.shut; }));
+
+// Any metric over any factor -------------------------------------------------------------------------------------------------------
+const SVG = "http://www.w3.org/2000/svg";
+const explore = { logarithmic() {} };
+function make(name, attributes, ...children) {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+function element(name, attributes, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+function short(value) {
+  if (value >= 1e6) return `${value / 1e6}M`;
+  return value >= 1e4 ? `${value / 1e3}k` : String(Number(value.toPrecision(4)));
+}
+function three(value) {
+  return value === null ? "–" : value >= 1000 ? String(Math.round(Number(value.toPrecision(3)))) : String(Number(value.toPrecision(3)));
+}
+function startExplorer(box, table) {
+  const { factors, metrics, rows } = table;
+  const at = Object.fromEntries(factors.map((factor, place) => [factor.name, place]));
+  const nPlace = factors.length;
+  const chosen = { ...table.axes, metric: metrics[0].name, log: false, held: {} };
+  const controls = $(".controls", box)[0];
+  const place = $(".panels", box)[0];
+  const legend = $(".legend", box)[0];
+  const heading = $("h3", box)[0];
+
+  function select(label, options, value, change) {
+    const list = element("select", {});
+    for (const [name, title] of options) list.append(element("option", name === value ? { value: name, selected: "" } : { value: name }, title));
+    list.addEventListener("change", () => { change(list.value); draw(); });
+    return element("label", {}, label, list);
+  }
+  function held() {
+    return factors.filter((factor) => ![chosen.x, chosen.colour, chosen.panel].includes(factor.name));
+  }
+  function fullest(names, within) {
+    const counts = new Map();
+    for (const row of within) {
+      const key = names.map((name) => row[at[name]]).join();
+      counts.set(key, (counts.get(key) || 0) + 1);
+    }
+    const best = [...counts.entries()].sort((a, b) => b[1] - a[1])[0];
+    return best ? best[0].split(",").map(Number) : [];
+  }
+  function draw() {
+    const names = factors.map((factor) => [factor.name, factor.title]);
+    for (const role of ["colour", "panel"]) if (chosen[role] === chosen.x || (role === "panel" && chosen.panel === chosen.colour)) chosen[role] = null;
+    const rest = held();
+    const known = rest.filter((factor) => chosen.held[factor.name] !== undefined);
+    let left = rows.filter((row) => known.every((factor) => row[at[factor.name]] === chosen.held[factor.name]));
+    if (!left.length) { chosen.held = {}; left = rows; }
+    const missing = rest.filter((factor) => chosen.held[factor.name] === undefined);
+    fullest(missing.map((factor) => factor.name), left).forEach((level, number) => { chosen.held[missing[number].name] = level; });
+    const shown = rows.filter((row) => rest.every((factor) => row[at[factor.name]] === chosen.held[factor.name]));
+    controls.replaceChildren(
+      select("Metric ", metrics.map((metric) => [metric.name, metric.title]), chosen.metric, (value) => { chosen.metric = value; }),
+      select("over ", names, chosen.x, (value) => { chosen.x = value; }),
+      select("colour ", [["", "none"], ...names], chosen.colour || "", (value) => { chosen.colour = value || null; }),
+      select("panel ", [["", "none"], ...names], chosen.panel || "", (value) => { chosen.panel = value || null; }),
+      ...rest.map((factor) => select(`${factor.title} `, factor.levels.map((level, number) => [String(number), level]), String(chosen.held[factor.name]), (value) => { chosen.held[factor.name] = Number(value); })),
+    );
+    const scale = element("button", { type: "button", "aria-pressed": String(chosen.log) }, "Logarithmic axis (l)");
+    scale.addEventListener("click", () => { chosen.log = !chosen.log; draw(); });
+    controls.append(scale);
+    drawPanels(shown);
+  }
+  function drawPanels(shown) {
+    const number = metrics.findIndex((metric) => metric.name === chosen.metric);
+    const metric = metrics[number];
+    const value = nPlace + 1 + 3 * number;
+    const counted = shown.filter((row) => row[value] !== null);
+    heading.textContent = `${metric.title} over ${factors[at[chosen.x]].title}`;
+    heading.append(" ", element("small", {}, `${metric.unit}, ${metric.better} is better`));
+    const colour = chosen.colour ? factors[at[chosen.colour]] : null;
+    const levels = colour ? [...new Set(counted.map((row) => row[at[colour.name]]))].sort((a, b) => a - b) : [0];
+    legend.replaceChildren(...(colour ? [element("span", {}, `${colour.title}:`), ...levels.map((level) => {
+      const [css, mark, dash] = colour.looks[level];
+      const line = make("svg", { class: `swatch ${css}`, width: 30, height: 12, "aria-hidden": "true" }, make("line", { class: "curve", x1: 0, x2: 30, y1: 6, y2: 6, "stroke-dasharray": dash }), make("use", { href: `#m-${mark}`, x: 15, y: 6, fill: "currentColor" }));
+      return element("button", { type: "button", class: "key", "aria-pressed": "true", "data-s": css }, line, colour.levels[level]);
+    })] : []));
+    const panel = chosen.panel ? factors[at[chosen.panel]] : null;
+    const groups = panel ? [...new Set(counted.map((row) => row[at[panel.name]]))].sort((a, b) => a - b) : [null];
+    place.replaceChildren(...groups.map((level) => drawPanel(counted.filter((row) => level === null || row[at[panel.name]] === level), level === null ? metric.title : panel.levels[level], metric, value, colour, levels)));
+    if (!counted.length) place.replaceChildren(element("p", {}, "No result for this choice."));
+  }
+  function drawPanel(mine, title, metric, value, colour, levels) {
+    const H = 150, TOP = 8, total = 180;
+    const factor = factors[at[chosen.x]];
+    const xs = [...new Set(mine.map((row) => row[at[factor.name]]))].sort((a, b) => a - b);
+    const most = Math.max(...mine.map((row) => row[value]));
+    const least = Math.min(...mine.map((row) => row[value]).filter((each) => each > 0));
+    const log = chosen.log && least > 0;
+    const bottom = log ? 10 ** Math.floor(Math.log10(least)) : 0;
+    let top = log ? 10 ** Math.ceil(Math.log10(most)) : 1.04 * Math.max(...mine.map((row) => Math.min(row[value + 2] ?? row[value], 3 * most)));
+    if (log && top <= bottom) top = bottom * 10;
+    if (!(top > 0)) top = 1;
+    const share = (each) => log ? Math.log10(Math.max(each, bottom) / bottom) / Math.log10(top / bottom) : each / top;
+    const y = (each) => TOP + H * (1 - Math.min(Math.max(share(each), 0), 1));
+    const x = (place) => 100 * (place + 0.5) / xs.length;
+    const marks = [];
+    if (log) for (let power = Math.log10(bottom); power <= Math.log10(top) + 1e-9; power += Math.max(1, Math.round(Math.log10(top / bottom) / 4))) marks.push(10 ** power);
+    else {
+      const power = 10 ** Math.floor(Math.log10(top / 4));
+      const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= top / 4 * 0.999);
+      for (let each = 0; each <= top; each += step) marks.push(Number(each.toPrecision(12)));
+    }
+    const axis = make("svg", { class: "yaxis", width: 52, height: total, "aria-hidden": "true" }, ...marks.map((each) => make("text", { x: 48, y: y(each) + 4, "text-anchor": "end" }, short(each))));
+    const chart = make("svg", { class: "xy", width: "100%", height: total, role: "img", tabindex: 0, "aria-label": `${metric.title}, ${title}, over ${factor.title}` });
+    for (const each of marks) chart.append(make("line", { class: "grid", x1: 0, x2: "100%", y1: y(each), y2: y(each) }));
+    levels.forEach((level, number) => {
+      const [css, mark, dash] = colour ? colour.looks[level] : [table.plain, "circle", ""];
+      const own = mine.filter((row) => !colour || row[at[colour.name]] === level).sort((a, b) => a[at[factor.name]] - b[at[factor.name]]);
+      const width = Math.min(55 / xs.length, 4 * levels.length);
+      const offset = levels.length === 1 ? 0 : width * (number / (levels.length - 1) - 0.5);
+      const group = make("g", { class: `series ${css}` });
+      const path = own.map((row) => `${10 * (x(xs.indexOf(row[at[factor.name]])) + offset)} ${y(row[value])}`);
+      if (path.length > 1) group.append(make("svg", { width: "100%", height: total, viewBox: `0 0 1000 ${total}`, preserveAspectRatio: "none" }, make("path", { class: "curve", "stroke-dasharray": dash, d: `M${path.join("L")}` })));
+      for (const row of own) {
+        const px = `${(x(xs.indexOf(row[at[factor.name]])) + offset).toFixed(2)}%`;
+        const interval = row[value + 1] === null ? "" : ` (${three(row[value + 1])} to ${three(row[value + 2])})`;
+        if (interval) group.append(make("line", { x1: px, x2: px, y1: y(row[value + 1]), y2: y(Math.min(row[value + 2], 3 * most)) }));
+        group.append(make("use", { href: `#m-${mark}`, x: px, y: y(row[value]), "data-t": `${factor.levels[row[at[factor.name]]]}: ${three(row[value])} ${metric.unit}${interval}, n = ${row[nPlace]}` }));
+      }
+      chart.append(group);
+    });
+    const texts = xs.map((level) => factor.levels[level]);
+    const step = Math.ceil(texts.length / Math.max(1, Math.floor(175 / (Math.max(...texts.map((text) => text.length)) * 6.6 + 8))));
+    texts.forEach((text, number) => { if (number % step === 0) chart.append(make("text", { x: `${x(number)}%`, y: TOP + H + 16, "text-anchor": "middle" }, text)); });
+    return element("div", { class: "panel" }, element("h4", {}, title), element("div", { class: "plot" }, axis, chart), element("div", { class: "xtitle" }, factor.title));
+  }
+  explore.logarithmic = () => { chosen.log = !chosen.log; draw(); $("svg.xy", box)[0]?.focus(); };
+  let begun = false;
+  const begin = () => { if (!begun) { begun = true; draw(); } };
+  const frame = box.closest("details");
+  if (frame) frame.addEventListener("toggle", () => frame.open && begin());
+  else begin();
+}
+const source = document.getElementById("rows");
+if (source) {
+  const table = JSON.parse(source.textContent);
+  const box = document.getElementById("explore");
+  if (box && table.rows.length) startExplorer(box, table);
+  // A table of thousands of rows is made when it is opened.
+  const late = document.getElementById("numbers");
+  if (late && late.dataset.late) {
+    late.closest("details").addEventListener("toggle", () => {
+      if (late.tBodies[0].rows.length) return;
+      const nPlace = table.factors.length;
+      const body = document.createDocumentFragment();
+      for (const row of table.rows) {
+        const line = element("tr", {});
+        table.factors.forEach((factor, place) => line.append(element("td", {}, factor.levels[row[place]])));
+        line.append(element("td", { class: "n" }, String(row[nPlace])));
+        table.metrics.forEach((metric, number) => line.append(element("td", { class: "n", "data-v": row[nPlace + 1 + 3 * number] ?? "" }, three(row[nPlace + 1 + 3 * number]))));
+        body.append(line);
+      }
+      late.tBodies[0].append(body);
+    });
+  }
+}

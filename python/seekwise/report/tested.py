@@ -1,0 +1,185 @@
+"""What was run, in words: one line for the first screen, and the load, devices and versions in full."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from seekwise.advise.answer import kind_of
+from seekwise.report.content import ReportContent
+from seekwise.report.rows import OPERATION_NAMES
+from seekwise.store.record import Record
+from seekwise.study.model import System
+from seekwise.study.plan import Load
+from seekwise.study.quantity import bytes_text, time_text
+
+PROVENANCE = {
+    "measured": "Measured on a real machine, with real requests to the real device.",
+    "virtual": "Measured with the real kernel on virtual drives.",
+    "simulated": "Simulated: a model of host and drives, no request reached a device.",
+}
+OPERATIONS_MANY = 4
+
+
+def span(values: Sequence[int], text=str) -> str:
+    """`1 to 16`, `4 KiB`, `1, 4`."""
+    levels = sorted(set(values))
+    if len(levels) > 2:
+        return f"{text(levels[0])} to {text(levels[-1])}"
+    return " and ".join(text(level) for level in levels)
+
+
+def loads(content: ReportContent) -> list[str]:
+    """A sentence per named load: `database: random read, random write; 8 KiB; 1 and 16 threads; direct; 4 GiB per thread; 10 s each`."""
+    if content.plan is None:
+        return []
+    groups: dict[str, list[Load]] = {}
+    for cell in content.plan.cells:
+        groups.setdefault(cell.load.name, []).append(cell.load)
+    return [_load(name, members) for name, members in groups.items()]
+
+
+def _load(name: str, members: Sequence[Load]) -> str:
+    first = members[0]
+    if first.job is not None:
+        return f"{name}: fio job {first.job}"
+    operations = list(dict.fromkeys(OPERATION_NAMES[p.operation].lower() for each in members for p in each.phases))
+    parts = [", ".join(operations), span([each.block_bytes for each in members], bytes_text)]
+    threads = [each.threads for each in members]
+    parts.append(f"{span(threads)} thread{'' if set(threads) == {1} else 's'}")
+    depths = [each.iodepth for each in members]
+    if set(depths) != {1}:
+        parts.append(f"queue depth {span(depths)}")
+    parts.append("direct" if first.direct else "through the page cache")
+    if any(each.sync for each in members):
+        parts.append("O_SYNC")
+    parts.append(f"{bytes_text(first.size_bytes)} per thread")
+    runtime = first.phases[0].runtime_s if first.phases else None
+    if runtime:
+        parts.append(f"{time_text(runtime)} per operation")
+    for other in first.beside:
+        operation = OPERATION_NAMES[other.phases[0].operation].lower() if other.phases else "other work"
+        parts.append(f"beside {other.name}: {operation}, {bytes_text(other.block_bytes)}")
+    return f"{name}: {'; '.join(parts)}"
+
+
+def devices(content: ReportContent) -> str:
+    """What it ran on, in a few words."""
+    environment = content.environment
+    if content.badge == "simulated" and len(content.systems) > 1:
+        return _several([_drives(each) for each in content.systems])
+    found = environment.get("devices")
+    if isinstance(found, list) and found:
+        names = [" ".join(str(each.get(key)) for key in ("name", "model") if each.get(key)) for each in found]
+        return ", ".join(dict.fromkeys(names))
+    model = environment.get("device_model")
+    models = list(dict.fromkeys(name for r in content.records if (name := _model(r))))
+    if len(models) > 1:
+        return _several(models)
+    return str(model) if model else models[0] if models else content.subject
+
+
+def _model(record: Record) -> str:
+    """The drive of a simulated record."""
+    models = record.load.get("models")
+    named = models.get("device") if isinstance(models, dict) else None
+    return str(record.environment.get("device_model") or named or "")
+
+
+def _of_queue(record: Record) -> object:
+    spec = record.load.get("spec")
+    queue = spec.get("queue") if isinstance(spec, dict) else None
+    return queue.get("kernel") if isinstance(queue, dict) else None
+
+
+def _kernel(record: Record) -> str:
+    models = record.load.get("models")
+    modelled = models.get("kernel") if isinstance(models, dict) else None
+    modelled = modelled or _of_queue(record)
+    return f"Linux {modelled} (model)" if modelled else one_line(record.environment.get("kernel") or "")
+
+
+def kernels(content: ReportContent) -> str:
+    names = list(dict.fromkeys(name for r in content.records if (name := _kernel(r))))
+    shown = [name if name.lower().startswith("linux") else f"Linux {name}" for name in names]
+    return _several(shown)
+
+
+def _several(names: Sequence[str], most: int = 4) -> str:
+    """A few names, and how many more."""
+    found = list(dict.fromkeys(names))
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
+
+
+def _drives(system: System) -> str:
+    """`software RAID 10 of 4 × samsung_850_evo`."""
+    drive = system.drive or system.target or system.name
+    if system.drives == 1 and system.controller is None:
+        return drive
+    return f"{kind_of(system)} of {system.drives} × {drive}"
+
+
+def one_line(value: object) -> str:
+    return " ".join(str(value).split())
+
+
+def line(content: ReportContent) -> str:
+    """`generic 1 TB HDD; Linux 6.1; 4 settings, 60 trials in 3 repetitions; 2026-11-23; seekwise 0.1.0`."""
+    repeats = len({record.block for record in content.records})
+    settings = len({record.setting for record in content.records if not record.setting.endswith("(control)")})
+    counts = f"{len(content.records)} trial{'' if len(content.records) == 1 else 's'}"
+    if settings > 1:
+        counts = f"{settings} settings, {counts}"
+    counts += f" in {repeats} repetition{'' if repeats == 1 else 's'}"
+    seconds = sum(phase.elapsed_s for record in content.records for phase in record.phases)
+    word = "simulated" if content.badge == "simulated" else "measured"
+    parts = [devices(content), kernels(content), counts, f"{time_text(seconds)} {word}"]
+    if content.run is not None:
+        parts += [content.run.created_at[:10], f"seekwise {content.run.seekwise_version}"]
+    elif content.records:
+        parts.append(content.records[0].started_at[:10])
+    return "; ".join(part for part in parts if part)
+
+
+SKIPPED = ("stack", "devices", "file", "machine_id", "boot_id")
+UNITS = (("_bytes", bytes_text), ("_mib", lambda value: f"{value} MiB"), ("_mb", lambda value: f"{value} MB"))
+
+
+def facts(environment: dict[str, object]) -> list[tuple[str, str]]:
+    """The environment as name and text: no raw structure, no line break."""
+    found: list[tuple[str, str]] = []
+    for name, value in environment.items():
+        if name in SKIPPED or value in (None, "", [], {}):
+            continue
+        found += _fact(name.replace("_", " "), value)
+    return found
+
+
+def _fact(name: str, value: object) -> list[tuple[str, str]]:
+    if isinstance(value, dict):
+        flat = [
+            (key, each) for key, each in value.items() if not isinstance(each, dict | list) and each not in (None, "")
+        ]
+        return (
+            [(name, ", ".join(f"{str(key).replace('_', ' ')} {_scalar(str(key), each)}" for key, each in flat))]
+            if flat
+            else []
+        )
+    if isinstance(value, list | tuple):
+        plain = [_scalar(name, each) for each in value if not isinstance(each, dict | list)]
+        return [(name, ", ".join(plain))] if plain else []
+    for suffix, text in UNITS:
+        words = suffix.strip("_")
+        if name.endswith(f" {words}") and isinstance(value, int) and not isinstance(value, bool):
+            return [(name.removesuffix(f" {words}"), text(value))]
+    return [(name, _scalar(name, value))]
+
+
+def _scalar(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and re.search(r"bytes$", name):
+        return bytes_text(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return one_line(value)

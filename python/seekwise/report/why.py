@@ -1,0 +1,184 @@
+"""What lies behind the numbers, as far as the records hold it: merges, size of requests at the drive, waiting, cache and drives.
+
+Simulated runs count what the model did; measured ones what the kernel counted. What nobody recorded is not guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seekwise.report.frame import Axes, Frame, combinations, shown
+from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
+from seekwise.report.site import three
+from seekwise.store.record import Phase, Record
+
+COLUMNS = (
+    ("Requests merged", "Share of the requests that the block layer joined with another one before dispatch."),
+    ("KB per drive command", "Mean size of what the drives were given."),
+    ("Requests waiting", "Mean number of requests under way: IOPS times mean latency (Little's law)."),
+    ("Drives busy", "Share of the time in which a drive worked, mean over the drives."),
+    ("Moved by the drives", "Bytes that the drives moved per byte of the load: below 1 a cache answered, above 1 parity, mirrors or read-ahead."),
+    ("System CPU per request", "System CPU time of one request."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CauseRow:
+    operation: str
+    setting: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Causes:
+    rows: tuple[CauseRow, ...]
+    columns: tuple[tuple[str, str], ...]
+    source: str
+    missing: str
+
+
+def causes(records: Sequence[Record]) -> Causes | None:
+    """A row per operation and setting over all that it did; None where no column is known."""
+    groups: dict[tuple[str, str], list[tuple[Record, Phase]]] = {}
+    for record in records:
+        if record.valid and record.conditions.get("role", "candidate") == "candidate":
+            for phase in record.phases:
+                groups.setdefault((phase.operation, _name(record)), []).append((record, phase))
+    order = sorted(groups, key=lambda key: (OPERATION_ORDER.index(key[0]) if key[0] in OPERATION_ORDER else 9, key[1]))
+    values = {key: _values([phase for _, phase in groups[key]]) for key in order}
+    kept = [number for number in range(len(COLUMNS)) if any(row[number] is not None for row in values.values())]
+    # What every record holds anyhow (time and CPU) explains little alone.
+    if not set(kept) & {0, 1, 3, 4}:
+        return None
+    rows = tuple(
+        CauseRow(
+            OPERATION_NAMES.get(key[0], key[0]), key[1], tuple(_text(number, values[key][number]) for number in kept)
+        )
+        for key in order
+    )
+    simulated = any(record.badge == "simulated" for record in records)
+    source = "Counted by the simulator's block layer and drives." if simulated else "Counted by the kernel and fio."
+    traced = any("trace" in record.load for record in records)
+    missing = ""
+    if not traced:
+        missing = (
+            "Seek distances and the order of dispatch are kept with `seekwise run … --trace`."
+            if simulated
+            else "Seek distances and the order of dispatch are not in these records: `seekwise record DEVICE` traces them."
+        )
+    return Causes(rows, tuple(COLUMNS[number] for number in kept), source, missing)
+
+
+def _name(record: Record) -> str:
+    from seekwise.report.losses import shown_setting
+
+    return shown_setting(record.setting)
+
+
+def _values(phases: Sequence[Phase]) -> list[float | None]:
+    ios = sum(phase.ios for phase in phases)
+    seconds = sum(phase.elapsed_s for phase in phases)
+    merged = [phase.details["merges"] for phase in phases if "merges" in phase.details]
+    members = [phase.details["members"] for phase in phases if isinstance(phase.details.get("members"), list)]
+    commands = sum(each["commands"] for group in members for each in group)
+    moved = sum(each["bytes_read"] + each["bytes_written"] for group in members for each in group)
+    counted = [phase for phase in phases if phase.device_bytes is not None]
+    own = sum(phase.bytes for phase in counted)
+    busy = [
+        sum(each["busy_ns"] for each in phase.details["members"])
+        / len(phase.details["members"])
+        / phase.elapsed_s
+        / 1e9
+        for phase in phases
+        if isinstance(phase.details.get("members"), list) and phase.details["members"] and phase.elapsed_s > 0
+    ]
+    if not busy:
+        busy = [
+            phase.details["device_busy_ns"] / phase.elapsed_s / 1e9  # type: ignore[operator]
+            for phase in phases
+            if "device_busy_ns" in phase.details and phase.elapsed_s > 0
+        ]
+    waiting = sum(phase.ios * phase.latency_mean_ns for phase in phases) / 1e9
+    cpu = sum(phase.cpu.system_cpu for phase in phases)
+    return [
+        sum(merged) / ios if merged and ios and len(merged) == len(phases) else None,  # type: ignore[arg-type]
+        moved / commands / 1e3 if commands else None,
+        waiting / seconds if waiting and seconds else None,
+        min(sum(busy) / len(busy), 1.0) if busy else None,
+        sum(phase.device_bytes or 0 for phase in counted) / own if counted and own else None,
+        1e6 * cpu / ios if ios and cpu else None,
+    ]
+
+
+def _text(number: int, value: float | None) -> str:
+    if value is None:
+        return "–"
+    if number in (0, 3):
+        return f"{100 * value:.0f} %" if value >= 0.0995 or value == 0 else f"{100 * value:.2g} %"
+    if number == 4:
+        return f"{value:.2f} times"
+    return f"{three(value)} µs" if number == 5 else three(value)
+
+
+def histograms(records: Sequence[Record], operation: str, factors: Mapping[str, object]) -> dict[str, dict[int, int]]:
+    """{setting: {upper bound ns: count}} of one operation where these factors hold."""
+    merged: dict[str, dict[int, int]] = {}
+    for record in records:
+        if not record.valid or record.conditions.get("role", "candidate") != "candidate":
+            continue
+        if any(record.factors.get(name) != value for name, value in factors.items()):
+            continue
+        for phase in record.phases:
+            if phase.operation == operation:
+                bins = merged.setdefault(_name(record), {})
+                for bound, count in phase.latency_bins.items():
+                    bins[int(bound)] = bins.get(int(bound), 0) + count
+    return merged
+
+
+def nines(bins: Mapping[int, int], steps: int = 20) -> list[tuple[float, float]]:
+    """(nines, ms): the latency that all but 10^-nines of the requests kept to, as far as 20 requests lie beyond."""
+    bounds = np.array(sorted(bins), dtype=float)
+    counts = np.array([bins[int(bound)] for bound in bounds], dtype=float)
+    total = counts.sum()
+    if total < 40:
+        return []
+    below = np.cumsum(counts)
+    most = min(5.0, float(np.log10(total / 20)))
+    points = []
+    for step in range(int(most * steps) + 1):
+        share = 1 - 10 ** (-step / steps)
+        place = int(np.searchsorted(below, share * total))
+        points.append((step / steps, float(bounds[min(place, len(bounds) - 1)]) / 1e6))
+    return points
+
+
+def busiest(table: Frame, at: Axes) -> dict[str, object]:
+    """Factors of the combination whose latencies are shown: the fullest, at the most threads."""
+    held = dict(combinations(table, at.rest)[0]) if at.rest else {}
+    for name in ("threads", "block_bytes", "iodepth"):
+        if name in table.factors and name not in table.subject:
+            held[name] = (
+                max(v for v in table.factors[name] if isinstance(v, int))
+                if name == "threads"
+                else held.get(name, table.factors[name][0])
+            )
+    return {name: value for name, value in held.items() if name not in ("chunk", "operation")}
+
+
+def held_words(factors: Mapping[str, object]) -> str:
+    """`8 threads, request size 4 KiB`."""
+    parts = []
+    for name, value in factors.items():
+        if name == "threads":
+            parts.append(f"{value} thread{'' if value == 1 else 's'}")
+        elif name in ("system", "load", "scheduler") and value not in (None, ""):
+            parts.append(str(value))
+        elif value not in (None, ""):
+            from seekwise.report.frame import TITLES
+
+            parts.append(f"{TITLES.get(name, name.replace('_', ' '))} {shown(name, value)}")
+    return ", ".join(parts)
