@@ -166,14 +166,14 @@ def test_a_tighter_budget_shortens_trials_then_drops_cells_and_says_so():
     assert shorter.notes[0].startswith("shorter trials")
     fewer = fitted(three.estimated_s * 0.55)
     assert [cell.load.threads for cell in fewer.cells] == [8]
-    assert fewer.notes[1] == "fewer cells, threads: 8"
+    assert fewer.notes[1] == "fewer combinations, threads: 8"
     assert fewer.blocks >= 3
 
 
 def test_a_budget_that_cannot_be_met_leaves_three_blocks_and_says_what_they_need():
     found = fitted(1)
     assert found.blocks == 3
-    assert "three blocks need" in found.notes[-1]
+    assert "three repetitions need" in found.notes[-1]
     assert "more than the budget of 1 s" in found.notes[-1]
 
 

@@ -29,13 +29,13 @@ SYSTEMS_SCHEMA = "seekwise.advice.systems/1"
     "--for",
     "purpose",
     metavar="WORK",
-    help=f"{', '.join(workloads.shipped())}, or a TOML file.",
+    help=f"Work to advise for: {', '.join(workloads.shipped())}, or a TOML file.",
 )
 @click.option("--system", metavar="NAME", help="Advise for this system of a study with several.")
 @click.option("--list", "listing", is_flag=True, help="Show the workloads and their weights.")
 @_options.common
 def command(run: str, purpose: str | None, system: str | None, listing: bool, db: Path | None, as_json: bool) -> None:
-    """Say what to set according to RUN (the last one if not named), for the work this machine does."""
+    """Say what to set according to RUN (default: the last)."""
     if listing:
         _list(as_json)
         return
@@ -67,8 +67,8 @@ def command(run: str, purpose: str | None, system: str | None, listing: bool, db
         click.echo(f"for {weighed.workload.name}: {weighed.workload.meaning}\n")
         _shown.out().print(_table(weighed, found.plan))
         click.echo(
-            f"\nratios to {weighed.reference}: rate as 95 % interval over {weighed.blocks} blocks, the others as estimates; front: no "
-            "other setting is as good in all three; regret: rate lost against the best where the setting is worst"
+            f"\nratios to {weighed.reference}: rate as 95 % interval over {weighed.blocks} repetitions, the others as estimates; front: no "
+            "other setting is as good in all three; largest loss: how far below the best rate, where the setting is worst"
         )
     terminal.print_advice(replace(found.content, advice=advice), _shown.out())
     if advice.set_lines:
@@ -121,8 +121,8 @@ def _list(as_json: bool) -> None:
 
 def _table(weighed: workloads.Weighed, plan: Plan) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Setting", "Rate", "p99", "CPU eff.", "Front", "Regret"):
-        table.add_column(title, no_wrap=title != "Regret")
+    for title in ("Setting", "Rate", "p99", "CPU eff.", "Front", "Largest loss"):
+        table.add_column(title, no_wrap=title != "Largest loss")
     for standing in weighed.standings:
         is_reference = standing.setting == weighed.reference
         others = [_estimate(standing.ratios.get(metric)) for metric in ("p99", "cpu_efficiency")]
@@ -138,7 +138,7 @@ def _estimate(value: tuple[float, float, float] | None) -> str:
 
 def _interval(value: tuple[float, float, float] | None) -> str:
     if value is None or not all(map(math.isfinite, value)):
-        return "too few blocks"
+        return "too few repetitions"
     return f"{value[1]:.3g} to {value[2]:.3g} times"
 
 

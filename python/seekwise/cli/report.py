@@ -37,7 +37,10 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the report of RUN (or `last`) as one HTML file; its path is the last line. Several runs of one study are merged."""
+    """Write the report of RUN (or `last`) as one HTML file.
+
+    Its path is the last line. Several runs of one study are merged.
+    """
     with Store.open(db, create=False) as store:
         from seekwise.analysis import outcome
 

@@ -77,7 +77,7 @@ def pictures(content: ReportContent) -> list[Picture]:
                     found.append((chart.name + suffix, chart.title + words, chart.caption, picture))
     if content.traces:
         caption = "One mark per request served, joined in order of service."
-        found.append(("head-position", "Where the head was", caption, head_position(content.traces)))
+        found.append(("head-position", "Head position over time", caption, head_position(content.traces)))
     return found
 
 
