@@ -52,7 +52,7 @@ def command(target: str, duration: str, output: Path | None, anonymise: bool, as
     share = taken.cpu_seconds / max(taken.seconds, 1e-9) / (os.cpu_count() or 1)
     if as_json:
         document = {
-            "schema": "seekwise.record/1",
+            "schema": "seekwise.recording/1",
             "file": str(out),
             "device": "" if anonymise else device.name,
             "seconds": round(taken.seconds, 3),
