@@ -76,11 +76,11 @@ def test_the_same_run_advises_differently_for_different_work(tmp_path):
     found = judged(tmp_path, made_records(TRUTH))
     database = for_workload(found, shipped()["database"])
     assert database.setting.label == "kyber"
-    assert database.advice.headline == "set kyber instead of mq-deadline for database"
+    assert database.advice.headline == "Set kyber instead of mq-deadline for database."
     assert any("kyber" in line for line in database.advice.set_lines)
     assert any("mq-deadline" in line for line in database.advice.undo_lines)
     backup = for_workload(found, shipped()["backup"])
-    assert backup.setting is None and backup.advice.headline.startswith("keep mq-deadline")
+    assert backup.setting is None and backup.advice.headline.startswith("Keep mq-deadline")
 
 
 def test_few_and_many_threads_weigh_differently(tmp_path):
@@ -174,7 +174,7 @@ def test_the_command_gives_one_document_with_everything(tmp_path):
     document = json.loads(done.stdout)
     assert document["schema"] == "seekwise.advice/1"
     assert document["workload"]["best"] == ["kyber"]
-    assert document["headline"].startswith("set kyber")
+    assert document["headline"].startswith("Set kyber")
     shown = command("advise", "--for", "database", "--db", str(tmp_path / "records.db"), state=tmp_path)
     assert "next: sudo seekwise apply r1 --for database" in shown.stdout
 

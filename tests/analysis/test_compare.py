@@ -59,7 +59,7 @@ def add(
                     trial=trial.index,
                     block=trial.block,
                     cell=cell.key,
-                    setting=setting.label + (" (sentinel)" if trial.role == "sentinel" else ""),
+                    setting=setting.label + (" (drift check)" if trial.role == "sentinel" else ""),
                     factors={},
                     badge=badge,
                     seed=trial.seed,
@@ -127,11 +127,11 @@ def test_a_regression_is_found_where_it_is_and_fails_if_asked(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"serial": "S2"}, "other device: Disk S1 against Disk S2"),
-        ({"runtime": "2s"}, "other load in system=disk threads=1: phases seq_read 1.0 against seq_read 2.0"),
+        ({"serial": "S2"}, "different devices: Disk S1 against Disk S2"),
+        ({"runtime": "2s"}, "different load in system=disk threads=1: phases seq_read 1.0 against seq_read 2.0"),
         ({"block_bytes": "64k"}, "block_bytes 4096 against 65536"),
         ({"direct": False, "memory_limit": "256m"}, "direct True against False"),
-        ({"threads": [64]}, "no cell in common"),
+        ({"threads": [64]}, "no combination of workload and configuration in common"),
     ],
 )
 def test_what_does_not_compare_is_refused_with_the_reason(tmp_path: Path, change: dict, words: str) -> None:
@@ -166,7 +166,7 @@ def test_quantiles_and_what_differs_are_said(tmp_path: Path) -> None:
     found = document(db, a, b)
     first = found["quantiles"][0]
     assert {q["percent"] for q in first["access_time"]} >= {50.0, 99.0}
-    assert found["notes"][0].startswith("the runs shared no block")
+    assert found["notes"][0].startswith("the runs were not interleaved")
     text = compare(db, a, b, "--all").stdout
     assert "New / base" in text and "tie" in text
 

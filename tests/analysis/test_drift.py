@@ -34,10 +34,10 @@ def run(drift: float, blocks: int = 5) -> list[Record]:
     total = blocks * 4
     for block in range(blocks):
         for setting, role in (
-            ("a (sentinel)", "sentinel"),
+            ("a (drift check)", "sentinel"),
             ("a", "candidate"),
             ("b", "candidate"),
-            ("a (sentinel)", "sentinel"),
+            ("a (drift check)", "sentinel"),
         ):
             trial = len(made)
             effect = 0.1 if setting == "b" else 0.0

@@ -70,4 +70,4 @@ def test_what_stands_apart_by_less_than_counts_is_not_named(off: float, named: b
             rate = 1e8 * float(np.exp(rng.normal(0, 0.00001))) * (off if (block, setting) == (2, "b") else 1.0)
             phase = Phase("seq_read", 1.0, round(rate), 4000, {1000: 4000}, 1e14 / rate, 1000, CpuSeconds(0.0, 0.1))
             made.append(Record("r", len(made), block, "threads=1", setting, {}, "measured", 1, "now", (phase,)))
-    assert any("stand apart" in line for line in remarks(made)) == named
+    assert any("outliers (kept)" in line for line in remarks(made)) == named

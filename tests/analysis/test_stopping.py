@@ -47,7 +47,7 @@ def test_decided_cells_stop_and_open_ones_go_on() -> None:
     assert not state["noisy"].decided and state["noisy"].blocks_more >= 1
     assert state["c1"].decided and state["c1"].decided_at_blocks == 3
     assert progress.runs("noisy", "a") and not progress.runs("c1", "a")
-    assert "of 13 cells decided after 3 blocks" in progress.text
+    assert "of 13 combinations decided after 3 repetitions" in progress.text
 
 
 def test_a_cell_keeps_the_verdict_of_the_look_that_decided_it() -> None:
@@ -117,7 +117,7 @@ def test_less_is_better_for_access_times() -> None:
 def test_forecast_grows_with_noise_and_names_its_assumption() -> None:
     quiet, noisy = (forecast(cells=8, settings=4, trial_seconds=2, noise_sd=sd) for sd in (0.01, 0.05))
     assert quiet.blocks < noisy.blocks
-    assert "95 % of the cells at 5 %" in quiet.text and "noise is 1 %" in quiet.text
+    assert "95 % of the combinations to within 5 %" in quiet.text and "noise is 1 %" in quiet.text
     assert quiet.minutes == pytest.approx(quiet.blocks * 8 * 4 * 2 / 60)
     assert decided_share(8, 0.03, 0.05) > decided_share(3, 0.03, 0.05)
 

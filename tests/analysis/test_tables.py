@@ -83,7 +83,7 @@ def test_too_few_blocks_print_a_question_mark() -> None:
     (table,) = winner_tables(
         judge(observations(run(np.random.default_rng(1), {"deadline": 0.2, "cfq": 0.0}, blocks=2)))
     )
-    assert {cell.text for row in table.rows for cell in row.cells.values()} == {"?"}
+    assert {cell.text for row in table.rows for cell in row.cells.values()} == {"undecided"}
     assert table.rows[0].cells["rate"].blocks_more == 1
 
 

@@ -44,8 +44,8 @@ def test_a_good_trial_is_valid():
         ({"resync": "check is running on md0"}, "check is running on md0"),
         ({"throttled": True}, "throttled"),
         ({"moved": counters(60 * MB, 0)}, "cache hits: 100.0 MB read, but the devices moved only 60.0 MB"),
-        ({"moved": counters(131 * MB, 0)}, "foreign I/O on the device: 31.0 MB beside 100.0 MB of the load by rsync (pid 812"),
-        ({"moved": counters(100 * MB, 31 * MB)}, "foreign I/O"),
+        ({"moved": counters(131 * MB, 0)}, "another program used the disk: 31.0 MB in addition to 100.0 MB of the load by rsync (pid 812"),
+        ({"moved": counters(100 * MB, 31 * MB)}, "another program used the disk"),
         ({"load": Load("q", iodepth=32), "result": replace(RESULT, depth_share={"8": 80.0, "32": 20.0})}, "queue depth 32 was reached by 20 %"),
     ],
 )  # fmt: skip
@@ -64,7 +64,7 @@ def test_arrays_may_write_more_than_was_asked_but_not_while_reading():
     raid5 = replace(GOOD, amplifies=True, result=written, moved=counters(150 * MB, 210 * MB), step=None)
     assert validity.reason_against(raid5) is None
     reading = replace(GOOD, amplifies=True, moved=counters(100 * MB, 40 * MB))
-    assert "foreign I/O" in validity.reason_against(reading)
+    assert "another program used the disk" in validity.reason_against(reading)
 
 
 def test_read_ahead_of_a_buffered_load_is_not_foreign():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests import schemas
 
 from seekwise.errors import SeekwiseError
 from seekwise.linux.resolve import resolve_path
@@ -49,6 +50,7 @@ class Command:
         )  # fmt: skip
         if status is not None:
             assert done.returncode == status, done.stdout + done.stderr
+        schemas.check_output(words, done.stdout)
         return done
 
     def start(self, *words: str) -> subprocess.Popen[str]:

@@ -70,12 +70,12 @@ def test_records_tell_settings_as_read_back_cpu_by_kind_bytes_and_seeds(seekwise
         "none",
         "mq-deadline",
         "none (control)",
-        "none (sentinel)",
+        "none (drift check)",
     } or {record["setting"] for record in records} == {
         "none",
         "mq-deadline",
         "mq-deadline (control)",
-        "mq-deadline (sentinel)",
+        "mq-deadline (drift check)",
     }
     assert len({record["seed"] for record in records}) == len(records)
     assert sum(phase["cpu"]["submitter_system"] for record in records for phase in record["phases"]) > 0
@@ -275,7 +275,7 @@ def test_the_same_seed_gives_the_same_simulated_records(seekwise):
 
 def test_plan_shows_order_time_bytes_and_what_is_touched(seekwise):
     done = seekwise("plan", "demo")
-    for words in ("cells (2)", "block 1:", "time: about", "written: about"):
+    for words in ("workloads (2)", "repetition 1:", "time: about", "written: about"):
         assert words in done.stdout
     document = json.loads(seekwise("plan", "demo", "--json", "--seed", "3").stdout)
     assert document["schema"] == "seekwise.plan/1"

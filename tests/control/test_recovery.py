@@ -79,7 +79,7 @@ def test_after_a_reboot_nothing_is_written_and_the_entry_is_closed_with_a_senten
     rewrite(journal, boot_id="another")
     now = tree(folder)
     (outcome,) = recovery.restore_left_behind(journal)
-    assert outcome.sentences == ("sda has been set up anew by the kernel since: nothing to put back",)
+    assert outcome.sentences == ("sda has been set up anew by the kernel since: nothing to restore",)
     assert tree(folder) == now
     assert journal.is_empty()
 

@@ -28,12 +28,12 @@ def sample_records(blocks: int = 4, threads: tuple[int, ...] = (1, 8)) -> list[R
                 valid = not (block == 1 and setting == "bfq" and count == 1)
                 factors = {"scheduler": setting, "threads": count, "block_bytes": 65536}
                 records.append(Record("20260101-sample", len(records), block, f"{count} threads", setting, factors, "simulated", 1, "2026-01-01T00:00:00Z",
-                                      tuple(phases), valid=valid, invalid_reason=None if valid else "foreign I/O on vda (8 MB by other processes)"))  # fmt: skip
+                                      tuple(phases), valid=valid, invalid_reason=None if valid else "another program used vda (8 MB by other processes)"))  # fmt: skip
     return records
 
 
 def sample_content() -> ReportContent:
-    cells = {"rate": WinnerCell("mq-deadline", "clear", "1.08 to 1.14 times none"), "access_time": WinnerCell("=", "tie"), "cpu_efficiency": WinnerCell("?", "undecided", "about 3 more blocks")}  # fmt: skip
+    cells = {"rate": WinnerCell("mq-deadline", "clear", "1.08 to 1.14 times none"), "access_time": WinnerCell("=", "tie"), "cpu_efficiency": WinnerCell("undecided", "undecided", "deciding needs about 3 more repetitions")}  # fmt: skip
     return ReportContent(
         run_id="20260101-sample",
         title="Which scheduler for this storage?",

@@ -52,7 +52,7 @@ def test_names_from_the_machine_are_escaped(page):
 
 
 def test_invalid_trials_are_named_with_their_cause_and_do_not_count(page):
-    assert "foreign I/O on vda" in page
+    assert "another program used vda" in page
     rows = summary_rows(trial_rows(sample_records()))
     assert {row["n"] for row in rows if row["setting"] == "bfq" and row["threads"] == 1} == {3}
 

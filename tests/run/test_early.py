@@ -66,7 +66,7 @@ class Fake:
                 phases.append(
                     Phase(operation, 1.0, round(rate), 4000, {1000: 4000}, 1e14 / rate, 1000, CpuSeconds(0.0, 0.1))
                 )
-            label = setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)"
+            label = setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)"
             yield Record(
                 self.run_id, trial.index, trial.block, cell.key, label, {}, "simulated", trial.seed, "2026-01-01T00:00:00Z",
                 tuple(phases), conditions={"role": trial.role},
@@ -87,7 +87,7 @@ def test_a_run_stops_when_every_comparison_is_decided(tmp_path: Path) -> None:
     assert {trial.block for trial in fake.trials} == {1, 2, 3}
     assert found.run.outcome == "complete"
     assert {v.winner for v in found.verdicts if v.metric == "rate"} == {"b"}
-    assert any("12 of 12 cells decided after 3 blocks" in line for line in said)
+    assert any("12 of 12 combinations decided after 3 repetitions" in line for line in said)
 
 
 def test_decided_cells_stop_while_open_ones_go_on(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_a_tighter_budget_shortens_trials_then_drops_cells_and_says_so():
     assert shorter.notes[0].startswith("shorter trials")
     fewer = fitted(three.estimated_s * 0.55)
     assert [cell.load.threads for cell in fewer.cells] == [8]
-    assert fewer.notes[1] == "fewer cells, threads: 8"
+    assert fewer.notes[1] == "fewer combinations, threads: 8"
     assert fewer.blocks >= 3
 
 

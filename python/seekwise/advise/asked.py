@@ -77,7 +77,7 @@ def recommended(run: str, purpose: str | None, db: Path | None, system: str | No
         raise _not_here(found.run.run_id, found.plan)
     many = len(answers) > 1
     headlines = [f"{each.system}: {each.advice.headline}" if many else each.advice.headline for each in answers]
-    reason = f"run {found.run.run_id}: {'; '.join(headlines)}"
+    reason = f"run {found.run.run_id}: {'; '.join(each.rstrip('.') for each in headlines)}"
     chosen = [each for each in answers if each.setting is not None]
     if not chosen:
         return Asked({}, reason, evidence)

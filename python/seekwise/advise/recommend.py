@@ -8,7 +8,7 @@ from seekwise.advise import answer
 from seekwise.advise.lines import Lines
 from seekwise.advise.workloads import Standing, Weighed, Workload, weigh
 from seekwise.analysis import outcome, tables
-from seekwise.analysis.model import blocks_text
+from seekwise.analysis.model import repetitions_text
 from seekwise.analysis.outcome import Outcome
 from seekwise.errors import UsageError
 from seekwise.report.content import Advice
@@ -71,11 +71,11 @@ def for_workload(found: Outcome, workload: Workload, chosen: Competition | None 
         cautions.append(f"{100 * weighed.not_covered:.0f} % of this work is represented by no trial of the run")
     standings = {standing.setting: standing for standing in weighed.standings}
     if len(standings) < 2:
-        advice = Advice(f"{reference} was measured alone: nothing to choose from", caution=tuple(cautions))
+        advice = Advice(f"Only {reference} was tested, so there is nothing to choose from.", caution=tuple(cautions))
         return Advised(advice, None, weighed)
     if not weighed.best:
         more = [v.blocks_more for v in weighed.verdicts if v.metric == "rate" and v.blocks_more]
-        reasons = (f"{blocks_text(max(more))} would decide",) if more else ()
+        reasons = (f"Deciding needs {repetitions_text(max(more))}",) if more else ()
         advice = Advice(
             f"Inconclusive for {workload.name}: no setting proved better. Keep {reference}.",
             reasons,
@@ -83,14 +83,14 @@ def for_workload(found: Outcome, workload: Workload, chosen: Competition | None 
         )
         return Advised(advice, None, weighed)
     if reference in weighed.best:
-        advice = Advice(f"keep {reference}: for {workload.name} nothing beats it", caution=tuple(cautions))
+        advice = Advice(f"Keep {reference}: for {workload.name} no tested setting is better.", caution=tuple(cautions))
         return Advised(advice, None, weighed)
     label = weighed.best[0]
     # The chunk of a family of arrays is no setting of the plan: nothing to write into a file of the kernel.
     setting = next((each for each in plan.settings if each.label == label and not each.control), None)
     lines = outcome.lines(setting, plan) if setting else Lines((), ())
     advice = Advice(
-        f"set {label} instead of {reference} for {workload.name}",
+        f"Set {label} instead of {reference} for {workload.name}.",
         _reasons(standings[label], weighed, plan),
         lines.set,
         lines.undo,
@@ -158,13 +158,13 @@ def per_drive(found: Outcome, workload: Workload | None, system: str | None = No
 
 def _reasons(standing: Standing, weighed: Weighed, plan: Plan) -> tuple[str, ...]:
     _, low, high = standing.ratios["rate"]
-    reasons = [f"rate, weighed over its operations: {low:.3g} to {high:.3g} times"]
+    reasons = [f"rate, weighted by the shares of its operations: {outcome.times(low, high, more_is_better=True)}"]
     others = [name for name in weighed.best if name != standing.setting]
     if others:
         reasons.append(f"not shown to be worse: {', '.join(others)}")
     if standing.regret > 0.01:
         reasons.append(
-            f"it costs most in {cell_text(standing.regret_cell, plan)}: {100 * standing.regret:.0f} % of the best rate there"
+            f"largest loss: {cell_text(standing.regret_cell, plan)}, {100 * standing.regret:.0f} % below the best rate there"
         )
     return tuple(reasons)
 

@@ -50,10 +50,10 @@ class Candidates:
 
     @property
     def text(self) -> str:
-        """As printed in a winner table: names, `=` when all are shown equal, `?` when nothing is shown."""
+        """As printed in a winner table: names, `=` when all are shown equal, `undecided` when nothing is shown."""
         if self.all_equal:
             return "="
-        return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else "?"
+        return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else "undecided"
 
 
 def candidates(verdicts: Sequence[Verdict], *, level: float | None = None, rule: Rule = RULE) -> Candidates:

@@ -89,15 +89,15 @@ def reasons_against(base: Side, new: Side) -> list[str]:
         if not side.devices:
             found.append(f"run {side.run_id} does not say which device it ran on")
     if base.devices and new.devices and base.devices != new.devices:
-        found.append(f"other device: {', '.join(base.devices)} against {', '.join(new.devices)}")
+        found.append(f"different devices: {', '.join(base.devices)} against {', '.join(new.devices)}")
     shared = base.loads.keys() & new.loads.keys()
     if not shared:
-        found.append("no cell in common")
+        found.append("the runs have no combination of workload and configuration in common")
     for cell in sorted(shared):
         a, b = base.loads[cell], new.loads[cell]
         for name in sorted(a.keys() | b.keys()):
             if a.get(name) != b.get(name):
-                found.append(f"other load in {cell}: {name} {a.get(name)} against {b.get(name)}")
+                found.append(f"different load in {cell}: {name} {a.get(name)} against {b.get(name)}")
     if shared and not {r.setting for r in base.compared} & {r.setting for r in new.compared}:
         found.append("no setting in common")
     return found
@@ -105,7 +105,7 @@ def reasons_against(base: Side, new: Side) -> list[str]:
 
 def notes(base: Side, new: Side) -> list[str]:
     """Differences that do not forbid comparing but must be said."""
-    said = ["the runs shared no block: a difference is real, its cause is not shown"]
+    said = ["the runs were not interleaved: something else may have changed between them"]
     for name in sorted(base.facts.keys() | new.facts.keys()):
         if base.facts.get(name) != new.facts.get(name):
             said.append(f"{name}: {base.facts.get(name, 'unknown')} against {new.facts.get(name, 'unknown')}")
@@ -113,7 +113,7 @@ def notes(base: Side, new: Side) -> list[str]:
         lone = sorted(side.loads.keys() - other.loads.keys())
         if lone:
             said.append(
-                f"only in run {side.run_id}: {len(lone)} cells ({', '.join(lone[:3])}{' …' if len(lone) > 3 else ''})"
+                f"only in run {side.run_id}: {len(lone)} combinations ({', '.join(lone[:3])}{' …' if len(lone) > 3 else ''})"
             )
     return said
 

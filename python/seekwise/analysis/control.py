@@ -31,10 +31,10 @@ class ControlReport:
     def text(self) -> str:
         """One line for a report."""
         if not self.comparisons:
-            return "no A/A control in this study"
+            return "no A/A check in this study"
         return (
-            f"A/A control: a setting against itself under a second label won {self.wins_false} of {self.comparisons} "
-            f"comparisons falsely ({100 * self.wins_false_share:.0f} %)"
+            f"A/A check {'passed' if not self.wins_false else 'not clean'}: {self.wins_false} false differences in "
+            f"{self.comparisons} comparisons of a setting with itself ({100 * self.wins_false_share:.0f} %)"
         )
 
 

@@ -173,7 +173,7 @@ def _reason(
     without = f"; {lost} values without a logarithm (zero, negative or not a number) left out" if lost else ""
     percent = math.expm1(threshold) * 100
     if blocks < rule.blocks_min:
-        return f"{blocks} blocks with both settings, {rule.blocks_min} are the least that decide{without}"
+        return f"{blocks} repetitions with both settings; deciding needs at least {rule.blocks_min}{without}"
     if word == "clear":
         return f"difference shown (q {q:.2g}) and at least {math.expm1(max(threshold, noise_threshold)) * 100:.2g} %{without}"
     if word == "small":

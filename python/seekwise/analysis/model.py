@@ -29,10 +29,10 @@ BLOCKS_MANY = 100
 """Above this a forecast of blocks is not a number to plan with."""
 
 
-def blocks_text(blocks: int) -> str:
-    """`about 12 further blocks`, or `more than 100 further blocks` of a forecast that only says many."""
-    many = f"more than {BLOCKS_MANY}" if blocks > BLOCKS_MANY else f"about {blocks}"
-    return f"{many} further block{'' if blocks == 1 else 's'}"
+def repetitions_text(blocks: int) -> str:
+    """`about 12 more repetitions`, or `over 100 more repetitions` of a forecast that only says many."""
+    many = f"over {BLOCKS_MANY}" if blocks > BLOCKS_MANY else f"about {blocks}"
+    return f"{many} more repetition{'' if blocks == 1 else 's'}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from seekwise.advise import answer as answers
 from seekwise.advise.lines import Lines, shell_lines
 from seekwise.analysis import tables
 from seekwise.analysis.control import judge_control
-from seekwise.analysis.model import Verdict, blocks_text
+from seekwise.analysis.model import Verdict, repetitions_text
 from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
 from seekwise.analysis.rule import RULE_VERSION
@@ -29,7 +29,7 @@ from seekwise.study.model import Study
 from seekwise.study.plan import Plan, Setting, SystemFacts
 
 RULE_TEXT = (
-    "95 % intervals of ratios over blocks; one error rate for the whole table; "
+    "95 % intervals of ratios over repetitions, corrected for multiple comparisons; "
     "differences below 3 % in rate and 5 % in access time and CPU efficiency are no win (rule {version})."
 )
 
@@ -68,7 +68,7 @@ def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = Non
         raise UsageError(
             f"run {first.run_id} is of study {first.name} ({first.backend}) and run {stranger.run_id} of {stranger.name} "
             f"({stranger.backend}): they cannot be merged",
-            "merge runs of one study and one backend; `seekwise compare` sets two runs beside each other",
+            "merge runs of one study and one backend; `seekwise compare` compares two runs",
         )
     if len({run.run_id for run in runs_}) < len(runs_):
         raise UsageError("a run is named twice", "each run counts once")
@@ -211,9 +211,9 @@ def _cell(entry: tables.WinnerCell) -> WinnerCell:
     if len(entry.candidates.order) > 2 and entry.candidates.groups_text:
         detail += f"{', ' if detail else ''}{entry.candidates.groups_text}"
     blocks = max((verdict.blocks for verdict in entry.verdicts), default=0)
-    detail += f"{', ' if detail else ''}{blocks} blocks"
+    detail += f"{', ' if detail else ''}{blocks} repetitions"
     if entry.blocks_more:
-        detail += f"; {blocks_text(entry.blocks_more)} would decide"
+        detail += f"; deciding needs {repetitions_text(entry.blocks_more)}"
     return WinnerCell(entry.text, word, detail)
 
 
@@ -232,7 +232,7 @@ def condition_text(conditions: str, plan: Plan) -> str:
 
 
 def control_text(records: Sequence[Record], plan: Plan) -> str:
-    """How often two labels of the same setting looked different: what the judgement is worth here."""
+    """How often two labels of the same setting looked different: what the verdicts are worth here."""
     control = next((setting for setting in plan.settings if setting.control), None)
     if control is None:
         return ""
@@ -249,10 +249,10 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
     candidates = [setting for setting in plan.settings if not setting.control]
     reference = plan.reference
     if len(candidates) < 2:
-        return Advice(f"{reference} was measured alone, so there is nothing to choose from", reasons=plan.notes[:1])
+        return Advice(f"Only {reference} was tested, so there is nothing to choose from.", reasons=plan.notes[:1])
     if not any(record.valid for record in records):
         return Advice(
-            "no trial counted, so nothing can be recommended", reasons=(runs.invalid_note(list(records)) or "",)
+            "No valid trial, so nothing can be recommended.", reasons=(runs.invalid_note(list(records)) or "",)
         )
     best = recommended(verdicts, plan)
     if best is None:
@@ -260,7 +260,7 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
     setting, wins = best
     reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
     shown = lines(setting, plan)
-    headline = f"set {setting.label} instead of {reference}"
+    headline = f"Set {setting.label} instead of {reference}."
     return Advice(headline, reasons, shown.set, shown.undo, cautions(plan), recommended=(setting.label,))
 
 
@@ -274,14 +274,14 @@ def _kept(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) ->
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
-        return Advice(f"Inconclusive: {why}", reasons)
+        return Advice(f"Inconclusive: {why}.", reasons)
     if all(v.word == "undecided" for v in verdicts):
         keep = "" if others else f" Keep {name}."
         headline = f"Inconclusive: no setting proved better{f' than {name}' if others else ''}.{keep}"
         return Advice(headline, reasons, recommended=() if others else (name,))
     if others:
-        return Advice(f"nothing that was tested is clearly better than {name} everywhere", reasons)
-    headline = f"keep {name}: no other setting is clearly better without being clearly worse elsewhere"
+        return Advice(f"Nothing that was tested is better than {name} everywhere.", reasons)
+    headline = f"Keep {name}: no other setting is better somewhere without being worse elsewhere."
     return Advice(headline, reasons, recommended=(name,))
 
 
@@ -389,7 +389,7 @@ def _open_question(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     text = f"{len(undecided)} of {len(verdicts)} comparisons are undecided"
     if more:
         middle = more[len(more) // 2]
-        text += f"; {blocks_text(middle)} would settle half of them"
+        text += f"; deciding half of them needs {repetitions_text(middle)}"
     return (text,)
 
 

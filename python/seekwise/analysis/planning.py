@@ -44,8 +44,8 @@ class Forecast:
         """As printed by `plan`."""
         more = "more than " if self.blocks >= BLOCKS_MAX else "about "
         return (
-            f"{more}{_minutes_text(self.minutes)} ({self.blocks} blocks) to decide {100 * self.share:.0f} % of the cells "
-            f"at {100 * self.difference_share:g} %, if the noise is {100 * self.noise_sd:.2g} % ({self.noise_from})"
+            f"{more}{_minutes_text(self.minutes)} ({self.blocks} repetitions) to decide {100 * self.share:.0f} % of the combinations "
+            f"to within {100 * self.difference_share:g} %, if the noise is {100 * self.noise_sd:.2g} % ({self.noise_from})"
         )
 
 

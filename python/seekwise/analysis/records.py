@@ -31,10 +31,10 @@ def competing(records: Sequence[Record]) -> list[Record]:
 
 
 def remarks(records: Sequence[Record]) -> list[str]:
-    """Sentences that a reader of the verdicts must know: drift, unsteady cells, values that stand apart."""
+    """Sentences that a reader of the verdicts must know: drift, unsteady combinations, outliers."""
     said = [
-        f"drift: {d.metric} of the reference cell changed to {d.ratio:.2f} times from first to last block "
-        f"({d.ratio_low:.2f} to {d.ratio_high:.2f}); settings are compared within blocks"
+        f"drift: {d.metric} of the drift check ended at {d.ratio:.2f} times its first value "
+        f"({d.ratio_low:.2f} to {d.ratio_high:.2f}); settings are compared within each repetition"
         for d in drifts(records)
         if d.counts
     ]
@@ -50,9 +50,10 @@ def remarks(records: Sequence[Record]) -> list[str]:
     ]
     if flagged:
         named = ", ".join(
-            f"{o.metric} of {o.setting} in {o.cell}, block {o.block}, {o.ratio:.2f} times" for o in flagged[:NAMED_MAX]
+            f"{o.metric} of {o.setting} in {o.cell}, repetition {o.block}, {o.ratio:.2f} times the median"
+            for o in flagged[:NAMED_MAX]
         )
-        said.append(f"values that stand apart from the others (kept): {named}{_more(len(flagged))}")
+        said.append(f"outliers (kept): {named}{_more(len(flagged))}")
     return said
 
 

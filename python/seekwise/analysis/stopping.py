@@ -70,7 +70,7 @@ class Progress:
     def text(self) -> str:
         """One line for a progress display."""
         done = sum(cell.decided for cell in self.cells)
-        line = f"{done} of {len(self.cells)} cells decided after {self.blocks_done} blocks"
+        line = f"{done} of {len(self.cells)} combinations decided after {self.blocks_done} repetitions"
         if self.finished:
             return line
         if self.minutes_expected < 1:

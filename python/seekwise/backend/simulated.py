@@ -309,7 +309,7 @@ class SimulatedSession:
             trial=trial.index,
             block=trial.block,
             cell=cell.key,
-            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
+            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
             factors=cell.factors(setting, scheduler=result["settings"]["scheduler"]),
             badge="simulated",
             seed=seed,
@@ -545,15 +545,15 @@ def _partition_scan() -> dict:
 def _phases(cell: Cell, system: System) -> list[dict]:
     load = cell.load
     if load.job is not None:
-        raise UsageError(f"cell {cell.key} is a fio job file, which only the kernel backend runs")
+        raise UsageError(f"{cell.key} is a fio job file, which only the kernel backend runs")
     if not load.direct and load.memory_limit_bytes is None:
         raise UsageError(
-            f"cell {cell.key} is buffered and has no `memory_limit`: how much the page cache may hold decides what is measured",
+            f"{cell.key} is buffered and has no `memory_limit`: how much the page cache may hold decides what is measured",
             hint='set `memory_limit = "64m"` and a `size` of several times that, or `direct = true`',
         )
     if not load.direct and (load.beside or load.iodepth > 1 or load.think_s > 0 or load.rate_limit_bytes is not None):
         raise UsageError(
-            f"cell {cell.key}: `beside`, `iodepth`, `think_time` and `rate_limit` are not modelled behind the page cache",
+            f"{cell.key}: `beside`, `iodepth`, `think_time` and `rate_limit` are not modelled behind the page cache",
             hint="set `direct = true`, or measure with the kernel backend",
         )
     return [_phase_spec(cell, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases]

@@ -119,17 +119,17 @@ def wishes(
     """The operations of a trial."""
     load = cell.load
     if load.job is not None:
-        raise UsageError(f"cell {cell.key} is a fio job file, which only the kernel backend runs")
+        raise UsageError(f"{cell.key} is a fio job file, which only the kernel backend runs")
     pace = load.think_s > 0 or load.start_stagger_s > 0 or load.rate_limit_bytes is not None
     if pace or load.io_class is not None or load.io_priority is not None:
         raise UsageError(
-            f"cell {cell.key}: `think_time`, `rate_limit`, `start_stagger`, `io_class` and `io_priority` are not modelled behind the page "
+            f"{cell.key}: `think_time`, `rate_limit`, `start_stagger`, `io_class` and `io_priority` are not modelled behind the page "
             "cache or on files",
             hint="set `direct = true` and name no file system, or measure with the kernel backend",
         )
     if load.beside:
         raise UsageError(
-            f"cell {cell.key}: `beside` is not modelled behind the page cache or on files",
+            f"{cell.key}: `beside` is not modelled behind the page cache or on files",
             hint="set `direct = true` and name no file system, or measure with the kernel backend",
         )
     values = {**cell.fixed, **setting.values}
@@ -211,7 +211,7 @@ def _record(
         trial=trial.index,
         block=trial.block,
         cell=cell.key,
-        setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
+        setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
         factors=cell.factors(setting, **memory),
         badge="simulated",
         seed=seed,

@@ -1,6 +1,6 @@
 """What a person sees while a run goes on: a line with progress and time left, on standard error.
 
-Where standard error is no terminal nothing moves: one line per block tells that it goes on.
+Where standard error is no terminal nothing moves: one line per repetition tells that it goes on.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class Watcher:
         if last is not None and not last.valid:
             self.repeated += 1
             if self.repeated <= 3:
-                self.say(f"trial {last.trial + 1} does not count: {last.invalid_reason}")
+                self.say(f"trial {last.trial + 1} discarded and repeated: {last.invalid_reason}")
             elif self.repeated == 4:
-                self.say("further trials that do not count are in the records")
+                self.say("further discarded trials are in the records only")
         if self.bar is not None and self.task is not None:
-            doing = f"block {last.block} of {self.blocks}" if last is not None else "first trial"
+            doing = f"repetition {last.block} of {self.blocks}" if last is not None else "first trial"
             left = f"{time_text(told.left_s)} left" if told.done < told.total else "done"
             self.bar.update(self.task, description=doing, completed=told.done, total=told.total, left=left)
         elif last is not None and last.block != self.block:
             self.block = last.block
-            self.say(f"block {last.block} of {self.blocks}, about {time_text(told.left_s)} left")
+            self.say(f"repetition {last.block} of {self.blocks}, about {time_text(told.left_s)} left")
 
 
 def asked_quiet() -> bool:

@@ -22,16 +22,16 @@ class Duration(click.ParamType):
         except ValueError:
             self.fail(f"{value!r} is not {TIME_FORM}", param, context)
         if not 0 < seconds < float("inf"):
-            self.fail(f"{value!r} is not more than nothing", param, context)
+            self.fail(f"{value!r} must be more than 0", param, context)
         return seconds
 
 
 def common(function: Callable) -> Callable:
     """`--db` and `--json`."""
     function = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
-    return click.option(
-        "--db", type=click.Path(path_type=Path, dir_okay=False), help="File of records instead of the usual one."
-    )(function)
+    return click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Results database to use.")(
+        function
+    )
 
 
 def carried_out(function: Callable) -> Callable:
@@ -43,7 +43,7 @@ def carried_out(function: Callable) -> Callable:
             metavar="NAME",
             help="Serial or /dev/disk/by-id path of a device whose content may be lost.",
         ),
-        click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial."),
+        click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the trial order and of every trial."),
         click.option("--budget", type=Duration(), help="Fit the plan to this time, e.g. 10m."),
     ):
         function = option(function)
@@ -69,7 +69,7 @@ class Share(click.ParamType):
 def printed(function: Callable) -> Callable:
     """`--mean` and `--acceptable`: how tables in a text's form sum up repeats and mark values."""
     function = click.option(
-        "--acceptable", type=Share(), help="Mark rates from this share of the best system's on, e.g. 90%."
+        "--acceptable", type=Share(), help="Mark rates of at least this share of the best system's, e.g. 90%."
     )(function)
     return click.option(
         "--mean",
@@ -86,7 +86,7 @@ def style(mean: str, acceptable: float | None):
     return Style("high" if mean == "high" else "plain", acceptable)
 
 
-backend = click.option("--backend", type=click.Choice(list(BACKENDS)), help="Who carries out the trials.")
+backend = click.option("--backend", type=click.Choice(list(BACKENDS)), help="Backend that runs the trials.")
 
 
 class NotEmpty(click.ParamType):

@@ -211,9 +211,9 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
         lines += ["", *(facts.stack or (f"system {facts.name}: {facts.target}",))]
         lines += [f"warning: {warning}" for warning in facts.warnings]
     names = ", ".join(setting.label for setting in plan.settings)
-    lines += ["", f"settings ({len(plan.settings)}): {names}", f"cells ({len(plan.cells)}):"]
+    lines += ["", f"settings ({len(plan.settings)}): {names}", f"workloads ({len(plan.cells)}):"]
     lines += [f"  {cell.key}  {_load_text(cell)}" for cell in plan.cells]
-    lines += ["", f"order: {plan.blocks} blocks, {len(plan.trials)} trials, reference {plan.reference}"]
+    lines += ["", f"order: {plan.blocks} repetitions, {len(plan.trials)} trials, reference {plan.reference}"]
     for block in range(1, plan.blocks + 1):
         trials = [trial for trial in plan.trials if trial.block == block]
         if block > 2 and block < plan.blocks:
@@ -222,8 +222,8 @@ def plan_text(plan: Plan, noise: Noise | None = None) -> list[str]:
             continue
         shown = [_trial_text(plan, trial) for trial in trials[:8]]
         more = f" … {len(trials) - 8} more" if len(trials) > 8 else ""
-        lines.append(f"  block {block}: {' | '.join(shown)}{more}")
-    lines += ["", "touched, and put back:" if plan.touched else "touched: no setting"]
+        lines.append(f"  repetition {block}: {' | '.join(shown)}{more}")
+    lines += ["", "changed, and restored afterwards:" if plan.touched else "changed: no setting"]
     lines += [
         f"  /sys/block/{touch.device}/{touch.attribute}  now {touch.now or 'absent'}, will be {', '.join(touch.values)}"
         for touch in plan.touched
@@ -246,5 +246,5 @@ def _load_text(cell) -> str:
 
 def _trial_text(plan: Plan, trial) -> str:
     cell = plan.cells[trial.cell].key.removeprefix(f"system={plan.cells[trial.cell].system} ")
-    sentinel = " (sentinel)" if trial.role == "sentinel" else ""
+    sentinel = " (drift check)" if trial.role == "sentinel" else ""
     return f"{plan.settings[trial.setting].label}{sentinel} {cell}"

@@ -20,9 +20,7 @@ def answer(request: Request, target: Target) -> None:
     """Prints what is known without measuring, and ends with status 4."""
     offered = candidates.offered_schedulers(target)
     now = target.leaves[0].scheduler if target.leaves else None
-    click.echo(
-        f"Comparing I/O schedulers needs root: the kernel lets nobody else switch them ({now} is in force).\n", err=True
-    )
+    click.echo(f"Comparing I/O schedulers needs root: only root may switch them ({now} is in force).\n", err=True)
     for line in target.lines:
         click.echo(line)
     model = nearest_model(target)

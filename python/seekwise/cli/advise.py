@@ -31,13 +31,13 @@ REGRET_SHOWN = 0.005
     "--for",
     "purpose",
     metavar="WORK",
-    help=f"{', '.join(workloads.shipped())}, or a TOML file.",
+    help=f"Work to advise for: {', '.join(workloads.shipped())}, or a TOML file.",
 )
 @click.option("--system", metavar="NAME", help="Advise for this system of a study with several.")
 @click.option("--list", "listing", is_flag=True, help="Show the workloads and their weights.")
 @_options.common
 def command(run: str, purpose: str | None, system: str | None, listing: bool, db: Path | None, as_json: bool) -> None:
-    """Say what to set according to RUN (the last one if not named), for the work this machine does."""
+    """Say what to set according to RUN (default: the last)."""
     if listing:
         _list(as_json)
         return
@@ -199,7 +199,7 @@ def _estimate(value: tuple[float, float, float] | None) -> str:
 
 def _interval(value: tuple[float, float, float] | None) -> str:
     if value is None or not all(map(math.isfinite, value)):
-        return "too few repeats"
+        return "too few repetitions"
     return f"{value[1]:.3g} to {value[2]:.3g} times"
 
 

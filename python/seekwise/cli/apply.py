@@ -24,7 +24,7 @@ SCHEMA = "seekwise.apply/1"
 
 @click.command("apply")
 @click.argument("run", required=False, metavar="[RUN]")
-@click.option("--device", "targets", multiple=True, metavar="PATH|DEVICE", help="Set it on all drives below this.")
+@click.option("--device", "targets", multiple=True, metavar="PATH|DEVICE", help="Set it on every drive below this.")
 @click.option(
     "--set",
     "settings",
@@ -35,12 +35,18 @@ SCHEMA = "seekwise.apply/1"
 @click.option("--for", "purpose", metavar="WORK", help="What RUN recommends for this work, as in `seekwise advise`.")
 @click.option("--system", metavar="NAME", help="Only this system of a RUN with several.")
 @click.option(
-    "--persist", "ways", multiple=True, type=click.Choice(list(persisting.WAYS)), help="Keep it over a restart."
+    "--persist",
+    "ways",
+    multiple=True,
+    type=click.Choice(list(persisting.WAYS)),
+    help="Keep the settings after a restart.",
 )
 @click.option(
     "--accept-conflicts", is_flag=True, help="Persist even if something on this machine would override the value."
 )
-@click.option("--guard", type=_options.Duration(), help="Watch the load before and after; roll back if it gets worse.")
+@click.option(
+    "--guard", type=_options.Duration(), help="Compare the load before and after; roll back if it gets worse."
+)
 @click.option(
     "--limit",
     type=_options.Share(),
@@ -82,7 +88,10 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Set what RUN (or `last`) recommends, or the settings named by --device and --set; `seekwise revert` undoes it."""
+    """Set what RUN (or `last`) recommends, or what you name.
+
+    `--device PATH --set NAME=VALUE` names settings. `seekwise revert` undoes it.
+    """
     if bool(targets) != bool(settings) or (run is None) == (not targets) or (targets and (purpose or system)):
         raise UsageError(
             "name a run, or a device and what to set",

@@ -18,7 +18,9 @@ from seekwise.linux.capture import capture
 )
 @click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
 def command(file: Path, anonymise: bool, root: Path) -> None:
-    """Write what seekwise reads of this machine's storage to FILE (tar.gz).
+    """Write a description of this machine's storage to FILE.
+
+    FILE is a tar.gz of what seekwise reads.
 
     Only files below /sys, /proc, /dev links and udev's database that describe storage; no contents of your files. Names
     that people gave are in it: mount points, volume groups, labels. As root more is readable, such as SCSI serials.

@@ -15,9 +15,9 @@ from seekwise.errors import SeekwiseError, UsageError
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the document to this file too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def command(device: Path, output: Path | None, as_json: bool) -> None:
-    """Measure a drive: rotation, zones, seeks, read-ahead and cache, latency by size and depth.
+    """Measure the properties of a drive.
 
-    Only reads; needs root for a device. Other programs that use the drive at the same time disturb the measurement. What reading cannot
+    Rotation, zones, seeks, read-ahead, cache, and latency by size and depth. Only reads; needs root for a device. Other programs that use the drive at the same time disturb the measurement. What reading cannot
     show is listed as not seen.
     """
     from seekwise.probe import characterize

@@ -39,16 +39,22 @@ WORDS = ("regression", "improvement", "small", "tie", "undecided")
     "--raid-kind",
     "kind",
     is_flag=True,
-    help="The first RUN is of md, the second of a controller over the same kind and number of drives at the same level: is it hardware or fake RAID?",
+    help="The first RUN is of md, the second of a controller over the same kind and number of drives at the same level: tell hardware RAID from fake RAID.",
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="List ties and small differences too; of two backends: every cell."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="List ties and small differences too; for two backends, every combination.",
 )
 @_options.common
 def command(
     base: str, new: str, fail_if: tuple[str, ...], kind: bool, everything: bool, db: Path | None, as_json: bool
 ) -> None:
-    """Judge the second RUN against the first, cell by cell. Refuses runs of other devices or other loads."""
+    """Say what changed from the first RUN to the second.
+
+    Refuses runs that measured different devices or different loads.
+    """
     from seekwise.analysis import compare as comparing
 
     with Store.open(db, create=False) as store:
@@ -95,7 +101,9 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
     from seekwise.analysis import compare as comparing
     from seekwise.analysis.raid_kind import Pair, raid_kind
 
-    against = [reason for reason in comparing.reasons_against(array, unit) if not reason.startswith("other device")]
+    against = [
+        reason for reason in comparing.reasons_against(array, unit) if not reason.startswith("different devices")
+    ]
     if against:
         raise RefusedError(
             f"runs {array.run_id} and {unit.run_id} do not compare: {against[0]}",
@@ -170,7 +178,7 @@ def _device(facts: dict[str, Any]) -> str:
 
 
 def _show(found: comparing.Comparison, everything: bool) -> None:
-    from seekwise.analysis.model import blocks_text
+    from seekwise.analysis.model import repetitions_text
 
     counts = ", ".join(f"{count} {word}" for word in WORDS if (count := found.count(word)))
     click.echo(f"run {found.new} against {found.base}: {counts}\n")
@@ -181,7 +189,7 @@ def _show(found: comparing.Comparison, everything: bool) -> None:
     order = {word: i for i, word in enumerate(WORDS)}
     for change in sorted(shown, key=lambda c: (order[c.outcome], c.cell, c.setting)):
         v = change.verdict
-        more = f", {blocks_text(v.blocks_more)}" if v.blocks_more else ""
+        more = f", {repetitions_text(v.blocks_more)}" if v.blocks_more else ""
         table.add_row(
             change.cell,
             change.setting,
@@ -229,8 +237,8 @@ def _show_agreement(base: comparing.Side, new: comparing.Side, everything: bool,
         )
     _shown.out().print(table)
     click.echo(
-        "\nSame best: of the cells whose settings are 5 % apart or more, those in which the second run's best setting is the\n"
-        "first run's, or less than 5 % behind it there"
+        "\nSame best: of the combinations whose settings differ by 5 % or more, those in which the second run's best setting\n"
+        "is the first run's, or less than 5 % behind it there"
     )
     if everything:
         _show_pairs(pairs)
@@ -240,7 +248,7 @@ UNITS = {"rate": (1e6, "MB/s"), "access_time": (1e6, "ms"), "p99": (1e6, "ms"), 
 
 
 def _show_pairs(pairs: list[comparing.Pair]) -> None:
-    """Cell by cell, the two values and how far apart they are."""
+    """For each combination, the two values and how far apart they are."""
     for metric in dict.fromkeys(pair.metric for pair in pairs):
         scale, unit = UNITS.get(metric, (1.0, ""))
         click.echo()

@@ -16,7 +16,9 @@ SCHEMA = "seekwise.config/1"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """Show, set or remove your defaults: colour, results database, options of commands.
+    """Show, set or remove your defaults.
+
+    Colour, results database, and options of commands.
 
     Without a subcommand, print the file and what it says. `seekwise config set tune.budget 5m` makes 5 minutes the default of
     `seekwise tune --budget`; `seekwise config set colour never` switches colour off.
@@ -40,7 +42,10 @@ def command(ctx: click.Context, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("value", nargs=-1, required=True)
 def set_(name: str, value: tuple[str, ...]) -> None:
-    """Make VALUE the default of NAME: `colour`, `db`, or COMMAND.OPTION. Several VALUEs for an option that may be repeated."""
+    """Make VALUE the default of NAME.
+
+    NAME is `colour`, `db`, or COMMAND.OPTION. An option that may be repeated takes several VALUEs.
+    """
     found = config.load()
     section, dot, key = name.partition(".")
     if not dot:

@@ -15,7 +15,10 @@ from seekwise.study import starters
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order and of every trial.")
 @_options.common
 def command(seed: int | None, db: Path | None, as_json: bool) -> None:
-    """Simulate the schedulers of 2008 on a disk of 2008, judge them, and show the report."""
+    """Simulate the schedulers of 2008 on a disk of 2008.
+
+    Needs neither root nor a device. Prints the verdicts and writes a report page into this folder.
+    """
     study, text = starters.open_shipped("demo")
     made, backend = _job.planned(study, Options(), seed=seed, budget_s=None)
     _job.carried_out(made, backend, text, target=None, db=db, as_json=as_json, report_folder=Path())

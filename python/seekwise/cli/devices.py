@@ -36,7 +36,7 @@ from seekwise.linux.stack import read_stack
     help="Show NCQ as the kernel log states it: of this boot, of an older one (-1, -2 …), or in a file.",
 )
 def command(path: str | None, as_json: bool, root: Path, boot: str | None) -> None:
-    """Show the storage stack: mounts, arrays, mappings, drives, and their I/O settings.
+    """Show mounts, arrays, drives and their I/O settings.
 
     With PATH or DEVICE only what lies below it, and where each setting would go.
     """

@@ -32,7 +32,9 @@ SCHEMA = "seekwise.doctor/1"
     help="Examine a captured machine instead.",
 )
 def command(watch: float, as_json: bool, root: Path) -> None:
-    """Find what is plainly wrong with the storage here: evidence, cost where known, and the command that mends it.
+    """Find storage problems, and print commands that fix them.
+
+    Each finding comes with its evidence and, where known, its cost.
 
     Exit status 0: nothing wrong. 5: something is. Puts no load on the drives and changes nothing.
     """

@@ -43,7 +43,7 @@ class Assignment(click.ParamType):
 @click.option(
     "--store",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder that keeps the drives' content; else memory.",
+    help="Folder that stores the drives' content (default: memory).",
 )
 @click.option(
     "--socket", "sockets", multiple=True, type=click.Path(path_type=Path), help="Socket of each drive in turn."
@@ -56,12 +56,14 @@ class Assignment(click.ParamType):
     "faults",
     multiple=True,
     metavar="DRIVE:KIND[=VALUE][@TIME]",
-    help="e.g. 0:power-cut@10s, 1:slow=3, 2:bad=1000+8.",
+    help="Inject a fault, e.g. 0:power-cut@10s, 1:slow=3, 2:bad=1000+8.",
 )
 @click.option("--set", "parameters", multiple=True, type=Assignment(), help="Change a parameter of the model.")
 @click.option("--attach", is_flag=True, help="Attach to free /dev/nbdN; needs root and the nbd module.")
 @click.option(
-    "--log", type=click.Path(path_type=Path, dir_okay=False), help="CSV of every request: came, due, answered."
+    "--log",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="CSV log of every request: arrival, due time, answer.",
 )
 @click.option(
     "--overrun-us",
@@ -75,20 +77,20 @@ class Assignment(click.ParamType):
     type=click.FloatRange(0, 1e6),
     default=60.0,
     show_default=True,
-    help="Watch the clock for so long before an answer, and let no processor sleep meanwhile; 0: neither.",
+    help="Busy-wait for this long before each answer, with processor idle states off; 0: neither.",
 )
 @click.option(
     "--transport-us",
     type=click.FloatRange(0, 1e3),
     default=None,
     show_default="measured at the start",
-    help="What a request and its answer need between client and drive; each answer leaves by so much earlier.",
+    help="Transport time between client and drive; each answer is sent earlier by this.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**63 - 1),
     default=0,
-    help="Where the platters stand at the start, and what faults hit.",
+    help="Seed of the platter positions at the start and of random faults.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document when ready, one at the end.")
 def command(

@@ -20,7 +20,10 @@ WIDTH = 100
 @click.argument("word", required=False, nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document (schema seekwise.explain/1).")
 def command(word: tuple[str, ...], as_json: bool) -> None:
-    """Explain WORD: a scheduler, setting, metric, drive or controller model or term. Without WORD, list them."""
+    """Explain WORD: a scheduler, setting, metric or term.
+
+    Also commands, options, uses, studies, and models of drives, controllers and hosts. Without WORD, list them.
+    """
     if not word:
         if as_json:
             click.echo(json.dumps({"schema": "seekwise.explain/1", "words": words()}))
@@ -39,7 +42,9 @@ def show(console: Console, explanation: Explanation) -> None:
     for paragraph in explanation.text.split("\n\n"):
         # A table keeps its lines; prose is filled.
         lines = paragraph.splitlines()
-        is_table = any("   " in line.strip() for line in lines) or explanation.word == "models"
+        is_table = explanation.word == "models" or any(
+            "   " in line.strip() or line.startswith("    ") for line in lines
+        )
         click.echo()
         click.echo(paragraph if is_table else textwrap.fill(" ".join(lines), WIDTH, break_on_hyphens=False))
     if facts := explanation.tables.get("facts"):

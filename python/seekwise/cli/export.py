@@ -16,7 +16,10 @@ from seekwise.store.database import Store
 @click.option("--format", "form", type=click.Choice(["json", "csv", "study"]), default="json", help="Default: json.")
 @click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="File of records instead of the usual one.")
 def command(run: str, form: str, db: Path | None) -> None:
-    """Print the records of RUN: json holds everything, csv a line per phase; study prints the study's TOML."""
+    """Print the records of RUN.
+
+    json holds everything; csv has a line per phase; study is the TOML of the study that was run.
+    """
     with Store.open(db, create=False) as store:
         found = store.run(run)
         if form == "study":

@@ -32,7 +32,9 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Carry out STUDY with fio under Debian's kernel in qemu, on virtual drives and real md arrays.
+    """Run STUDY under a real kernel in a VM, on virtual drives.
+
+    fio, Debian's kernel and real md arrays in qemu.
 
     Needs neither root nor drives; the time is virtual, so a busy machine changes nothing but how long you wait.
     """
@@ -40,7 +42,7 @@ def command(
 
     if build:
         if study is not None:
-            raise UsageError("`--build` carries out nothing, so it takes no study")
+            raise UsageError("`--build` runs nothing, so it takes no study")
         chosen = [kernels.find(kernel)] if kernel else list(kernels.KERNELS.values())
         for each in chosen:
             made = image.build(each, lambda sentence: click.echo(sentence, err=True))

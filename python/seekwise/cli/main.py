@@ -132,7 +132,7 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
 def cli(quiet: bool) -> None:
-    """Tells, with evidence, which I/O settings a storage system should use, and sets them reversibly."""
+    """Find the I/O settings that storage should use, with evidence, and set them reversibly."""
     # What a killed run left changed is restored before anything else happens; nothing there costs one directory read.
     if click.get_current_context().invoked_subcommand != "revert" and something_left():
         from seekwise.control import recovery
@@ -230,7 +230,7 @@ def _details(error: BaseException) -> str | None:
 
 def whole_package_needed() -> MissingError:
     return MissingError(
-        "this is seekwise-collector, which measures and applies; judging and drawing need the whole package",
+        "this is seekwise-collector, which measures and applies; verdicts and charts need the whole package",
         hint="copy the database to a machine with `seekwise` and name it there: `seekwise results --db FILE`",
     )
 

@@ -26,7 +26,7 @@ from seekwise.study.quantity import parse_seconds
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def command(target: str, duration: str, output: Path | None, anonymise: bool, as_json: bool) -> None:
-    """Record the block requests of DEVICE, or of the device under MOUNT.
+    """Record the requests to DEVICE, or the device under MOUNT.
 
     Uses the kernel's block trace events; needs root. While it runs, only the kernel's trace pages are moved into memory, at most
     2 GiB of them. Nothing is written to the device. Events that the kernel had no room for are counted and reported.
@@ -52,7 +52,7 @@ def command(target: str, duration: str, output: Path | None, anonymise: bool, as
     share = taken.cpu_seconds / max(taken.seconds, 1e-9) / (os.cpu_count() or 1)
     if as_json:
         document = {
-            "schema": "seekwise.record/1",
+            "schema": "seekwise.recording/1",
             "file": str(out),
             "device": "" if anonymise else device.name,
             "seconds": round(taken.seconds, 3),

@@ -43,9 +43,10 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the report of RUN (or `last`) as one HTML file; its path is the last line.
+    """Write the report of RUN (or `last`) as one HTML file.
 
-    Several runs are compared on one page; those that tested different systems of one study are merged. --index lists all runs.
+    Its path is the last line. Several runs are compared on one page; those that tested different systems of one study are
+    merged. --index lists all runs.
     """
     _refuse_contradictions(names, pictures, markdown=markdown, index=index, as_json=as_json)
     with Store.open(db, create=False) as store:

@@ -22,9 +22,9 @@ RUNS_SCHEMA = "seekwise.runs/1"
 def command(
     names: tuple[str, ...], figures: bool, mean: str, acceptable: float | None, db: Path | None, as_json: bool
 ) -> None:
-    """List the runs on file; with RUN (or `last`), judge its records and show the winner table and the advice.
+    """List the runs, or show the verdicts and advice of RUN.
 
-    Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
+    `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
     """
     with Store.open(db, create=False) as store:
         if not names:
@@ -35,8 +35,8 @@ def command(
         if live is not None:
             if len(chosen) > 1:
                 raise UsageError(
-                    f"run {live.run_id} is of `tune`, which merges with no other run",
-                    hint="`seekwise compare RUN RUN` sets two runs beside each other",
+                    f"run {live.run_id} is of `tune`, which cannot be merged with another run",
+                    hint="`seekwise compare RUN RUN` compares two runs",
                 )
             _live_runs.results(store, live, as_json=as_json)
             return

@@ -15,10 +15,10 @@ SCHEMA = "seekwise.revert/1"
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Show what would be put back, change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be restored; change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def command(dry_run: bool, as_json: bool) -> None:
-    """Put back what a killed run left, and what `seekwise apply` set."""
+    """Restore what a killed run or `seekwise apply` changed."""
     journal = Journal()
     outcomes = recovery.preview(journal) if dry_run else recovery.revert_all(journal)
     if as_json:
@@ -29,7 +29,7 @@ def command(dry_run: bool, as_json: bool) -> None:
             )
         )
     elif not outcomes:
-        click.echo("nothing to put back")
+        click.echo("nothing to restore")
     else:
         for outcome in outcomes:
             for sentence in outcome.sentences:
@@ -40,7 +40,7 @@ def command(dry_run: bool, as_json: bool) -> None:
         history.reverted()
     if failed:
         raise SeekwiseError(
-            f"{len(failed)} of {len(outcomes)} changes could not be put back",
+            f"{len(failed)} of {len(outcomes)} changes could not be restored",
             f"their old values stay in {journal.folder}",
         )
 

@@ -32,12 +32,12 @@ from seekwise.study.shown import SUCCESSORS
 )
 @_options.carried_out
 @_options.until
-@click.option("--trace", is_flag=True, help="Keep where the head went; the report draws it (simulated runs).")
+@click.option("--trace", is_flag=True, help="Record the head position; the report draws it (simulated runs).")
 @click.option(
     "--vary",
     multiple=True,
     metavar="PARAM[=LOW..HIGH]",
-    help="Show which conclusions depend on a model parameter (simulated): its stated range or this one; `all`: every stated range.",
+    help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one.",
 )
 @click.option("--resume", metavar="RUN", help="Finish this run (`last`: the newest) without repeating what is done.")
 @_options.common
@@ -57,7 +57,10 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Carry out STUDY, a TOML file or the name of a study that ships with the program."""
+    """Run STUDY: measure, simulate, or use virtual drives.
+
+    STUDY is a TOML file or the name of a study that ships with the program.
+    """
     if resume is not None:
         if (
             study is not None
@@ -151,6 +154,6 @@ def _vary_study(
         )
     if budget is not None or until is not None:
         raise UsageError(
-            "`--vary` runs the study at each value and judges nothing, so it takes no `--budget` and no `--until`"
+            "`--vary` runs the study at each value and gives no verdicts, so it takes no `--budget` and no `--until`"
         )
     _vary.carry_out(study, words, backends.get("simulated", options), seed=seed, as_json=as_json)

@@ -36,7 +36,9 @@ SCHEMA = "seekwise.status/1"
     help="Read a captured machine instead.",
 )
 def command(path: str | None, as_json: bool, root: Path) -> None:
-    """Show each setting, who set it, and what differs from what seekwise applied.
+    """Show each setting, who set it, and drift.
+
+    Drift is any difference from what `seekwise apply` set.
 
     Exit status 0: everything that seekwise applied is still set. 5: something differs (for monitoring).
     """

@@ -19,7 +19,7 @@ SCHEMA = "seekwise.system/1"
 
 @click.group("system")
 def command() -> None:
-    """Install man pages, shell completions and systemd units, or remove them without a trace."""
+    """Install or remove man pages, completions, systemd units."""
 
 
 root_option = click.option(
@@ -37,7 +37,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 @root_option
 @json_option
 def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
-    """Write man pages, completions and the unit that restores settings after a crash."""
+    """Install man pages, completions and the restore unit.
+
+    The unit restores settings at boot after a crash.
+    """
     from seekwise.cli.main import cli
 
     files = {

@@ -12,7 +12,7 @@ from seekwise.errors import SeekwiseError
 
 @click.group()
 def command() -> None:
-    """Look into traces of block I/O: own recordings, blktrace, perf, fio, and published ones."""
+    """Summarise traces of block I/O."""
 
 
 @command.command()
@@ -20,7 +20,9 @@ def command() -> None:
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False), help="Write the charts to this HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def show(path: Path, page: Path | None, as_json: bool) -> None:
-    """Summarise a trace: rate, size, latency, processes, and what waits for what.
+    """Summarise one trace.
+
+    Rate, request sizes, latency, processes, and dependencies between their requests.
 
     FILE is a recording of `seekwise record`, blktrace's or blkparse's output, text of `perf script` or `trace-cmd report`, a fio
     iolog or latency log, an MSR Cambridge, Alibaba or Tencent trace, or one of DiskSim's. The format is known by its content.

@@ -18,10 +18,10 @@ STAGED_BUDGET_S = 300.0
 @click.argument("target", metavar="PATH|DEVICE|model:NAME")
 @click.option("--for", "uses", metavar="USE,…", help="Uses or groups to measure, or TOML files of your own.")
 @click.option("--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values instead of the schedulers.")
-@click.option("--also", metavar="NAME,…", help="Settings to try beside the scheduler, or `all`.")
+@click.option("--also", metavar="NAME,…", help="Settings to try as well as the scheduler, or `all`.")
 @click.option("--profile", metavar="NAME", help="Measure a profile in trials instead, e.g. tiotest.")
-@click.option("--live", is_flag=True, help="Add no load: judge under the load that runs now, or under -- COMMAND.")
-@click.option("--metric", metavar="REGEX", help="With -- COMMAND: its output's number to judge by.")
+@click.option("--live", is_flag=True, help="Add no load: compare under the load that runs now, or under -- COMMAND.")
+@click.option("--metric", metavar="REGEX", help="With -- COMMAND: the number in its output to compare by.")
 @click.option("--guard", metavar="3x", help="With --live: end a period whose latency exceeds this factor.")
 @click.option("--self-check", is_flag=True, help="Also compare the setting in force with itself.")
 @click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
@@ -37,7 +37,7 @@ STAGED_BUDGET_S = 300.0
 def command(
     target: str, uses: str | None, as_json: bool, db: Path | None, budget: float | None, **options: object
 ) -> None:
-    """Say what to set for the storage under PATH, after measuring it.
+    """Measure PATH under typical uses; say what to set.
 
     Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the settings
     under them, and names one setting with the most it can lose. Everything is restored afterwards.

@@ -76,4 +76,7 @@ def _command(kind: str) -> click.Command:
 
 @click.command(cls=Kinds)
 def command() -> None:
-    """Checks the program against recorded truth; ends with status 5 when something is missed."""
+    """Check the models against recorded truth.
+
+    Ends with status 5 when something is missed.
+    """

@@ -357,7 +357,7 @@ def allow_destroy(stack: Stack, device: str, named: tuple[str, ...], root: Path 
             return
     twins = _twins(stack, found)
     if not named:
-        what = "nobody named it in --destroy"
+        what = "--destroy does not name it"
     elif twins and found.serial in named:
         what = f"the serial {found.serial} is also that of {', '.join(twins)}"
     else:

@@ -255,7 +255,7 @@ def _restore_device(
     elif outlived is not None and entry.kind == "applied":
         sentences.append(f"{device}: what was applied on {entry.started_at} has gone with the restart")
     elif outlived is not None:
-        sentences.append(f"{device} has been set up anew by the kernel since: nothing to put back")
+        sentences.append(f"{device} has been set up anew by the kernel since: nothing to restore")
     elif not failures and not foreign:
         sentences.append(f"{device} was as before already")
     if foreign and outlived is None:
@@ -318,7 +318,7 @@ def _take_back_files(entry: Entry, _: Journal) -> tuple[str, list[str]]:
     try:
         return "restored", [persist.take_back(item) for item in reversed(entry.items)]
     except OSError as error:
-        raise SeekwiseError(f"{error.filename} cannot be put back ({error.strerror})") from error
+        raise SeekwiseError(f"{error.filename} cannot be restored ({error.strerror})") from error
 
 
 def _take_down_virtual(entry: Entry, _: Journal) -> tuple[str, list[str]]:

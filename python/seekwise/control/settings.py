@@ -333,6 +333,6 @@ def _is_back(name: str, old: str, folder: Path) -> bool:
 
 def could_not_restore(failures: list[str]) -> SeekwiseError:
     return SeekwiseError(
-        f"not everything could be put back: {'; '.join(failures)}",
+        f"not everything could be restored: {'; '.join(failures)}",
         "the journal keeps the old values: `seekwise revert` tries again",
     )

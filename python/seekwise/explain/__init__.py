@@ -10,7 +10,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,11 @@ def explain(word: str) -> Explanation:
     """The explanation of a word: a term, a setting, a scheduler, or a model of a drive or controller."""
     units = _units()
     name = _plain(word)
+    if word.strip().startswith("--") and (found := program.explained(word)):
+        return Explanation(word, "program", *found)
     for unit, (_, also, _, _) in units.items():
         if name in {_plain(unit), *map(_plain, also)}:
-            return _unit(unit)
+            return _with_program(_unit(unit), word)
     if name == "models":
         return _models()
     if scheduler := schedulers.known().get(word.lower()):
@@ -66,8 +68,6 @@ def explain(word: str) -> Explanation:
         )
     if found := controllers.explained(word) or hosts.explained(word):
         return Explanation(word, "model", *found)
-    if word.strip().startswith("--") and (found := program.explained(word)):
-        return Explanation(word, "program", *found)
     try:
         return _model(word)
     except ValueError as error:
@@ -75,12 +75,27 @@ def explain(word: str) -> Explanation:
             return tunable
         if found := program.explained(word):
             return Explanation(word, "program", *found)
-        candidates = {_plain(one): one for one in words()}
-        close = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
+        candidates = {_plain(one): one for one in [*program.words(), *_other_words(), *words()]}
+        close = difflib.get_close_matches(name, candidates, n=1, cutoff=0.7)
         hint = f"did you mean `{candidates[close[0]]}`" if close else "`seekwise explain` lists every word"
         if "variant" in str(error) or ("did you mean" in str(error) and not close):
             raise UsageError(str(error), hint) from error
         raise UsageError(f"no entry for `{word}`", hint) from error
+
+
+def _with_program(explanation: Explanation, word: str) -> Explanation:
+    """A term that is also the name of a command or a use says what that is."""
+    text, name = explanation.text, word.strip().lower()
+    if command := program.command_entry(name):
+        text += f"\n\nThe command `seekwise {name}`: {command[1]}"
+    if name in program.use_names() and (use := program.use(name)):
+        text += f"\n\n{use[1]}"
+    return replace(explanation, text=text)
+
+
+def _other_words() -> list[str]:
+    """The second names of the terms."""
+    return [other for _, also, _, _ in _units().values() for other in also]
 
 
 def words() -> list[str]:
@@ -116,6 +131,9 @@ def _unit(name: str) -> Explanation:
         text = text.replace("{capacity_table}", _capacity_table())
     if "{access_table}" in text:
         text = text.replace("{access_table}", _access_table())
+    for table in (program.exit_table, program.environment_table):
+        if f"{{{table.__name__}}}" in text:
+            text = text.replace(f"{{{table.__name__}}}", table())
     tunables = _tunables(name)
     if tunables:
         return Explanation(name, "scheduler", title, text, see, {"tunables": tunables})

@@ -9,8 +9,8 @@ from typing import Any
 from seekwise import _core
 
 TEXT = (
-    "What each step on the way of a request costs one of its {processors} processors. A scheduler's functions are paid by whoever hands "
-    "out a request. `seekwise run STUDY --vary {id}.NAME` says which conclusions hang on a number."
+    "CPU time of each step of a request, on one of {processors} processors. CPU time of a scheduler is charged to the context that "
+    "dispatches the request. `seekwise run STUDY --vary {id}.NAME` shows which conclusions depend on a number."
 )
 SEE = ("cpu", "exact", "confidence")
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from pathlib import Path
+
 import click
 
-from seekwise.study import factors, profiles, starters
+from seekwise import environment
+from seekwise.study import factors
 
 Entry = tuple[str, str, tuple[str, ...]]
 """Title, text, where to go on."""
@@ -16,7 +21,9 @@ def explained(word: str) -> Entry | None:
     # An option is asked for with its dashes: `--seed` is no command.
     if name.startswith("--"):
         return _option(name)
-    return _command(name) or _factor(name) or _workload(name) or _profile(name) or _study(name) or _option(f"--{name}")
+    if found := _variable(word.strip()) or command_entry(name.removeprefix("seekwise ")) or _factor(name) or use(name):
+        return found
+    return _workload(name) or _profile(name) or _study(name) or _option(f"--{name}") or _choice(name)
 
 
 def _commands(group: click.Group, prefix: str = "") -> dict[str, click.Command]:
@@ -39,6 +46,14 @@ def commands() -> dict[str, click.Command]:
     return _commands(cli)
 
 
+def words() -> list[str]:
+    """Names of commands, settings, uses, profiles and studies, for suggestions."""
+    from seekwise.study import profiles, starters, uses
+
+    named = [name for each in uses.shipped() for name in (each.name, each.group)]
+    return [*commands(), *factors.FACTORS, *named, *profiles.names(), *starters.names()]
+
+
 def options() -> dict[str, dict[str, str]]:
     """{option: {command: help}}"""
     found: dict[str, dict[str, str]] = {}
@@ -50,11 +65,17 @@ def options() -> dict[str, dict[str, str]]:
     return found
 
 
-def _command(name: str) -> Entry | None:
-    command = commands().get(name)
+def command_entry(name: str) -> Entry | None:
+    """A command by its full name; loads no other."""
+    from seekwise.cli.main import cli  # the command line imports this package
+
+    command: click.Command | None = cli
+    context = click.Context(cli)
+    for word in name.split() or [""]:
+        command = command.get_command(context, word) if isinstance(command, click.Group) else None
     if command is None:
         return None
-    text = " ".join((command.help or command.short_help or "").split())
+    text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
     return f"seekwise {name}: a command", f"{text}\n\n`seekwise {name} --help` lists its options.", ()
 
 
@@ -78,6 +99,66 @@ def _factor(name: str) -> Entry | None:
     return f"{row.name}: a setting that a study may vary", f"{meaning}. Allowed: {row.allowed}. Place: {where}.", ()
 
 
+def choices(option: click.Option) -> list[str]:
+    """The words that an option takes; empty when it takes anything."""
+    return [str(each).lower() for each in option.type.choices] if isinstance(option.type, click.Choice) else []
+
+
+def _choice(name: str) -> Entry | None:
+    """A value that an option takes, such as `tuned` of `--persist`."""
+    lines = []
+    for command, each in commands().items():
+        for parameter in each.params:
+            if isinstance(parameter, click.Option) and name in choices(parameter):
+                lines.append(f"`{parameter.opts[0]} {name}` of `seekwise {command}`: {parameter.help or ''}")
+    return (f"{name}: a value of an option", "\n\n".join(lines), ()) if lines else None
+
+
+def _variable(name: str) -> Entry | None:
+    meaning = environment.VARIABLES.get(name.upper())
+    return None if meaning is None else (f"{name.upper()}: an environment variable", meaning, ("environment",))
+
+
+def exit_table() -> str:
+    """Every exit status and its meaning, a paragraph each."""
+    return "\n\n".join(f"{status.value}: {meaning}" for status, meaning in environment.STATUS_MEANINGS.items())
+
+
+def environment_table() -> str:
+    """Every environment variable and its meaning, a paragraph each."""
+    return "\n\n".join(f"{name}: {meaning}" for name, meaning in environment.VARIABLES.items())
+
+
+@cache
+def use_names() -> frozenset[str]:
+    """Names and groups of the uses that ship, without loading what checks them."""
+    found = set()
+    for path in (Path(__file__).parent.parent / "uses").glob("*.toml"):
+        found |= {path.stem, tomllib.loads(path.read_text(encoding="utf-8"))["group"]}
+    return frozenset(found)
+
+
+def use(name: str) -> Entry | None:
+    """A use or a group of uses that ships with the program: its jobs, what is compared, and how to measure it."""
+    from seekwise.report import load_words
+    from seekwise.study import uses
+
+    wanted = name.replace(" ", "-")
+    found = [each for each in uses.shipped() if wanted in (each.name, each.group)]
+    if not found:
+        return None
+    parts = []
+    for each in found:
+        jobs = "; ".join(f"{job} ({role}): {load}" for job, role, load in load_words.use_rows(each))
+        compared = ", ".join(f"{metric.kind} of {metric.job}" for metric in each.metrics)
+        parts.append(f"{each.name}: {each.title}. {each.why} Jobs: {jobs}. Compared: {compared}.")
+    parts.append(f"`seekwise tune PATH --for {wanted}` measures it.")
+    if weights := _workload(name):
+        parts.append(f"`seekwise advise RUN --for {wanted}` weights the records of a study for it: {weights[1]}")
+    kind = "a group of uses" if len(found) > 1 else "a use"
+    return f"{wanted}: {kind}", "\n\n".join(parts), ("uses", "use")
+
+
 def _workload(name: str) -> Entry | None:
     from seekwise.advise import workloads
 
@@ -91,13 +172,17 @@ def _workload(name: str) -> Entry | None:
 
 
 def _profile(name: str) -> Entry | None:
+    from seekwise.study import profiles  # loads the models of studies
+
     if name not in profiles.names():
         return None
     text = str(profiles.table_of(name).get("description", ""))
-    return f"{name}: a workload profile", f"{text[:1].upper()}{text[1:]}.", ()
+    return f"{name}: a workload profile", f"{text[:1].upper()}{text[1:]}.", ("profile",)
 
 
 def _study(name: str) -> Entry | None:
+    from seekwise.study import starters
+
     if name not in starters.names():
         return None
     study, _ = starters.open_study(name)

@@ -31,7 +31,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
                 known.setdefault((unit.controller, kind.kind), []).append((unit.name, array.name, kind))
     found = []
     for (controller, what), pairs in known.items():
-        beside = listed(f"{unit} beside {array}" for unit, array, _ in pairs)
+        beside = listed(f"{unit} against {array}" for unit, array, _ in pairs)
         efficiency = span((kind.efficiency for _, _, kind in pairs), "times")
         rate = span((kind.rate for _, _, kind in pairs), "times")
         text = f"Controller {controller} {WORDS[what]}: {efficiency} the data of md per system-CPU second at {rate} its rate in writing ({beside})"

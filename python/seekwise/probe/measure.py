@@ -183,7 +183,7 @@ def read_ahead_sectors(drive: Probed, turn: float) -> Figure:
     at = iter(places)
 
     if not hits(BLOCK):
-        return Figure.unseen("sectors", "the block after one that was read does not come quicker than others")
+        return Figure.unseen("sectors", "reading the next sectors is no faster than reading others")
     low, high = BLOCK, 2 * BLOCK
     while high < 1 << 17 and hits(high):
         low, high = high, high * 2
@@ -210,7 +210,7 @@ def cache_segments(drive: Probed, turn: float, most: int = 64) -> Figure:
         return True
 
     if not kept(0, 100):
-        return Figure.unseen("segments", "a block that was just read does not come quicker than others")
+        return Figure.unseen("segments", "reading the same sectors again is no faster than reading others")
     low, high = 0, most
     if kept(most, 101):
         return Figure(float(most), float(most), None, "segments", "at least")

@@ -25,7 +25,9 @@ def print_winners(content: ReportContent, console: Console) -> None:
         cells = [row.cells[metric].text if metric in row.cells else "–" for metric in metrics]
         table.add_row(f"{name}{', ' + row.condition if row.condition else ''}", *cells)
     console.print(table)
-    console.print(f"= shown to be equal, ? not decided by these trials. {content.rule}", style="dim", highlight=False)
+    console.print(
+        f"= shown to be equal; undecided: these trials do not tell. {content.rule}", style="dim", highlight=False
+    )
     if content.control:
         console.print(content.control, style="dim", highlight=False)
 
@@ -138,7 +140,7 @@ def print_advice(content: ReportContent, console: Console) -> None:
         console.print(f"  {reason}", highlight=False)
     for caution in advice.caution:
         console.print(f"  {caution}", style="dim", highlight=False)
-    for title, lines in (("set it", advice.set_lines), ("take it back", advice.undo_lines)):
+    for title, lines in (("set it", advice.set_lines), ("undo it", advice.undo_lines)):
         if lines:
             console.print(f"\n{title}:", highlight=False)
             for line in lines:

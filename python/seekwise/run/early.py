@@ -78,7 +78,7 @@ def race_notes(plan: Plan, records: Sequence[Record]) -> list[str]:
         found.append(
             f"race by {metric} in {cell}: {state.leader} leads {len(state.order)} candidates after {state.trials} of "
             f"{len(state.order) * rule.blocks_max} trials"
-            + (f"; not told apart from it: {', '.join(state.running)}" if len(state.running) > 1 else "")
+            + (f"; no difference shown to: {', '.join(state.running)}" if len(state.running) > 1 else "")
         )
     return found
 

@@ -190,7 +190,7 @@ def invalid_note(records: list[Record]) -> str | None:
         cause = (record.invalid_reason or "").split(":")[0]
         causes[cause] = causes.get(cause, 0) + 1
     listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
-    return f"{len(invalid)} of {len(records)} trials did not count and were repeated where possible ({listed})"
+    return f"{len(invalid)} of {len(records)} trials discarded, and repeated where possible ({listed})"
 
 
 def is_root() -> bool:

@@ -97,14 +97,14 @@ def _fewer_cells(study: Study) -> tuple[Study, str] | None:
     workloads: list[Workload] = list(study.workload)
     workloads[index] = workloads[index].model_copy(update={name: values})
     shown = ", ".join(size_word(each) if name == "block_bytes" else str(each) for each in values)
-    return study.model_copy(update={"workload": workloads}), f"fewer cells, {name.replace('_', ' ')}: {shown}"
+    return study.model_copy(update={"workload": workloads}), f"fewer combinations, {name.replace('_', ' ')}: {shown}"
 
 
 def _without_sentinel(study: Study) -> tuple[Study, str] | None:
     if not study.design.sentinel:
         return None
     design = study.design.model_copy(update={"sentinel": False})
-    return study.model_copy(update={"design": design}), "no sentinel: drift is not watched"
+    return study.model_copy(update={"design": design}), "no drift check"
 
 
 SIZE_LEAST = 4 * 2**20

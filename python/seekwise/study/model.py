@@ -138,7 +138,7 @@ class Workload(Part):
         named = [*self.operations, *(each.operation for each in self.beside)]
         double = next((name for name in named if named.count(name) > 1), None)
         if self.beside and double is not None:
-            raise ValueError(f"`{double}` is done twice; results tell who works beside whom by the operation")
+            raise ValueError(f"`{double}` is named twice; results tell jobs apart by their operation")
         return self
 
     @model_validator(mode="after")

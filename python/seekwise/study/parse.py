@@ -83,7 +83,7 @@ def _check_amount(table: object, source: str) -> None:
             what = (
                 f"nested deeper than {DEPTH_MAX} levels" if depth > DEPTH_MAX else f"of more than {VALUES_MAX} values"
             )
-            raise UsageError(f"{source}: a study {what} cannot be carried out")
+            raise UsageError(f"{source}: a study {what} cannot be run")
         if isinstance(value, dict):
             todo += [(each, depth + 1, name) for name, each in value.items()]
             todo += [(name, depth + 1, name) for name in value]

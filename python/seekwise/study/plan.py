@@ -252,17 +252,19 @@ def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = N
     )
     if study.backend != "simulated" and any(cell.load.beside for cell in cells):
         raise UsageError(
-            f"study {study.name}: `workload.beside` is carried out by the simulated backend, not by `{study.backend}`",
+            f"study {study.name}: `workload.beside` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs into one fio job file (`job`)",
         )
     if study.backend != "simulated" and any(cell.load.start_stagger_s > 0 for cell in cells):
         raise UsageError(
-            f"study {study.name}: `start_stagger` is carried out by the simulated backend, not by `{study.backend}`",
+            f"study {study.name}: `start_stagger` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs with their `startdelay` into one fio job file (`job`)",
         )
     double = next((cell.key for cell in cells if [each.key for each in cells].count(cell.key) > 1), None)
     if double is not None:
-        raise UsageError(f"study {study.name}: two cells are the same: `{double}`", hint="give the workloads names")
+        raise UsageError(
+            f"study {study.name}: two combinations are the same: `{double}`", hint="give the workloads names"
+        )
     order = _order(cells, settings, reference, blocks=blocks, seed=seed, sentinel=study.design.sentinel)
     plan = Plan(
         study=study.name,

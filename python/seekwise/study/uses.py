@@ -2,7 +2,7 @@
 
 A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME.toml`; `tune --for FILE.toml` takes one's own.
 
-    title = "Database: queries, with commits beside them"
+    title = "Database: queries and commits"
     group = "database"                  # `--for database` takes every use of the group
     priority = 3                        # which uses a short budget keeps: lower numbers first
 

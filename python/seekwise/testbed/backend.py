@@ -46,7 +46,7 @@ class LabBackend:
     def __init__(self, options: Options | None = None) -> None:
         options = options or Options()
         if options.destroy or options.trace:
-            raise UsageError("the laboratory takes neither `--destroy` nor `--trace`: it touches no device")
+            raise UsageError("the VM testbed takes neither `--destroy` nor `--trace`: it touches no device")
         self.options = options
         self.systems: dict[str, System] = {}
         self.first: dict[str, Value] = {}
@@ -66,7 +66,7 @@ class LabBackend:
                 script.check(storage(system, values), system.name)
         for workload in study.workload:
             if workload.job is not None:
-                raise UsageError("a fio job file is for the kernel backend, the laboratory runs `operations`")
+                raise UsageError("a fio job file is for the kernel backend, the VM testbed runs `operations`")
             if not workload.direct and not workload.memory_limit:
                 raise UsageError(
                     f"study {study.name} has a buffered load without `memory_limit`, which would measure the page cache",
@@ -78,7 +78,7 @@ class LabBackend:
         drive = self.options.target or system.drive
         if drive is None:
             raise UsageError(
-                f"system {system.name} has no `drive`, and the laboratory has no real ones",
+                f"system {system.name} has no `drive`, and the VM testbed has no real ones",
                 hint="name a drive model in the study, or with `--target`",
             )
         if system.controller is not None:
@@ -122,7 +122,7 @@ class LabBackend:
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[LabSession]:
         if not self.systems:
-            raise SeekwiseError("a run in the laboratory needs its study described first")
+            raise SeekwiseError("a run in the VM testbed needs its study described first")
         machine.qemu()
         begun = {facts.name: facts.stack for facts in plan.systems}
         if any(self._facts(system).stack != begun.get(name) for name, system in self.systems.items()):
@@ -199,7 +199,7 @@ class LabSession:
             trial=trial.index,
             block=trial.block,
             cell=cell.key,
-            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
+            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
             factors=cell.factors(
                 setting, scheduler=next((each.get("queue/scheduler", "") for each in seen.values()), "")
             ),
@@ -265,9 +265,9 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
     found, options = described(system), system.options
     array = arrays.array_spec(system, values) or {}
     if "resync" in array:
-        raise UsageError(f"system {system.name}: the laboratory measures arrays at rest, not while they resync")
+        raise UsageError(f"system {system.name}: the VM testbed measures arrays at rest, not while they resync")
     if array.get("bitmap", "none") != "none":
-        raise UsageError(f"system {system.name}: the laboratory's arrays have no write-intent bitmap")
+        raise UsageError(f"system {system.name}: the VM testbed's arrays have no write-intent bitmap")
     return Storage(
         model=str(system.drive),
         drives=int(array.get("members", 1)),

@@ -52,7 +52,8 @@ def cache() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SeekwiseError(
-            f"the laboratory's folder {folder} cannot be made: {error.strerror}", hint="name another with SEEKWISE_LAB"
+            f"the folder of the VM testbed {folder} cannot be made: {error.strerror}",
+            hint="name another with SEEKWISE_LAB",
         ) from error
     return folder
 
@@ -127,7 +128,7 @@ def _get(path: str) -> bytes:
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise MissingError(
-            f"the packages of the laboratory cannot be fetched from {MIRROR}: {reason}",
+            f"the packages of the VM testbed cannot be fetched from {MIRROR}: {reason}",
             hint="`make lab` needs the network once; another mirror is named with SEEKWISE_DEBIAN",
         ) from error
 

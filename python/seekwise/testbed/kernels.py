@@ -54,7 +54,7 @@ def find(name: str | None) -> Kernel:
     kernel = KERNELS.get(name or DEFAULT)
     if kernel is None:
         raise UsageError(
-            f"the laboratory has no kernel {name}",
+            f"the VM testbed has no kernel {name}",
             hint=f"kernels: {', '.join(KERNELS)}; older ones: `--backend simulated`",
         )
     return kernel

@@ -36,7 +36,7 @@ def fio(say: Say) -> bytes:
         for program in ("gcc", "make"):
             if shutil.which(program) is None:
                 raise MissingError(
-                    f"the laboratory builds its fio, and {program} is not installed", hint="apt-get install gcc make"
+                    f"the VM testbed builds its fio, and {program} is not installed", hint="apt-get install gcc make"
                 )
         source, library = debian.fetch(FIO, say), debian.fetch(LIBAIO, say)
         say("building fio, about half a minute")
@@ -74,7 +74,7 @@ def drive(say: Say) -> bytes:
     found = shutil.which("seekwise-drive")
     if found is None:
         raise MissingError(
-            "the laboratory needs the program seekwise-drive, which is neither installed nor can be built here",
+            "the VM testbed needs the program seekwise-drive, which is neither installed nor can be built here",
             hint="cargo install --path crates/drive, in a checkout of Seekwise",
         )
     listed = subprocess.run(["ldd", found], capture_output=True, text=True, check=False).stdout

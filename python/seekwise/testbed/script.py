@@ -211,7 +211,7 @@ def check(storage: Storage, name: str) -> None:
     """Raises for an array that mdadm would refuse, and for a file system that the guest does not make."""
     if storage.filesystem is not None and storage.filesystem not in filesystem.KNOWN:
         raise UsageError(
-            f"system {name}: the laboratory makes no file system `{storage.filesystem}`",
+            f"system {name}: the VM testbed makes no file system `{storage.filesystem}`",
             hint="known: " + ", ".join(filesystem.KNOWN),
         )
     if storage.level is None:
@@ -221,7 +221,7 @@ def check(storage: Storage, name: str) -> None:
     least = LEVELS.get(storage.level)
     if least is None:
         raise UsageError(
-            f"system {name}: the laboratory makes no `{storage.level}`", hint="levels: " + ", ".join(LEVELS)
+            f"system {name}: the VM testbed makes no `{storage.level}`", hint="levels: " + ", ".join(LEVELS)
         )
     if storage.drives < least:
         raise UsageError(f"system {name}: {storage.level} needs at least {least} drives, not {storage.drives}")
@@ -237,4 +237,4 @@ def settings(values: dict[str, Value]) -> None:
     for name in values:
         row = factors.factor(name)
         if name == "filesystem" or row is None:
-            raise UsageError(f"the laboratory does not set `{name}`")
+            raise UsageError(f"the VM testbed does not set `{name}`")

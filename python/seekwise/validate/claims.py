@@ -1,7 +1,7 @@
-"""Claims of the published texts against the simulated world (rung 5 of the ladder).
+"""Claims of published articles against the simulator (validation level 5).
 
-FILE has `[[claim]]` records (default: `tests/seeds/claims.toml`). Every claim that is `testable` counts; its `expr` is evaluated and its
-`expect` decides, and nothing else in the record has an influence. What is not modelled is missed, with the reason. 80 % are required.
+FILE has `[[claim]]` records (default: the data that ships with the program). Every claim marked `testable` counts: its `expr` is evaluated
+and compared with its `expect`; nothing else in the record has an influence. What is not modelled is missed, with the reason. 80 % are required.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seekwise.published.value import ClaimError, NotModelled
 from seekwise.published.world import World
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
-SUMMARY = "claims of the published texts against the simulated world"
+SUMMARY = "claims of published articles against the simulator"
 REQUIRES_FILES = False
 DEFAULT = (Path(__file__).parent / "data" / "claims.toml").resolve()
 SHARE = 0.80

@@ -17,7 +17,7 @@ from typing import Any
 
 from seekwise.errors import UsageError
 
-NOT_KINDS = {"frame"}
+NOT_KINDS = {"frame", "period_tables"}
 MISSES_SHOWN = 20
 
 

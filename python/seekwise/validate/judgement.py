@@ -1,12 +1,12 @@
-"""Judgement against known truth: false winners, false ties, and what is found.
+"""Verdicts against known truth: false winners, false ties, and power.
 
-FILE is a table `table,block,cell,setting,metric,value` with its truth beside it (`FILE.truth.csv`, or `NAME.truth.csv` for
-`NAME.csv`): `table,cell,metric,setting_a,setting_b,ratio`, ratio = true a / b. It is judged as records are. A table of periods,
-`table,period,start_s,use,setting,metric,value` with the truth `table,use,metric,setting_a,setting_b,ratio`, is judged as a
-live-switched run is. Without FILE the built-in calibration runs on simulated studies.
+FILE is a table `table,block,cell,setting,metric,value` with its truth in `FILE.truth.csv` (or `NAME.truth.csv` for `NAME.csv`):
+`table,cell,metric,setting_a,setting_b,ratio`, ratio = true a / b. It is analysed as the records of a study are. A table of periods,
+`table,period,start_s,use,setting,metric,value` with the truth `table,use,metric,setting_a,setting_b,ratio`, is analysed as the records of a
+live-switched run are. Without FILE the built-in calibration runs on simulated studies.
 
-Keys of --json: `tables` judged, `null_tables` (every known ratio is 1), `null_tables_with_winner`, `winners` (comparisons with
-known truth judged clear), `false_winners` (true ratio 1, or the wrong side), `ties`, `false_ties` (the true difference reaches
+Keys of --json: `tables` analysed, `null_tables` (every known ratio is 1), `null_tables_with_winner`, `winners` (comparisons with
+known truth whose verdict is clear), `false_winners` (true ratio 1, or the wrong side), `ties`, `false_ties` (the true difference reaches
 the metric's threshold), `effects` (true ratio not 1), `found` (effects whose winner is rightly named). `passed` of `total`:
 comparisons with known truth that the verdict does not contradict; without FILE, promises kept. Ends with status 5 when more
 than 5 % of the null tables show a winner, more than 5 % of the winners or 1 % of the ties are false, or a file or row cannot
@@ -31,7 +31,7 @@ from seekwise.validate import frame, period_tables
 from seekwise.validate.frame import FileReport, Report, unreadable
 from seekwise.validate.period_tables import PeriodRow
 
-SUMMARY = "false winners, false ties and power of the judgement"
+SUMMARY = "false winners, false ties and power of the verdicts"
 REQUIRES_FILES = False
 
 COLUMNS = ("table", "block", "cell", "setting", "metric", "value")
@@ -176,7 +176,7 @@ def compare(
                 wrong = is_false_tie(row.log_ratio, verdict.metric)
                 score.false_ties += wrong
                 if wrong:
-                    misses.append(f"{name}: judged a tie, true ratio {true_ratio:.4g}")
+                    misses.append(f"{name}: a tie was named, true ratio {true_ratio:.4g}")
         score.tables += 1
         score.null_tables += is_null
         score.null_tables_with_winner += is_null and won

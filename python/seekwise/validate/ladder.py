@@ -1,10 +1,10 @@
-"""The simulator against the laboratory (rung 4 of the ladder): real kernel and model kernel over the same drives.
+"""The simulator against a real kernel over the same drives (validation level 4).
 
-FILE is a table `cell,setting,ios,rate_bytes_per_s,mean_ns,p99_ns` as `make ladder` writes it. The study that it belongs to has the
-same name: NAME.toml beside it, else `studies/ladder/NAME.toml`, which ships with the program. Every cell is simulated with three seeds.
+FILE is a table `cell,setting,ios,rate_bytes_per_s,mean_ns,p99_ns`, measured in the VM testbed (`make ladder` writes it). The study that it
+belongs to has the same name: NAME.toml in the same folder, else the one that ships with the program. Every row is simulated with three seeds.
 
 A row passes when its rate is met within 10 %. Required over all files: rate within 3 % in half of the rows and 10 % in nine of ten, mean
-access time within 5 % and p99 within 15 % in half of them, and in 95 % of the cells whose settings are 5 % apart or more the
+access time within 5 % and p99 within 15 % in half of them, and, in 95 % of the combinations whose settings are 5 % apart or more, the
 same best setting, or one less than 5 % behind it. Ends with status 5 when one of these is missed.
 """
 
@@ -27,7 +27,7 @@ from seekwise.testbed import ladder
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 from seekwise.validate.frame import text as frame_text
 
-SUMMARY = "the simulator, against a real kernel over the same drives"
+SUMMARY = "the simulator against a real kernel over the same drives"
 BLOCKS = 3
 RATE_WITHIN = 0.10
 LIMITS = {"rate": (0.03, 0.10), "access_time": (0.05, None), "p99": (0.15, None)}

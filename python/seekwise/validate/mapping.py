@@ -1,4 +1,4 @@
-"""md's model against recordings of real arrays: which member gets which sectors (rung 2 of the ladder).
+"""RAID mapping against recordings of real md arrays (validation level 2).
 
 `passed` of `total`: for RAID 0, 1 and 10 each remapped piece (member, direction, sector, size); for RAID 5 and 6 each member page
 of a window, pages that only the model has counting as missed. `ordered`: rows whose pages went out in the recorded order.
@@ -19,7 +19,7 @@ SHARE_PASSED = 0.99
 SHARE_ORDERED = 0.95
 
 
-SUMMARY = "which member of an md array gets what, against recordings of real arrays"
+SUMMARY = "RAID mapping against recordings of real md arrays"
 
 
 def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:

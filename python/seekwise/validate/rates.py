@@ -1,10 +1,10 @@
-"""Recorded rates against simulated ones (rungs 4 and 5 of the ladder); the format is known by the header.
+"""Simulated rates against recorded rates (validation levels 4 and 5).
 
-Two formats. `kernel,target,array,…`: recorded whole machines. `pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published table of
-an SSD RAID 10; a row passes within 20 %, the median error must stay within 10 % and no row may be off by more than 35 %.
+The format is known by the header. `kernel,target,array,…`: recorded machines. `pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published
+table of an SSD RAID 10; a row passes within 20 %, the median error must stay within 10 % and no row may be off by more than 35 %.
 
-Machine tables: a row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded gap exceeds 10 %: the same
-one has to be ahead. Rows and pairs are required apart: 90 % of rows, every pair.
+Machine tables: a row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded rates differ by more than
+10 %: the same one has to be ahead. Rows and pairs are required separately: 90 % of rows, every pair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seekwise.published.simulated import SimulatedWorld
 from seekwise.published.world import World
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
-SUMMARY = "recorded rates of real machines against simulated ones"
+SUMMARY = "simulated rates against recorded rates of real machines"
 SHARE_ROWS = 0.90
 SEED = 1
 

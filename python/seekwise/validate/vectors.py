@@ -1,9 +1,9 @@
-"""Scheduler models against recordings of real kernels (rung 1 of the ladder).
+"""Scheduler models against recordings of real kernels (validation level 1).
 
 FILE is a recording `time_ns,event,op,sector,sectors,proc`. Single-queue kernels: `SCHEDULER/KERNEL__WORKLOAD__DEVICE.csv` with
-`requests/` beside or above; blk-mq: with its `.conf` beside it. A folder is searched recursively.
+`requests/` in the same folder or above; blk-mq: with its `.conf` in the same folder. A folder is searched recursively.
 
-A point is each request that the kernel handed out, and each run of the queue that handed out nothing. `contested` points had a
+A point is each request that the kernel dispatched, and each run of the queue that dispatched nothing. `contested` points had a
 choice. Ends with status 5 when a file cannot be replayed to its end (all its points are missed then) or a scheduler and kernel
 falls short of the share required of all points and again of the contested ones: 99.5 % for noop, deadline, mq-deadline and
 kyber, 98 % for anticipatory and cfq, 95 % for bfq.
@@ -21,7 +21,7 @@ import click
 from seekwise import _core
 from seekwise.validate.frame import FileReport, Report
 
-SUMMARY = "scheduler decisions, against recordings of real kernels"
+SUMMARY = "scheduler decisions against recordings of real kernels"
 
 OPTIONS = (
     click.Option(
@@ -83,7 +83,7 @@ def text(report: Report) -> str:
 
 def _runs(runs: Mapping[str, Any]) -> list[str]:
     """Whole runs: a line per file that is off, then a row per scheduler and kernel."""
-    lines = ["", "Whole runs, from what was submitted alone:"]
+    lines = ["", "Closed-loop replay, from what was submitted alone:"]
     for file in runs["files"]:
         if file["met"]:
             continue
@@ -113,7 +113,7 @@ def _miss(miss: Mapping[str, Any]) -> list[str]:
 
 def _look(look: Mapping[str, Any]) -> list[str]:
     lines = [f"  row {look['row']} at {look['time_ns']} ns: {look['text']}; {look['in_driver']} with the device"]
-    lines.append(f"    the model would hand out: {look['would_choose']}")
+    lines.append(f"    the model would dispatch: {look['would_choose']}")
     lines.append(f"    waiting: {len(look['waiting'])}")
     lines.extend(f"      {request}" for request in look["waiting"])
     lines.extend(f"    {line}" for line in look["state"].splitlines())

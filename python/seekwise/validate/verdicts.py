@@ -1,9 +1,9 @@
-"""Winners of the published tables against the simulated world (rung 5 of the ladder).
+"""Winners of published tables against the simulator (validation level 5).
 
-FILE has `[[block]]` and `[[cell]]` records (default: `tests/seeds/verdicts.toml`). Cells with the same `fact` are one measurement and count
-once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of the greater one are a tie, and so are CPU
-efficiencies that differ by no more than the standard error of the ticks in the text's one run: what its clock cannot tell apart it
-cannot have found. Otherwise the greater rate or CPU efficiency wins, and the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
+FILE has `[[block]]` and `[[cell]]` records (default: the data that ships with the program). Records with the same `fact` are one measurement
+and count once. Rule: the metric is averaged over five seeds and the thread counts of the study; values within 3 % of the greater one are a
+tie, and so are CPU efficiencies within the standard error of the clock ticks of one run. Otherwise the greater rate or CPU efficiency wins, and
+the smaller access time. What is not modelled is missed, with the reason. 85 % are required.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seekwise.published.value import ClaimError, NotModelled
 from seekwise.published.world import OPERATIONS, SCHEDULERS, Query, World
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
-SUMMARY = "winners of the published tables against the simulated world"
+SUMMARY = "winners of published tables against the simulator"
 REQUIRES_FILES = False
 DEFAULT = (Path(__file__).parent / "data" / "verdicts.toml").resolve()
 SHARE = 0.85
@@ -81,7 +81,7 @@ def _outcome(cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], w
         sides = _sides(block)
         names = tuple(cell.get("pair") or block.get("pair") or ())
         if len(names) != 2:
-            raise ClaimError("the cell has no pair")
+            raise ClaimError("the record has no pair")
         (first, error), (second, other_error) = (_mean(side, cell, world) for side in sides)
     except ClaimError as error:
         return False, str(error)

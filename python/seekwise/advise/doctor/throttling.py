@@ -17,7 +17,7 @@ def check(machine: Machine):
             NAME,
             (device.name,),
             "wrong",
-            f"write-back throttling is on beside bfq on {device.name}",
+            f"write-back throttling and bfq are both active on {device.name}",
             (
                 f"/sys/block/{device.name}/queue/wbt_lat_usec = {target}",
                 f"/sys/block/{device.name}/queue/scheduler = {device.queue['scheduler']}",

@@ -117,7 +117,7 @@ class KernelSession:
             trial=trial.index,
             block=trial.block,
             cell=cell.key,
-            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (sentinel)",
+            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
             factors=cell.factors(setting, scheduler=ready.target.leaves[0].scheduler or ""),
             badge="measured",
             seed=seed,

@@ -106,7 +106,7 @@ def _foreign(seen: Seen) -> str | None:
     if foreign <= max(asked * FOREIGN_SHARE, FOREIGN_BYTES):
         return None
     by = f" by {', '.join(seen.others)}" if seen.others else ""
-    return f"foreign I/O on the device: {foreign / 1e6:.1f} MB beside {asked / 1e6:.1f} MB of the load{by}"
+    return f"another program used the disk: {foreign / 1e6:.1f} MB in addition to {asked / 1e6:.1f} MB of the load{by}"
 
 
 def _depth(seen: Seen) -> str | None:

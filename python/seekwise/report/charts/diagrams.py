@@ -249,7 +249,7 @@ def locality(systems: Sequence[System]) -> alt.TopLevelMixin:
     )
     name = _model(drive)["name"]
     platter = alt.layer(_rings([1, INNER], "#888"), turns, arrows, ends, labels, origin.encode(**_plane())).properties(
-        width=SIZE, height=SIZE, title=_title(f"{name}: from one block to others")
+        width=SIZE, height=SIZE, title=_title(f"{name}: from one sector to others")
     )
     x = alt.X("distance:Q", scale=alt.Scale(type="log"), title="distance in block numbers [% of the capacity]")
     points = (

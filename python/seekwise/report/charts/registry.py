@@ -55,14 +55,14 @@ def _exceedance(records: Sequence[Record]) -> alt.TopLevelMixin | None:
 
 
 CHARTS: tuple[Chart, ...] = (
-    Chart("rate", "Rate", "All threads together, MB of 10^6 bytes. Mark: geometric mean over blocks; bar: its 95 % interval, with an arrowhead where it goes on beyond the picture.",
+    Chart("rate", "Rate", "All threads together, MB of 10^6 bytes. Mark: geometric mean over repetitions; bar: its 95 % interval, with an arrowhead where it goes on beyond the picture.",
           _lines("rate_mb_s", "rate [MB/s], higher is better")),
-    Chart("access-time", "Access time", "Mean time of one request as the thread sees it. Bar: 95 % interval over blocks.",
+    Chart("access-time", "Access time", "Mean time of one request as the thread sees it. Bar: 95 % interval over repetitions.",
           _lines("access_ms", "access time [ms], lower is better")),
     Chart("p99", "99th percentile of access time", "From merged histograms; left out where fewer than 20 requests lie beyond it.",
           _lines("p99_ms", "p99 [ms], lower is better")),
     Chart("cpu-efficiency", "CPU efficiency", "MB moved per second of system CPU time (system, irq and softirq of the whole machine).",
           _lines("cpu_efficiency", "MB per system-CPU s, higher is better")),
-    Chart("slow-requests", "How many requests are slow", "Share of requests slower than a given time, at the highest thread count, all blocks together; lower is better.",
+    Chart("slow-requests", "How many requests are slow", "Share of requests slower than a given time, at the highest thread count, all repetitions together; lower is better.",
           _exceedance),
 )  # fmt: skip

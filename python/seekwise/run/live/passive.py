@@ -197,7 +197,7 @@ def _switch_on(
                 baseline.append(wait)
         number += 1
         if len(names) < 2:
-            found.said.append("Guard: no candidate is left beside the setting in force")
+            found.said.append("Guard: no candidate is left but the setting in force")
             break
 
 
@@ -323,7 +323,7 @@ def _about_the_load(records: list[Record]) -> list[str]:
     return []
 
 
-NO_LOAD = "No load: the device was all but idle, so nothing can be judged"
+NO_LOAD = "Inconclusive: the device was nearly idle"
 TOO_UNEVEN = "Too uneven to tell: under one setting the load's own rate varies by {percent} % from period to period"
 
 

@@ -103,7 +103,7 @@ def _result(source: Source, number: int, row: list[str], given: Given) -> Result
             phases.append(_phase(operation, rate, size, used, longest, cpu))
     if not phases:
         return None
-    notes = ["bonnie++'s CPU share is user and system CPU together: kept, not judged as system CPU"]
+    notes = ["bonnie++'s CPU share is user and system CPU together: kept, but not used as system CPU"]
     notes.append("bonnie++ has no latency per request, only the longest: no mean, no p99")
     if fast:
         notes.append(f"too fast for bonnie++ to measure, left out: {', '.join(fast)}")

@@ -176,7 +176,7 @@ def notes(records: Sequence[Record], results: Sequence[Result]) -> tuple[str, ..
         said.append("one configuration only, so there is nothing to compare: import files of another one with it")
     if few:
         said.append(
-            f"{len(few)} of {len(repeats)} cells have fewer than {REPEATS_WANTED} repeats: a difference there cannot be told "
+            f"{len(few)} of {len(repeats)} combinations have fewer than {REPEATS_WANTED} repeats: a difference there cannot be told "
             "from noise; import more files of the same configuration"
         )
     said.append("the order of trials is not known, so drift cannot be told from a difference")

@@ -75,7 +75,7 @@ def _result(source: Source, number: int, row: dict[str, str], given: Given) -> R
         options={"command": row.get("command", "")},
         started_at=row["ISO date"] or "unknown",
         notes=("elbencho's CSV has mean and longest latency, no distribution: no p99",
-               "elbencho's CPU is percent of the whole machine: kept, not judged"),
+               "elbencho's CPU is percent of the whole machine: kept, but not compared"),
     )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def _latency(source: Source, new: bool, syncs: float) -> tuple[dict[str, object]
             bins[round(float(value) * 1e6)] = bins.get(round(float(value) * 1e6), 0) + int(count)
     if syncs >= 1:
         return {"latency_of_events_ms": found, "percentiles_of_events_ns": levels}, [
-            "sysbench's latency includes its fsyncs (--file-fsync-freq), so it is kept and not judged"
+            "sysbench's latency includes its fsyncs (--file-fsync-freq), so it is kept but not compared"
         ]
     fields: dict[str, object] = {"mean_ns": found["avg"] * 1e6, "max_ns": found["max"] * 1e6, "bins": bins}
     if not bins:

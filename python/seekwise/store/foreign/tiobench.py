@@ -102,7 +102,7 @@ def _result(
     mean_ms = 0.0 if "#" in match["mean"] else source.number(match["mean"], f"{where}: average latency") / runs
     max_ms = 0.0 if "#" in match["max"] else source.number(match["max"], f"{where}: maximum latency") / runs
     cpu, notes = _cpu(match["cpu"], threads, given)
-    notes.append("tiobench's CPU share is user and system CPU together: kept, not judged as system CPU")
+    notes.append("tiobench's CPU share is user and system CPU together: kept, but not used as system CPU")
     if runs > 1:
         notes.append(f"latencies divided by {runs}: tiobench.pl adds those of its runs up (numruns={runs})")
     elapsed_s, total_bytes = 1.0, rate * MIB

@@ -91,7 +91,7 @@ def _result(source: Source, number: int, row: dict[str, str], intervals: list[di
         started_at=f"{intervals[0]['tod'] if intervals else row['tod']} (day unknown)",
         notes=(
             "vdbench's flatfile has mean and longest response time, no distribution: no p99",
-            "vdbench's CPU is percent of the whole machine: kept, not judged",
+            "vdbench's CPU is percent of the whole machine: kept, but not compared",
         ),
     )
 

@@ -1,0 +1,66 @@
+"""JSON schemas of everything that `--json` prints, and the promise on them.
+
+A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or given another
+meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines, notes, reasons)
+may change their words.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from seekwise.errors import UsageError
+
+MODULES = ("runs", "live", "machine", "tools", "validation")
+WRITTEN = ("devices",)
+"""Schemas kept as JSON: names of files in this folder, `NAME.schema.json`."""
+
+
+@cache
+def _models() -> dict[str, type]:
+    """{schema: model}"""
+    from typing import get_args
+
+    from seekwise.schemas.base import Part
+
+    found = {}
+    for name in MODULES:
+        module = import_module(f"seekwise.schemas.{name}")
+        for model in vars(module).values():
+            if isinstance(model, type) and issubclass(model, Part) and "schema_" in model.model_fields:
+                found[get_args(model.model_fields["schema_"].annotation)[0]] = model
+    return found
+
+
+def names() -> list[str]:
+    """Every schema, as `seekwise.results/1`."""
+    return sorted([*_models(), *(f"seekwise.{name}/1" for name in WRITTEN)])
+
+
+def load(name: str) -> dict[str, Any]:
+    """The JSON schema of `seekwise.results/1`, `results/1` or `results`."""
+    wanted = name if name.startswith("seekwise.") else f"seekwise.{name}"
+    known = names()
+    wanted = (
+        wanted if "/" in wanted else next((each for each in reversed(known) if each.split("/")[0] == wanted), wanted)
+    )
+    if wanted not in known:
+        short = [each.removeprefix("seekwise.").split("/")[0] for each in known]
+        near = difflib.get_close_matches(name, short, n=1)
+        raise UsageError(f"no schema `{name}`", f"did you mean `{near[0]}`" if near else f"schemas: {', '.join(short)}")
+    short = wanted.removeprefix("seekwise.").split("/")[0]
+    if short in WRITTEN:
+        return json.loads((files("seekwise.schemas") / f"{short}.schema.json").read_text(encoding="utf-8"))
+    model = _models()[wanted]
+    schema = model.model_json_schema(by_alias=True)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": wanted,
+        "description": " ".join((model.__doc__ or "").split()),
+    }

@@ -1,0 +1,127 @@
+"""Live switching: `tune` and what is done with its runs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from seekwise.schemas.base import Number, Part
+from seekwise.schemas.runs import Record
+
+
+class Loss(Part):
+    """Loss against the best setting of a use: 0.35 is a rate 35 % lower, or a latency 35 % longer."""
+
+    use: str
+    metric: str
+    share: Number
+    """Estimate."""
+    high: Number
+    """Upper end of the 95 % interval."""
+
+
+class Decision(Part):
+    """What to set."""
+
+    setting: str
+    changes: dict[str, dict[str, str]]
+    """{device: {attribute: value}} to write; empty: what is in force stays."""
+    basis: str
+    worst_loss: Loss | None
+    in_force_worst_loss: Loss | None
+    gains: list[Loss]
+    """Where the setting in force loses, and how much."""
+    costs: list[Loss]
+    """Where the chosen setting loses, and how much."""
+
+
+class Candidate(Part):
+    """A setting in one use by one metric."""
+
+    setting: str
+    verdict: Literal["best", "within", "worse", "undecided"]
+    value: Number
+    """In the unit of the metric."""
+    loss: Number
+    low: Number
+    high: Number
+    """95 % interval of the loss: from low to high."""
+
+
+class Use(Part):
+    """One metric of one use."""
+
+    use: str
+    metric: str
+    unit: str
+    group: str
+    role: Literal["foreground", "background"]
+    threshold: float
+    """Losses up to this share count as equal."""
+    rounds: int
+    candidates: list[Candidate]
+
+
+class Tune(Part):
+    """`tune --json`, and `results RUN --json` of such a run (with `records`)."""
+
+    schema_: Literal["seekwise.tune/1"]
+    run_id: str
+    name: str | None
+    target: str
+    provenance: Literal["measured", "virtual", "simulated"]
+    outcome: str | None
+    created_at: str
+    rule_version: str
+    seconds: float
+    budget_seconds: Number
+    no_verdict: str | None
+    """Why there is no verdict; null when there is one."""
+    in_force: str
+    candidates: list[str]
+    decision: Decision | None
+    by_group: dict[str, Decision | None]
+    """{group of uses: decision for it alone}."""
+    uses: list[Use]
+    left_out: list[str]
+    """Uses that did not fit the budget."""
+    set: list[str]
+    """Shell lines that set the decision."""
+    undo: list[str]
+    notes: list[str]
+    report: str | None
+    records: list[Record] = Field(default_factory=list)
+
+
+class LiveAdvice(Part):
+    """`advise RUN --json` of a run of `tune`."""
+
+    schema_: Literal["seekwise.advice-live/1"]
+    run_id: str
+    for_: str | None
+    decision: Decision | None
+    set: list[str]
+    undo: list[str]
+
+
+class LiveChange(Part):
+    """The second run against the first, under one setting, in one use by one metric."""
+
+    use: str
+    metric: str
+    setting: str
+    outcome: Literal["regression", "improvement", "same", "undecided"]
+    ratio: Number
+    low: Number
+    high: Number
+
+
+class LiveCompare(Part):
+    """`compare RUN RUN --json` of two runs of `tune`."""
+
+    schema_: Literal["seekwise.compare-live/1"]
+    base: str
+    new: str
+    counts: dict[str, int]
+    changes: list[LiveChange]

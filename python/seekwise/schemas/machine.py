@@ -1,0 +1,235 @@
+"""This machine: its settings, what was applied, what is wrong."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from seekwise.schemas.base import Map, Number, Part
+
+Values = dict[str, dict[str, str | None]]
+"""{device: {attribute: value}}."""
+
+
+class File(Part):
+    """A configuration file."""
+
+    path: str
+    text: str
+    notes: list[str]
+
+
+class Conflict(Part):
+    """Another program or file that sets the same attribute."""
+
+    kind: str
+    file: str
+    line: int | None
+    device: str
+    attribute: str
+    value: str
+    ours: str
+    certain: bool
+    overrides_ours: bool
+
+
+class Apply(Part):
+    """`apply --json`. With --print only `form`, `wanted` and `files` tell more than that nothing was set."""
+
+    schema_: Literal["seekwise.apply/1"]
+    applied: bool
+    """Whether anything was set; false with --dry-run and --print."""
+    reason: str
+    wanted: Values
+    before: Values = Field(default_factory=dict)
+    seen: Values = Field(default_factory=dict)
+    """Values as read back."""
+    set_lines: list[str] = Field(default_factory=list)
+    undo_lines: list[str] = Field(default_factory=list)
+    files: list[File] = Field(default_factory=list)
+    conflicts: list[Conflict] = Field(default_factory=list)
+    form: str = ""
+
+
+class GuardMetric(Part):
+    """A figure of the load before and after."""
+
+    name: str
+    unit: str
+    before: Number
+    after: Number
+    ratio: Number
+    low: Number
+    high: Number
+
+
+class GuardComparison(Part):
+    """The load after against the load before."""
+
+    word: Literal["worse", "better", "same", "inconclusive"]
+    reason: str
+    metrics: list[GuardMetric]
+    limit: float
+    level: float
+
+
+class Guard(Part):
+    """`apply --guard --json`: what the guard saw and did."""
+
+    schema_: Literal["seekwise.guard/1"]
+    id: str
+    started_at: str
+    devices: list[str]
+    wanted: Values
+    ways: list[str]
+    """Where the values are kept after a restart."""
+    seconds: float
+    limit: float
+    reason: str
+    evidence: Map | None
+    outcome: str
+    """starting, watching before, watching after, kept, rolled back, nothing to set or failed."""
+    headline: str
+    comparison: GuardComparison | None = None
+    restored: list[str] = Field(default_factory=list)
+
+
+class Entry(Part):
+    """An entry of the journal."""
+
+    id: str
+    kind: str
+    started_at: str
+    pid: int
+    state: str
+    """restored, open (dry run), busy (its process still runs), failed …"""
+    sentences: list[str]
+    items: list[Map]
+
+
+class Revert(Part):
+    """`revert --json`."""
+
+    schema_: Literal["seekwise.revert/1"]
+    dry_run: bool
+    entries: list[Entry]
+
+
+class Setter(Part):
+    """A file that sets an attribute."""
+
+    kind: str
+    file: str
+    line: int | None
+    value: str
+
+
+class Setting(Part):
+    """An attribute of a device, and who set it."""
+
+    attribute: str
+    value: str | None
+    source: str
+    set_by: str
+    file: str | None
+    line: int | None
+    package: str | None
+    expected: str | None
+    """What seekwise applied; null when nothing."""
+    drift: bool
+    others: list[Setter]
+
+
+class Applied(Part):
+    """An `apply` that is in force."""
+
+    at: str
+    reason: str
+    persisted: list[str]
+    evidence: Map | None
+    guard: Map | None
+
+
+class Device(Part):
+    """A device with settings."""
+
+    name: str
+    model: str | None
+    serial: str | None
+    firmware: str | None
+    drift: bool
+    settings: list[Setting]
+    applied: list[Applied]
+    stale: list[str]
+    """Why the evidence behind an applied setting is out of date."""
+    controller: Map | None
+
+
+class Status(Part):
+    """`status --json`."""
+
+    schema_: Literal["seekwise.status/1"]
+    drift: bool
+    """Something that seekwise applied is no longer set; the exit status is then 5."""
+    devices: list[Device]
+    missing: list[str]
+    """Devices that seekwise set and that are not here now."""
+    guards: list[Map]
+
+
+class Finding(Part):
+    """Something that `doctor` found."""
+
+    check: str
+    devices: list[str]
+    severity: Literal["wrong", "look"]
+    text: str
+    evidence: list[str]
+    mend: list[str]
+    """Commands that fix it."""
+    cost: str | None
+
+
+class Doctor(Part):
+    """`doctor --json`."""
+
+    schema_: Literal["seekwise.doctor/1"]
+    checks: list[str]
+    findings: list[Finding]
+    not_examined: list[str]
+
+
+class Config(Part):
+    """`config --json`."""
+
+    schema_: Literal["seekwise.config/1"]
+    file: str
+    settings: Map
+
+
+class System(Part):
+    """`system install --json` (`installed`) and `system uninstall --json` (`notes`)."""
+
+    schema_: Literal["seekwise.system/1"]
+    installed: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+
+
+class Port(Part):
+    """NCQ of a SATA port, as the kernel log states it."""
+
+    port: str
+    state: str
+    """on, off, absent, refused, or a controller's mode."""
+    used: int | None
+    offered: int | None
+    line: str
+
+
+class Ncq(Part):
+    """`devices --ncq --json`."""
+
+    schema_: Literal["seekwise.ncq/1"]
+    source: str
+    ports: list[Port]

@@ -1,0 +1,530 @@
+"""Runs of studies: records, verdicts, advice, comparisons."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from seekwise.schemas.base import Map, Number, Part
+
+Provenance = Literal["measured", "virtual", "simulated"]
+Word = Literal["clear", "small", "tie", "undecided"]
+
+
+class Cpu(Part):
+    """CPU seconds. System-wide figures are null where they are not known; the submitter is the process that made the load."""
+
+    submitter_user: float
+    submitter_system: float
+    user: Number
+    system: Number
+    irq: Number
+    softirq: Number
+    iowait: Number
+    idle: Number
+    kernel_threads: dict[str, float]
+    """Seconds by name of kernel threads that worked for the load."""
+    not_the_load_system: float
+    """Seconds within `system` that were not the load's."""
+
+
+class Derived(Part):
+    """Figures computed from the phase, for readers without this program."""
+
+    rate_bytes_per_s: float
+    iops: float
+    cpu_efficiency_mb_per_system_cpu_s: Number
+    latency_percentiles_ns: dict[str, Number]
+    """{percent: nanoseconds}."""
+
+
+class Phase(Part):
+    """One operation within a trial."""
+
+    operation: str
+    """seq_read, seq_write, rand_read, rand_write or mixed."""
+    elapsed_s: float
+    bytes: int
+    ios: int
+    """Requests completed; 0 where an imported result does not say."""
+    latency_bins: dict[str, int]
+    """Latency histogram: {upper bound of the bin in ns: requests}."""
+    latency_mean_ns: float
+    latency_max_ns: int
+    cpu: Cpu
+    device_bytes: int | None
+    """Bytes that the physical devices moved meanwhile."""
+    windows: list[tuple[float, float]]
+    """[rate in bytes/s, mean latency in ns] over equal windows of time."""
+    details: Map
+    reported_percentiles_ns: dict[str, int]
+    """{percent: latency in ns} as another tool reports them."""
+    derived: Derived
+
+
+class Record(Part):
+    """What one trial, or one period of a live-switched run, measured."""
+
+    schema_: Literal["seekwise.record/1"]
+    run_id: str
+    trial: int
+    block: int
+    """Repetition, from 1."""
+    cell: str
+    """The combination of workload and configuration without the compared setting."""
+    setting: str
+    factors: Map
+    """Every factor by name: scheduler, threads, block_bytes …"""
+    badge: Provenance
+    """Provenance."""
+    seed: int
+    started_at: str
+    phases: list[Phase]
+    settings_seen: dict[str, dict[str, str | None]]
+    """{device: {attribute: value as read back}}."""
+    environment: Map
+    load: Map
+    """What made the load: fio's version and job, or the simulator's models and versions."""
+    conditions: Map
+    valid: bool
+    invalid_reason: str | None
+    attempt: int
+
+
+class Verdict(Part):
+    """One setting against another, in one combination, by one metric."""
+
+    table: str
+    cell: str
+    metric: Literal["rate", "access_time", "cpu_efficiency", "p99"]
+    setting_a: str
+    setting_b: str
+    winner: str | None
+    word: Word
+    ratio: Number
+    """Estimate of a / b."""
+    ratio_low: Number
+    ratio_high: Number
+    """95 % interval of the ratio: from ratio_low to ratio_high."""
+    q_value: Number
+    """Corrected for all comparisons of the study."""
+    p_value: Number
+    blocks: int
+    """Repetitions with both settings."""
+    blocks_more: int | None
+    """Repetitions that would probably decide; null when decided."""
+    rule_version: str
+    reason: str
+
+
+class Choice(Part):
+    """What to set on one system for one use, by the study's own question."""
+
+    system: str
+    kind: str
+    use: str
+    threads: list[int]
+    named: list[str]
+    unbeaten: list[str]
+    settings: list[str]
+    rates: dict[str, Number]
+    loss: Number
+    loss_cell: str | None
+    repeats: int
+
+
+class SystemChoice(Choice):
+    """A choice and the sentence that says it."""
+
+    text: str
+
+
+class Advice(Part):
+    """What to set, and why."""
+
+    headline: str
+    reasons: list[str]
+    set_lines: list[str]
+    """Shell lines that set it."""
+    undo_lines: list[str]
+    caution: list[str]
+    choices: list[Choice]
+
+
+class WinnerCell(Part):
+    """One place of the winner table."""
+
+    text: str
+    word: str
+    detail: str
+
+
+class WinnerRow(Part):
+    """One operation of the winner table."""
+
+    operation: str
+    condition: str
+    cells: dict[str, WinnerCell]
+    """{metric: winner}."""
+
+
+class Array(Part):
+    """A RAID array of the study."""
+
+    name: str
+    capacity_bytes: int | None
+    survives_failures: int | None
+    """Drives that may fail for certain without loss of data."""
+    rebuild_s: Number
+    rates_mb_s: dict[str, Number]
+    settings: dict[str, str]
+
+
+class Insight(Part):
+    """A sentence that the numbers support, and the numbers."""
+
+    kind: str
+    text: str
+    numbers: Map
+    strength: float
+
+
+class Results(Part):
+    """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a study's run."""
+
+    schema_: Literal["seekwise.results/1"]
+    run_id: str
+    study: str
+    backend: str
+    badge: Provenance
+    """Provenance."""
+    target: str | None
+    seed: int
+    outcome: str | None
+    """complete, or why not."""
+    created_at: str
+    ended_at: str | None
+    plan: Map
+    """What was planned, schema seekwise.plan/1."""
+    winners: list[WinnerRow]
+    arrays: list[Array]
+    printed: Map | None
+    """Tables in the form of the publication that the study repeats."""
+    findings: list[Insight]
+    """Insights, strongest first."""
+    advice: Advice
+    control: str
+    """Result of the A/A check, a sentence."""
+    rule: str
+    notes: list[str]
+    verdicts: list[Verdict]
+    records: list[Record]
+    report: str | None
+    """Path of the page that was written."""
+
+
+class Run(Part):
+    """A run in the results database."""
+
+    run_id: str
+    created_at: str
+    study: str
+    backend: str
+    target: str | None
+    records: int
+    valid: int
+    outcome: str | None
+
+
+class Runs(Part):
+    """`results --json`: the runs in the results database."""
+
+    schema_: Literal["seekwise.runs/1"]
+    runs: list[Run]
+
+
+class Recorded(Part):
+    """`run --json` of the collector, which measures and leaves verdicts to the whole package."""
+
+    schema_: Literal["seekwise.recorded/1"]
+    run_id: str
+    records: int
+    db: str
+
+
+class ExportedRun(Part):
+    """A run as it is kept."""
+
+    run_id: str
+    created_at: str
+    seekwise_version: str
+    name: str
+    backend: str
+    target: str | None
+    seed: int
+    study: str
+    """The study's TOML."""
+    plan: Map
+    ended_at: str | None
+    outcome: str | None
+
+
+class Export(Part):
+    """`export RUN --format json`: everything that is kept of a run."""
+
+    schema_: Literal["seekwise.export/1"]
+    run: ExportedRun
+    records: list[Record]
+
+
+class Report(Part):
+    """`report --json`: the files that were written."""
+
+    schema_: Literal["seekwise.report/1"]
+    run_id: str
+    report: str
+    pictures: list[str]
+
+
+class WeightedSetting(Part):
+    """A setting, weighted for a use."""
+
+    setting: str
+    ratios: dict[str, tuple[Number, Number, Number]]
+    """{metric: [estimate, low, high]} against the reference."""
+    on_pareto_front: bool
+    """No other setting is as good in rate, p99 and CPU efficiency."""
+    regret: Number
+    """Largest loss: share of the best rate lost where the setting is worst."""
+    regret_cell: str
+
+
+class Weighted(Part):
+    """The records weighted for a use."""
+
+    name: str
+    operations: dict[str, float]
+    threads: str
+    reference: str
+    blocks: int
+    not_covered: float
+    """Share of this use that no trial represents."""
+    best: list[str]
+    settings: list[WeightedSetting]
+
+
+class RunAdvice(Part):
+    """`advise RUN --json`."""
+
+    schema_: Literal["seekwise.advice/1"]
+    run_id: str
+    badge: Provenance
+    """Provenance."""
+    headline: str
+    reasons: list[str]
+    caution: list[str]
+    set_lines: list[str]
+    undo_lines: list[str]
+    workload: Weighted | None
+    """Null without --for."""
+
+
+class SystemsAdvice(Part):
+    """`advise RUN --json` of a study with several systems."""
+
+    schema_: Literal["seekwise.advice.systems/1"]
+    run_id: str
+    badge: Provenance
+    """Provenance."""
+    systems: list[SystemChoice]
+
+
+class Workload(Part):
+    """A use by shares of operations."""
+
+    name: str
+    meaning: str
+    threads: str
+    operations: dict[str, float]
+
+
+class Workloads(Part):
+    """`advise --list --json`."""
+
+    schema_: Literal["seekwise.workloads/1"]
+    workloads: list[Workload]
+
+
+class Side(Part):
+    """One of two compared runs."""
+
+    run_id: str
+    badge: Provenance
+    """Provenance."""
+
+
+class Change(Verdict):
+    """The second run against the first, for one setting in one combination by one metric."""
+
+    setting: str
+    outcome: str
+    """regression, improvement, small, tie or undecided."""
+    pair: str
+
+
+class Quantile(Part):
+    """One percentile of two runs."""
+
+    percent: float
+    ratio: Number
+    ratio_low: Number
+    ratio_high: Number
+    blocks: int
+
+
+class Quantiles(Part):
+    """Access time by percentile, second run over first."""
+
+    cell: str
+    setting: str
+    operation: str
+    access_time: list[Quantile]
+
+
+class Agreement(Part):
+    """How well two backends agree in one metric."""
+
+    metric: str
+    cells: int
+    """Combinations compared."""
+    median_error: Number
+    p90_error: Number
+    worst_error: Number
+    worst_place: str
+    same_best: int
+    same_best_of: int
+
+
+class Pair(Part):
+    """Two values of one combination."""
+
+    cell: str
+    setting: str
+    metric: str
+    base: Number
+    new: Number
+    error: Number
+
+
+class Compare(Part):
+    """`compare RUN RUN --json`. `mode` is judged (one backend; `changes`) or agreement (two backends; `agreement`)."""
+
+    schema_: Literal["seekwise.compare/1"]
+    mode: Literal["judged", "agreement"]
+    base: Side
+    new: Side
+    rule: str = ""
+    counts: dict[str, int] = Field(default_factory=dict)
+    changes: list[Change] = Field(default_factory=list)
+    quantiles: list[Quantiles] = Field(default_factory=list)
+    agreement: list[Agreement] = Field(default_factory=list)
+    pairs: list[Pair] = Field(default_factory=list)
+    notes: list[str]
+
+
+class RaidKind(Part):
+    """`compare MD CONTROLLER --raid-kind --json`."""
+
+    schema_: Literal["seekwise.raid-kind/1"]
+    md: str
+    """Run of the md array."""
+    controller: str
+    kind: Literal["hardware", "fake", "undecided"]
+    efficiency: float
+    """Data per system-CPU second, controller over md."""
+    rate: float
+    operations: list[str]
+
+
+class Changed(Part):
+    """An outcome at one value of a parameter."""
+
+    value: float
+    outcome: str
+
+
+class Flip(Part):
+    """A conclusion that depends on a parameter."""
+
+    conclusion: str
+    usual: str
+    changed: list[Changed]
+    within_stated_range: bool
+    by_chance: bool
+
+
+class Varied(Part):
+    """One parameter and what depends on it."""
+
+    parameter: Map
+    values: list[float]
+    left_out: list[Map]
+    conclusions: list[Map]
+    flips: list[Flip]
+    mean_rates: list[Map]
+
+
+class Sensitivity(Part):
+    """`run STUDY --vary PARAM --json`."""
+
+    schema_: Literal["seekwise.sensitivity/1"]
+    study: str
+    seed: int
+    parameters: list[Varied]
+    holding: int
+    """Conclusions that hold at every value within a stated range."""
+
+
+class Plan(Part):
+    """`plan STUDY --json`."""
+
+    schema_: Literal["seekwise.plan/1"]
+    study: str
+    backend: str
+    seed: int
+    blocks: int
+    """Repetitions."""
+    compare: list[str]
+    reference: str
+    cells: list[Map]
+    """Combinations: key, system, load, and what is fixed."""
+    settings: list[Map]
+    trials: list[Map]
+    """In order: index, block, cell, setting, role, seed."""
+    systems: list[Map]
+    touched: list[Map]
+    """Attributes that are changed: device, attribute, value now, values to come."""
+    wait_s: float
+    settle_s: float
+    trim: bool
+    attempts: int
+    prepare_s: float
+    trial_s: list[float]
+    bytes_per_trial: list[int]
+    bytes_prepared: int
+    notes: list[str]
+    until: str | None
+    budget_s: Number
+    estimated_s: float
+    bytes_written: int
+    forecast: Map = Field(default_factory=dict)
+    """How long deciding will probably take, at the noise of an earlier run or at what is usual."""
+
+
+class Setup(Part):
+    """`plan STUDY --setup --json`: lines that build the systems of a study."""
+
+    schema_: Literal["seekwise.setup/1"]
+    study: str
+    lines: list[str]

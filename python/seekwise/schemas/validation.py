@@ -1,0 +1,128 @@
+"""`verify KIND --json`: N of M against recorded truth."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from seekwise.schemas.base import Counted, Map, Number, Part
+from seekwise.schemas.runs import Agreement
+
+
+class File(Counted):
+    """One file. What a kind counts besides stands under names of its own."""
+
+    file: str
+    misses: list[str | Map]
+
+
+class Verified(Counted):
+    """What every kind has."""
+
+    kind: str
+    met: bool
+    """Whether the required share is reached; if not, the exit status is 5."""
+    files: list[File]
+
+
+class Claims(Verified):
+    """`verify claims --json`."""
+
+    schema_: Literal["seekwise.validate.claims/1"]
+    modelled: int
+
+
+class Verdicts(Verified):
+    """`verify verdicts --json`."""
+
+    schema_: Literal["seekwise.validate.verdicts/1"]
+    rule: str
+    modelled: int
+
+
+class Drives(Verified):
+    """`verify drives --json`."""
+
+    schema_: Literal["seekwise.validate.drives/1"]
+    inputs: int
+    """Figures that the model has as input; not counted in `passed` and `total`."""
+    predicted: Counted
+    fitted: Counted
+
+
+class Ladder(Verified):
+    """`verify ladder --json`."""
+
+    schema_: Literal["seekwise.validate.ladder/1"]
+    agreement: list[Agreement]
+
+
+class Mapping(Verified):
+    """`verify mapping --json`."""
+
+    schema_: Literal["seekwise.validate.mapping/1"]
+    ordered: Counted
+    """Rows whose pages went out in the recorded order."""
+
+
+class Rates(Verified):
+    """`verify rates --json`."""
+
+    schema_: Literal["seekwise.validate.rates/1"]
+    pairs: Counted
+    """Pairs of schedulers whose order is met."""
+
+
+class Traces(Verified):
+    """`verify traces --json`."""
+
+    schema_: Literal["seekwise.validate.traces/1"]
+
+
+class Group(Counted):
+    """One scheduler of one kernel."""
+
+    scheduler: str
+    kernel: str
+    files: int
+    contested: Counted
+    required_per_mille: int
+    met: bool
+
+
+class Vectors(Verified):
+    """`verify vectors --json`."""
+
+    schema_: Literal["seekwise.validate.vectors/1"]
+    contested: Counted
+    """Points at which the scheduler had a choice."""
+    groups: list[Group]
+    runs: Map = Field(default_factory=dict)
+    """With --whole: closed-loop replay."""
+
+
+class Check(Part):
+    """A promise of the built-in calibration."""
+
+    name: str
+    measured: float
+    bound: float
+    at_most: bool
+
+
+class Judgement(Verified):
+    """`verify judgement --json`."""
+
+    schema_: Literal["seekwise.validate.judgement/1"]
+    tables: int = 0
+    null_tables: int = 0
+    null_tables_with_winner: int = 0
+    winners: int = 0
+    false_winners: int = 0
+    ties: int = 0
+    false_ties: int = 0
+    effects: int = 0
+    found: int = 0
+    share: Number = None
+    checks: list[Map] = Field(default_factory=list)

@@ -1,0 +1,151 @@
+"""Everything that `--json` prints is what its schema says, and every schema that a command names exists."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+from tests import schemas as checking
+
+from seekwise import schemas
+from seekwise.cli.main import cli
+from seekwise.errors import Exit, UsageError
+from seekwise.explain import program
+
+ROOT = Path(__file__).resolve().parents[2]
+PRINTED = re.compile(r'"(seekwise\.[a-z.-]+/\d+)"')
+KEPT = {
+    "seekwise.journal/1",
+    "seekwise.history/1",
+    "seekwise.installed/1",
+    "seekwise.scratch/2",
+    "seekwise.live-plan/1",
+}
+"""Files that only this program reads; `seekwise.capture/1` is the first line of an archive."""
+MACHINE = ROOT / "tests" / "machines" / "smartpqi-gen10"
+STUDY = """
+name = "small"
+[[system]]
+name = "disk"
+drive = "wd2500ys"
+kernel = "2.6.24"
+[settings]
+scheduler = ["noop", "cfq"]
+[[workload]]
+operations = ["rand_read", "seq_read"]
+size = "64m"
+block_bytes = "64k"
+direct = true
+runtime = "1s"
+[design]
+blocks = 3
+"""
+FOREIGN = ROOT / "tests" / "store" / "foreign"
+
+
+@pytest.fixture
+def printed(tmp_path, monkeypatch):
+    """Runs a command and returns the document that it prints."""
+    monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> dict:
+        done = CliRunner().invoke(cli, [*words, "--json"], standalone_mode=False, obj={})
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        document = json.loads(done.stdout)
+        checking.check(document)
+        return document
+
+    return call
+
+
+def test_every_schema_is_one_and_says_what_prints_it():
+    assert len(schemas.names()) > 35
+    for name in schemas.names():
+        schema = schemas.load(name)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert "`" in schema["description"] or name == "seekwise.record/1", name
+        assert schema["title"] == name
+
+
+def test_every_schema_that_the_program_names_is_published():
+    named = set()
+    for path in (ROOT / "python" / "seekwise").rglob("*.py"):
+        if "schemas" not in path.parts:
+            named |= set(PRINTED.findall(path.read_text(encoding="utf-8")))
+    unknown = named - KEPT - set(schemas.names()) - {"seekwise.capture/1", "seekwise.journal/1"}
+    assert len(named) > 25 and not unknown
+
+
+def test_every_command_with_json_is_named_by_a_schema():
+    said = " ".join(schemas.load(name)["description"] for name in schemas.names())
+    for name, command in program.commands().items():
+        if any("--json" in each.opts for each in command.params):
+            assert re.search(rf"`(seekwise )?{name}\b", said), name
+
+
+def test_a_schema_is_found_by_a_short_name_and_a_wrong_one_gets_a_suggestion():
+    assert schemas.load("tune") == schemas.load("seekwise.tune/1")
+    with pytest.raises(UsageError) as raised:
+        schemas.load("tuen")
+    assert raised.value.hint == "did you mean `tune`" and raised.value.exit_status == Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "bfq"),
+        ("explain", "wd2500ys"),
+        ("explain", "9650se-2lp"),
+        ("explain", "--seed"),
+        ("explain",),
+        ("bench", "--ios", "500", "flash-random-read"),
+        ("devices",),
+        ("devices", "--root", str(MACHINE)),
+        ("status", "--root", str(MACHINE)),
+        ("doctor", "--root", str(MACHINE)),
+        ("config",),
+        ("advise", "--list"),
+        ("results",),
+        ("revert", "--dry-run"),
+        ("plan", "queue-depth", "--backend", "simulated", "--target", "exos_x18"),
+        ("plan", "nvme-page", "--setup"),
+        ("verify", "mapping", str(ROOT / "tests/vectors/other-kernels/6.12/md/raid1-2-ssd/rd1.csv")),
+        ("verify", "vectors", str(ROOT / "tests/vectors/other-kernels/5.10/kyber/rand4.csv")),
+        ("apply", "--device", "sdb", "--set", "scheduler=none", "--print", "udev", "--for-capture", str(MACHINE)),
+    ],
+    ids=" ".join,
+)
+def test_a_document_is_what_its_schema_says(printed, words):
+    if words == ("results",):
+        printed("import", str(FOREIGN / "bonnie.csv"))
+    if words[0] == "bench":
+        from seekwise import _core
+
+        words = (*words[:3], _core.bench_cases()[0])
+    printed(*words)
+
+
+def test_a_run_from_its_trials_to_its_page(printed, tmp_path):
+    (tmp_path / "small.toml").write_text(STUDY)
+    found = printed("run", "small.toml", "--backend", "simulated", "--seed", "5")
+    assert found["schema"] == "seekwise.results/1" and found["records"]
+    again = printed("run", "small.toml", "--backend", "simulated", "--seed", "6")
+    printed("results", found["run_id"])
+    printed("report", found["run_id"])
+    printed("advise", found["run_id"])
+    printed("advise", found["run_id"], "--for", "database")
+    printed("compare", found["run_id"], again["run_id"])
+    exported = CliRunner().invoke(cli, ["export", found["run_id"]], standalone_mode=False, obj={})
+    checking.check(json.loads(exported.stdout))
+
+
+def test_imported_results(printed):
+    for name in ("bonnie.csv", "elbencho-2.1.csv"):
+        assert printed("import", str(FOREIGN / name))["badge"] == "measured"

@@ -1,0 +1,52 @@
+"""Documents of `--json` against their published schemas, strictly: a key that no schema names is an error."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import jsonschema
+
+from seekwise import schemas
+
+OPEN = ("seekwise.devices/1",)
+"""Details of devices differ by kind; the schema names those that all have."""
+
+
+def strict(schema: object, where: str = "") -> object:
+    """The schema without room for keys that it does not name; files of `verify` count what else their kind counts."""
+    if isinstance(schema, dict):
+        made = {key: strict(value, key) for key, value in schema.items()}
+        if "properties" in made and where != "File":
+            made["additionalProperties"] = False
+        return made
+    return [strict(each) for each in schema] if isinstance(schema, list) else schema
+
+
+@cache
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    schema = schemas.load(name)
+    return jsonschema.Draft202012Validator(schema if name in OPEN else strict(schema))
+
+
+def check(document: dict) -> str:
+    """Raises when the document is not what its schema says; the schema's name."""
+    name = document["schema"]
+    errors = [
+        f"{'/'.join(map(str, each.absolute_path))}: {each.message[:200]}"
+        for each in validator(name).iter_errors(document)
+    ]
+    assert not errors, f"{name}:\n" + "\n".join(errors[:10])
+    return name
+
+
+def check_output(words: tuple[str, ...], text: str) -> None:
+    """Whatever a command printed with `--json`: one document, or one a line."""
+    if "--json" not in words or not text.lstrip().startswith("{"):
+        return
+    try:
+        documents = [json.loads(text)]
+    except ValueError:
+        documents = [json.loads(line) for line in text.splitlines()]
+    for document in documents:
+        check(document)
