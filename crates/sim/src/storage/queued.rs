@@ -1,14 +1,95 @@
-//! The drives of a storage machine with their queues, and when each is due.
+//! A volume over drives with their queues, for users that cut, send and count its pieces themselves (`crate::files`).
 //!
-//! The machine asks for that at every step of a task. A member is asked again only when somebody had a hand on it since.
+//! They ask when the drives are due at every step of a task: a member is asked again only when somebody had a hand on it since.
 
 use crate::storage::spindle::Spindle;
+use crate::storage::volume::{Piece, Volume};
+use crate::storage::{Storage, Totals};
 use core::cell::Cell;
 use core::ops::{Index, IndexMut};
 use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
+use seekwise_host::block::{BlockQueue, Observer};
+use seekwise_sched::ProcessId;
 use seekwise_units::Nanos;
+use slab::Slab;
 use std::collections::VecDeque;
+
+/// Who hears of the end of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Reader(u32),
+    /// An operation of the files' side.
+    File(u32),
+    /// The stripe cache.
+    Stripe,
+}
+
+/// A bio under way on a member.
+#[derive(Clone, Copy)]
+pub(crate) struct UnderWay {
+    pub owner: Owner,
+    pub piece: Piece,
+    pub write: bool,
+}
+
+pub struct QueuedVolume<Q, D> {
+    pub(crate) members: Members<Q, D>,
+    pub(crate) volume: Volume,
+    pub(crate) under_way: Slab<UnderWay>,
+    /// Page by page (up to 3.19 for raw block devices), or whole windows.
+    pub(crate) bio_pages_max: u64,
+    /// Writes that sleep between their copies: whose, and how many copies are sent.
+    pub(crate) copies_sent: Vec<(ProcessId, usize)>,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) finished: Vec<u32>,
+}
+
+impl<Q: BlockQueue, D: Device> QueuedVolume<Q, D> {
+    pub(crate) fn new(members: Vec<(Q, Spindle<D>)>, volume: Volume, bio_pages_max: u64) -> Self {
+        Self {
+            members: Members::new(members),
+            volume,
+            under_way: Slab::new(),
+            bio_pages_max,
+            copies_sent: Vec::new(),
+            pieces: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+}
+
+impl<Q: BlockQueue, D: Device> Storage for QueuedVolume<Q, D> {
+    fn next_at(&self) -> Nanos {
+        self.members.first_due().drive
+    }
+
+    fn timer(&self) -> Nanos {
+        self.members.first_due().timer
+    }
+
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        let due = |&index: &usize| self.members.due(index).timer <= now;
+        if let Some(index) = (0..self.members.len()).find(due) {
+            let QueuedDrive { queue, spindle, .. } = &mut self.members[index];
+            queue.fire(now, spindle, observer);
+        }
+    }
+
+    fn allocated(&self) -> usize {
+        let allocated = |member: &QueuedDrive<Q, D>| member.queue.allocated();
+        self.members.iter().map(allocated).sum()
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for QueuedDrive { queue, spindle, .. } in self.members.iter() {
+            totals.busy += spindle.busy;
+            totals.sectors += spindle.sectors;
+            totals.merges += queue.merges();
+        }
+        totals
+    }
+}
 
 pub(crate) struct QueuedDrive<Q, D> {
     pub queue: Q,
@@ -37,7 +118,7 @@ pub(crate) struct Members<Q, D> {
     /// Unknown since somebody had a hand on the member.
     dues: Vec<Cell<Option<Due>>>,
     /// The earliest of all; unknown as soon as one is.
-    first: Cell<Option<Nanos>>,
+    first: Cell<Option<Due>>,
 }
 
 impl<Q: BlockQueue, D: Device> Members<Q, D> {
@@ -72,17 +153,31 @@ impl<Q: BlockQueue, D: Device> Members<Q, D> {
         })
     }
 
-    /// When the first drive or timer is due.
+    /// When the first drive and the first timer are due.
     #[inline]
-    pub fn first_due(&self) -> Nanos {
+    pub fn first_due(&self) -> Due {
         self.first.get().unwrap_or_else(|| {
-            let first = (0..self.all.len()).fold(Nanos::NEVER, |first, index| {
+            let none = Due {
+                drive: Nanos::NEVER,
+                timer: Nanos::NEVER,
+            };
+            let first = (0..self.all.len()).fold(none, |first, index| {
                 let Due { drive, timer } = self.due(index);
-                first.min(drive).min(timer)
+                Due {
+                    drive: first.drive.min(drive),
+                    timer: first.timer.min(timer),
+                }
             });
             self.first.set(Some(first));
             first
         })
+    }
+
+    /// The drive that is due first.
+    pub fn first_drive(&self) -> usize {
+        let first = self.first_due().drive;
+        let due = |&index: &usize| self.due(index).drive == first;
+        (0..self.all.len()).find(due).unwrap_or(0)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &QueuedDrive<Q, D>> {
