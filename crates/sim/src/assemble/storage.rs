@@ -9,7 +9,7 @@ use crate::cost::CacheCost;
 use crate::cost::HostModel;
 use crate::cost::OperationCosts;
 use crate::cost::StepCosts;
-use crate::files::machine::{ArrayMachine, ReaderKind, ReaderPlan, SamplesPlan};
+use crate::files::machine::{FileEngine, ReaderKind, ReaderPlan, SamplesPlan};
 use crate::files::spec::{self as files, FilesSpec};
 use crate::parallel;
 use crate::spec::array::default_chunk_kib;
@@ -348,12 +348,12 @@ fn run_over<Q: BlockQueue>(
     let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
     let capacity = volume.0.capacity();
     let parity = volume.0.parity();
-    let mut machine = ArrayMachine::new(
+    let mut machine = FileEngine::over(
         members, volume.0, read_ahead, bio_pages, host.costs, &plans, spec.seed,
     );
-    machine.kick_after_mark = of >= (2, 6, 32);
+    machine.host.kick_after_mark = of >= (2, 6, 32);
     if !single_queue {
-        machine.range_max = machine.member_sectors_max();
+        machine.max_sectors = machine.member_sectors_max();
     }
     if let Some(parity) = parity {
         machine.write_stripes(parity, &spec.kernel, kernel)?;
@@ -376,7 +376,7 @@ fn run_over<Q: BlockQueue>(
         };
         return files::run(&mut machine, wanted, &around);
     }
-    let readers = machine.run(span);
+    let readers = machine.run_until(span);
     let bytes: u64 = readers.iter().map(|reader| reader.bytes).sum();
     let calls: u64 = readers.iter().map(|reader| reader.calls).sum();
     let ended = readers.iter().map(|reader| reader.ended).max();

@@ -5,7 +5,7 @@
 //! ```text
 //!   storage.next_at()   a drive has something to say, or a thread of the storage's own is due
 //!   storage.timer()     plug timer, the policy's idling and expiry timers, write-back throttling
-//!   agenda.next_at()    a task becomes ready, or its bio reaches the queue
+//!   tasks.next_at()     a task becomes ready, or its bio reaches the queue
 //! ```
 //!
 //! Equal times: the drive's interrupt before timers before tasks, each in order of insertion. Generic over storage, observer and tasks, so
@@ -16,8 +16,8 @@ pub mod agenda;
 mod once;
 
 use crate::result::{JobStats, ThreadEnd, Windows};
-use crate::storage::{MemberTotals, Stack, Totals};
-use crate::task::Tasks;
+use crate::storage::{MemberTotals, Storage, Totals};
+use crate::task::{Tasks, Threads};
 use agenda::Agenda;
 use seekwise_host::block::Observer;
 use seekwise_host::cpu::Processors;
@@ -43,8 +43,8 @@ pub struct PhaseOutcome {
     pub events: u64,
 }
 
-/// Clock, storage and processors, which stay from phase to phase, and what the running phase has come to.
-pub struct Engine<S, O> {
+/// Clock, storage and processors, which stay from phase to phase, and what the running phase has come to. `host`: what its tasks keep beside.
+pub struct Engine<S, O, H = ()> {
     pub now: Nanos,
     pub storage: S,
     pub observer: O,
@@ -61,11 +61,25 @@ pub struct Engine<S, O> {
     pub last_return: Nanos,
     pub phase_start: Nanos,
     pub events: u64,
+    pub host: H,
 }
 
-impl<S: Stack, O: Observer> Engine<S, O> {
+impl<S: Storage, O: Observer> Engine<S, O> {
     pub fn new(storage: S, observer: O, processors: Processors, max_sectors: Sectors) -> Self {
+        Self::around((), storage, observer, processors, max_sectors)
+    }
+}
+
+impl<S: Storage, O: Observer, H> Engine<S, O, H> {
+    pub fn around(
+        host: H,
+        storage: S,
+        observer: O,
+        processors: Processors,
+        max_sectors: Sectors,
+    ) -> Self {
         Self {
+            host,
             now: Nanos::ZERO,
             storage,
             observer,
@@ -92,7 +106,7 @@ impl<S: Stack, O: Observer> Engine<S, O> {
     }
 
     /// Runs one phase to its end: every thread is through, and what it asked for is done. `tasks` makes those who run it.
-    pub fn run_phase<T: Tasks<S, O>>(
+    pub fn run_phase<T: Threads<S, O, H>>(
         &mut self,
         jobs: usize,
         tasks: impl FnOnce(&mut Self) -> T,
@@ -122,12 +136,13 @@ impl<S: Stack, O: Observer> Engine<S, O> {
         })
     }
 
-    fn run<T: Tasks<S, O>>(&mut self, tasks: &mut T) -> Result<(), Stalled> {
+    /// Until the tasks are through.
+    pub fn run<T: Tasks<S, O, H>>(&mut self, tasks: &mut T) -> Result<(), Stalled> {
         while tasks.at_work(self) {
             let drive = self.storage.next_at();
-            let thread = self.agenda.next_at();
-            let timer = self.storage.timer();
-            if drive <= thread && drive <= timer {
+            let task = tasks.next_at(self);
+            let timer = tasks.timer(self);
+            if drive <= task && drive <= timer {
                 if drive == Nanos::NEVER {
                     return Err(Stalled {
                         time: self.now,
@@ -136,26 +151,23 @@ impl<S: Stack, O: Observer> Engine<S, O> {
                 }
                 self.advance(drive);
                 tasks.storage_due(self);
-            } else if timer <= thread {
-                // A timer that was put off is due now.
-                self.advance(timer.max(self.now));
+            } else if timer <= task {
+                self.advance(timer);
                 self.events += 1;
                 self.storage.fire(self.now, &mut self.observer);
                 tasks.timer_fired(self);
             } else {
-                self.advance(thread);
+                self.advance(task);
                 self.events += 1;
-                if let Some(entry) = self.agenda.pop() {
-                    tasks.act(self, entry);
-                }
+                tasks.act(self);
             }
         }
         Ok(())
     }
 
+    /// What was put off, or fell into a task's step, is due now.
     #[inline(always)]
     fn advance(&mut self, to: Nanos) {
-        debug_assert!(to >= self.now, "time never runs backwards");
-        self.now = to;
+        self.now = to.max(self.now);
     }
 }

@@ -5,7 +5,7 @@
 //! Not modelled:  writes that bypass the cache (FUA), in whose place the second flush stands; the tag that a flush takes from others.
 //! Source:        Linux v6.1 fs/jbd2/commit.c (the commit block is written with REQ_PREFLUSH and REQ_FUA), fs/ext4/fsync.c, block/blk-flush.c.
 
-use crate::files::machine::ArrayMachine;
+use crate::files::machine::FileEngine;
 use crate::files::Files;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
@@ -26,7 +26,7 @@ impl Flushes {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// The number of a flush that begins now or later.
     pub(crate) fn ask_flush(&mut self, files: &mut Files) -> u64 {
         let flushes = &mut files.flushes;
@@ -53,6 +53,6 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if files.flushes.wanted > files.flushes.begun {
             self.begin_flush(files);
         }
-        files.wake(self.now.max(self.processor_free) + self.costs.switch);
+        files.wake(self.now.max(self.host.processor_free) + self.host.costs.switch);
     }
 }

@@ -1,6 +1,6 @@
 //! The journal's own task commits transactions: ordered data, log, commit block; then the metadata may go to its place.
 
-use crate::files::machine::ArrayMachine;
+use crate::files::machine::FileEngine;
 use crate::files::pass::JOINING_PAGES;
 use crate::files::{Files, IoKind, Role, TaskState, Wait, DEVICE_FILE, PAGE_SECTORS};
 use seekwise_device::Device;
@@ -77,7 +77,7 @@ impl Files {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     pub(crate) fn step_journal(&mut self, files: &mut Files, index: usize) {
         loop {
             let Role::Journal(commit) = &files.tasks[index].role else {
@@ -225,7 +225,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 pages: (end - found.start).min(JOINING_PAGES),
                 ..found
             };
-            let lead = self.costs.page_send;
+            let lead = self.host.costs.page_send;
             let buffers = files.system.journal_sends_buffers();
             let pages = self.send_joining(files, index, rest_of_run, sync, lead, buffers);
             if pages > 0 {
@@ -237,7 +237,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 continue;
             };
             let io = files.begin_write(Run { pages: 1, ..found }, buffers);
-            self.spend(self.costs.page_send);
+            self.spend(self.host.costs.page_send);
             files.tasks[index].pass.rest =
                 Some((io, address(block, files.offset), Sectors(PAGE_SECTORS)));
             return true;
@@ -248,7 +248,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     fn log_block(&mut self, files: &mut Files, index: usize, block: u64) {
         let io = files.new_io(IoKind::Log);
         files.log_left += 1;
-        self.spend(self.costs.page_send);
+        self.spend(self.host.costs.page_send);
         files.tasks[index].pass.rest =
             Some((io, address(block, files.offset), Sectors(PAGE_SECTORS)));
     }
@@ -271,7 +271,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if let Some(journal) = &mut files.journal {
             journal.committed = done.id;
         }
-        files.wake(self.processor_free.max(self.now) + self.costs.switch);
+        files.wake(self.host.processor_free.max(self.now) + self.host.costs.switch);
     }
 }
 

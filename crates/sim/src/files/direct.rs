@@ -9,8 +9,9 @@
 //!
 //! Not modelled:  calls of part of a block, conversion of unwritten extents, pages of the same file in the cache (there are none).
 
-use crate::files::machine::{ArrayMachine, Owner, Sender};
+use crate::files::machine::{FileEngine, Sender};
 use crate::files::{Doing, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_BYTES, PAGE_SECTORS};
+use crate::storage::queued::Owner;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::FileNumber;
@@ -59,7 +60,7 @@ impl Direct {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// False when the task's state says what comes next.
     pub(crate) fn direct_calls(
         &mut self,
@@ -109,9 +110,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         };
         if !core::mem::take(&mut direct.slept) {
             // To be told costs as much whether the program sleeps for it or not (as in cells).
-            self.spend(self.costs.switch);
+            self.spend(self.host.costs.switch);
         }
-        let now = self.processor_free.max(self.now);
+        let now = self.host.processor_free.max(self.now);
         files.thread(index).call_began = now;
         let latency = now - began;
         let outcome = files.outcomes.last_mut().expect("a phase runs");
@@ -152,7 +153,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
             self.stamp(files, file);
         }
-        self.spend_user(self.costs.user);
+        self.spend_user(self.host.costs.user);
         self.spend_direct_call(plan.pages, plan.write);
     }
 

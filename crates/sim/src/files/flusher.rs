@@ -1,6 +1,6 @@
 //! The flusher: a background pass while too much is dirty, and every five seconds what is older than thirty.
 
-use crate::files::machine::ArrayMachine;
+use crate::files::machine::FileEngine;
 use crate::files::pass::PassEnd;
 use crate::files::{Files, Role, TaskState};
 use seekwise_device::Device;
@@ -40,7 +40,7 @@ impl Flusher {
 const ROUND: u64 = 1024;
 const CONGESTION_WAIT: Nanos = Nanos::from_millis(100);
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     pub(crate) fn step_flusher(&mut self, files: &mut Files, index: usize) {
         loop {
             let Role::Flusher(flusher) = files.tasks[index].role else {
@@ -91,7 +91,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                             if files.tasks[index].pass.written == 0 {
                                 // Every file is at another task: look again soon.
                                 files.tasks[index].state = TaskState::Ready(
-                                    self.processor_free.max(self.now) + Nanos::from_millis(10),
+                                    self.host.processor_free.max(self.now) + Nanos::from_millis(10),
                                 );
                                 return;
                             }

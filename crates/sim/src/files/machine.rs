@@ -1,43 +1,34 @@
-//! The event loop of a whole storage: members, readers, one processor.
+//! Programs and kernel threads over a volume, on processors whose steps are booked one by one: readers, tasks with files, md's thread.
 //!
-//! Few sources are looked at in turn for the earliest event: members (drive, queue timer) before readers at equal times, each in order of
-//! number, so equal times have an order.
+//! At equal times md's thread comes before readers, and these before tasks with files, each in order of number.
 
 mod reader;
 mod samples;
 
 use crate::cost::StepCosts;
+use crate::engine::Engine;
 use crate::files::machine::reader::{readers, Reader, State};
 pub use crate::files::machine::reader::{ReaderKind, ReaderOutcome, ReaderPlan};
 pub use crate::files::machine::samples::SamplesPlan;
-use crate::files::members::{Due, Members, QueuedDrive};
 use crate::files::stripes::Stripes;
 use crate::files::Files;
 use crate::storage::md::{Order, MD_THREAD};
+use crate::storage::queued::{Due, Owner, QueuedDrive, QueuedVolume, UnderWay};
 use crate::storage::spindle::Spindle;
 use crate::storage::volume::{Piece, Volume};
+use crate::storage::Storage;
+use crate::task::Tasks;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
 use seekwise_host::cache::read_ahead::ReadAhead;
-use seekwise_host::cpu::{Payer, Times};
+use seekwise_host::cpu::{Payer, Processors, Times};
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
-use slab::Slab;
 
 /// No bio of a write is longer than 256 pages.
 const WRITE_SECTORS_MAX: u64 = 256 * PAGE_SECTORS;
 /// Threads are started one after the other.
 pub(crate) const FORK: Nanos = Nanos::from_micros(200);
-
-/// Who hears of the end of a piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
-    Reader(u32),
-    /// An operation of the files' side.
-    File(u32),
-    /// The stripe cache.
-    Stripe,
-}
 
 /// How a range is handed to the volume, and for whom.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +44,6 @@ pub(crate) struct Sender {
     pub md: Nanos,
 }
 
-/// A bio under way on a member.
-#[derive(Clone, Copy)]
-struct UnderWay {
-    owner: Owner,
-    piece: Piece,
-    write: bool,
-}
-
 impl Sender {
     fn bio(&self, token: u32, piece: &Piece) -> Bio {
         let direction = Direction::of(self.write);
@@ -72,13 +55,14 @@ impl Sender {
     }
 }
 
-pub struct ArrayMachine<Q, D> {
-    members: Members<Q, D>,
-    volume: Volume,
+/// The engine over a volume whose users are readers and tasks with files.
+pub type FileEngine<Q, D> = Engine<QueuedVolume<Q, D>, Unobserved, Host>;
+
+/// Those users and the processors that they share.
+pub struct Host {
     /// Writes to a volume with parity.
     pub(crate) stripes: Option<Box<Stripes>>,
     readers: Vec<Reader>,
-    under_way: Slab<UnderWay>,
     pub(crate) costs: StepCosts,
     /// When the processor of the running step is free, and when the others are.
     pub(crate) processor_free: Nanos,
@@ -91,22 +75,69 @@ pub struct ArrayMachine<Q, D> {
     running: Option<usize>,
     /// Reading ahead past a page that is there runs the drives at once (2.6.32.y, 2.6.34 on: blk_run_backing_dev).
     pub kick_after_mark: bool,
-    /// Page by page (up to 3.19 for raw block devices), or whole windows.
-    bio_pages_max: u64,
-    /// Longer ranges are handed down in several (blk-mq: what exceeds `max_sectors_kb` is split where it is submitted).
-    pub range_max: Sectors,
-    pub(crate) now: Nanos,
-    /// Writes that sleep between their copies: whose, and how many copies are sent.
-    copies_sent: Vec<(ProcessId, usize)>,
-    pieces: Vec<Piece>,
-    finished: Vec<u32>,
     /// When the interrupts so far are served, one after the other.
     interrupts_free: Nanos,
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+/// The host's next step, and until when it works.
+struct Until {
+    end: Nanos,
+    next: (Nanos, Source),
+}
+
+impl<Q: BlockQueue, D: Device> Tasks<QueuedVolume<Q, D>, Unobserved, Host> for Until {
+    fn at_work(&mut self, engine: &mut FileEngine<Q, D>) -> bool {
+        self.next = engine.next_of_host();
+        let storage = engine.storage.next_at().min(self.timer(engine));
+        let first = storage.min(self.next.0);
+        first < Nanos::NEVER && first.max(engine.now) <= self.end
+    }
+
+    fn next_at(&self, _engine: &FileEngine<Q, D>) -> Nanos {
+        self.next.0
+    }
+
+    /// The kernel thread that runs a queue after its timer (kblockd, nice -5 and mostly asleep) gets the processor at the next return to user
+    /// mode. Tasks with files look out for timers themselves.
+    fn timer(&self, engine: &FileEngine<Q, D>) -> Nanos {
+        let timer = engine.storage.timer();
+        match engine.host.files {
+            None => timer.max(engine.host.processor_free),
+            Some(_) => timer,
+        }
+    }
+
+    fn storage_due(&mut self, engine: &mut FileEngine<Q, D>) {
+        let alone = engine.storage.members.len() == 1;
+        // A controller alone below the host takes the steps of which the host hears nothing, up to the next one that the host takes.
+        let until = self.end.min(self.next.0).min(self.timer(engine));
+        while !engine.drive_done(engine.storage.members.first_drive()) && alone {
+            let next = engine.storage.next_at();
+            if next > until || next == Nanos::NEVER {
+                break;
+            }
+            engine.now = next.max(engine.now);
+        }
+        engine.wake_for_requests();
+    }
+
+    fn timer_fired(&mut self, engine: &mut FileEngine<Q, D>) {
+        engine.wake_for_requests();
+    }
+
+    fn act(&mut self, engine: &mut FileEngine<Q, D>) {
+        match self.next.1 {
+            Source::Reader(reader) => engine.step_reader(reader),
+            Source::Task(task) => engine.step_task(task),
+            Source::Stripes => engine.run_stripes(),
+        }
+        engine.wake_for_requests();
+    }
+}
+
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// `members`: a queue and a drive each. `read_ahead` is what each reader's file starts with.
-    pub fn new(
+    pub fn over(
         members: Vec<(Q, Spindle<D>)>,
         volume: Volume,
         read_ahead: ReadAhead,
@@ -115,78 +146,49 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         plans: &[ReaderPlan],
         seed: u64,
     ) -> Self {
-        Self {
-            members: Members::new(members),
-            volume,
+        let host = Host {
             stripes: None,
             readers: readers(plans, read_ahead, seed),
-            under_way: Slab::new(),
             costs,
             processor_free: Nanos::ZERO,
-            running: None,
             other_processors: Vec::new(),
             times: Times::default(),
             payer: Payer::System,
             files: None,
-            bio_pages_max,
-            range_max: Sectors(u64::MAX),
+            running: None,
             kick_after_mark: false,
-            now: Nanos::ZERO,
-            copies_sent: Vec::new(),
-            pieces: Vec::new(),
-            finished: Vec::new(),
             interrupts_free: Nanos::ZERO,
-        }
+        };
+        let storage = QueuedVolume::new(members, volume, bio_pages_max);
+        let whole = Sectors(u64::MAX);
+        Self::around(host, storage, Unobserved, Processors::new(1), whole)
     }
 
     /// The readers end, what they left under way is brought to its end, and others begin with an empty cache: drives, queues and md are
     /// as the load before left them. `plans` count from the next whole second, which is given.
     pub fn follow_with(&mut self, plans: &[ReaderPlan], read_ahead: ReadAhead, seed: u64) -> Nanos {
-        for reader in &mut self.readers {
+        for reader in &mut self.host.readers {
             reader.state = State::Ended;
             reader.queued.clear();
         }
-        self.running = None;
-        self.run(Nanos::NEVER);
+        self.host.running = None;
+        self.run_until(Nanos::NEVER);
         const SECOND: u64 = 1_000_000_000;
-        let begin = Nanos(self.now.max(self.processor_free).0.div_ceil(SECOND) * SECOND);
+        let begin = Nanos(self.now.max(self.host.processor_free).0.div_ceil(SECOND) * SECOND);
         let later = |plan: &ReaderPlan| ReaderPlan {
             kind: plan.kind,
             starts: begin + plan.starts,
         };
         let plans: Vec<ReaderPlan> = plans.iter().map(later).collect();
-        self.readers = readers(&plans, read_ahead, seed);
+        self.host.readers = readers(&plans, read_ahead, seed);
         begin
     }
 
     /// Runs until `end`; what is under way then does not count.
-    pub fn run(&mut self, end: Nanos) -> Vec<ReaderOutcome> {
-        while let Some((time, source)) = self.next_event() {
-            if time > end {
-                break;
-            }
-            self.now = time;
-            match source {
-                Source::Drive(member) => {
-                    if !self.drive_done(member) && self.members.len() == 1 {
-                        self.steps_inside(end);
-                    }
-                }
-                Source::Timer(member) => {
-                    let QueuedDrive { queue, spindle, .. } = &mut self.members[member];
-                    queue.fire(time, spindle, &mut Unobserved);
-                }
-                Source::Reader(reader) => {
-                    self.payer = Payer::System;
-                    self.step(reader);
-                    let ready = matches!(self.readers[reader].state, State::Ready(_));
-                    self.running = ready.then_some(reader);
-                }
-                Source::Task(task) => self.step_task(task),
-                Source::Stripes => self.run_stripes(),
-            }
-            self.wake_for_requests();
-        }
+    pub fn run_until(&mut self, end: Nanos) -> Vec<ReaderOutcome> {
+        let next = (Nanos::NEVER, Source::Stripes);
+        let through = self.run(&mut Until { end, next });
+        debug_assert!(through.is_ok(), "it looks for events before it waits");
         let outcome = |reader: &Reader| ReaderOutcome {
             bytes: reader.bytes,
             calls: reader.calls,
@@ -195,66 +197,34 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             ended: reader.ended,
             sample_rate: reader.samples.mean_rate(reader.calls),
         };
-        self.readers.iter().map(outcome).collect()
+        self.host.readers.iter().map(outcome).collect()
     }
 
-    /// One processor. Drives interrupt whoever has it. The kernel thread that runs a queue after its timer (kblockd, nice -5 and mostly
-    /// asleep) gets it at the next return to user mode. A reader keeps it against other readers until it waits: those woken meanwhile have
-    /// no credit that would push it aside (wake-up granularity of 1 to 10 ms up to 2.6.32). Then whoever became ready first.
-    fn next_event(&self) -> Option<(Nanos, Source)> {
-        let mut best = (Nanos::NEVER, Source::Drive(0));
-        let timers_from = self.timers_from();
-        for index in 0..self.members.len() {
-            let Due { drive, timer } = self.members.due(index);
-            for (time, source) in [
-                (drive, Source::Drive(index)),
-                (timer.max(timers_from), Source::Timer(index)),
-            ] {
-                if time < best.0 {
-                    best = (time, source);
-                }
-            }
-        }
-        best = self.sooner_by_host(best);
-        (best.0 < Nanos::NEVER).then_some((best.0.max(self.now), best.1))
+    /// It keeps a processor against other readers until it waits: those woken meanwhile have no credit that would push it aside (wake-up
+    /// granularity of 1 to 10 ms up to 2.6.32). Then whoever became ready first.
+    fn step_reader(&mut self, reader: usize) {
+        self.host.payer = Payer::System;
+        self.step(reader);
+        let ready = matches!(self.host.readers[reader].state, State::Ready(_));
+        self.host.running = ready.then_some(reader);
     }
 
-    /// Tasks with files look out for timers themselves.
-    fn timers_from(&self) -> Nanos {
-        match self.files {
-            None => self.processor_free,
-            Some(_) => Nanos::ZERO,
-        }
-    }
-
-    /// A controller alone below the host takes the steps of which the host hears nothing, up to the next one that the host takes.
-    fn steps_inside(&mut self, end: Nanos) {
-        let timer = self.members.due(0).timer.max(self.timers_from());
-        let (host, _) = self.sooner_by_host((timer, Source::Timer(0)));
-        loop {
-            let next = self.members.due(0).drive;
-            if next > host || next > end || next == Nanos::NEVER {
-                return;
-            }
-            self.now = next.max(self.now);
-            if self.drive_done(0) {
-                return;
-            }
-        }
-    }
-
-    /// What the host does before `best`, if anything.
-    fn sooner_by_host(&self, mut best: (Nanos, Source)) -> (Nanos, Source) {
-        if let Some(stripes) = &self.stripes {
+    fn next_of_host(&self) -> (Nanos, Source) {
+        let mut best = (Nanos::NEVER, Source::Stripes);
+        if let Some(stripes) = &self.host.stripes {
             // The md thread wants a processor like any task.
             let time = stripes.due().max(self.earliest_processor());
             if stripes.due() < Nanos::NEVER && time < best.0 {
                 best = (time, Source::Stripes);
             }
         }
-        let reader = self.running.map(|reader| (self.processor_free, reader));
+        let reader = self
+            .host
+            .running
+            .map(|reader| (self.host.processor_free, reader));
         let first = || {
             let ready = self
+                .host
                 .readers
                 .iter()
                 .enumerate()
@@ -263,14 +233,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     _ => None,
                 });
             let (time, index) = ready.min()?;
-            Some((time.max(self.processor_free), index))
+            Some((time.max(self.host.processor_free), index))
         };
         if let Some((time, index)) = reader.or_else(first) {
             if time < best.0 {
                 best = (time, Source::Reader(index));
             }
         }
-        if let Some(files) = &self.files {
+        if let Some(files) = &self.host.files {
             let (time, _, task) = files.next_task(self.earliest_processor());
             if time < best.0 {
                 best = (time, Source::Task(task));
@@ -280,16 +250,17 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     fn earliest_processor(&self) -> Nanos {
-        self.other_processors
+        self.host
+            .other_processors
             .iter()
-            .fold(self.processor_free, |first, &free| first.min(free))
+            .fold(self.host.processor_free, |first, &free| first.min(free))
     }
 
     /// The step to come runs on the processor that is free first.
     pub(crate) fn take_processor(&mut self) {
-        if let Some(first) = self.other_processors.iter_mut().min() {
-            if *first < self.processor_free {
-                core::mem::swap(first, &mut self.processor_free);
+        if let Some(first) = self.host.other_processors.iter_mut().min() {
+            if *first < self.host.processor_free {
+                core::mem::swap(first, &mut self.host.processor_free);
             }
         }
     }
@@ -297,42 +268,45 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     /// When a drive or a queue is due next.
     pub(crate) fn next_drive_event(&self) -> Nanos {
         let stripes = self
+            .host
             .stripes
             .as_ref()
             .map_or(Nanos::NEVER, |stripes| stripes.due());
-        stripes.min(self.members.first_due())
+        let Due { drive, timer } = self.storage.members.first_due();
+        stripes.min(drive).min(timer)
     }
 
     pub(crate) fn readers_count(&self) -> usize {
-        self.readers.len()
+        self.host.readers.len()
     }
 
     pub(crate) fn begin_plugs(&mut self) {
-        for member in self.members.iter_mut() {
+        for member in self.storage.members.iter_mut() {
             member.queue.begin_plug();
         }
     }
 
     pub(crate) fn end_plugs(&mut self) {
-        for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
         }
-        if let Some(stripes) = &mut self.stripes {
+        if let Some(stripes) = &mut self.host.stripes {
             stripes.unplug(self.now);
         }
     }
 
     /// A volume that is no drive's own is md's.
     pub(crate) fn md_bio(&self) -> Nanos {
-        match self.volume {
+        match self.storage.volume {
             Volume::Single { .. } => Nanos::ZERO,
-            _ => self.costs.md_bio,
+            _ => self.host.costs.md_bio,
         }
     }
 
     /// Written as the host knows, and not yet on a drive.
     pub(crate) fn held_bytes(&self) -> u64 {
-        self.members
+        self.storage
+            .members
             .iter()
             .map(|member| member.spindle.device.held().0)
             .sum()
@@ -340,53 +314,57 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// A task that sleeps on I/O unplugs the volume and every drive below it.
     pub(crate) fn unplug_all(&mut self) {
-        if let Some(stripes) = &mut self.stripes {
+        if let Some(stripes) = &mut self.host.stripes {
             stripes.unplug(self.now);
         }
         self.unplug_members();
     }
 
     pub(crate) fn unplug_members(&mut self) {
-        for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
     }
 
     pub(crate) fn congested(&self, direction: Direction, sync: bool) -> bool {
-        self.stripes.as_ref().is_some_and(|stripes| stripes.full())
+        self.host
+            .stripes
+            .as_ref()
+            .is_some_and(|stripes| stripes.full())
             || self
+                .storage
                 .members
                 .iter()
                 .any(|member| member.queue.congested(direction, sync))
     }
 
     pub(crate) fn spend(&mut self, cost: Nanos) {
-        let begin = self.processor_free.max(self.now);
-        self.processor_free = begin + cost;
-        self.times.book(self.payer, begin, cost);
+        let begin = self.host.processor_free.max(self.now);
+        self.host.processor_free = begin + cost;
+        self.host.times.book(self.host.payer, begin, cost);
     }
 
     /// Who made a queue give commands to drives pays for that.
     pub(crate) fn spend_commands(&mut self) {
-        let each = self.costs.port_command.0 + 2 * self.costs.scheduler.0 / 3;
+        let each = self.host.costs.port_command.0 + 2 * self.host.costs.scheduler.0 / 3;
         if each == 0 {
             return;
         }
-        let given = self.members.take_given();
+        let given = self.storage.members.take_given();
         self.spend(Nanos(each * given));
     }
 
     /// The program's own work.
     pub(crate) fn spend_user(&mut self, cost: Nanos) {
-        let begin = self.processor_free.max(self.now);
-        self.processor_free = begin + cost;
-        self.times.book(Payer::User, begin, cost);
+        let begin = self.host.processor_free.max(self.now);
+        self.host.processor_free = begin + cost;
+        self.host.times.book(Payer::User, begin, cost);
     }
 
     /// False when the host has nothing to do with it.
     fn drive_done(&mut self, index: usize) -> bool {
-        self.payer = Payer::Interrupt;
-        let member = &mut self.members[index];
+        self.host.payer = Payer::Interrupt;
+        let member = &mut self.storage.members[index];
         if let Some(&(served, tag)) = member.told.front() {
             if served <= self.now {
                 member.told.pop_front();
@@ -407,14 +385,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         // The pages end before the queue is run: a drive without anything else to do has turned on by then.
         let pages = member.queue.sectors_of(tag).0 / PAGE_SECTORS;
-        let work = self.costs.interrupt
-            + Nanos(self.costs.scheduler.0 / 3 + self.costs.page_end.0 * pages)
+        let work = self.host.costs.interrupt
+            + Nanos(self.host.costs.scheduler.0 / 3 + self.host.costs.page_end.0 * pages)
             + work;
         self.spend(work);
-        self.interrupts_free = self.interrupts_free.max(self.now) + work;
-        if self.interrupts_free > self.now {
-            let told = (self.interrupts_free, tag);
-            self.members[index].told.push_back(told);
+        self.host.interrupts_free = self.host.interrupts_free.max(self.now) + work;
+        if self.host.interrupts_free > self.now {
+            let told = (self.host.interrupts_free, tag);
+            self.storage.members[index].told.push_back(told);
         } else {
             self.queue_done(index, tag);
         }
@@ -423,9 +401,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// The interrupt of a command has been served: its queue hears of it, and runs.
     fn queue_done(&mut self, index: usize, tag: u32) {
-        let mut finished = core::mem::take(&mut self.finished);
+        let mut finished = core::mem::take(&mut self.storage.finished);
         finished.clear();
-        let QueuedDrive { queue, spindle, .. } = &mut self.members[index];
+        let QueuedDrive { queue, spindle, .. } = &mut self.storage.members[index];
         queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
             finished.push(done.token)
         });
@@ -435,51 +413,55 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 owner,
                 piece,
                 write,
-            } = self.under_way[token as usize];
+            } = self.storage.under_way[token as usize];
             if !write {
-                self.volume.read_done(&piece);
+                self.storage.volume.read_done(&piece);
             }
             match owner {
-                Owner::Reader(reader) => self.readers[reader as usize].piece_done(&piece),
+                Owner::Reader(reader) => self.host.readers[reader as usize].piece_done(&piece),
                 Owner::File(io) => {
-                    if let Some(files) = &mut self.files {
+                    if let Some(files) = &mut self.host.files {
                         files.piece_done(io, piece.volume_end, piece.sectors.0);
                     }
                 }
                 Owner::Stripe => {
-                    if let Some(stripes) = &mut self.stripes {
+                    if let Some(stripes) = &mut self.host.stripes {
                         stripes.member_done(self.now, &piece, write);
                     }
                 }
             }
         }
-        let wake = self.now.max(self.processor_free) + self.costs.switch;
+        let wake = self.now.max(self.host.processor_free) + self.host.costs.switch;
         for &token in &finished {
-            match self.under_way.remove(token as usize).owner {
-                Owner::Reader(reader) => self.readers[reader as usize].wake(wake),
+            match self.storage.under_way.remove(token as usize).owner {
+                Owner::Reader(reader) => self.host.readers[reader as usize].wake(wake),
                 Owner::File(_) | Owner::Stripe => {}
             }
         }
-        if let Some(mut files) = self.files.take() {
+        if let Some(mut files) = self.host.files.take() {
             files.wake(wake);
             self.end_congestion(&mut files);
-            self.files = Some(files);
+            self.host.files = Some(files);
         }
-        self.finished = finished;
+        self.storage.finished = finished;
     }
 
     fn wake_for_requests(&mut self) {
         let by_stripes = |stripes: &Stripes| !stripes.woken.is_empty();
-        if !self.stripes.as_deref().is_some_and(by_stripes)
-            && !self.members.iter().any(|member| member.queue.has_woken())
+        if !self.host.stripes.as_deref().is_some_and(by_stripes)
+            && !self
+                .storage
+                .members
+                .iter()
+                .any(|member| member.queue.has_woken())
         {
             return;
         }
         let mut woken = Vec::new();
-        if let Some(stripes) = &mut self.stripes {
+        if let Some(stripes) = &mut self.host.stripes {
             woken.append(&mut stripes.woken);
         }
-        for member in self.members.iter_mut() {
+        for member in self.storage.members.iter_mut() {
             while let Some(process) = member.queue.take_woken() {
                 woken.push(process);
             }
@@ -487,21 +469,21 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         for process in woken {
             {
                 if process == MD_THREAD {
-                    if let Some(stripes) = &mut self.stripes {
+                    if let Some(stripes) = &mut self.host.stripes {
                         stripes.request_free(self.now);
                     }
                     continue;
                 }
-                if process.0 as usize >= self.readers.len() {
-                    let wake = self.now + self.costs.switch;
-                    if let Some(files) = &mut self.files {
+                if process.0 as usize >= self.host.readers.len() {
+                    let wake = self.now + self.host.costs.switch;
+                    if let Some(files) = &mut self.host.files {
                         files.wake_for_request(process, wake);
                     }
                     continue;
                 }
-                let reader = &mut self.readers[process.0 as usize];
+                let reader = &mut self.host.readers[process.0 as usize];
                 if reader.state == State::WaitsForRequest {
-                    reader.state = State::Ready(self.now + self.costs.switch);
+                    reader.state = State::Ready(self.now + self.host.costs.switch);
                 }
             }
         }
@@ -511,14 +493,14 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     pub(crate) fn tell(&mut self, owner: Owner, piece: &Piece, wake: Nanos) {
         match owner {
             Owner::Reader(reader) => {
-                self.readers[reader as usize].piece_done(piece);
-                self.readers[reader as usize].wake(wake);
+                self.host.readers[reader as usize].piece_done(piece);
+                self.host.readers[reader as usize].wake(wake);
             }
             Owner::File(io) => {
-                if let Some(mut files) = self.files.take() {
+                if let Some(mut files) = self.host.files.take() {
                     files.piece_done(io, piece.volume_end, piece.sectors.0);
                     files.wake(wake);
-                    self.files = Some(files);
+                    self.host.files = Some(files);
                 }
             }
             Owner::Stripe => {}
@@ -527,7 +509,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// The longest request of a member's queue.
     pub(crate) fn member_sectors_max(&self) -> Sectors {
-        self.members[0].queue.max_sectors()
+        self.storage.members[0].queue.max_sectors()
     }
 
     /// Hands a request of the stripe cache to its member; false when none is free there.
@@ -537,12 +519,13 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             piece: order.piece,
             write: order.write,
         };
-        let token = self.under_way.insert(entry) as u32;
+        let token = self.storage.under_way.insert(entry) as u32;
         let bio = order.bio(token);
-        let QueuedDrive { queue, spindle, .. } = &mut self.members[order.piece.member as usize];
+        let QueuedDrive { queue, spindle, .. } =
+            &mut self.storage.members[order.piece.member as usize];
         let sent = queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Accepted;
         if !sent {
-            self.under_way.remove(token as usize);
+            self.storage.under_way.remove(token as usize);
         }
         sent
     }
@@ -572,7 +555,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// How much of a range goes down at once. Writes are cut at fixed places: one that slept between its copies is cut there again.
     fn part_of(&self, write: bool, start: Lba, sectors: Sectors) -> Sectors {
-        let most = self.range_max.0;
+        let most = self.max_sectors.0;
         if most >= WRITE_SECTORS_MAX && (write || sectors.0 <= most) {
             return sectors;
         }
@@ -587,7 +570,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         sectors: Sectors,
     ) -> (u32, Option<(Lba, Sectors)>) {
         let write = sender.write;
-        if let Some(stripes) = self.stripes.as_mut().filter(|_| write) {
+        if let Some(stripes) = self.host.stripes.as_mut().filter(|_| write) {
             if stripes.sleeps(sender.process) {
                 return (0, Some((start, sectors)));
             }
@@ -595,35 +578,37 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             self.spend(sender.bio);
             return (1, None);
         }
-        let mut pieces = core::mem::take(&mut self.pieces);
+        let mut pieces = core::mem::take(&mut self.storage.pieces);
         pieces.clear();
         if write {
-            self.volume.write(start, sectors, &mut pieces);
+            self.storage.volume.write(start, sectors, &mut pieces);
         } else {
-            self.volume.read(start, sectors, &mut pieces);
+            self.storage.volume.read(start, sectors, &mut pieces);
         }
         self.spend(sender.md);
         let mut rest = None;
         let mut count = 0;
         // A process that slept between the copies of a write goes on with the copy that was not sent.
         let done = self
+            .storage
             .copies_sent
             .iter()
             .position(|(process, _)| write && *process == sender.process)
-            .map_or(0, |entry| self.copies_sent.swap_remove(entry).1);
+            .map_or(0, |entry| self.storage.copies_sent.swap_remove(entry).1);
         for (place, &piece) in pieces.iter().enumerate().skip(done) {
             let entry = UnderWay {
                 owner: sender.owner,
                 piece,
                 write,
             };
-            let token = self.under_way.insert(entry) as u32;
+            let token = self.storage.under_way.insert(entry) as u32;
             let bio = sender.bio(token, &piece);
             self.spend(sender.bio);
-            let QueuedDrive { queue, spindle, .. } = &mut self.members[piece.member as usize];
+            let QueuedDrive { queue, spindle, .. } =
+                &mut self.storage.members[piece.member as usize];
             if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
                 // Taken back whole; what of it was sent already is not sent again.
-                self.under_way.remove(token as usize);
+                self.storage.under_way.remove(token as usize);
                 let sent = if write {
                     let copies = pieces[..place]
                         .iter()
@@ -631,11 +616,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                         .take_while(|other| other.volume_end == piece.volume_end)
                         .count();
                     if copies > 0 {
-                        self.copies_sent.push((sender.process, copies));
+                        self.storage.copies_sent.push((sender.process, copies));
                     }
                     piece.volume_end.0 - piece.sectors.0 - start.0
                 } else {
-                    self.volume.read_done(&piece);
+                    self.storage.volume.read_done(&piece);
                     pieces[..place].iter().map(|piece| piece.sectors.0).sum()
                 };
                 rest = Some((start + Sectors(sent), Sectors(sectors.0 - sent)));
@@ -643,40 +628,40 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
             count += 1;
         }
-        self.pieces = pieces;
+        self.storage.pieces = pieces;
         (count, rest)
     }
 
     /// Of `pages` pages written one by one from `start` on: how many do nothing but lengthen requests that wait already, and the
     /// number of copies of each.
     pub(crate) fn joining_pages(&mut self, sender: &Sender, start: Lba, pages: u64) -> (u64, u64) {
-        if self.volume.parity().is_some() {
+        if self.storage.volume.parity().is_some() {
             return (0, 1);
         }
-        let mut pieces = core::mem::take(&mut self.pieces);
+        let mut pieces = core::mem::take(&mut self.storage.pieces);
         pieces.clear();
-        self.volume.write(start, Sectors(PAGE_SECTORS), &mut pieces);
+        self.storage
+            .volume
+            .write(start, Sectors(PAGE_SECTORS), &mut pieces);
         let copies = pieces.len() as u64;
         let mut room = pages * PAGE_SECTORS;
         for piece in &pieces {
-            let queue = &self.members[piece.member as usize].queue;
+            let queue = &self.storage.members[piece.member as usize].queue;
             room = room.min(queue.room_behind(&sender.bio(0, piece)).0);
         }
         if room > PAGE_SECTORS {
             // Not past the end of a chunk.
             pieces.clear();
-            self.volume.write(start, Sectors(room), &mut pieces);
+            self.storage.volume.write(start, Sectors(room), &mut pieces);
             room = room.min(pieces[0].sectors.0);
         }
-        self.pieces = pieces;
+        self.storage.pieces = pieces;
         (room / PAGE_SECTORS, copies)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    Drive(usize),
-    Timer(usize),
     Reader(usize),
     /// The stripe cache of a volume with parity.
     Stripes,

@@ -17,15 +17,15 @@ mod commit;
 mod direct;
 mod flusher;
 pub mod machine;
-mod members;
 mod pass;
 mod reader;
 pub mod spec;
 mod stripes;
 mod writer;
 
-use crate::files::machine::{ArrayMachine, Sender};
+use crate::files::machine::{FileEngine, Sender};
 use crate::result::histogram::Histogram;
+use crate::storage::queued::Owner;
 use barrier::Flushes;
 use commit::Commit;
 use direct::Direct;
@@ -688,24 +688,24 @@ impl Files {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
-    /// Puts files and their users on the volume; [`ArrayMachine::run_files`] runs them.
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+    /// Puts files and their users on the volume; [`FileEngine::run_files`] runs them.
     pub fn set_files(&mut self, plan: FilesPlan) {
-        self.other_processors = vec![Nanos::ZERO; plan.processors.max(1) as usize - 1];
-        self.files = Some(Box::new(Files::new(plan, self.readers_count() as u32)));
+        self.host.other_processors = vec![Nanos::ZERO; plan.processors.max(1) as usize - 1];
+        self.host.files = Some(Box::new(Files::new(plan, self.readers_count() as u32)));
     }
 
     /// Runs all phases; None when they do not end before `end`.
     pub fn run_files(&mut self, end: Nanos) -> Option<Vec<PhaseOutcome>> {
-        let mut files = self.files.take()?;
-        self.begin_phase(&mut files);
-        self.files = Some(files);
-        self.run(end);
-        let files = self.files.as_mut()?;
+        let mut files = self.host.files.take()?;
+        self.begin_file_phase(&mut files);
+        self.host.files = Some(files);
+        self.run_until(end);
+        let files = self.host.files.as_mut()?;
         (files.phase >= files.phases.len()).then(|| core::mem::take(&mut files.outcomes))
     }
 
-    fn begin_phase(&mut self, files: &mut Files) {
+    fn begin_file_phase(&mut self, files: &mut Files) {
         let Some(&plan) = files.phases.get(files.phase) else {
             for task in &mut files.tasks {
                 task.state = TaskState::Ended;
@@ -731,7 +731,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             _ => 0.0,
         };
         let begin = self.now + Nanos((left_out * 1e9) as u64);
-        self.times = Times::new(files.hz);
+        self.host.times = Times::new(files.hz);
         files.outcomes.push(PhaseOutcome {
             began: begin,
             ended: begin,
@@ -759,12 +759,12 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// The task has a processor: it works until it waits or has to give it up.
     pub(crate) fn step_task(&mut self, index: usize) {
-        let Some(mut files) = self.files.take() else {
+        let Some(mut files) = self.host.files.take() else {
             return;
         };
         self.take_processor();
         self.set_horizon(&mut files, index);
-        self.payer = match files.tasks[index].role {
+        self.host.payer = match files.tasks[index].role {
             Role::Thread(_) => Payer::System,
             _ => Payer::KernelThread,
         };
@@ -775,16 +775,18 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         self.spend_commands();
         // A task that sleeps has been switched away from and will be switched to.
-        let sleeps = !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.processor_free.max(self.now));
+        let sleeps = !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.host.processor_free.max(self.now));
         if sleeps {
-            let now = self.processor_free.max(self.now);
-            self.times.book(self.payer, now, self.costs.switch);
+            let now = self.host.processor_free.max(self.now);
+            self.host
+                .times
+                .book(self.host.payer, now, self.host.costs.switch);
         }
         if files.running == 0 && files.phase < files.phases.len() {
             files.phase += 1;
-            self.begin_phase(&mut files);
+            self.begin_file_phase(&mut files);
         }
-        self.files = Some(files);
+        self.host.files = Some(files);
     }
 
     fn set_horizon(&self, files: &mut Files, running: usize) {
@@ -793,7 +795,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         } else {
             Nanos::NEVER
         };
-        let others = self.other_processors.iter().min().copied();
+        let others = self.host.other_processors.iter().min().copied();
         for (index, task) in files.tasks.iter().enumerate() {
             let (TaskState::Ready(at) | TaskState::Congested(at)) = task.state else {
                 continue;
@@ -814,7 +816,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// The step may work on at the time to which its processor has come.
     fn goes_on(&mut self, files: &Files) -> bool {
-        let time = self.processor_free.max(self.now);
+        let time = self.host.processor_free.max(self.now);
         if time >= files.horizon || time >= self.next_drive_event() {
             return false;
         }
@@ -824,7 +826,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// The step ends; the task wants to go on.
     fn pause(&mut self, files: &mut Files, index: usize) {
-        files.tasks[index].state = TaskState::Ready(self.processor_free.max(self.now));
+        files.tasks[index].state = TaskState::Ready(self.host.processor_free.max(self.now));
     }
 
     fn wait(&mut self, files: &mut Files, index: usize, wait: Wait) {
@@ -865,11 +867,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     files.note_newest(index);
                     files.tasks[index].state = TaskState::Waits(Wait::Phase);
                     files.running -= 1;
-                    let ended = self.processor_free.max(self.now);
+                    let ended = self.host.processor_free.max(self.now);
                     let held = self.held_bytes();
                     let outcome = files.outcomes.last_mut().expect("a phase runs");
                     outcome.ended = outcome.ended.max(ended);
-                    outcome.cpu = self.times;
+                    outcome.cpu = self.host.times;
                     if files.running == 0 {
                         outcome.held += held as i64;
                     }
@@ -889,12 +891,12 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     fn sender(&self, files: &Files, index: usize, io: u32, write: bool, sync: bool) -> Sender {
         Sender {
-            owner: crate::files::machine::Owner::File(io),
+            owner: Owner::File(io),
             process: files.process(index),
             write,
             sync,
             no_idle: write && sync,
-            bio: self.costs.bio,
+            bio: self.host.costs.bio,
             md: self.md_bio(),
         }
     }
@@ -903,7 +905,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     pub(crate) fn end_congestion(&mut self, files: &mut Files) {
         let congested = self.congested(Direction::Write, false);
         if files.was_congested && !congested {
-            let wake = self.now + self.costs.switch;
+            let wake = self.now + self.host.costs.switch;
             for task in &mut files.tasks {
                 if let TaskState::Congested(until) = task.state {
                     task.state = TaskState::Ready(wake.min(until));

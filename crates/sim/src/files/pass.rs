@@ -1,7 +1,8 @@
 //! A task writes dirty pages back: a turn of each file of a pass, or all pages of one file.
 
-use crate::files::machine::ArrayMachine;
+use crate::files::machine::FileEngine;
 use crate::files::{Files, IoKind, TaskState, Wait, DEVICE_FILE};
+use crate::storage::queued::Owner;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::{Content, FileNumber, Run};
@@ -184,7 +185,7 @@ impl Files {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Works on the task's pass.
     pub(crate) fn run_pass(&mut self, files: &mut Files, task: usize) -> PassEnd {
         self.begin_plugs();
@@ -237,12 +238,12 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 Content::Dirty => self.write_run(files, task, run),
                 Content::Written => {
                     files.cache.found_written(run);
-                    self.spend(Nanos(self.costs.page_send.0 * run.pages));
+                    self.spend(Nanos(self.host.costs.page_send.0 * run.pages));
                     files.tasks[task].pass.go_on(run);
                 }
                 Content::Sending if files.tasks[task].pass.avoids() => {
                     let run = Run { pages: 1, ..run };
-                    self.spend(self.costs.page_send);
+                    self.spend(self.host.costs.page_send);
                     files.tasks[task].pass.go_on(run);
                 }
                 Content::Sending => {
@@ -267,7 +268,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             .expect("dirty pages have blocks");
         let run = Run { file, start, pages };
         let io = files.begin_write(run, false);
-        self.spend(Nanos(self.costs.page_send.0 * pages));
+        self.spend(Nanos(self.host.costs.page_send.0 * pages));
         let pass = &mut files.tasks[task].pass;
         pass.go_on(run);
         let at = address(block, files.offset);
@@ -320,8 +321,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let at = address(block, files.offset);
         let mut sender = self.sender(files, task, 0, true, sync);
         let (pages, copies) = self.joining_pages(&sender, at, pages);
-        let each = Nanos(self.costs.page_send.0 + self.costs.bio.0 * copies + sender.md.0);
-        let begin = self.processor_free.max(self.now);
+        let each =
+            Nanos(self.host.costs.page_send.0 + self.host.costs.bio.0 * copies + sender.md.0);
+        let begin = self.host.processor_free.max(self.now);
         let until = files.horizon.min(self.next_drive_event());
         let room = until.saturating_sub(begin + lead).0;
         let pages = pages.min(room.div_ceil(each.0.max(1)));
@@ -330,7 +332,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         let run = Run { file, start, pages };
         let io = files.begin_write(run, buffers);
-        sender.owner = crate::files::machine::Owner::File(io);
+        sender.owner = Owner::File(io);
         (sender.bio, sender.md) = (Nanos::ZERO, Nanos::ZERO);
         self.spend(Nanos(each.0 * pages));
         // The queue hears of the last page when its bio is made.
@@ -357,7 +359,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         pass.turn -= 1;
         pass.written += 1;
         let io = files.new_io(IoKind::PlaceWrite);
-        self.spend(self.costs.page_send);
+        self.spend(self.host.costs.page_send);
         files.tasks[task].pass.rest = Some((
             io,
             address(block, files.offset),

@@ -1,6 +1,6 @@
 //! Reads through the page cache: hits, read-ahead, blocks of addresses that must be read first.
 
-use crate::files::machine::ArrayMachine;
+use crate::files::machine::FileEngine;
 use crate::files::{
     Doing, FileThread, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_BYTES, PAGE_SECTORS,
 };
@@ -37,7 +37,7 @@ impl FileThread {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// False when the task's state says what comes next.
     pub(crate) fn read_calls(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) -> bool {
         if !self.ask(files, index) {
@@ -49,8 +49,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if thread.doing == Doing::Calls {
             thread.begin_call(plan, now, file_pages);
             thread.doing = Doing::Reading;
-            self.spend_user(self.costs.user);
-            self.spend(self.costs.call);
+            self.spend_user(self.host.costs.user);
+            self.spend(self.host.costs.call);
         }
         let thread = files.thread(index);
         let (file, page, wanted) = (thread.file, thread.page, thread.call_end - thread.page);
@@ -104,9 +104,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// The thread reads `pages` pages that are in memory.
     fn take_pages(&mut self, files: &mut Files, index: usize, plan: &PhasePlan, pages: u64) {
-        let time = self.processor_free.max(self.now);
+        let time = self.host.processor_free.max(self.now);
         let room = files.horizon.min(self.next_drive_event());
-        let costs = &self.costs;
+        let costs = &self.host.costs;
         let each = costs.page_copy + Nanos((costs.call.0 + costs.user.0) / plan.pages);
         // At least one, and as many as fit before something else happens.
         let fitting = room.saturating_sub(time).0 / each.0.max(1) + 1;
@@ -115,7 +115,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let (file, start) = (thread.file, thread.page);
         thread.page += pages;
         thread.read_ahead.took(start + pages - 1);
-        let (copy, call) = (self.costs.page_copy, self.costs.call);
+        let (copy, call) = (self.host.costs.page_copy, self.host.costs.call);
         files.cache.touch(Run { file, start, pages });
         // The call in hand ends, whole calls follow, a last one begins.
         let thread = files.thread(index);
@@ -129,7 +129,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         let whole = more / plan.pages;
         if whole > 0 {
             let cost = Nanos(call.0 + copy.0 * plan.pages);
-            self.spend_user(Nanos(self.costs.user.0 * whole));
+            self.spend_user(Nanos(self.host.costs.user.0 * whole));
             self.spend(Nanos(cost.0 * whole));
             let outcome = files.outcomes.last_mut().expect("a phase runs");
             outcome.calls += whole;
@@ -141,8 +141,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         let rest = more % plan.pages;
         if rest > 0 {
-            self.spend_user(self.costs.user);
-            let began = self.processor_free;
+            self.spend_user(self.host.costs.user);
+            let began = self.host.processor_free;
             self.spend(Nanos(call.0 + copy.0 * rest));
             let thread = files.thread(index);
             thread.doing = Doing::Reading;
@@ -153,7 +153,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// The call in hand is done.
     pub(crate) fn end_calls(&mut self, files: &mut Files, index: usize, calls: u64, pages: u64) {
-        let now = self.processor_free.max(self.now);
+        let now = self.host.processor_free.max(self.now);
         let thread = files.thread(index);
         let latency = now - thread.call_began;
         thread.calls_left -= calls;
@@ -194,7 +194,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if let Some(mark) = window.mark.filter(|mark| (first..stop).contains(mark)) {
             files.cache.mark(file, mark);
         }
-        self.spend(Nanos(self.costs.page_add.0 * pages));
+        self.spend(Nanos(self.host.costs.page_add.0 * pages));
         files.thread(index).reading = Reading {
             from: first,
             end: stop,
@@ -215,7 +215,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         // The page with the mark is looked at once all is sent: it may have come while a block of addresses was waited for.
         let file = files.thread(index).file;
         let there = |page| files.cache.find(file, page) == Found::There;
-        if done && self.kick_after_mark && reading.at_mark.is_some_and(there) {
+        if done && self.host.kick_after_mark && reading.at_mark.is_some_and(there) {
             self.unplug_all();
         }
         done

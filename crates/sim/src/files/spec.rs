@@ -1,6 +1,6 @@
 //! Files of a storage spec: what of it the engine needs, and what comes of it.
 
-use crate::files::machine::ArrayMachine;
+use crate::files::machine::FileEngine;
 use crate::files::{FilesPlan, PhaseOutcome, PhasePlan};
 use crate::spec::cache::{self, CachePlan};
 use seekwise_device::Device;
@@ -160,7 +160,7 @@ fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> 
 
 /// Runs the phases up to the one asked for.
 pub fn run<Q: BlockQueue, D: Device>(
-    machine: &mut ArrayMachine<Q, D>,
+    machine: &mut FileEngine<Q, D>,
     spec: &FilesSpec,
     around: &Around,
 ) -> Result<Vec<Value>, String> {

@@ -4,10 +4,11 @@
 //! a kernel thread's.
 
 use crate::cost::MdCosts;
-use crate::files::machine::{ArrayMachine, Owner};
+use crate::files::machine::FileEngine;
 use crate::spec::array::STRIPE_CACHE_DEFAULT;
 use crate::storage::md::thread::MdThread;
 use crate::storage::md::{Order, MD_THREAD};
+use crate::storage::queued::Owner;
 use crate::storage::volume::Piece;
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, BlockQueue};
@@ -119,7 +120,7 @@ impl Stripes {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Writes go through a stripe cache of md's default size.
     pub fn write_stripes(
         &mut self,
@@ -142,41 +143,41 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             u32::from(kernel.version.1),
             u32::from(kernel.version.2),
         ));
-        self.stripes = Some(Box::new(Stripes::new(raid5, generation, kernel.hz, costs)));
+        self.host.stripes = Some(Box::new(Stripes::new(raid5, generation, kernel.hz, costs)));
         Ok(())
     }
 
     /// The plug's timer is due, or the md thread.
     pub(crate) fn run_stripes(&mut self) {
-        let mut stripes = self.stripes.take().expect("only stripes are due");
+        let mut stripes = self.host.stripes.take().expect("only stripes are due");
         let now = self.now;
         if stripes.unplug_at <= now {
             stripes.unplug(now);
         } else if stripes.thread.begins(now) {
             self.take_processor();
-            self.payer = Payer::KernelThread;
+            self.host.payer = Payer::KernelThread;
             stripes.raid5.run_thread(&mut stripes.thread);
             let work = stripes.raid5.take_work();
             let before = stripes.thread.busy;
             stripes.thread.plan(now, Some(&work));
             let takes = stripes.thread.busy - before;
             self.spend(takes);
-            stripes.thread.due = self.processor_free.max(now);
+            stripes.thread.due = self.host.processor_free.max(now);
             if !stripes.full() {
                 stripes.woken.append(&mut stripes.sleepers);
             }
         } else {
             self.end_turn(&mut stripes);
         }
-        self.stripes = Some(stripes);
+        self.host.stripes = Some(stripes);
     }
 
     /// A turn's work is done: writes that are through are told, requests go out.
     fn end_turn(&mut self, stripes: &mut Stripes) {
         let now = self.now;
-        self.payer = Payer::KernelThread;
+        self.host.payer = Payer::KernelThread;
         let finishing = core::mem::take(&mut stripes.thread.finishing_now);
-        let wake = now.max(self.processor_free) + self.costs.switch;
+        let wake = now.max(self.host.processor_free) + self.host.costs.switch;
         for job in &finishing {
             let Job { owner, piece } = stripes.jobs.remove(*job as usize);
             self.tell(owner, &piece, wake);

@@ -1,6 +1,6 @@
 //! Writes through the page cache: dirtying pages, looking at the limits, being held back, fsync.
 
-use crate::files::machine::ArrayMachine;
+use crate::files::machine::FileEngine;
 use crate::files::pass::PassEnd;
 use crate::files::{Doing, Files, PhasePlan, TaskState, Wait, PAGE_BYTES};
 use seekwise_device::Device;
@@ -12,7 +12,7 @@ use seekwise_host::cache::write_back::Duty;
 use seekwise_sched::Direction;
 use seekwise_units::Nanos;
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Calls that write, until the next look at the limits. False when the task's state says what comes next.
     pub(crate) fn write_calls(
         &mut self,
@@ -24,9 +24,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             return false;
         }
         let check = self.pages_to_look(files, index);
-        let time = self.processor_free.max(self.now);
+        let time = self.host.processor_free.max(self.now);
         let room = files.horizon.min(self.next_drive_event());
-        let costs = self.costs;
+        let costs = self.host.costs;
         let each = Nanos(
             costs.user.0
                 + costs.call.0
@@ -90,7 +90,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         self.spend(Nanos(
             (costs.call.0 + costs.page_copy.0 * plan.pages) * calls,
         ));
-        let took = self.processor_free - began;
+        let took = self.host.processor_free - began;
         let outcome = files.outcomes.last_mut().expect("a phase runs");
         outcome.calls += calls;
         outcome.bytes += pages * PAGE_BYTES;
@@ -98,7 +98,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         outcome.latency_max = outcome.latency_max.max(Nanos(took.0 / calls));
         files.note_calls(index, Nanos(took.0 / calls), calls);
         let thread = files.thread(index);
-        thread.call_began = self.processor_free;
+        thread.call_began = self.host.processor_free;
         if look {
             thread.doing = Doing::Balancing {
                 looks: 0,
@@ -143,7 +143,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 break;
             }
             let stop = files.cache.next_present(file, absent, end);
-            self.spend(Nanos(self.costs.page_add.0 * (stop - absent)));
+            self.spend(Nanos(self.host.costs.page_add.0 * (stop - absent)));
             files.cache.add(
                 Run {
                     file,
@@ -156,7 +156,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         }
         let run = Run { file, start, pages };
         files.cache.touch(run);
-        self.spend(Nanos(self.costs.page_write.0 * pages));
+        self.spend(Nanos(self.host.costs.page_write.0 * pages));
         if !files.system.delays_allocation() {
             self.allocate(files, file, start, pages);
         }
@@ -236,7 +236,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     wrote: false,
                 };
                 let nap = generation.nap(looks, files.hz);
-                let until = self.processor_free.max(self.now) + nap;
+                let until = self.host.processor_free.max(self.now) + nap;
                 files.was_congested = self.congested(Direction::Write, false);
                 let by_congestion = generation.background_avoids_congestion();
                 files.tasks[index].state = if by_congestion {
@@ -271,7 +271,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             self.leave_balance(files, index);
             return true;
         }
-        let now = self.processor_free.max(self.now);
+        let now = self.host.processor_free.max(self.now);
         let (tick, seen) = (files.tick(now), files.seen());
         let thread = files.thread(index);
         let mut writer = thread.writer;
@@ -323,7 +323,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                     looks: 1,
                     wrote: false,
                 };
-                let until = self.processor_free.max(self.now) + pause;
+                let until = self.host.processor_free.max(self.now) + pause;
                 files.tasks[index].state = TaskState::Ready(until);
                 false
             }
@@ -336,7 +336,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
 
     /// The writer goes on with its calls; the look was part of the last one.
     fn leave_balance(&mut self, files: &mut Files, index: usize) {
-        let now = self.processor_free.max(self.now);
+        let now = self.host.processor_free.max(self.now);
         let in_group = files.pacing.is_some();
         let load = files.load();
         if !in_group && files.background_due(&load) {
@@ -423,7 +423,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
             files.thread(index).flush = None;
         }
-        let now = self.processor_free.max(self.now);
+        let now = self.host.processor_free.max(self.now);
         let by_call = files.thread(index).syncs_call;
         if by_call {
             self.book_wait(files, index, now);

@@ -1,6 +1,7 @@
 //! What lies below the threads of a machine: a drive behind its queue, or an array over several of them.
 
 pub mod md;
+pub mod queued;
 pub mod reference;
 pub mod served;
 pub mod spindle;
@@ -13,8 +14,25 @@ use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_sched::ProcessId;
 use seekwise_units::{Nanos, Sectors};
 
+/// Storage as the event loop sees it.
+pub trait Storage {
+    /// When a drive or a thread of the storage's own is due next; `Nanos::NEVER` when none is.
+    fn next_at(&self) -> Nanos;
+    /// When [`Storage::fire`] is due next.
+    fn timer(&self) -> Nanos;
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O);
+
+    /// Requests that nobody serves yet or that are being served.
+    fn allocated(&self) -> usize;
+    fn totals(&self) -> Totals;
+    /// Bytes read from and written to each member of an array since the start; empty for a drive alone.
+    fn members(&self) -> Vec<MemberTotals> {
+        Vec::new()
+    }
+}
+
 /// Storage as the threads above see it. A bio that is blocked is handed in again, unchanged, when its process is woken.
-pub trait Stack {
+pub trait Stack: Storage {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission;
 
     /// The task begins to submit several bios in a row.
@@ -25,28 +43,14 @@ pub trait Stack {
     fn process_waits<O: Observer>(&mut self, now: Nanos, observer: &mut O);
     fn process_exits<O: Observer>(&mut self, now: Nanos, process: ProcessId, observer: &mut O);
 
-    /// When a drive or a thread of the storage's own is due next; `Nanos::NEVER` when none is.
-    fn next_at(&self) -> Nanos;
-    /// What is due at [`Stack::next_at`] happens. `done` hears of every bio that ends with it. How many steps that were: one, or more of which
+    /// What is due at [`Storage::next_at`] happens. `done` hears of every bio that ends with it. How many steps that were: one, or more of which
     /// nobody outside heard but of the last.
     fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, done: impl FnMut(Done))
         -> u64;
 
-    /// When [`Stack::fire`] is due next.
-    fn timer(&self) -> Nanos;
-    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O);
-
     fn has_woken(&self) -> bool;
     /// A process that may try again, oldest sleeper first.
     fn take_woken(&mut self) -> Option<ProcessId>;
-
-    /// Requests that nobody serves yet or that are being served.
-    fn allocated(&self) -> usize;
-    fn totals(&self) -> Totals;
-    /// Bytes read from and written to each member of an array since the start; empty for a drive alone.
-    fn members(&self) -> Vec<MemberTotals> {
-        Vec::new()
-    }
 }
 
 /// What one member of an array has done since the start.
@@ -111,6 +115,39 @@ pub struct Single<Q, D> {
     pub drive: Spindle<D>,
 }
 
+impl<Q: BlockQueue, D: Device> Storage for Single<Q, D> {
+    #[inline(always)]
+    fn next_at(&self) -> Nanos {
+        self.drive.next_at()
+    }
+
+    #[inline(always)]
+    fn timer(&self) -> Nanos {
+        self.queue.timer()
+    }
+
+    #[inline]
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.queue.fire(now, &mut self.drive, observer);
+    }
+
+    fn allocated(&self) -> usize {
+        self.queue.allocated()
+    }
+
+    fn totals(&self) -> Totals {
+        Totals {
+            busy: self.drive.busy,
+            sectors: self.drive.sectors,
+            merges: self.queue.merges(),
+            interrupts: None,
+            thread: self.drive.host_work,
+            resynced: Sectors(0),
+            bitmap_pages: 0,
+        }
+    }
+}
+
 impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
     #[inline(always)]
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
@@ -137,11 +174,6 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
     }
 
     #[inline(always)]
-    fn next_at(&self) -> Nanos {
-        self.drive.next_at()
-    }
-
-    #[inline(always)]
     fn advance<O: Observer>(
         &mut self,
         now: Nanos,
@@ -156,16 +188,6 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
     }
 
     #[inline(always)]
-    fn timer(&self) -> Nanos {
-        self.queue.timer()
-    }
-
-    #[inline]
-    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
-        self.queue.fire(now, &mut self.drive, observer);
-    }
-
-    #[inline(always)]
     fn has_woken(&self) -> bool {
         self.queue.has_woken()
     }
@@ -173,21 +195,5 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
     #[inline]
     fn take_woken(&mut self) -> Option<ProcessId> {
         self.queue.take_woken()
-    }
-
-    fn allocated(&self) -> usize {
-        self.queue.allocated()
-    }
-
-    fn totals(&self) -> Totals {
-        Totals {
-            busy: self.drive.busy,
-            sectors: self.drive.sectors,
-            merges: self.queue.merges(),
-            interrupts: None,
-            thread: self.drive.host_work,
-            resynced: Sectors(0),
-            bitmap_pages: 0,
-        }
     }
 }

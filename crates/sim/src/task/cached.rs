@@ -7,7 +7,7 @@ use crate::spec::cache::{self, CachePlan};
 use crate::storage::Stack;
 use crate::task::flusher::{self, Flusher, FLUSHER};
 use crate::task::thread::{CachedThread, State};
-use crate::task::{Tasks, ThreadLoad, ThreadPlan};
+use crate::task::{Tasks, ThreadLoad, ThreadPlan, Threads};
 use seekwise_host::block::{Bio, Done, Observer, Submission};
 use seekwise_host::cache::pacing::{Pacing, Seen, Verdict};
 use seekwise_host::cache::page_cache::{Found, Run};
@@ -673,14 +673,19 @@ impl<S: Stack> Tasks<S, Watch> for CachedThreads {
         self.wake_sleepers(engine);
     }
 
-    fn act(&mut self, engine: &mut Engine<S, Watch>, entry: u32) {
+    fn act(&mut self, engine: &mut Engine<S, Watch>) {
+        let Some(entry) = engine.agenda.pop() else {
+            return;
+        };
         match entry & 3 {
             STEP => self.step(engine, (entry >> 2) as usize),
             PAGES_READ => self.pages_read(engine, entry >> 2),
             _ => self.flush(engine),
         }
     }
+}
 
+impl<S: Stack> Threads<S, Watch> for CachedThreads {
     fn ends(&self, started: Nanos, now: Nanos) -> Vec<ThreadEnd> {
         self.threads
             .iter()

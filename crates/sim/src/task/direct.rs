@@ -6,7 +6,7 @@
 use crate::engine::Engine;
 use crate::result::ThreadEnd;
 use crate::storage::Stack;
-use crate::task::{Tasks, ThreadLoad, ThreadPlan};
+use crate::task::{Tasks, ThreadLoad, ThreadPlan, Threads};
 use seekwise_host::block::{Bio, Done, Observer, Submission};
 use seekwise_host::job::{Operation, Pace, Start, Wait};
 use seekwise_sched::Direction;
@@ -608,7 +608,10 @@ impl<S: Stack, O: Observer> Tasks<S, O> for DirectThreads {
     }
 
     #[inline(always)]
-    fn act(&mut self, engine: &mut Engine<S, O>, entry: u32) {
+    fn act(&mut self, engine: &mut Engine<S, O>) {
+        let Some(entry) = engine.agenda.pop() else {
+            return;
+        };
         let index = entry >> 2;
         match entry & 3 {
             ENTER => self.enter(engine, index),
@@ -617,7 +620,9 @@ impl<S: Stack, O: Observer> Tasks<S, O> for DirectThreads {
             _ => self.pick(engine),
         }
     }
+}
 
+impl<S: Stack, O: Observer> Threads<S, O> for DirectThreads {
     fn ends(&self, started: Nanos, now: Nanos) -> Vec<ThreadEnd> {
         self.threads
             .iter()

@@ -7,6 +7,7 @@ mod thread;
 
 use crate::engine::Engine;
 use crate::result::ThreadEnd;
+use crate::storage::Storage;
 use seekwise_host::cpu::CpuCost;
 use seekwise_host::job::{Pace, Script, Stream};
 use seekwise_sched::{Priority, ProcessId};
@@ -51,16 +52,30 @@ impl ThreadPlan {
     }
 }
 
-/// Those who use a storage in a phase, as the event loop sees them.
-pub trait Tasks<S, O> {
+/// Those who use a storage, as the event loop sees them.
+pub trait Tasks<S: Storage, O, H = ()> {
     /// Somebody still has something to do.
-    fn at_work(&mut self, engine: &mut Engine<S, O>) -> bool;
+    fn at_work(&mut self, engine: &mut Engine<S, O, H>) -> bool;
+    /// When [`Tasks::act`] is due next.
+    #[inline(always)]
+    fn next_at(&self, engine: &Engine<S, O, H>) -> Nanos {
+        engine.agenda.next_at()
+    }
+    /// When a timer of the storage's is heard.
+    #[inline(always)]
+    fn timer(&self, engine: &Engine<S, O, H>) -> Nanos {
+        engine.storage.timer()
+    }
     /// The storage's next step is due: it is taken, and whoever waited for what it ended goes on.
-    fn storage_due(&mut self, engine: &mut Engine<S, O>);
+    fn storage_due(&mut self, engine: &mut Engine<S, O, H>);
     /// A timer of the storage's has fired.
-    fn timer_fired(&mut self, engine: &mut Engine<S, O>);
-    /// An entry that the tasks put into the agenda is due.
-    fn act(&mut self, engine: &mut Engine<S, O>, entry: u32);
-    /// When each thread ended, counted from `started`; those that did not, `now`.
+    fn timer_fired(&mut self, engine: &mut Engine<S, O, H>);
+    /// The next task's step is due.
+    fn act(&mut self, engine: &mut Engine<S, O, H>);
+}
+
+/// The threads of a phase.
+pub trait Threads<S: Storage, O, H = ()>: Tasks<S, O, H> {
+    /// When each ended, counted from `started`; those that did not, `now`.
     fn ends(&self, started: Nanos, now: Nanos) -> Vec<ThreadEnd>;
 }

@@ -4,7 +4,7 @@
 
 use crate::assemble;
 use crate::cost::StepCosts;
-use crate::files::machine::{ArrayMachine, ReaderKind, ReaderPlan};
+use crate::files::machine::{FileEngine, ReaderKind, ReaderPlan};
 use crate::spec::QueueSpec;
 use crate::storage::spindle::Spindle;
 use crate::storage::volume::Volume;
@@ -241,7 +241,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         .collect();
     counts.push(*processes);
     // What ran before: random reads, as the scheduler before did last.
-    let mut machine = ArrayMachine::new(
+    let mut machine = FileEngine::over(
         members,
         volume,
         read_ahead,
@@ -250,11 +250,11 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         &plans(8, false),
         seed,
     );
-    machine.kick_after_mark = of >= (2, 6, 32);
-    machine.run(BEFORE);
+    machine.host.kick_after_mark = of >= (2, 6, 32);
+    machine.run_until(BEFORE);
     let rate = |count: &u32| {
         let begin = machine.follow_with(&plans(*count, sequential), read_ahead, seed);
-        let readers = machine.run(begin + span);
+        let readers = machine.run_until(begin + span);
         let read: u64 = readers.iter().map(|reader| reader.bytes).sum();
         read as f64 / 1e6 / span.as_secs_f64()
     };

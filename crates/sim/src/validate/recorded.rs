@@ -4,7 +4,7 @@
 //! memory for files, 600 MB over N files, 800 random calls in all, fsync in the writing phases, caches dropped before each.
 
 use crate::cost::StepCosts;
-use crate::files::machine::ArrayMachine;
+use crate::files::machine::FileEngine;
 use crate::files::{FilesPlan, PhasePlan};
 use crate::validate::rates::{Conditions, RecordedStorage};
 use seekwise_device::Model;
@@ -78,7 +78,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         drop_caches: true,
         whole: 1.0,
     };
-    let mut machine = ArrayMachine::new(
+    let mut machine = FileEngine::over(
         members,
         volume,
         read_ahead,
@@ -87,7 +87,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         &[],
         seed,
     );
-    machine.kick_after_mark = of >= (2, 6, 32);
+    machine.host.kick_after_mark = of >= (2, 6, 32);
     if let Some(parity) = parity {
         machine.write_stripes(parity, kernel, parsed)?;
     }

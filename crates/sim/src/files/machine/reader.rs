@@ -1,8 +1,8 @@
 //! Those who ask a whole storage for data: what each is after, what it has of it, and its next step.
 
 use crate::files::machine::samples::{Samples, SamplesPlan};
-use crate::files::machine::{ArrayMachine, Owner, Piece, Sender, PAGE_SECTORS};
-use crate::files::members::QueuedDrive;
+use crate::files::machine::{FileEngine, Owner, Piece, Sender, PAGE_SECTORS};
+use crate::storage::queued::QueuedDrive;
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Unobserved};
 use seekwise_host::cache::read_ahead::{Page, ReadAhead, Window};
@@ -171,13 +171,13 @@ impl Reader {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Sends what the reader has queued; false when it has to sleep for a request.
     fn send(&mut self, index: usize) -> bool {
-        let kind = self.readers[index].kind;
+        let kind = self.host.readers[index].kind;
         let write = match kind {
             ReaderKind::Direct { write, .. } => write,
-            ReaderKind::Samples(_) => self.readers[index].samples.writes(),
+            ReaderKind::Samples(_) => self.host.readers[index].samples.writes(),
             _ => false,
         };
         let sender = Sender {
@@ -189,16 +189,16 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             no_idle: write,
             bio: match kind {
                 ReaderKind::Direct { .. } | ReaderKind::Samples(_) => Nanos::ZERO,
-                _ => self.costs.bio,
+                _ => self.host.costs.bio,
             },
             md: self.md_bio(),
         };
-        while let Some((start, sectors)) = self.readers[index].queued.pop_front() {
+        while let Some((start, sectors)) = self.host.readers[index].queued.pop_front() {
             let (sent, rest) = self.send_range(&sender, start, sectors);
-            self.readers[index].outstanding += sent;
+            self.host.readers[index].outstanding += sent;
             if let Some(rest) = rest {
-                self.readers[index].queued.push_front(rest);
-                self.readers[index].state = State::WaitsForRequest;
+                self.host.readers[index].queued.push_front(rest);
+                self.host.readers[index].state = State::WaitsForRequest;
                 return false;
             }
         }
@@ -206,8 +206,8 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     fn submit_window(&mut self, index: usize, window: Window) {
-        let per_bio = self.bio_pages_max;
-        let reader = &mut self.readers[index];
+        let per_bio = self.storage.bio_pages_max;
+        let reader = &mut self.host.readers[index];
         if reader.pages.is_empty() {
             reader.first = window.start;
         }
@@ -225,20 +225,20 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         if let Some(mark) = window.mark.filter(|mark| *mark >= begin) {
             reader.marks.push(mark);
         }
-        self.spend(Nanos(self.costs.page_add.0 * (end - begin)));
-        for member in self.members.iter_mut() {
+        self.spend(Nanos(self.host.costs.page_add.0 * (end - begin)));
+        for member in self.storage.members.iter_mut() {
             member.queue.begin_plug();
         }
         self.send(index);
-        for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
         }
     }
 
     /// The reader has the processor: it works until it waits, or for one call.
     pub(crate) fn step(&mut self, index: usize) {
-        if !self.readers[index].queued.is_empty() {
-            match self.readers[index].kind {
+        if !self.host.readers[index].queued.is_empty() {
+            match self.host.readers[index].kind {
                 ReaderKind::Direct { .. } | ReaderKind::Samples(_) => {
                     return self.send_plugged(index)
                 }
@@ -249,7 +249,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
                 }
             }
         }
-        match self.readers[index].kind {
+        match self.host.readers[index].kind {
             ReaderKind::Buffered { pages, .. } => self.step_buffered(index, pages),
             ReaderKind::DirectRandom { pages } => self.step_direct(index, pages),
             ReaderKind::Direct {
@@ -265,9 +265,9 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     fn step_buffered(&mut self, index: usize, pages: u64) {
-        let volume_pages = self.volume.capacity().0 / PAGE_SECTORS;
-        if self.readers[index].page == self.readers[index].call_end {
-            let reader = &mut self.readers[index];
+        let volume_pages = self.storage.volume.capacity().0 / PAGE_SECTORS;
+        if self.host.readers[index].page == self.host.readers[index].call_end {
+            let reader = &mut self.host.readers[index];
             if reader.page + pages > volume_pages {
                 reader.page = 0;
                 reader.pages.clear();
@@ -275,39 +275,39 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             }
             reader.call_began = self.now;
             reader.call_end = reader.page + pages;
-            self.spend(self.costs.call);
+            self.spend(self.host.costs.call);
         }
-        while self.readers[index].page < self.readers[index].call_end {
-            let reader = &mut self.readers[index];
+        while self.host.readers[index].page < self.host.readers[index].call_end {
+            let reader = &mut self.host.readers[index];
             let page = reader.page;
             let wanted = reader.call_end - page;
             if reader.pages.is_empty() {
                 let window = reader.read_ahead.on_miss(page, wanted, 0);
                 self.submit_window(index, window);
             }
-            let reader = &mut self.readers[index];
+            let reader = &mut self.host.readers[index];
             if let Some(place) = reader.marks.iter().position(|&mark| mark == page) {
                 reader.marks.swap_remove(place);
                 let end = reader.first + reader.pages.len() as u64;
                 let there = reader.pages.front().copied().unwrap_or(false);
                 if let Some(window) = reader.read_ahead.on_mark(page, wanted, Some(end)) {
                     self.submit_window(index, window);
-                    if there && self.kick_after_mark {
+                    if there && self.host.kick_after_mark {
                         // The reader will not wait now, so nobody would unplug.
-                        for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+                        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
                             queue.process_waits(self.now, spindle, &mut Unobserved);
                         }
                     }
                 }
             }
-            if self.readers[index].state == State::WaitsForRequest {
+            if self.host.readers[index].state == State::WaitsForRequest {
                 return;
             }
-            let reader = &mut self.readers[index];
+            let reader = &mut self.host.readers[index];
             if !reader.pages.front().copied().unwrap_or(false) {
                 reader.state = State::WaitsForPage;
                 // Waiting for a page unplugs every drive below the volume.
-                for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+                for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
                     queue.process_waits(self.now, spindle, &mut Unobserved);
                 }
                 return;
@@ -316,27 +316,27 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             reader.first += 1;
             reader.read_ahead.took(page);
             reader.page += 1;
-            self.spend(self.costs.page_copy);
+            self.spend(self.host.costs.page_copy);
         }
-        let done = self.processor_free;
-        let reader = &mut self.readers[index];
+        let done = self.host.processor_free;
+        let reader = &mut self.host.readers[index];
         reader.call_done(done, pages);
         reader.state = State::Ready(done);
     }
 
     /// Sends what is queued under the task's plug and waits for all of it.
     fn send_plugged(&mut self, index: usize) {
-        for member in self.members.iter_mut() {
+        for member in self.storage.members.iter_mut() {
             member.queue.begin_plug();
         }
-        self.readers[index].state = State::WaitsForAll;
+        self.host.readers[index].state = State::WaitsForAll;
         self.send(index);
         // A task that sleeps for a request gives its plug up, too.
-        for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
             queue.end_plug(self.now, spindle, &mut Unobserved);
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
-        if let Some(stripes) = &mut self.stripes {
+        if let Some(stripes) = &mut self.host.stripes {
             stripes.unplug(self.now);
         }
     }
@@ -350,7 +350,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         pages: u64,
         calls: u64,
     ) {
-        let reader = &mut self.readers[index];
+        let reader = &mut self.host.readers[index];
         if reader.call_began > Nanos::ZERO {
             reader.call_done(self.now, pages);
         }
@@ -366,27 +366,30 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             reader.calls % places
         };
         let at = from + place * pages;
-        reader.ask(at, at + pages, self.bio_pages_max);
+        reader.ask(at, at + pages, self.storage.bio_pages_max);
         let write = matches!(
-            self.readers[index].kind,
+            self.host.readers[index].kind,
             ReaderKind::Direct { write: true, .. }
         );
         self.spend_direct_call(pages, write);
-        self.readers[index].state = State::Ready(self.processor_free);
+        self.host.readers[index].state = State::Ready(self.host.processor_free);
     }
 
     /// The drives see the request once the processor has made its bios: only then is the plug released.
     pub(crate) fn spend_direct_call(&mut self, pages: u64, write: bool) {
-        let bios = self.volume.pieces(Sectors(pages * PAGE_SECTORS), write);
-        self.spend(self.costs.call);
+        let bios = self
+            .storage
+            .volume
+            .pieces(Sectors(pages * PAGE_SECTORS), write);
+        self.spend(self.host.costs.call);
         self.spend(Nanos(
-            self.costs.page_pin.0 * pages + self.costs.bio.0 * bios,
+            self.host.costs.page_pin.0 * pages + self.host.costs.bio.0 * bios,
         ));
     }
 
     fn step_direct(&mut self, index: usize, pages: u64) {
-        let volume_pages = self.volume.capacity().0 / PAGE_SECTORS;
-        let reader = &mut self.readers[index];
+        let volume_pages = self.storage.volume.capacity().0 / PAGE_SECTORS;
+        let reader = &mut self.host.readers[index];
         if reader.call_began > Nanos::ZERO {
             reader.bytes += pages * 4096;
             reader.calls += 1;
@@ -398,11 +401,11 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
             .queued
             .push_back((Lba(page * PAGE_SECTORS), Sectors(pages * PAGE_SECTORS)));
         reader.state = State::WaitsForAll;
-        self.spend(self.costs.call);
+        self.spend(self.host.costs.call);
         if !self.send(index) {
             return;
         }
-        for QueuedDrive { queue, spindle, .. } in self.members.iter_mut() {
+        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
             queue.process_waits(self.now, spindle, &mut Unobserved);
         }
     }

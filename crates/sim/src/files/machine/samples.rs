@@ -6,7 +6,7 @@
 //! shown is the mean of the samples' rates, not all bytes over all time.
 
 use crate::files::machine::reader::State;
-use crate::files::machine::{ArrayMachine, PAGE_SECTORS};
+use crate::files::machine::{FileEngine, PAGE_SECTORS};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 
@@ -58,11 +58,11 @@ impl Samples {
     }
 }
 
-impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Ends the step that was under way and begins the next one.
     pub(crate) fn step_samples(&mut self, index: usize, plan: SamplesPlan) {
         let steps = if plan.write { WRITING } else { READING };
-        let reader = &mut self.readers[index];
+        let reader = &mut self.host.readers[index];
         if reader.samples.begun == steps.len() {
             let latency = reader.call_done(self.now, plan.pages);
             reader.samples.rates += (plan.pages * 4096) as f64 * 1e9 / latency.0.max(1) as f64;
@@ -78,7 +78,7 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
         match step {
             Step::ReadPage => self.ask_for_sample(index, plan, 1),
             Step::Read | Step::Write => {
-                self.readers[index].call_began = self.now;
+                self.host.readers[index].call_began = self.now;
                 self.ask_for_sample(index, plan, plan.pages);
             }
             Step::Flush => self.flush_members(index),
@@ -86,21 +86,21 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     }
 
     fn ask_for_sample(&mut self, index: usize, plan: SamplesPlan, pages: u64) {
-        let volume_pages = self.volume.capacity().0 / PAGE_SECTORS;
-        let reader = &mut self.readers[index];
+        let volume_pages = self.storage.volume.capacity().0 / PAGE_SECTORS;
+        let reader = &mut self.host.readers[index];
         let from =
             (u128::from(reader.calls) * u128::from(volume_pages) / u128::from(plan.count)) as u64;
         let write = reader.samples.writes();
-        reader.ask(from, from + pages, self.bio_pages_max);
+        reader.ask(from, from + pages, self.storage.bio_pages_max);
         self.spend_direct_call(pages, write);
-        self.readers[index].state = State::Ready(self.processor_free);
+        self.host.readers[index].state = State::Ready(self.host.processor_free);
     }
 
     /// The block layer lets a flush wait for nothing here: the reader's own writes are through, and nobody else writes.
     fn flush_members(&mut self, index: usize) {
-        self.spend(self.costs.call);
+        self.spend(self.host.costs.call);
         let drives = self.flush_drives();
-        let reader = &mut self.readers[index];
+        let reader = &mut self.host.readers[index];
         reader.outstanding += drives;
         reader.state = State::WaitsForAll;
     }
@@ -108,23 +108,23 @@ impl<Q: BlockQueue, D: Device> ArrayMachine<Q, D> {
     /// Every member is to empty its cache; gives their number.
     pub(crate) fn flush_drives(&mut self) -> u32 {
         let now = self.now;
-        for member in self.members.iter_mut() {
+        for member in self.storage.members.iter_mut() {
             member.spindle.flush(now);
         }
-        self.members.len() as u32
+        self.storage.members.len() as u32
     }
 
     /// A member's cache is empty.
     pub(crate) fn flush_done(&mut self) {
-        self.spend(self.costs.interrupt);
-        if let Some(mut files) = self.files.take() {
+        self.spend(self.host.costs.interrupt);
+        if let Some(mut files) = self.host.files.take() {
             self.drive_flushed(&mut files);
-            self.files = Some(files);
+            self.host.files = Some(files);
             return;
         }
-        let wake = self.now.max(self.processor_free) + self.costs.switch;
+        let wake = self.now.max(self.host.processor_free) + self.host.costs.switch;
         // Only one reader takes samples (`storage::check`).
-        let reader = &mut self.readers[0];
+        let reader = &mut self.host.readers[0];
         reader.outstanding -= 1;
         reader.wake(wake);
     }

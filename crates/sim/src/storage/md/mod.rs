@@ -19,7 +19,7 @@ pub(crate) mod thread;
 use crate::cost::MdCosts;
 use crate::storage::spindle::Spindle;
 use crate::storage::volume::{Piece, Volume};
-use crate::storage::{MemberTotals, Stack, Totals};
+use crate::storage::{MemberTotals, Stack, Storage, Totals};
 use intent::Intent;
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
@@ -785,6 +785,64 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 }
 
+impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
+    #[inline(always)]
+    fn next_at(&self) -> Nanos {
+        let mut next = self.due.first().min(self.thread.due);
+        if self.has_background() {
+            next = next.min(self.background_at());
+        }
+        next.max(self.clock)
+    }
+
+    #[inline]
+    fn timer(&self) -> Nanos {
+        self.timers.first().min(self.unplug_at)
+    }
+
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.clock = now;
+        if self.unplug_at <= now {
+            self.unplug_thread(now);
+            return;
+        }
+        let index = self.timers.place();
+        let member = &mut self.members[index];
+        member
+            .queue
+            .fire(now, &mut member.spindle, &mut heard(index, observer));
+        self.refresh(now, index);
+    }
+
+    fn allocated(&self) -> usize {
+        self.calls.len() + self.whole_bios
+    }
+
+    fn totals(&self) -> Totals {
+        let sum = |of: fn(&MdMember<Q, D>) -> u64| self.members.iter().map(of).sum::<u64>();
+        Totals {
+            busy: Nanos(sum(|member| member.spindle.busy.0)),
+            sectors: sum(|member| member.spindle.sectors),
+            merges: sum(|member| member.queue.merges()),
+            interrupts: Some(sum(|member| member.commands)),
+            thread: self.thread.busy + Nanos(sum(|member| member.spindle.host_work.0)),
+            resynced: Sectors(self.resync.as_ref().map_or(0, Background::through)),
+            bitmap_pages: self.intent.as_ref().map_or(0, |intent| intent.written),
+        }
+    }
+
+    fn members(&self) -> Vec<MemberTotals> {
+        let of = |member: &MdMember<Q, D>| MemberTotals {
+            read: member.read,
+            written: member.written,
+            commands: member.commands,
+            busy: member.spindle.busy,
+            taken: Nanos(member.taken),
+        };
+        self.members.iter().map(of).collect()
+    }
+}
+
 impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
         self.clock = now;
@@ -874,15 +932,6 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     }
 
     #[inline(always)]
-    fn next_at(&self) -> Nanos {
-        let mut next = self.due.first().min(self.thread.due);
-        if self.has_background() {
-            next = next.min(self.background_at());
-        }
-        next.max(self.clock)
-    }
-
-    #[inline(always)]
     fn advance<O: Observer>(
         &mut self,
         now: Nanos,
@@ -908,58 +957,11 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     }
 
     #[inline]
-    fn timer(&self) -> Nanos {
-        self.timers.first().min(self.unplug_at)
-    }
-
-    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
-        self.clock = now;
-        if self.unplug_at <= now {
-            self.unplug_thread(now);
-            return;
-        }
-        let index = self.timers.place();
-        let member = &mut self.members[index];
-        member
-            .queue
-            .fire(now, &mut member.spindle, &mut heard(index, observer));
-        self.refresh(now, index);
-    }
-
-    #[inline]
     fn has_woken(&self) -> bool {
         !self.woken.is_empty()
     }
 
     fn take_woken(&mut self) -> Option<ProcessId> {
         self.woken.pop_front()
-    }
-
-    fn allocated(&self) -> usize {
-        self.calls.len() + self.whole_bios
-    }
-
-    fn totals(&self) -> Totals {
-        let sum = |of: fn(&MdMember<Q, D>) -> u64| self.members.iter().map(of).sum::<u64>();
-        Totals {
-            busy: Nanos(sum(|member| member.spindle.busy.0)),
-            sectors: sum(|member| member.spindle.sectors),
-            merges: sum(|member| member.queue.merges()),
-            interrupts: Some(sum(|member| member.commands)),
-            thread: self.thread.busy + Nanos(sum(|member| member.spindle.host_work.0)),
-            resynced: Sectors(self.resync.as_ref().map_or(0, Background::through)),
-            bitmap_pages: self.intent.as_ref().map_or(0, |intent| intent.written),
-        }
-    }
-
-    fn members(&self) -> Vec<MemberTotals> {
-        let of = |member: &MdMember<Q, D>| MemberTotals {
-            read: member.read,
-            written: member.written,
-            commands: member.commands,
-            busy: member.spindle.busy,
-            taken: Nanos(member.taken),
-        };
-        self.members.iter().map(of).collect()
     }
 }

@@ -1,0 +1,111 @@
+"""The map is true: what ARCHITECTURE.md and crates/README.md name is there, and what is there has its line."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAP = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+CRATES = (ROOT / "crates/README.md").read_text(encoding="utf-8")
+SEEKWISE = ROOT / "python/seekwise"
+OF_THE_TREE = ("crates/", "docs/", "models/", "packaging/", "python/", "studies/", "tests/", "tools/")
+DATA = {"profiles", "studies", "uses"}
+"""Folders of the package that hold TOML files."""
+UPWARDS = {
+    ("analysis", "advise"),
+    ("analysis", "insights"),
+    ("analysis", "report"),
+    ("analysis", "validate"),
+    ("control", "advise"),
+    ("explain", "advise"),
+    ("explain", "cli"),
+    ("insights", "report"),
+    ("published", "validate"),
+    ("report", "advise"),
+    ("report", "validate"),
+    ("run", "analysis"),
+    ("store", "backend"),
+    ("store", "run"),
+    ("study", "backend"),
+    ("study", "published"),
+}
+"""Imports against the order of the map that are still there. Take one out when it is gone; do not put one in."""
+
+
+def paths_of(text: str) -> set[str]:
+    return {token for token in re.findall(r"`([^`\s]+)`", text) if token.startswith(OF_THE_TREE)}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(paths_of(MAP) | paths_of((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+)
+def test_each_path_that_the_map_names_exists(path: str) -> None:
+    assert (ROOT / path).exists(), path
+
+
+def rows_of_packages() -> list[str]:
+    """Names of packages and modules in the order of the map."""
+    table = MAP.partition("## The packages")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `python/seekwise/(\w+)(?:\.py|/)` \|", table, re.MULTILINE)
+
+
+def packages_there() -> set[str]:
+    modules = {path.stem for path in SEEKWISE.glob("*.py")} - {"__init__"}
+    folders = {path.name for path in SEEKWISE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    return (modules | folders) - DATA
+
+
+def test_each_package_has_its_line() -> None:
+    rows = rows_of_packages()
+    assert len(rows) == len(set(rows))
+    assert set(rows) == packages_there()
+
+
+def test_each_crate_has_its_line_and_uses_what_the_line_says() -> None:
+    lines = dict(re.findall(r"^\| `([\w]+)` \|.*\| ([^|]*) \|$", CRATES, re.MULTILINE))
+    manifests = {path.parent.name: tomllib.loads(path.read_text()) for path in (ROOT / "crates").glob("*/Cargo.toml")}
+    assert set(lines) == set(manifests)
+    for crate, manifest in manifests.items():
+        used = {
+            name.removeprefix("seekwise-") for name in manifest.get("dependencies", {}) if name.startswith("seekwise-")
+        }
+        said = set(re.findall(r"`(\w+)`", lines[crate]))
+        if "all above" in lines[crate]:
+            said = set(list(lines)[: list(lines).index(crate)])
+        assert used <= said, f"{crate} uses {sorted(used - said)}, which crates/README.md does not say"
+
+
+def imports_of(package: str) -> set[str]:
+    """Packages and modules of Seekwise that a package's files import, wherever in the file, types apart."""
+    folder = SEEKWISE / package
+    files = folder.rglob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]
+    return {name for path in files for name in _imported(ast.parse(path.read_text(encoding="utf-8")))} - {
+        package,
+        "_core",
+    }
+
+
+def _imported(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        return set()
+    if isinstance(node, ast.ImportFrom) and node.module == "seekwise":
+        return {name.name for name in node.names}
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("seekwise."):
+        return {str(node.module).split(".")[1]}
+    if isinstance(node, ast.Import):
+        return {name.name.split(".")[1] for name in node.names if name.name.startswith("seekwise.")}
+    return {name for child in ast.iter_child_nodes(node) for name in _imported(child)}
+
+
+def test_packages_import_only_those_above_them_in_the_map() -> None:
+    order = {name: place for place, name in enumerate(rows_of_packages())}
+    upwards = {
+        (package, used) for package in order for used in imports_of(package) if order.get(used, -1) > order[package]
+    }
+    assert upwards - UPWARDS == set(), "imports against the order of ARCHITECTURE.md, 'The packages'"
+    assert UPWARDS - upwards == set(), "these are gone: take them out of UPWARDS"

@@ -1,0 +1,162 @@
+"""Golden results of the simulator: the same trials before and after a change of the engine give the same bits.
+
+    cargo build --package seekwise-sim --features examples --example cells       PROGRAM: target/debug/examples/cells
+    .venv/bin/python tools/golden.py collect FOLDER           the trials of every shipped study and verification, and random ones of their parts
+    .venv/bin/python tools/golden.py record FOLDER PROGRAM    what the engine gives for them now
+    .venv/bin/python tools/golden.py check FOLDER PROGRAM     the trials whose results differ from the recorded ones; status 5 if there are any
+
+FOLDER lies outside the repository. `collect` runs the program's own commands and keeps what they hand to the compiled simulator, thinned to
+PER_SOURCE trials each; a random trial takes some of its fields from other trials of its kind, so that features meet that no study combines.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from seekwise import _core
+
+ROOT = Path(__file__).parents[1]
+PER_SOURCE = 60
+RANDOM = 300
+OF_ITS_OWN = 0.7
+"""Share of a random trial's fields that stay as they are."""
+LIMITS = {"ios": 20_000, "runtime_ns": 400_000_000, "file_bytes": 8 << 20, "span_ns": 400_000_000}
+"""A random trial is short."""
+ERROR = '"error"'
+KINDS = {"cell": "simulate_cells", "storage": "simulate_storage"}
+
+
+def collect(folder: Path) -> None:
+    kept: dict[str, dict[str, list[dict]]] = {}
+    source = ""
+
+    def watched(kind: str, real: Callable[..., str]) -> Callable[..., str]:
+        def call(specs: str, *rest: Any) -> str:
+            kept.setdefault(source, {}).setdefault(kind, []).extend(json.loads(specs))
+            return real(specs, *rest)
+
+        return call
+
+    for kind, name in KINDS.items():
+        setattr(_core, name, watched(kind, getattr(_core, name)))
+
+    from click.testing import CliRunner
+
+    from seekwise.cli.main import cli
+
+    os.environ.update(SEEKWISE_DB=str(folder / "collect.db"), SEEKWISE_STATE=str(folder / "state"))
+    studies = sorted((ROOT / "studies").rglob("*.toml"))
+    commands = [
+        ["run", str(path), "--backend", "simulated", "--budget", "1m", "--seed", seed]
+        for path in studies
+        for seed in ("1", "77")
+    ]
+    commands += [["verify", "ladder", str(path)] for path in sorted((ROOT / "tests/vectors/ladder").glob("*.csv"))]
+    commands += [["verify", "verdicts"], ["verify", "claims"], ["demo", "--seed", "3"]]
+    for command in commands:
+        source = " ".join(command).replace(str(ROOT) + "/", "")
+        began = time.monotonic()
+        outcome = CliRunner().invoke(cli, command)
+        counts = {kind: len(specs) for kind, specs in kept.get(source, {}).items()}
+        print(f"{time.monotonic() - began:7.1f} s  status {outcome.exit_code}  {counts}  {source}", flush=True)
+        (folder / "kept.json").write_text(json.dumps(kept))
+
+
+def thin(folder: Path) -> None:
+    kept = json.loads((folder / "kept.json").read_text())
+    chance = random.Random(20)
+    trials: dict[str, tuple[str, dict]] = {}
+    for of_source in kept.values():
+        for kind, specs in of_source.items():
+            unique = {json.dumps(spec, sort_keys=True): spec for spec in specs}
+            for key in chance.sample(sorted(unique), min(PER_SOURCE, len(unique))):
+                trials[f"{kind} {key}"] = (kind, unique[key])
+    given = list(trials.values())
+    for kind in KINDS:
+        of_kind = [spec for other, spec in given if other == kind]
+        for _ in range(RANDOM if of_kind else 0):
+            spec = shortened(mixed(chance.choice(of_kind), of_kind, chance))
+            trials[f"{kind} {json.dumps(spec, sort_keys=True)}"] = (kind, spec)
+    lines = [json.dumps({kind: spec}) for kind, spec in trials.values()]
+    tables = sorted((ROOT / "tests/vectors/machine").glob("*.csv"))
+    lines += [json.dumps({"rates": [path.read_text(), seed]}) for path in tables for seed in (1, 2)]
+    (folder / "trials.jsonl").write_text("\n".join(lines) + "\n")
+    print(f"{len(given)} trials of commands, {len(trials) - len(given)} random ones, {2 * len(tables)} tables")
+
+
+def mixed(spec: dict, others: list[dict], chance: random.Random) -> dict:
+    made = copy.deepcopy(spec)
+    made["seed"] = chance.randrange(1 << 32)
+    _mix(made, lambda: chance.choice(others), chance)
+    return made
+
+
+def _mix(into: dict, other: Callable[[], Any], chance: random.Random) -> None:
+    for key in list(into):
+        given = other()
+        there = given.get(key) if isinstance(given, dict) else None
+        if isinstance(into[key], dict) and isinstance(there, dict):
+            _mix(into[key], lambda there=there: there, chance)
+        elif isinstance(given, dict) and key in given and chance.random() > OF_ITS_OWN and key != "seed":
+            into[key] = copy.deepcopy(there)
+
+
+def shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _short(key, shortened(each)) for key, each in value.items()}
+    return [shortened(each) for each in value] if isinstance(value, list) else value
+
+
+def _short(key: str, value: Any) -> Any:
+    return min(value, LIMITS[key]) if key in LIMITS and isinstance(value, int) else value
+
+
+def results(folder: Path, program: str) -> list[str]:
+    return subprocess.run(
+        [program, folder / "trials.jsonl"], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+
+
+def check(folder: Path, program: str) -> int:
+    trials = (folder / "trials.jsonl").read_text().splitlines()
+    before, found = (folder / "golden.txt").read_text().splitlines(), results(folder, program)
+    differing = [place for place, (was, now) in enumerate(zip(before, found, strict=True)) if was != now]
+    for place in differing[:10]:
+        at = next(
+            at
+            for at, (was, now) in enumerate(zip(before[place] + "\0", found[place] + "\1", strict=False))
+            if was != now
+        )
+        at = max(0, at - 80)
+        print(f"\n{trials[place][:1200]}\n  was …{before[place][at : at + 200]}\n  is  …{found[place][at : at + 200]}")
+    print(f"{len(before) - len(differing)} of {len(before)} results are the same to the bit")
+    return 5 if differing else 0
+
+
+def main() -> int:
+    action, folder = sys.argv[1], Path(sys.argv[2])
+    if action == "collect":
+        collect(folder)
+        thin(folder)
+    elif action == "thin":
+        thin(folder)
+    elif action == "record":
+        found = results(folder, sys.argv[3])
+        (folder / "golden.txt").write_text("\n".join(found) + "\n")
+        print(f"{len(found)} results recorded, {sum(ERROR in line for line in found)} of them errors")
+    else:
+        return check(folder, sys.argv[3])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
