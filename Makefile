@@ -27,13 +27,16 @@ $(STAMP): $(SOURCES)
 demo: install ## measure the storage under this folder, judge it, write the report; where that is not possible, simulate a drive like it
 	@$(BIN)/seekwise tune . --budget 2m || case $$? in 3|4) echo; $(BIN)/seekwise tune model:nearest ;; *) exit 1 ;; esac
 
+# Files are kept together: tests of one file may share a loop device.
+PYTEST := $(BIN)/python -m pytest
+TOGETHER := -n 2 --dist loadfile
+
 test: install ## the tests: Rust, Python, and with root the kernel's own schedulers
 	cargo test --workspace --quiet
-	$(BIN)/python -m pytest -m 'not slow'
+	$(PYTEST) -m 'not slow' $(TOGETHER)
 
-test-all: install ## the same, and what takes longer: 10,000 mutated inputs per reader, an error and a kill at every system call, racing attackers
-	cargo test --workspace --quiet
-	$(BIN)/python -m pytest
+test-all: test ## and what takes longer: thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, packages in clean systems, a browser
+	$(PYTEST) -m slow
 
 lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
 	@$(BIN)/seekwise lab --build
