@@ -17,13 +17,14 @@ from seekwise.run.live.candidates import Candidate
 from seekwise.study.uses import Use
 
 PERIOD_FIRST_S = 0.75
-COUNTED_S = 0.5
-"""What is left of a period after its cut, where the operations are many."""
+COUNTED_S = 0.35
+"""What is left of a period after its cut, where the operations are many. Seen here: rates of half-second periods scatter twice as
+much as their tenths would tell, so what disturbs lasts about as long as a period, and more and shorter ones tell more."""
 PERIOD_MOST_S = 6.0
 OPERATIONS_MIN = 40
 """In the counted part of a period, of every job that is judged."""
 ROUNDS_FIRST = 4
-ROUNDS_MORE = 4
+ROUNDS_MORE = 8
 STRETCH_OVERHEAD_S = 1.6
 """Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
 FIRST_PASS_SHARE = 0.8

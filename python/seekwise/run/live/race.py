@@ -23,7 +23,8 @@ def first_pass(session: Session, states: Sequence[progress.UseState], seconds: f
     for number, each in enumerate(states):
         share = left / max(1, len(states) - number)
         rounds = int((share - progress.STRETCH_OVERHEAD_S) / each.round_s())
-        rounds = max(progress.ROUNDS_FIRST - 1, min(2 * progress.ROUNDS_FIRST, rounds))
+        # No more than shows how long its periods must be: the rest goes where it decides.
+        rounds = max(progress.ROUNDS_FIRST - 1, min(progress.ROUNDS_FIRST, rounds))
         began = time.monotonic()
         session.rounds(each, rounds)
         left -= time.monotonic() - began
