@@ -272,6 +272,7 @@ def test_a_guard_that_was_killed_and_that_nobody_waits_for_is_undone_by_the_next
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
     assert "[bfq]" in (folder / "queue/scheduler").read_text()
+    assert "ended before it could decide" in guard_log.sentence(guard_log.read()[-1])
     said = []
     recovery.at_start(said.append)
     assert "[mq-deadline]" in (folder / "queue/scheduler").read_text(), said

@@ -168,6 +168,13 @@ def test_status_tells_drift_by_its_exit_status_on_a_real_device(loop, tmp_path):
     assert drifted.returncode == 5 and document["drift"] is True
     (value,) = [each for each in document["devices"][0]["settings"] if each["attribute"] == "queue/read_ahead_kb"]
     assert (value["expected"], value["value"], value["source"]) == ("64", "256", "unknown")
+    # The command that is named brings it back, and only it.
+    named = seekwise("status", f"/dev/{loop}", state=tmp_path).stderr.splitlines()[-1].split()
+    assert named[:2] == ["sudo", "seekwise"]
+    assert seekwise(*named[2:], state=tmp_path).returncode == 0
+    assert seekwise("status", f"/dev/{loop}", state=tmp_path).returncode == 0
+    with open(f"/sys/block/{loop}/queue/read_ahead_kb", "w") as file:
+        file.write("256")
     assert seekwise("revert", state=tmp_path).returncode == 0
     assert read_settings(loop)["queue/read_ahead_kb"] != "64"
     assert seekwise("status", f"/dev/{loop}", state=tmp_path).returncode == 0

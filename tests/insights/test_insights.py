@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from seekwise import insights
@@ -49,6 +51,26 @@ def test_two_branches_are_found_with_who_is_in_them_and_by_how_much():
         "(rises from 55 MiB/s at 1 thread to 84.5 at 8, against: falls from 55 MiB/s at 1 thread to 49.8 at 8)" in text
     )
     assert text.endswith("; level at 1 thread")
+
+
+def test_two_programs_that_do_the_same_stand_beside_each_other_and_are_not_mixed():
+    """The second writes small requests at half the rate; all else is the first one's alone, and equal."""
+    made = []
+    for name, half in (("first", 1.0), ("second", 0.5)):
+        for system, chunk in (("A", 16), ("B", 64)):
+            for size in (MIB, 4 * MIB):
+                for operation in ("seq_read", "seq_write"):
+                    slow = half if operation == "seq_write" and size == MIB else 1.0
+                    one = record(system, "none", operation, 1, 100 * slow, size=size)
+                    made.append(replace(one, factors={**one.factors, "load": name}))
+    (text,) = texts(made, kind="loads")
+    assert text == (
+        "second against first: 0.5 times the rate in sequential writing at 1m; within 10 % in sequential reading at 1m, "
+        "sequential reading at 4m, sequential writing at 4m"
+    )
+    assert len(insights.loads.of_one(made)) == len(made) // 2
+    alone = [each for each in made if each.factors["load"] == "first"]
+    assert texts(alone) == [each for each in texts(made) if each != text]
 
 
 def test_names_and_order_of_settings_do_not_matter():

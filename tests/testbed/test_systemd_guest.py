@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent / "systemd_guest"
-BOOT_TIMEOUT_S = 600
+BOOT_TIMEOUT_S = 1200
 DRIVE = "samsung_850_evo"
 
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from seekwise.control.files import write_whole
+from seekwise.control.process import ProcessIdentity
 from seekwise.control.state import SYSTEM_STATE, state_folder
 
 SCHEMA = "seekwise.guard/1"
@@ -46,7 +47,25 @@ def read(state: Path | None = None) -> list[dict[str, object]]:
     return found
 
 
+DONE = frozenset({"kept", "rolled back", "failed", "nothing to set"})
+"""How a guard ends."""
+
+
+def is_dead(document: dict[str, object]) -> bool:
+    """Whether its process has gone before it decided; what it had set is taken back by the next command, then."""
+    process = document.get("process")
+    if document.get("outcome") in DONE or not isinstance(process, dict):
+        return False
+    try:
+        return not ProcessIdentity(**process).alive
+    except TypeError:
+        return False
+
+
 def sentence(document: dict[str, object]) -> str:
     """`guard of 2026-11-22T10:00:00Z on sda: rolled back: …`."""
     devices = ", ".join(map(str, document.get("devices") or ()))
-    return f"guard of {document.get('started_at')} on {devices}: {document.get('outcome')}: {document.get('headline')}"
+    outcome = f"{document.get('outcome')}: {document.get('headline')}"
+    if is_dead(document):
+        outcome = "ended before it could decide; what it had set is taken back"
+    return f"guard of {document.get('started_at')} on {devices}: {outcome}"

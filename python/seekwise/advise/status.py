@@ -80,7 +80,9 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
     packages: dict[str, str | None] = {}
     found = []
     for device in stack.devices.values():
-        if not _worth_showing(device, expected.get(device.name)) or (only is not None and device.name not in only):
+        if only is not None and device.name not in only:
+            continue
+        if not _worth_showing(device, expected.get(device.name), named=only is not None):
             continue
         own = [setter for setter in setters if setter.device == device.name]
         values = _values(device, own, expected.get(device.name, {}), stack, tree, packages)
@@ -101,10 +103,11 @@ def read(tree: Tree, stack: Stack, only: frozenset[str] | None = None, state: Pa
     return Status(tuple(found), tuple(dict.fromkeys(missing)))
 
 
-def _worth_showing(device: BlockDevice, expected: dict[str, Expected] | None) -> bool:
+def _worth_showing(device: BlockDevice, expected: dict[str, Expected] | None, named: bool) -> bool:
+    """`named`: somebody asked for it; else devices without a drive of their own are passed over."""
     if device.kind in ("partition", "optical") or device.details.get("hidden_path"):
         return False
-    return bool(expected) or (device.size_bytes > 0 and device.kind not in ("loop", "zram", "nbd", "ram"))
+    return named or bool(expected) or (device.size_bytes > 0 and device.kind not in ("loop", "zram", "nbd", "ram"))
 
 
 def _values(

@@ -23,6 +23,7 @@ from seekwise.study.plan import Plan
 SCHEMA = "seekwise.advice/1"
 SYSTEMS_SCHEMA = "seekwise.advice.systems/1"
 REGRET_SHOWN = 0.005
+METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "CPU eff."}
 
 
 @click.command("advise")
@@ -178,18 +179,19 @@ def _list(as_json: bool) -> None:
 
 def _table(weighed: workloads.Weighed) -> Table:
     """At most 80 columns wide, whatever the settings are called: a long name is folded, a number never."""
+    others = [standing for standing in weighed.standings if standing.setting != weighed.reference]
+    # What nobody measured has no column: the reference alone would stand in it with its 1.
+    metrics = [name for name in ("p99", "cpu_efficiency") if any(name in each.ratios for each in others)]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Setting", "Rate", "p99", "CPU eff.", "Front", "At worst"):
-        if title == "Setting":
-            table.add_column(title, overflow="fold", max_width=28)
-        else:
-            table.add_column(title, no_wrap=True)
+    table.add_column("Setting", overflow="fold", max_width=28)
+    for title in ("Rate", *(METRIC_TITLES[name] for name in metrics), "Front", "At worst"):
+        table.add_column(title, no_wrap=True)
     for standing in weighed.standings:
         is_reference = standing.setting == weighed.reference
-        others = [_estimate(standing.ratios.get(metric)) for metric in ("p99", "cpu_efficiency")]
+        estimates = [_estimate(standing.ratios.get(metric)) for metric in metrics]
         worst = f"-{100 * standing.regret:.0f} %" if standing.regret > REGRET_SHOWN else ""
         rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
-        table.add_row(standing.setting, rate, *others, "yes" if standing.on_front else "", worst)
+        table.add_row(standing.setting, rate, *estimates, "yes" if standing.on_front else "", worst)
     return table
 
 

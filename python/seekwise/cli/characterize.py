@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from seekwise.control.files import write_product
 from seekwise.errors import SeekwiseError, UsageError
 
 
@@ -36,7 +37,7 @@ def command(device: Path, output: Path | None, as_json: bool) -> None:
     text = json.dumps(document, indent=1)
     if output is not None:
         try:
-            output.write_text(text + "\n", encoding="utf-8")
+            write_product(output, text + "\n")
         except OSError as error:
             raise SeekwiseError(f"{output}: cannot be written: {error.strerror}") from None
     click.echo(text if as_json else "\n".join(characterize.lines(found)))

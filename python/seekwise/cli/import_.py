@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from seekwise.cli import _options
+from seekwise.control.files import write_product
 from seekwise.errors import SeekwiseError, UsageError
 
 FORMAT_NAMES = (
@@ -117,7 +118,7 @@ def _drives(files: list[Path], folder: Path, as_json: bool) -> None:
             raise UsageError(f"two drives are called {model.id}", "import them into different folders")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            target.write_text(model.toml(), encoding="utf-8")
+            write_product(target, model.toml())
         except OSError as error:
             raise SeekwiseError(f"{target}: cannot be written: {error.strerror}") from None
         written.append(target)

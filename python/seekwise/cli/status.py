@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import textwrap
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -93,11 +94,19 @@ def _print(found: Status, guards: list[dict[str, object]], units: dict[str, cont
     if found.drift:
         names = ", ".join(device.device.name for device in found.devices if device.drift)
         click.echo(f"Drift: {names} no longer has what seekwise applied.")
-        click.echo("\nnext: `seekwise apply last` sets it again, `seekwise revert` gives it up", err=True)
+        lines = [_set_again(device) for device in found.devices if device.drift]
+        click.echo("\nnext, to set it again (`seekwise revert` gives it up):\n  " + "\n  ".join(lines), err=True)
     elif any(device.applications for device in found.devices):
         click.echo("No drift: everything that seekwise applied is set.")
     else:
         click.echo("seekwise has applied nothing here.")
+
+
+def _set_again(device: DeviceStatus) -> str:
+    """The command that brings back what differs, and nothing else."""
+    values = [value for value in device.values if value.drift and value.expected is not None]
+    words = [f"--set {_short(each.attribute)}={shlex.quote(each.expected.value)}" for each in values if each.expected]
+    return f"sudo seekwise apply --device {device.device.name} {' '.join(words)}"
 
 
 def _print_values(device: DeviceStatus, width: int) -> None:

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from seekwise.errors import RefusedError
 
@@ -95,6 +98,59 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600, *, owner: tuple[int,
         return descriptor
     os.close(descriptor)
     return None
+
+
+def write_product(path: Path, data: bytes | str) -> Path:
+    """Writes a report, a figure, a model … that a user asked for: whole or not at all, never through somebody else's link.
+
+    Root writes into folders of others (`sudo seekwise report` in a home): a link that waits there under the name is replaced, not
+    followed. What is neither file nor link (`/dev/stdout`, a pipe) is written to as it is.
+    """
+    content = data.encode("utf-8", errors="backslashreplace") if isinstance(data, str) else data
+    with new_product(path) as file:
+        file.write(content)
+    return path
+
+
+@contextlib.contextmanager
+def new_product(path: Path) -> Iterator[BinaryIO]:
+    """The same as a stream: the file has its name once the block is left without an error."""
+    if _is_special(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        os.set_blocking(descriptor, True)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        return
+    # A name that nobody can wait for with a link, and O_EXCL, which follows none.
+    draft = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def fresh(path: Path) -> BinaryIO:
+    """A new file of that name, to be written bit by bit; what was there goes, and no link is followed."""
+    if _is_special(path):
+        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "wb")
+
+
+def _is_special(path: Path) -> bool:
+    """A device, a pipe, a socket, or what stands in /dev: `/dev/stdout` may lead to a file, and stays what it is."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    if stat.S_ISDIR(status.st_mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    in_dev = path.parent in (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+    return in_dev or not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode))
 
 
 def try_lock(descriptor: int, kind: int) -> bool | None:

@@ -2,7 +2,7 @@
 
 `schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat one drive, where it
 doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a controller beside
-md which of the two does the work. Nothing knows a text's words.
+md which of the two does the work; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
 
 What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each kind.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seekwise.insights import controllers, pairs, requests, schedulers
+from seekwise.insights import controllers, loads, pairs, requests, schedulers
 from seekwise.insights.means import Means
 from seekwise.insights.model import Finding
 from seekwise.store.record import Record
@@ -24,8 +24,9 @@ OF_A_KIND_MOST = {"groups": 4, "pair": 3}
 
 def everything(records: Sequence[Record], systems: Sequence[System]) -> list[Finding]:
     """Every insight, unordered."""
-    means = Means.of(records, [system.name for system in systems])
+    means = Means.of(loads.of_one(records), [system.name for system in systems])
     return [
+        *loads.find(records),
         *schedulers.find(means),
         *requests.find(means, systems),
         *pairs.find(means, systems),

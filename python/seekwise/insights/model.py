@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Finding:
     kind: str
-    """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk, pair, controller, jobs."""
+    """What it is about: groups, level, slope, spread, cpu_efficiency, cpu_equal, threshold, doubling, meeting, chunk, pair, controller,
+    jobs, loads."""
     text: str
     """One sentence without a period."""
     numbers: dict[str, object] = field(default_factory=dict)

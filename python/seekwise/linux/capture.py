@@ -18,6 +18,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+from seekwise.control.files import new_product
 from seekwise.errors import SeekwiseError
 from seekwise.linux import ata, facts
 from seekwise.linux.model import Stack
@@ -79,13 +80,10 @@ def capture(archive: Path, *, anonymise: bool = False, root: Path = Path("/")) -
     change = _anonymiser(stack, tree) if anonymise else None
     try:
         # A half-written capture must not look like a whole one.
-        partial = archive.with_name(f".{archive.name}.partial")
-        with tarfile.open(partial, "w:gz", compresslevel=9) as tar:
+        with new_product(archive) as file, tarfile.open(fileobj=file, mode="w:gz", compresslevel=9) as tar:
             _add_file(tar, "capture.json", (json.dumps(about, indent=2) + "\n").encode())
             _add_all(tar, tree, change)
-        os.replace(partial, archive)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise SeekwiseError(
             f"{archive} cannot be written: {error.strerror}", hint="give a file in a folder that you can write to"
         ) from error

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from seekwise.control.files import write_product
 from seekwise.report.charts import trace as charts
 from seekwise.report.charts.export import svg
 from seekwise.trace.columns import Notes
@@ -24,4 +25,4 @@ def write(path: Path, title: str, words: list[str], summary: Summary, notes: Not
     text = environment.get_template("trace.html").render(
         title=title, words="\n".join(words), charts=[(name, svg(chart)) for name, chart in pictures]
     )
-    path.write_text(text, encoding="utf-8")
+    write_product(path, text)

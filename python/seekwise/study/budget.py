@@ -23,6 +23,7 @@ from seekwise.study.quantity import bytes_text, size_word, time_text
 BLOCKS_LEAST = 3
 RUNTIME_LEAST_S = 0.5
 RUNTIME_STEP_S = 0.1
+WHOLE_MINUTES_FROM_S = 300.0
 
 
 def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Plan:
@@ -46,8 +47,12 @@ def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Pl
     raise UsageError(
         f"{time_text(budget_s)} is too short for {study.name}: three repetitions of its smallest form need "
         f"{time_text(plan.estimated_s)}",
-        hint=f"the least that works is `--budget {math.ceil(plan.estimated_s)}s`",
+        hint=f"the least that works is `--budget {_least(plan.estimated_s)}`",
     )
+
+
+def _least(seconds: float) -> str:
+    return f"{math.ceil(seconds)}s" if seconds < WHOLE_MINUTES_FROM_S else f"{math.ceil(seconds / 60)}m"
 
 
 def _topic(text: str) -> str:

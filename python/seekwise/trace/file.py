@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import zstandard
 
+from seekwise.control.files import fresh
 from seekwise.trace.columns import COLUMNS, REQUEST, Notes, TraceError
 
 MAGIC = b"seekwise.trace/1\n"
@@ -42,7 +43,7 @@ class Writer:
         self._names = (0, 0)
         self._packer = zstandard.ZstdCompressor(level=6)
         try:
-            self._out: BinaryIO = path.open("wb")
+            self._out: BinaryIO = fresh(path)
         except OSError as error:
             raise TraceError(f"{path}: cannot be written: {error.strerror}") from None
         self._out.write(MAGIC)

@@ -20,13 +20,14 @@ from seekwise.advise.guard.compare import Comparison, compare
 from seekwise.advise.guard.watch import Watch
 from seekwise.control import recovery
 from seekwise.control.journal import Journal
+from seekwise.control.process import this_process
 from seekwise.errors import SeekwiseError
 from seekwise.linux.stack import read_stack
 
 LOOKS = 5
 """How often the period after the change is judged while it lasts; each look has its share of the error."""
 
-DONE = frozenset({"kept", "rolled back", "failed", "nothing to set"})
+DONE = guard_log.DONE
 
 
 class Stopped(Exception):
@@ -59,6 +60,7 @@ def job(identity: str) -> dict:
 def guard(document: dict, root: Path = Path("/")) -> dict:
     """Does the job; the returned document says how it ended."""
     journal = Journal()
+    document["process"] = asdict(this_process())
     try:
         _guard(document, journal, root)
     except Stopped:

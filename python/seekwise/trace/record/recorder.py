@@ -164,7 +164,8 @@ def _write(
     with contextlib.ExitStack() as stack:
         target = out
         if anonymise:
-            target = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.parent))) / "named"
+            # Beside the spool, which is ours alone: in the folder of the output its owner could put another one in its place.
+            target = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent))) / "named"
         writer = file.Writer(target, notes)
         lowest = 1 << 62
         for event in heapq.merge(*streams, key=lambda event: event.time):

@@ -1,0 +1,105 @@
+"""What a user asks for as a file is written as that file, whoever waits in its folder with links."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seekwise.control.files import fresh, new_product, write_product
+
+from .test_attackers import NOBODY
+
+PLANTER = """
+import os, sys
+target, victim = sys.argv[1:]
+os.chdir(target)
+print("ready", flush=True)
+while True:
+    # The name itself, the drafts that older versions used, and whatever draft appears: a link to root's file in its place.
+    for name in ["report.html", *os.listdir(".")]:
+        if name.startswith("."):
+            try: os.unlink(name)
+            except OSError: continue
+        try: os.symlink(victim, name)
+        except OSError: pass
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: attacks a root run as user nobody")
+@pytest.mark.parametrize("write", ["product", "fresh"])
+def test_root_writes_no_report_through_a_link_that_somebody_plants(tmp_path, write):
+    for parent in (tmp_path, *tmp_path.parents):
+        if not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    target, victim = tmp_path / "his", tmp_path / "precious"
+    target.mkdir()
+    os.chown(target, NOBODY, NOBODY)
+    victim.write_text("years of work")
+    words = [
+        "setpriv",
+        "--reuid",
+        str(NOBODY),
+        "--regid",
+        str(NOBODY),
+        "--clear-groups",
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+    ]
+    attacker = subprocess.Popen([*words, PLANTER, str(target), str(victim)], stdout=subprocess.PIPE, cwd="/")
+    try:
+        assert attacker.stdout.readline() == b"ready\n"
+        done = 0
+        for _ in range(1000):
+            try:
+                if write == "product":
+                    write_product(target / "report.html", "page")
+                else:
+                    fresh(target / "report.html").close()
+                done += 1
+            except OSError:
+                pass  # he was first: an error, nothing written
+        assert victim.read_text() == "years of work"
+        assert done > 10
+    finally:
+        attacker.kill()
+        attacker.wait()
+        attacker.stdout.close()
+
+
+def test_a_product_is_whole_or_not_there_and_follows_the_umask(tmp_path):
+    path = tmp_path / "x.html"
+    with pytest.raises(RuntimeError), new_product(path) as file:
+        file.write(b"half")
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+    old = os.umask(0o027)
+    try:
+        write_product(path, "whole")
+    finally:
+        os.umask(old)
+    assert path.read_text() == "whole" and stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_devices_and_pipes_are_written_to_and_never_replaced(tmp_path):
+    before = os.lstat("/dev/null")
+    write_product(Path("/dev/null"), "page")
+    assert os.lstat("/dev/null").st_ino == before.st_ino
+    code = "from pathlib import Path; from seekwise.control.files import write_product; write_product(Path('/dev/stdout'), 'page')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"page"
+    with (tmp_path / "redirected").open("w") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "redirected").read_text() == "page" and Path("/dev/stdout").is_symlink()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError):
+        write_product(tmp_path / "pipe", "nobody reads it, and nobody waits")
+    assert stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
+    with pytest.raises(OSError):
+        fresh(tmp_path / "pipe")
