@@ -11,7 +11,7 @@ from seekwise.store.database import Run, Store
 from seekwise.study.quantity import time_text
 
 SCHEMA = "seekwise.watch/1"
-SHOWN_MOST = 30
+SHOWN_MOST = 14
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seekwise.advise.answer import competitions
+from seekwise.advise.answer import OVERALL, competitions
 from seekwise.advise.workloads import Weighed, Workload, weigh
 from seekwise.analysis.rule import CONTROL_SUFFIX, RULE, more_is_better
 from seekwise.errors import UsageError
 from seekwise.report.charts import live_svg
+from seekwise.report.charts.figures import panel_title
 from seekwise.report.content import ReportContent
 from seekwise.report.looks import Look, Looks
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
@@ -50,6 +51,10 @@ class LossBlock:
     best: str
     rows: tuple[LossRow, ...]
     decided: bool
+    picture: Markup
+    """All candidates in one."""
+    words: str
+    """What the recommended ones lose."""
 
 
 def blocks(content: ReportContent, looks: Looks) -> list[LossBlock]:
@@ -61,6 +66,16 @@ def blocks(content: ReportContent, looks: Looks) -> list[LossBlock]:
             weighed = _weighed(records, operation)
             if weighed is not None:
                 found += _blocks(content, system, operation, weighed, looks, chosen)
+    return found
+
+
+def overview(content: ReportContent, looks: Looks) -> list[LossBlock]:
+    """One block per system over all its operations: the first screen of a study with several systems."""
+    found = []
+    for system, records in _competitions(content):
+        weighed = _weighed(records, None)
+        if weighed is not None:
+            found += _blocks(content, system, "", weighed, looks, _chosen(content, system))
     return found
 
 
@@ -84,10 +99,10 @@ def _chosen(content: ReportContent, system: str) -> set[str]:
     return set(content.advice.recommended)
 
 
-def _weighed(records: Sequence[Record], operation: str) -> Weighed | None:
+def _weighed(records: Sequence[Record], operation: str | None) -> Weighed | None:
     """Weighed against the fastest; None where nothing can be told."""
     settings = list(dict.fromkeys(record.setting for record in records))
-    use = Workload(operation, "", "all", {operation: 1.0})
+    use = Workload(operation, "", "all", {operation: 1.0}) if operation else OVERALL
     try:
         first = weigh(records, use, settings[0])
         if len(first.standings) < 2:
@@ -149,7 +164,35 @@ def _blocks(
     rows.sort(key=lambda row: row.loss if row.loss is not None else 9.0)
     best = [shown_setting(name) for name in weighed.best]
     text = "open" if not best else "all alike" if len(best) == len(rows) else ", ".join(best)
-    return [LossBlock(system, OPERATION_NAMES[operation], METRIC_NAMES["rate"], text, tuple(rows), bool(best))]
+    intervals = [
+        live_svg.Interval(
+            live_svg.factor_of(row.low, True),
+            None if row.loss is None else live_svg.factor_of(max(row.loss, 0.0), True),
+            live_svg.factor_of(row.high, True) if row.words != "fastest" else 1.0,
+            row.look.mark,
+            row.look.css,
+            f"{row.look.label}: {row.words}",
+            row.chosen,
+        )
+        for row in sorted(rows, key=lambda row: labels.index(row.look.label))
+    ]
+    title = ", ".join(part for part in (system, OPERATION_NAMES.get(operation, ""), METRIC_NAMES["rate"]) if part)
+    together = live_svg.loss_rows(intervals, live_svg.factor_of(limit, True), title)
+    chosen_rows = [row for row in rows if row.chosen]
+    words = "; ".join(f"{row.look.label} {row.words}" for row in chosen_rows)
+    name = OPERATION_NAMES.get(operation, "all operations")
+    return [
+        LossBlock(
+            panel_title(system, content.systems),
+            name,
+            METRIC_NAMES["rate"],
+            text,
+            tuple(rows),
+            bool(best),
+            together,
+            words,
+        )
+    ]
 
 
 def _words(loss: float, least: float, most: float | None, limit: float, *, is_best: bool) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, tested, why
 from seekwise.report.charts import live_svg, panels
 from seekwise.report.charts.diagrams import diagram
-from seekwise.report.charts.export import png, svg
+from seekwise.report.charts.export import compact, png, svg
 from seekwise.report.charts.figures import drawn as drawn_figure
-from seekwise.report.charts.figures import graph
+from seekwise.report.charts.figures import figure_rows, graph
 from seekwise.report.charts.head_position import head_position
 from seekwise.report.charts.registry import CHARTS, x_factor
 from seekwise.report.content import METRIC_TITLES, ReportContent
@@ -40,11 +41,13 @@ def render(content: ReportContent) -> str:
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     at = axes(table)
     loss_blocks = losses.blocks(content, looks)
+    overview = losses.overview(content, looks) if len({block.system for block in loss_blocks}) > 1 else []
     published = _published_charts(content, looks)
     first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
     if published:
         # The figures of the publication are the charts; ours stand behind a click.
-        first, more = [], [*first, *more]
+        left += len(first) + len(more) - evidence.CHARTS_FIRST
+        first, more, left = [], [*first, *more][: evidence.CHARTS_FIRST], max(left, 0)
     views = [
         evidence.VIEWS[name]
         for name in evidence.VIEWS
@@ -74,7 +77,9 @@ def render(content: ReportContent) -> str:
         tested=sentence(tested.line(content)).removesuffix("."),
         provenance=tested.PROVENANCE[content.badge],
         loss_blocks=loss_blocks,
-        loss_first=_first_blocks(loss_blocks),
+        overview=overview,
+        overview_keys=_overview_keys(overview, looks),
+        loss_first=0 if overview else _first_blocks(loss_blocks),
         has_chosen=any(row.chosen for block in loss_blocks for row in block.rows),
         axis=live_svg.loss_axis(),
         contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes)],
@@ -116,6 +121,14 @@ def sentence(text: str) -> str:
 
 
 OPENERS = {"keep", "set", "stay", "no", "simulated:", "values", "drift:"}
+
+
+def _overview_keys(found: Sequence[losses.LossBlock], looks: Looks) -> Markup:
+    known_looks = {row.look.label: row.look for block in found for row in block.rows}
+    return Markup("").join(
+        Markup('<span class="shape">{} {}</span>').format(panels.swatch(look), label)
+        for label, look in known_looks.items()
+    )
 
 
 def _first_blocks(found: Sequence[losses.LossBlock]) -> int:
@@ -183,17 +196,18 @@ def _sheets(content: ReportContent) -> list[tuple[str, str, Markup]]:
     found = []
     for figure in content.figures:
         if figure.diagram:
-            picture = svg(diagram(figure.diagram, content.systems))
-            found.append((f"Figure {figure.number}", f"{figure.caption}.", Markup(picture)))
+            with debug_mode(False):  # our own charts need no check against the schema, which takes seconds
+                picture = svg(diagram(figure.diagram, content.systems))
+            found.append((f"Figure {figure.number}", f"{figure.caption}.", Markup(compact(picture))))
     if content.traces:
         caption = "One mark per request served, joined in order of service."
-        found.append(("Head position over time", caption, Markup(svg(head_position(content.traces)))))
+        found.append(("Head position over time", caption, Markup(compact(svg(head_position(content.traces))))))
     return found
 
 
 def unanswered(content: ReportContent) -> list[int]:
     """Numbers of the figures that the records do not answer."""
-    return [f.number for f in content.figures if f.metric is not None and graph(f, content.records) is None]
+    return [f.number for f in content.figures if f.metric is not None and not figure_rows(f, content.records)[0]]
 
 
 def write_report(path: Path, content: ReportContent) -> Path:

@@ -177,8 +177,10 @@ def _panel(drawn: Figure, panel: Panel, number: int) -> Markup:
         lines.append(_series(each, at, count, len(panel.labels), height, most))
     name = ", ".join(part for part in (drawn.title, panel.title, f"over {drawn.x_title}") if part)
     total = HEIGHT + TOP + 22
+    heading = f"{escape(panel.title)}{' <small>logarithmic axis</small>' if logarithmic else ''}"
+    heading = f"<h4>{heading.strip()}</h4>" if heading else ""
     return Markup(
-        f'<div class="panel"><h4>{escape(panel.title)}{" <small>logarithmic axis</small>" if logarithmic else ""}</h4><div class="plot">'
+        f'<div class="panel">{heading}<div class="plot">'
         f'<svg class="yaxis" width="52" height="{total}" aria-hidden="true">{axis}</svg>'
         f'<svg class="xy" width="100%" height="{total}" role="img" tabindex="0" data-panel="{number}" aria-label="{escape(name)}">'
         f"<title>{escape(name)}</title>{grid}{''.join(lines)}{x_labels(panel.labels)}</svg></div>"

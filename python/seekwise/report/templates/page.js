@@ -66,7 +66,7 @@ function equip(table) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = `Download ${word}`;
-    button.setAttribute("aria-label", `Download table ${table.dataset.name} as ${word}`);
+    button.setAttribute("aria-label", `Download ${word} of table ${table.dataset.name}`);
     button.addEventListener("click", () => save(`${name}.${word.toLowerCase()}`, kind, make(...tableData(table))));
     tools.append(button);
   }
@@ -215,6 +215,7 @@ function startExplorer(box, table) {
     return factors.filter((factor) => ![chosen.x, chosen.colour, chosen.panel].includes(factor.name));
   }
   function fullest(names, within) {
+    if (!names.length) return [];
     const counts = new Map();
     for (const row of within) {
       const key = names.map((name) => row[at[name]]).join();
