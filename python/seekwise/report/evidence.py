@@ -20,26 +20,31 @@ POINTS_MOST = 9000
 
 @dataclass(frozen=True)
 class View:
-    """How a metric is called and read."""
+    """How a metric is called and read. `name`: of its chart and of the picture's file."""
 
+    name: str
     title: str
     unit: str
     caption: str
 
 
 VIEWS = {
-    "rate_mb_s": View("Throughput", "MB/s", "All threads together; 1 MB is 10⁶ bytes."),
-    "iops": View("IOPS", "I/O per second", "Requests per second, all threads together."),
-    "access_ms": View("Mean latency", "ms", "Mean time of one request as the thread sees it."),
-    "p50_ms": View("Median latency", "ms", "Half of the requests took no longer."),
-    "p99_ms": View("p99 latency", "ms", "99 % of the requests took no longer; shown where at least 20 took longer."),
-    "p999_ms": View(
-        "p99.9 latency", "ms", "99.9 % of the requests took no longer; shown where at least 20 took longer."
+    "rate_mb_s": View("rate", "Throughput", "MB/s", "All threads together; 1 MB is 10⁶ bytes."),
+    "iops": View("iops", "IOPS", "I/O per second", "Requests per second, all threads together."),
+    "access_ms": View("access-time", "Mean latency", "ms", "Mean time of one request as the thread sees it."),
+    "p50_ms": View("p50", "Median latency", "ms", "Half of the requests took no longer."),
+    "p99_ms": View(
+        "p99", "p99 latency", "ms", "99 % of the requests took no longer; shown where at least 20 took longer."
     ),
-    "cpu_us": View("CPU time per I/O", "µs", "System CPU time (system, interrupts) per request."),
-    "cpu_efficiency": View("CPU efficiency", "MB per CPU second", "MB moved per second of system CPU time."),
+    "p999_ms": View(
+        "p999", "p99.9 latency", "ms", "99.9 % of the requests took no longer; shown where at least 20 took longer."
+    ),
+    "cpu_us": View("cpu-time", "CPU time per I/O", "µs", "System CPU time (system, interrupts) per request."),
+    "cpu_efficiency": View(
+        "cpu-efficiency", "CPU efficiency", "MB per CPU second", "MB moved per second of system CPU time."
+    ),
 }
-DRAWN = ("rate_mb_s", "access_ms", "p99_ms", "cpu_us")
+DRAWN = ("rate_mb_s", "access_ms", "p99_ms", "cpu_us", "cpu_efficiency")
 MARK = "Marks: geometric mean of the repeats; bars: 95 % interval."
 
 
@@ -105,7 +110,7 @@ def figure(
         panels.append(Panel(title, tuple(shown(at.x, v) for v in places), tuple(series)))
     panels, x_title = with_unit(panels, table.title(at.x))
     held = held_words(group)
-    name = metric.rsplit("_", 1)[0].replace("_", "-") + (f"-{number + 1}" if number else "")
+    name = view.name + (f"-{number + 1}" if number else "")
     return Figure(
         name=name,
         title=view.title + (f", {held}" if held else ""),

@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import altair as alt
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, tested, why
-from seekwise.report.charts import live_svg, panels
+from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.diagrams import diagram
-from seekwise.report.charts.export import compact, png, svg
+from seekwise.report.charts.export import compact, svg
 from seekwise.report.charts.figures import drawn as drawn_figure
-from seekwise.report.charts.figures import figure_rows, graph
+from seekwise.report.charts.figures import figure_rows
 from seekwise.report.charts.head_position import head_position
-from seekwise.report.charts.registry import CHARTS, x_factor
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
 from seekwise.report.printed import MEANS
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart
+from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.report.site import three
 from seekwise.report.terminal import known, word
-from seekwise.store.record import Record
-from seekwise.study.quantity import size_word
 
 number = three
 ROWS_FIRST = 40
 ROWS_STATIC = 600
 """Longer tables are made by the script when they are opened: the numbers stand in the page once."""
 REASONS_FIRST = 4
-Picture = tuple[str, str, str, "alt.TopLevelMixin"]
 
 
 def render(content: ReportContent) -> str:
@@ -219,64 +214,24 @@ def write_pictures(folder: Path, content: ReportContent, formats: Sequence[str] 
     """Each chart of the report as a file of its own: `NAME.svg`, `NAME.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, _, _, picture in pictures(content):
+    for name, picture in pictures(content):
         for kind in formats:
             path = folder / f"{name}.{kind}"
-            path.write_bytes(svg(picture).encode() if kind == "svg" else png(picture))
+            path.write_bytes(picture.encode() if kind == "svg" else files.png(picture))
             written.append(path)
     return written
 
 
-def pictures(content: ReportContent) -> list[Picture]:
-    """(name, title, caption, chart) of everything that becomes a picture file; the figures of a text stand first."""
-    found: list[Picture] = list(figures_of(content))
-    if not found:
-        for suffix, words, records in _groups(content.records):
-            for chart in CHARTS:
-                picture = chart.draw(records)
-                if picture is not None:
-                    found.append((chart.name + suffix, chart.title + words, chart.caption, picture))
-    if content.traces:
-        caption = "One mark per request served, joined in order of service."
-        found.append(("head-position", "Head position over time", caption, head_position(content.traces)))
-    return found
-
-
-def figures_of(content: ReportContent) -> list[Picture]:
-    """The figures of the text that the study repeats, as far as the records answer them."""
-    found: list[Picture] = []
+def pictures(content: ReportContent) -> list[tuple[str, str]]:
+    """(name, SVG) of everything that becomes a picture file; the figures of a publication stand first."""
+    looks = Looks()
+    drawn = [drawn_figure(each, content.records, content.systems, looks) for each in content.figures if each.metric]
+    table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
+    first, more, _ = evidence.figures(table, looks) if table.rows else ([], [], 0)
+    found = [(each.name, files.svg(each)) for each in (*drawn, *first, *more) if each is not None]
     for figure in content.figures:
-        picture = (
-            graph(figure, content.records, content.systems)
-            if figure.metric
-            else diagram(figure.diagram, content.systems)
-        )
-        if picture is not None:
-            found.append((f"figure-{figure.number:02}", f"Figure {figure.number}", f"{figure.caption}.", picture))
+        if figure.diagram:
+            found.append((f"figure-{figure.number:02}", svg(diagram(figure.diagram, content.systems))))
+    if content.traces:
+        found.append(("head-position", svg(head_position(content.traces))))
     return found
-
-
-def _groups(records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
-    """(suffix, words, records) that belong into one picture: what differs in more than setting and x axis is drawn apart."""
-    dimensions = [name for name in apart(records) if name != x_factor(records)]
-    groups: dict[tuple[object, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault(tuple(record.factors.get(name) for name in dimensions), []).append(record)
-    if len(groups) == 1:
-        return [("", "", list(records))]
-    return [
-        (
-            "".join(f"-{_level(name, value)}" for name, value in zip(dimensions, key, strict=True)),
-            "".join(f", {_title(name)} {_level(name, value)}" for name, value in zip(dimensions, key, strict=True)),
-            members,
-        )
-        for key, members in groups.items()
-    ]
-
-
-def _title(name: str) -> str:
-    return name.removesuffix("_bytes").replace("_", " ")
-
-
-def _level(name: str, value: object) -> str:
-    return size_word(value) if name.endswith("bytes") and isinstance(value, int) else str(value)
