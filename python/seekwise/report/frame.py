@@ -205,6 +205,8 @@ def axes(table: Frame) -> Axes:
         panel = None
     else:
         panel = OPERATION if len(table.factors[OPERATION]) > 1 else None
+    if colour is None and x != OPERATION and not _is_scale(table, x):
+        colour = x
     rest = [name for name in left if name != colour]
     if panel is None and rest and x != OPERATION:
         panel = rest.pop(0)

@@ -13,7 +13,7 @@ from seekwise.analysis.decision.periods import dense, quantile_ns
 from seekwise.analysis.decision.records import job_of, period_of
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.analysis.live import LiveOutcome, notes
-from seekwise.report import answer, load_words, site, tested
+from seekwise.report import answer, load_words, site, terms, tested
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks
 from seekwise.store.record import Record
@@ -61,6 +61,7 @@ def html(found: LiveOutcome) -> str:
     blocks = {use.name: _blocks(found, use, known) for use in found.plan.uses}
     measured = [use for use in found.plan.uses if blocks[use.name]]
     invalid = [record for record in found.records if not record.valid]
+    words = terms.terms(known, terms.ALWAYS[:-1])
     return site.render(
         "live.html",
         found=found,
@@ -82,6 +83,8 @@ def html(found: LiveOutcome) -> str:
         percent=answer.percent,
         time_text=time_text,
         invalid=invalid,
+        terms=words,
+        term_anchors=terms.anchors(words, known),
     )
 
 

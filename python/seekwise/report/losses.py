@@ -79,6 +79,22 @@ def overview(content: ReportContent, looks: Looks) -> list[LossBlock]:
     return found
 
 
+def price(found: Sequence[LossBlock]) -> str:
+    """Where the recommended setting loses most, as a sentence; empty where it is shown to lose nothing."""
+    shown = [
+        (row, block)
+        for block in found
+        for row in block.rows
+        if row.chosen and row.loss is not None and row.low > 0 and row.loss > RULE.threshold_share["rate"]
+    ]
+    if not shown:
+        return ""
+    row, block = max(shown, key=lambda pair: pair[0].loss or 0.0)
+    first = next((each.look.label for each in block.rows if each.words == "fastest"), "the fastest")
+    where = f"{block.system}, {block.operation.lower()}" if block.system else block.operation.lower()
+    return f"{row.look.label} costs most in {where}: {row.words.replace('slower', f'slower than {first}')}"
+
+
 def _competitions(content: ReportContent) -> list[tuple[str, list[Record]]]:
     valid = [r for r in content.records if r.valid and not r.setting.endswith(CONTROL_SUFFIX)]
     if content.study is not None:

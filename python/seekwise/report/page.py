@@ -8,7 +8,7 @@ from pathlib import Path
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, tested, why
+from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, terms, tested, why
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.diagrams import diagram
 from seekwise.report.charts.export import compact, svg
@@ -51,13 +51,15 @@ def render(content: ReportContent) -> str:
     names = [name for name in evidence.VIEWS if table.rows and any(row[name] is not None for row in table.rows)]
     late = len(table.rows) > ROWS_STATIC
     causes = why.causes(content.records)
+    labels = list(dict.fromkeys(losses.shown_setting(record.setting) for record in content.records))
+    words = terms.terms(labels, terms.ALWAYS)
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
     date = run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else "")
     sections = [
         ("arrays", "arrays", content.arrays), ("published", "beside the publication", content.printed), ("charts", "charts", True),
         ("why", "why", True), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
-        ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True),
+        ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip
     return site.render(
         "page.html",
@@ -66,12 +68,14 @@ def render(content: ReportContent) -> str:
         looks=looks,
         date=date,
         headline=sentence(content.advice.headline),
-        reasons=[sentence(site.one_line(each)) for each in content.advice.reasons if each],
+        reasons=[sentence(site.one_line(each)) for each in reasons(content, loss_blocks)],
         reasons_first=REASONS_FIRST,
         cautions=[sentence(site.one_line(each)) for each in content.advice.caution],
         tested=sentence(tested.line(content)).removesuffix("."),
         provenance=tested.PROVENANCE[content.badge],
         loss_blocks=loss_blocks,
+        terms=words,
+        term_anchors=terms.anchors(words, labels),
         overview=overview,
         overview_keys=_overview_keys(overview, looks),
         loss_first=0 if overview else _first_blocks(loss_blocks),
@@ -107,6 +111,14 @@ def render(content: ReportContent) -> str:
         loads=tested.loads(content),
         facts=tested.facts(content.environment),
     )  # fmt: skip
+
+
+def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
+    """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
+    found = [each for each in content.advice.reasons if each]
+    if content.advice.recommended and not content.arrays and (costs := losses.price(loss_blocks)):
+        found.insert(0, costs)
+    return found
 
 
 def sentence(text: str) -> str:

@@ -189,6 +189,9 @@ def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
     axis = "".join(f'<text x="48" y="{y + 4:.1f}" text-anchor="end">{text}</text>' for y, text in scale.marks)
     grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for y, _ in scale.marks)
     count, places = len(panel.series), len(panel.labels)
+    places_taken = [point.place for each in panel.series for point in each.points]
+    # Beside each other only where they share a place.
+    count = count if len(set(places_taken)) < len(places_taken) else 1
     lines = [_series(each, at, count, places, scale, width) for at, each in enumerate(panel.series)]
     return axis, f"{grid}{''.join(lines)}{x_labels(panel.labels)}"
 
