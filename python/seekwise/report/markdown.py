@@ -74,10 +74,15 @@ def of_study(content: ReportContent) -> str:
         lines += _arrays(content)
     if blocks:
         rows = [
-            [f"{block.system}: {block.operation}" if block.system else block.operation, block.best, *_told(block)]
+            [
+                f"{block.system}: {block.operation}" if block.system else block.operation,
+                block.metric,
+                block.best,
+                _told(block),
+            ]
             for block in blocks
         ]
-        lines += table(["Throughput", "Best", "Behind the fastest"], rows)
+        lines += table(["Operation", "Metric", "Best", "Behind the best"], rows)
     if content.printed.tables:
         lines += _published(content)
     elif content.winners:
@@ -96,8 +101,8 @@ def of_study(content: ReportContent) -> str:
     return "\n".join([*lines, "", f"Run {text(content.run_id)}."])
 
 
-def _told(block: losses.LossBlock) -> list[str]:
-    return ["; ".join(f"{row.look.label} {row.words}" for row in block.rows if row.words != "fastest")]
+def _told(block: losses.LossBlock) -> str:
+    return "; ".join(f"{row.look.label} {row.words}" for row in block.rows if not row.is_best)
 
 
 def _arrays(content: ReportContent) -> list[str]:

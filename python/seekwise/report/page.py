@@ -36,7 +36,9 @@ def render(content: ReportContent) -> str:
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     at = axes(table)
     loss_blocks = losses.blocks(content, looks)
-    overview = losses.overview(content, looks) if len({block.system for block in loss_blocks}) > 1 else []
+    many = len({block.system for block in loss_blocks}) > 1
+    crowded = sum(len(block.rows) for block in loss_blocks) > losses.LINES_MOST
+    overview = losses.overview(content, looks) if many else loss_blocks if crowded else []
     published = _published_charts(content, looks)
     first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
     if published:
@@ -78,7 +80,7 @@ def render(content: ReportContent) -> str:
         term_anchors=terms.anchors(words, labels),
         overview=overview,
         overview_keys=_overview_keys(overview, looks),
-        loss_first=0 if overview else _first_blocks(loss_blocks),
+        many_systems=many,
         has_chosen=any(row.chosen for block in loss_blocks for row in block.rows),
         axis=live_svg.loss_axis(),
         contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes)],
@@ -136,16 +138,6 @@ def _overview_keys(found: Sequence[losses.LossBlock], looks: Looks) -> Markup:
         Markup('<span class="shape">{} {}</span>').format(panels.swatch(look), label)
         for label, look in known_looks.items()
     )
-
-
-def _first_blocks(found: Sequence[losses.LossBlock]) -> int:
-    count = rows = 0
-    for block in found:
-        rows += len(block.rows) + 1
-        if rows > losses.FIRST_ROWS and count:
-            break
-        count += 1
-    return count
 
 
 def _row(table: Frame, row: dict[str, object], names: Sequence[str]) -> dict[str, object]:

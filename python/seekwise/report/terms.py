@@ -10,7 +10,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.explain import explain
 from seekwise.report.looks import scheduler_of
 
-ALWAYS = ("throughput", "iops", "latency", "percentiles", "cpu efficiency", "confidence interval", "simulated")
+ALWAYS = ("throughput", "latency", "p99", "cpu efficiency", "confidence interval", "simulated")
 SENTENCES = 2
 RAID = re.compile(r"RAID (0|1|4|5|6|10)\b")
 
