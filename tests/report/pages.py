@@ -114,6 +114,24 @@ sides = [{ system = "A", setting = "noop", printed = "NOOP" }, { system = "A", s
 rand_read = ["=", "NOOP", "reserved"]
 seq_read = ["CFQ", "=", "="]
 """
+TRACED = """
+name = "traced"
+backend = "simulated"
+[[system]]
+name = "disk"
+drive = "wd2500ys"
+kernel = "2.6.24"
+[settings]
+scheduler = ["noop", "deadline"]
+[[workload]]
+operations = ["rand_read"]
+threads = [4]
+block_bytes = "4k"
+size = "1g"
+runtime = "1s"
+[design]
+blocks = 3
+"""
 FIO = Path(__file__).parents[1] / "store/foreign"
 
 
@@ -126,6 +144,9 @@ def write_all(folder: Path) -> dict[str, Path]:
     }
     for name, text in (("schedulers", SCHEDULERS), ("arrays", ARRAYS), ("chunks", CHUNKS), ("published", PUBLISHED)):
         made[name] = run(folder, name, text)
+    (folder / "traced.toml").write_text(TRACED)
+    invoke(folder, "run", str(folder / "traced.toml"), "--trace")
+    made["traced"] = report(folder, "traced")
     files = [str(FIO / name) for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json")]
     invoke(folder, "import", *files)
     made["imported"] = report(folder, "imported")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,7 +21,7 @@ pytestmark = [
 ]
 KINDS = (
     "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "published", "imported", "comparison", "live-comparison",
-    "index", "long-index",
+    "index", "long-index", "traced",
 )  # fmt: skip
 WIDTHS = (1280, 768, 390)
 
@@ -97,6 +98,19 @@ def test_no_page_complains_asks_the_network_overflows_or_overlaps(kind, written,
             if found:
                 wrong[width, "dark" if dark else "light"] = found
     assert not wrong
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_page_shows_what_only_a_program_reads(kind, written, browser):
+    """Structures of Python, values that are none, the insides of templates."""
+    browser.open(written[kind])
+    text = browser.evaluate(
+        "document.querySelectorAll('details').forEach((each) => { each.open = true; }), document.body.innerText"
+    )
+    strange = re.findall(
+        r".{0,30}(?:\{'|\['|': |\bNone\b|\bnan\b|\bNaN\b|\binf\b|undefined|\{\{|%\}|\\n|_bytes|&lt;).{0,30}", text
+    )
+    assert strange == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
