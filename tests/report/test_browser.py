@@ -21,7 +21,7 @@ pytestmark = [
 ]
 KINDS = (
     "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "published", "imported", "comparison", "live-comparison",
-    "index", "long-index", "traced",
+    "index", "long-index", "traced", "agreement",
 )  # fmt: skip
 WIDTHS = (1280, 768, 390)
 

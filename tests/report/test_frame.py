@@ -112,6 +112,7 @@ def test_colours_stand_out_from_light_and_dark_pages_and_no_two_look_the_same():
 
 def test_a_scheduler_has_its_colour_wherever_it_stands():
     one, other = Looks().of(["bfq", "none"]), Looks().of(["none", "kyber", "scheduler=bfq nr_requests=4"])
+    assert (one["bfq"].mark, one["bfq"].dash) == (other["scheduler=bfq nr_requests=4"].mark, one["bfq"].dash)
     assert one["bfq"].colour == other["scheduler=bfq nr_requests=4"].colour
 
 
@@ -130,3 +131,10 @@ def test_markdown_of_others_means_nothing():
     shown = markdown.of_study(sample_content())
     assert shown.startswith("**Use mq-deadline.**") and "echo none | sudo tee" in shown
     assert all(line.count("|") >= 3 for line in shown.splitlines() if line.startswith("|"))
+
+
+def test_a_model_beside_a_measurement_is_told_by_its_error():
+    from report.pages import agreement_pairing
+
+    found = agreement_pairing()
+    assert found.headline.startswith("model predicts real with a median error of 10.0 % in throughput")
