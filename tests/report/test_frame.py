@@ -80,6 +80,16 @@ def test_at_most_a_dozen_charts_stand_before_more():
     assert len({each.name for each in (*first, *more)}) == len(first) + len(more)
 
 
+def test_a_factor_of_many_levels_makes_neither_hundreds_of_panels_nor_of_charts():
+    records = with_factors(nr_requests=list(range(4, 54)), threads=list(range(1, 61)))
+    records = [replace(r, setting=f"nr_requests={r.factors['nr_requests']}", phases=r.phases[:1]) for r in records]
+    table = frame(records, compare=["nr_requests"])
+    at = axes(table)
+    assert (at.x, at.panel, at.rest) == ("nr_requests", None, ("threads",))
+    first, more, left = evidence.figures(table, Looks())
+    assert len(first) == evidence.CHARTS_FIRST and len(more) <= evidence.MORE_MOST and left > 100
+
+
 def test_a_value_stands_at_its_height_and_an_interval_beyond_the_picture_has_an_arrowhead():
     look = Looks().of(["none"])["none"]
     points = (panels.Point(0, 100.0, 95.0, 105.0, "a"), panels.Point(1, 50.0, 10.0, 9000.0, "b"))

@@ -14,8 +14,9 @@ from seekwise.report.site import three
 from seekwise.report.why import held_words
 
 CHARTS_FIRST = 12
-POINTS_MOST = 9000
-"""Points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks for it."""
+MORE_MOST = 24
+POINTS_MOST = 6000
+"""Charts behind "more", and points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks for it."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Fi
     first, more, points = [], [], 0
     for each in found:
         points += each.points
-        if points > POINTS_MOST and first:
+        if first and (points > POINTS_MOST or len(more) == MORE_MOST):
             break
         (first if len(first) < CHARTS_FIRST else more).append(each)
     return first, more, len(found) - len(first) - len(more)
