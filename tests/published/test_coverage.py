@@ -14,7 +14,7 @@ from published import coverage
 from seekwise import _core
 from seekwise.cli.main import cli
 from seekwise.explain import explain
-from seekwise.report.charts import registry
+from seekwise.report import evidence
 from seekwise.study import starters
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ def test_what_is_named_exists(token):
         case "explain":
             assert explain(name).text
         case "chart":
-            assert name in {chart.name for chart in registry.CHARTS}
+            assert name in {view.name for view in evidence.VIEWS.values()}
         case "controller":
             assert json.loads(_core.controller_model(name))["parameters"]
         case "figure" | "table" | "grid":

@@ -11,6 +11,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -35,10 +36,17 @@ class Chromium:
             "--no-first-run", "--disable-background-networking", "--disable-extensions", "--remote-debugging-pipe",
             f"--user-data-dir={home}", "about:blank",
         ]  # fmt: skip
-        script = f'exec "$@" 3<&{to_read} 4>&{to_write}'
+        # Above all numbers in question first, so that neither is overwritten by the other.
+        launcher = (
+            "import fcntl, os, sys; r, w = (fcntl.fcntl(int(n), fcntl.F_DUPFD, 10) for n in sys.argv[1:3]); "
+            "os.dup2(r, 3); os.dup2(w, 4); os.execvp(sys.argv[3], sys.argv[3:])"
+        )
         self._process = subprocess.Popen(
-            ["sh", "-c", script, "sh", *words], pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )  # fmt: skip
+            [sys.executable, "-c", launcher, str(to_read), str(to_write), *words],
+            pass_fds=(to_read, to_write),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_read)
         os.close(to_write)
         self._number = 0

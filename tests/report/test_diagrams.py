@@ -8,7 +8,7 @@ import pytest
 
 from insights.test_insights import branches, record
 from seekwise import _core
-from seekwise.report.charts import diagrams, lines
+from seekwise.report.charts import diagrams
 from seekwise.report.charts.export import svg
 from seekwise.report.charts.figures import graph
 from seekwise.study import starters
@@ -86,16 +86,6 @@ def test_an_axis_as_printed_grows_where_a_value_would_leave_it():
 
 def test_a_graph_of_nothing_is_none():
     assert graph(Figure(number=3, metric="rate", operation="rand_read", systems=["A"]), branches()) is None
-
-
-def test_an_interval_that_says_nothing_ends_at_the_edge_of_the_picture():
-    rows = [
-        {"panel": "reads", "value": 100.0, "high": 120.0},
-        {"panel": "reads", "value": 90.0, "high": 5000.0},
-        {"panel": "writes", "value": 10.0, "high": 31.0},
-    ]
-    lines.cut(rows)
-    assert [(row["high"], row["cut"]) for row in rows] == [(120.0, False), (300.0, True), (30.0, True)]
 
 
 def test_no_label_covers_another_label_or_a_mark():

@@ -11,6 +11,7 @@ from seekwise.analysis import outcome, tables
 from seekwise.analysis.model import repetitions_text
 from seekwise.analysis.outcome import Outcome
 from seekwise.errors import UsageError
+from seekwise.report import array_choice
 from seekwise.report.content import Advice
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Setting
@@ -63,12 +64,17 @@ def for_workload(found: Outcome, workload: Workload, chosen: Competition | None 
     """Advises to leave the reference only if the best setting clearly beats it under this workload."""
     plan = found.plan
     records = [record for record in (chosen[1] if chosen else found.content.records) if record.valid]
+    # An array that survives no failure is not recommended beside one that does.
+    unsafe = array_choice.unsafe_settings(records)
+    records = [record for record in records if record.setting not in unsafe]
     offered = {record.setting for record in records}
     reference = plan.reference if plan.reference in offered else min(offered, default=plan.reference)
     weighed = weigh(records, workload, reference)
     cautions = list(outcome.cautions(plan))
     if weighed.not_covered > NOT_COVERED_MUCH:
         cautions.append(f"{100 * weighed.not_covered:.0f} % of this work is represented by no trial of the run")
+    if unsafe:
+        cautions.append(f"{', '.join(sorted(unsafe))} left out: one failed drive loses all data")
     standings = {standing.setting: standing for standing in weighed.standings}
     if len(standings) < 2:
         advice = Advice(f"Only {reference} was tested, so there is nothing to choose from.", caution=tuple(cautions))

@@ -11,7 +11,7 @@ from seekwise.store.database import Run, Store
 from seekwise.study.quantity import time_text
 
 SCHEMA = "seekwise.watch/1"
-SHOWN_MOST = 30
+SHOWN_MOST = 14
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,6 @@ def _study(store: Store, run: Run) -> list[tuple[str, str]]:
     found = []
     for block in blocks(outcome.of(store, run).content, Looks()):
         where = f"{block.system}: {block.operation}" if block.system else block.operation
-        rows = [f"{row.look.label} {row.words}" for row in block.rows[:4] if row.words != "fastest"]
-        first = next((row.look.label for row in block.rows if row.words == "fastest"), "")
-        found.append((where, "; ".join([f"{first} fastest" if first else "", *rows]).strip("; ")))
+        rows = [f"{row.look.label} {row.words}" for row in block.rows[:4]]
+        found.append((f"{where}, {block.metric}", "; ".join(rows)))
     return found

@@ -91,8 +91,6 @@ class ReportContent:
     study: Study | None = None
     discarded: Sequence[Record] = ()
     """Trials of the run that do not count, sentinels included."""
-    drift: Sequence[str] = ()
-    """What the drift check says, in sentences."""
 
 
 METRIC_TITLES = {

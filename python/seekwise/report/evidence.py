@@ -14,32 +14,38 @@ from seekwise.report.site import three
 from seekwise.report.why import held_words
 
 CHARTS_FIRST = 12
-POINTS_MOST = 9000
-"""Points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks for it."""
+MORE_MOST = 24
+POINTS_MOST = 6000
+"""Charts behind "more", and points drawn ahead on one page: half a megabyte. What is left is drawn when a reader asks for it."""
 
 
 @dataclass(frozen=True)
 class View:
-    """How a metric is called and read."""
+    """How a metric is called and read. `name`: of its chart and of the picture's file."""
 
+    name: str
     title: str
     unit: str
     caption: str
 
 
 VIEWS = {
-    "rate_mb_s": View("Throughput", "MB/s", "All threads together; 1 MB is 10⁶ bytes."),
-    "iops": View("IOPS", "I/O per second", "Requests per second, all threads together."),
-    "access_ms": View("Mean latency", "ms", "Mean time of one request as the thread sees it."),
-    "p50_ms": View("Median latency", "ms", "Half of the requests took no longer."),
-    "p99_ms": View("p99 latency", "ms", "99 % of the requests took no longer; shown where at least 20 took longer."),
-    "p999_ms": View(
-        "p99.9 latency", "ms", "99.9 % of the requests took no longer; shown where at least 20 took longer."
+    "rate_mb_s": View("rate", "Throughput", "MB/s", "All threads together; 1 MB is 10⁶ bytes."),
+    "iops": View("iops", "IOPS", "I/O per second", "Requests per second, all threads together."),
+    "access_ms": View("access-time", "Mean latency", "ms", "Mean time of one request as the thread sees it."),
+    "p50_ms": View("p50", "Median latency", "ms", "Half of the requests took no longer."),
+    "p99_ms": View(
+        "p99", "p99 latency", "ms", "99 % of the requests took no longer; shown where at least 20 took longer."
     ),
-    "cpu_us": View("CPU time per I/O", "µs", "System CPU time (system, interrupts) per request."),
-    "cpu_efficiency": View("CPU efficiency", "MB per CPU second", "MB moved per second of system CPU time."),
+    "p999_ms": View(
+        "p999", "p99.9 latency", "ms", "99.9 % of the requests took no longer; shown where at least 20 took longer."
+    ),
+    "cpu_us": View("cpu-time", "CPU time per I/O", "µs", "System CPU time (system, interrupts) per request."),
+    "cpu_efficiency": View(
+        "cpu-efficiency", "CPU efficiency", "MB per CPU second", "MB moved per second of system CPU time."
+    ),
 }
-DRAWN = ("rate_mb_s", "access_ms", "p99_ms", "cpu_us")
+DRAWN = ("rate_mb_s", "access_ms", "p99_ms", "cpu_us", "cpu_efficiency")
 MARK = "Marks: geometric mean of the repeats; bars: 95 % interval."
 
 
@@ -60,7 +66,7 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Fi
     first, more, points = [], [], 0
     for each in found:
         points += each.points
-        if points > POINTS_MOST and first:
+        if first and (points > POINTS_MOST or len(more) == MORE_MOST):
             break
         (first if len(first) < CHARTS_FIRST else more).append(each)
     return first, more, len(found) - len(first) - len(more)
@@ -105,7 +111,7 @@ def figure(
         panels.append(Panel(title, tuple(shown(at.x, v) for v in places), tuple(series)))
     panels, x_title = with_unit(panels, table.title(at.x))
     held = held_words(group)
-    name = metric.rsplit("_", 1)[0].replace("_", "-") + (f"-{number + 1}" if number else "")
+    name = view.name + (f"-{number + 1}" if number else "")
     return Figure(
         name=name,
         title=view.title + (f", {held}" if held else ""),

@@ -21,6 +21,7 @@ CHUNK = "chunk"
 NO_CHUNK = "none"
 X_FIRST = ("threads", "block_bytes", "iodepth")
 LINES_MAX = 9
+PANELS_MOST = 12
 IGNORED = ("direct", "setting")
 
 
@@ -205,9 +206,14 @@ def axes(table: Frame) -> Axes:
         panel = None
     else:
         panel = OPERATION if len(table.factors[OPERATION]) > 1 else None
+    if colour is None and x != OPERATION and not _is_scale(table, x):
+        colour = x
     rest = [name for name in left if name != colour]
-    if panel is None and rest and x != OPERATION:
-        panel = rest.pop(0)
+    # What has more levels than a page has room for panels is held still, and chosen by the reader.
+    few = next((name for name in rest if len(table.factors[name]) <= PANELS_MOST), None)
+    if panel is None and few is not None and x != OPERATION:
+        panel = few
+        rest.remove(few)
     return Axes(x, colour, panel, tuple(rest))
 
 

@@ -13,8 +13,8 @@ from seekwise.analysis.decision.periods import dense, quantile_ns
 from seekwise.analysis.decision.records import job_of, period_of
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.analysis.live import LiveOutcome, notes
-from seekwise.report import answer, load_words, site, stages, tested
-from seekwise.report.charts import live_svg, panels
+from seekwise.report import answer, load_words, site, stages, terms, tested
+from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks
 from seekwise.store.record import Record
 from seekwise.study.quantity import bytes_text, time_text
@@ -61,6 +61,7 @@ def html(found: LiveOutcome) -> str:
     blocks = {use.name: _blocks(found, use, known) for use in found.plan.uses}
     measured = [use for use in found.plan.uses if blocks[use.name]]
     invalid = [record for record in found.records if not record.valid]
+    words = terms.terms(known, terms.ALWAYS[:-1])
     return site.render(
         "live.html",
         found=found,
@@ -82,6 +83,8 @@ def html(found: LiveOutcome) -> str:
         percent=answer.percent,
         time_text=time_text,
         invalid=invalid,
+        terms=words,
+        term_anchors=terms.anchors(words, known),
     )
 
 
@@ -92,13 +95,21 @@ def write_pictures(folder: Path, found: LiveOutcome) -> list[Path]:
     written = []
     for use in found.plan.uses:
         drawn = _use(found, use, known, _blocks(found, use, known))
-        pictures = {"time-series": drawn["timeline"], "latency": drawn["nines"]}
-        if drawn["deciding"] is not None:
-            pictures["losses"] = drawn["deciding"].picture  # type: ignore[attr-defined]
-        for name, picture in pictures.items():
-            if picture:
-                path = folder / f"{use.name}-{name}.svg"
-                path.write_text(site.alone(str(picture), looks.css), encoding="utf-8")
+        deciding = drawn["deciding"]
+        pictures = [
+            ("time-series", f"{use.title}: throughput over time", drawn["timeline"], ""),
+            ("latency", f"{use.title}: latency by the share of faster requests", drawn["nines"], ""),
+        ]
+        if isinstance(deciding, Deciding):
+            axis = str(live_svg.loss_axis())
+            pictures.append(("losses", f"{use.title}: {deciding.name}, distance to the best", deciding.picture, axis))
+        for name, title, picture, below in pictures:
+            if not picture:
+                continue
+            text = files.framed(str(picture), title, list(known.values()), below)
+            for kind in ("svg", "png"):
+                path = folder / f"{use.name}-{name}.{kind}"
+                path.write_bytes(text.encode() if kind == "svg" else files.png(text))
                 written.append(path)
     return written
 

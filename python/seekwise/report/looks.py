@@ -56,18 +56,22 @@ class Looks:
 
     def of(self, labels: Sequence[str], *, ordered: bool = False, kind: str = "setting") -> dict[str, Look]:
         """{label: look} in this order."""
-        made = {}
+        made: dict[str, Look] = {}
         for number, label in enumerate(labels):
             look = self._known.get((kind, label))
             if look is None:
-                look = self._made(label, number, len(labels), ordered=ordered)
+                taken = {each.mark for (other, _), each in self._known.items() if other == kind}
+                look = self._made(label, number, len(labels), taken, ordered=ordered)
                 self._known[kind, label] = look
             made[label] = look
         return made
 
-    def _made(self, label: str, number: int, count: int, *, ordered: bool) -> Look:
-        marks = list(MARKS)
+    def _made(self, label: str, number: int, count: int, taken: set[str], *, ordered: bool) -> Look:
         own = scheduler_of(label)
+        # A scheduler keeps its mark, too, unless another configuration of it has it already.
+        wanted = [SCHEDULER_STYLE[own][2]] if own is not None else []
+        free = [each for each in (*wanted, *MARKS) if each in MARKS and each not in taken]
+        mark = free[0] if free else list(MARKS)[number % len(MARKS)]
         dash = DASHES[number % len(DASHES)]
         if ordered and count > 1:
             colour = _between(ORDERED, number / (count - 1))
@@ -81,7 +85,7 @@ class Looks:
             f"s{len(self._known)}",
             contrasting(colour, LIGHT_PAGE),
             contrasting(colour, DARK_PAGE),
-            marks[number % len(marks)],
+            mark,
             dash,
         )
 

@@ -13,29 +13,33 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seekwise.advise.answer import competitions
-from seekwise.advise.workloads import Weighed, Workload, weigh
+from seekwise.advise.answer import OVERALL, competitions
+from seekwise.advise.workloads import Standing, Weighed, Workload, weigh
 from seekwise.analysis.rule import CONTROL_SUFFIX, RULE, more_is_better
 from seekwise.errors import UsageError
 from seekwise.report.charts import live_svg
+from seekwise.report.charts.figures import panel_title
 from seekwise.report.content import ReportContent
 from seekwise.report.looks import Look, Looks
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.store.record import Record
 
-FIRST_ROWS = 24
-"""Rows on the first screen; the rest stands behind a click."""
-METRIC_NAMES = {"rate": "throughput", "access_time": "mean latency", "p99": "p99 latency"}
+LINES_MOST = 16
+"""Lines on the first screen, one per candidate; with more, all candidates of a row share one picture."""
+METRIC_NAMES = {"rate": "throughput", "p99": "p99 latency"}
 
 
 @dataclass(frozen=True)
 class LossRow:
     look: Look
-    loss: float | None
+    factor: float | None
+    """Times behind the best; None: not measured."""
     low: float
-    high: float | None
+    high: float
+    """95 % interval of it; infinite where nothing bounds it."""
     words: str
     picture: Markup
+    is_best: bool
     chosen: bool
     in_force: bool
 
@@ -49,19 +53,64 @@ class LossBlock:
     metric: str
     best: str
     rows: tuple[LossRow, ...]
-    decided: bool
+    picture: Markup
+    """All candidates in one."""
+    words: str
+    """What the recommended ones lose."""
+
+    @property
+    def first(self) -> str:
+        """The best one by its estimate."""
+        return next((row.look.label for row in self.rows if row.is_best), "the best")
 
 
 def blocks(content: ReportContent, looks: Looks) -> list[LossBlock]:
-    """Empty where nothing competes."""
+    """By throughput for every operation, by p99 latency where a setting is shown to be worse in it. Empty where nothing competes."""
+    return [
+        block
+        for system, records in _competitions(content)
+        for operation in OPERATION_ORDER
+        for block in _by_metric(content, system, records, operation, looks)
+    ]
+
+
+def overview(content: ReportContent, looks: Looks) -> list[LossBlock]:
+    """The same over all operations of each system: the first screen of a study with several systems."""
+    return [
+        block
+        for system, records in _competitions(content)
+        for block in _by_metric(content, system, records, None, looks)
+    ]
+
+
+def _by_metric(
+    content: ReportContent, system: str, records: Sequence[Record], operation: str | None, looks: Looks
+) -> list[LossBlock]:
     found = []
-    for system, records in _competitions(content):
-        chosen = _chosen(content, system)
-        for operation in OPERATION_ORDER:
-            weighed = _weighed(records, operation)
-            if weighed is not None:
-                found += _blocks(content, system, operation, weighed, looks, chosen)
+    for metric in METRIC_NAMES:
+        weighed = _weighed(records, operation, metric)
+        if weighed is None:
+            continue
+        block = _block(content, system, operation, metric, weighed, looks)
+        if metric == "rate" or any(row.low > 1 + RULE.threshold_share[metric] for row in block.rows):
+            found.append(block)
     return found
+
+
+def price(found: Sequence[LossBlock]) -> str:
+    """Where the recommended setting loses most, as a sentence; empty where it is shown to lose nothing."""
+    shown = [
+        (row, block)
+        for block in found
+        for row in block.rows
+        if row.chosen and row.factor is not None and row.low > 1 and row.factor > 1 + RULE.threshold_share["p99"]
+    ]
+    if not shown:
+        return ""
+    row, block = max(shown, key=lambda pair: pair[0].factor or 1.0)
+    where = f"{block.system}, {block.operation.lower()}" if block.system else block.operation.lower()
+    what = "" if block.metric == METRIC_NAMES["rate"] else f"{block.metric} "
+    return f"{row.look.label} costs most in {where}: {what}{row.words} than {block.first}"
 
 
 def _competitions(content: ReportContent) -> list[tuple[str, list[Record]]]:
@@ -84,28 +133,28 @@ def _chosen(content: ReportContent, system: str) -> set[str]:
     return set(content.advice.recommended)
 
 
-def _weighed(records: Sequence[Record], operation: str) -> Weighed | None:
-    """Weighed against the fastest; None where nothing can be told."""
+def _weighed(records: Sequence[Record], operation: str | None, metric: str) -> Weighed | None:
+    """Weighed against the best by this metric; None where nothing can be told."""
     settings = list(dict.fromkeys(record.setting for record in records))
-    use = Workload(operation, "", "all", {operation: 1.0})
+    use = Workload(operation, "", "all", {operation: 1.0}) if operation else OVERALL
     try:
         first = weigh(records, use, settings[0])
-        if len(first.standings) < 2:
+        if sum(metric in standing.ratios for standing in first.standings) < 2:
             return None
-        return weigh(records, use, _best(first, "rate"))
+        return weigh(records, use, _best(first, metric))
     except (UsageError, ValueError):
         return None
 
 
 def _best(weighed: Weighed, metric: str) -> str:
+    known = [standing for standing in weighed.standings if metric in standing.ratios]
     sign = 1 if more_is_better(metric) else -1
-    return max(weighed.standings, key=lambda s: sign * s.ratios.get(metric, (0.0,))[0]).setting
+    return max(known, key=lambda s: sign * s.ratios[metric][0]).setting
 
 
-def _blocks(
-    content: ReportContent, system: str, operation: str, weighed: Weighed, looks: Looks, chosen: set[str]
-) -> list[LossBlock]:
-    now = content.plan.systems[0].scheduler if content.plan is not None and content.plan.backend == "kernel" else None
+def _block(
+    content: ReportContent, system: str, operation: str | None, metric: str, weighed: Weighed, looks: Looks
+) -> LossBlock:
     names = sorted(s.setting for s in weighed.standings)
     if content.plan is not None:
         order = [setting.label for setting in content.plan.settings]
@@ -115,65 +164,99 @@ def _blocks(
     if ordered:
         labels.sort(key=lambda label: float(re.match(r"[\d.]+", label)[0]))  # type: ignore[index]
     known = looks.of(labels, ordered=ordered)
-    rows = []
-    limit = RULE.threshold_share["rate"]
-    for standing in weighed.standings:
-        ratio, low, high = standing.ratios.get("rate", (1.0, 1.0, 1.0))
-        is_best = standing.setting == weighed.reference
-        loss, least = 1 - ratio, 1 - high
-        # 2 repeats say next to nothing: an interval beyond the page has no end.
-        most = 1 - low if math.isfinite(low) and low > 0 else None
-        words = _words(loss, least, most, limit, is_best=is_best)
-        look = known[shown_setting(standing.setting)]
-        rows.append(
-            LossRow(
-                look,
-                loss,
-                max(least, 0.0),
-                most,
-                words,
-                live_svg.loss_interval(
-                    live_svg.factor_of(max(least, 0.0), True),
-                    live_svg.factor_of(max(loss, 0.0), True) if math.isfinite(loss) else None,
-                    live_svg.factor_of(most, True) if not is_best else 1.0,
-                    live_svg.factor_of(limit, True),
-                    look.mark,
-                    look.css,
-                    f"{look.label}: {words}",
-                    strong=standing.setting in chosen,
-                ),
-                standing.setting in chosen,
-                now is not None and shown_setting(standing.setting) == now,
-            )
+    chosen = _chosen(content, system)
+    limit = 1 / (1 - RULE.threshold_share[metric]) if more_is_better(metric) else 1 + RULE.threshold_share[metric]
+    now = content.plan.systems[0].scheduler if content.plan is not None and content.plan.backend == "kernel" else None
+    rows = [
+        _row(
+            standing, metric, limit, known[shown_setting(standing.setting)], weighed.reference, standing.setting in chosen, now
         )
-    rows.sort(key=lambda row: row.loss if row.loss is not None else 9.0)
-    best = [shown_setting(name) for name in weighed.best]
-    text = "open" if not best else "all alike" if len(best) == len(rows) else ", ".join(best)
-    return [LossBlock(system, OPERATION_NAMES[operation], METRIC_NAMES["rate"], text, tuple(rows), bool(best))]
+        for standing in weighed.standings
+    ]  # fmt: skip
+    rows.sort(key=lambda row: row.factor if row.factor is not None else math.inf)
+    intervals = [
+        live_svg.Interval(row.low, row.factor, row.high, row.look.mark, row.look.css, f"{row.look.label}: {row.words}", row.chosen)
+        for row in sorted(rows, key=lambda row: labels.index(row.look.label))
+    ]  # fmt: skip
+    name = OPERATION_NAMES.get(operation or "", "all operations")
+    title = ", ".join(part for part in (system, name, METRIC_NAMES[metric]) if part)
+    return LossBlock(
+        panel_title(system, content.systems),
+        name,
+        METRIC_NAMES[metric],
+        _best_text(rows, weighed, metric),
+        tuple(rows),
+        live_svg.loss_rows(intervals, limit, title),
+        "; ".join(f"{row.look.label} {row.words}" for row in rows if row.chosen),
+    )
 
 
-def _words(loss: float, least: float, most: float | None, limit: float, *, is_best: bool) -> str:
+def _row(
+    standing: Standing, metric: str, limit: float, look: Look, reference: str, chosen: bool, now: str | None
+) -> LossRow:
+    is_best = standing.setting == reference
+    ratio, low, high = standing.ratios.get(metric, (math.nan,) * 3) if not is_best else (1.0, 1.0, 1.0)
+    if more_is_better(metric):
+        ratio, low, high = (
+            (1 / ratio if ratio else math.inf),
+            (1 / high if high else math.nan),
+            (1 / low if low else math.inf),
+        )
+    factor = max(ratio, 1.0) if math.isfinite(ratio) else None
+    low = max(low, 1.0) if math.isfinite(low) else 1.0
+    # 2 repeats say next to nothing: an interval beyond the page has no end.
+    high = max(high, 1.0) if math.isfinite(high) else math.inf
+    words = _words(factor, low, high, limit, metric, is_best=is_best)
+    picture = live_svg.loss_interval(
+        low, factor, high, limit, look.mark, look.css, f"{look.label}: {words}", strong=chosen
+    )
+    return LossRow(
+        look,
+        factor,
+        low,
+        high,
+        words,
+        picture,
+        is_best,
+        chosen,
+        now is not None and shown_setting(standing.setting) == now,
+    )
+
+
+def _best_text(rows: Sequence[LossRow], weighed: Weighed, metric: str) -> str:
+    """Names of those that the best does not beat."""
+    if metric == "rate":
+        best = [shown_setting(name) for name in weighed.best]
+    else:
+        best = [row.look.label for row in rows if row.factor is not None and row.low <= 1]
+        if len(best) == len(rows):
+            best = []
+    return "open" if not best else "all alike" if len(best) == len(rows) else ", ".join(best)
+
+
+def _words(factor: float | None, low: float, high: float, limit: float, metric: str, *, is_best: bool) -> str:
     if is_best:
-        return "fastest"
-    if not math.isfinite(loss):
+        return "fastest" if metric == "rate" else "shortest"
+    if factor is None:
         return "not measured"
-    amount = percent_or_times(loss)
-    if most is None:
-        return f"{amount}; no interval"
-    if most <= limit:
-        return f"within {100 * limit:.0f} %"
-    if least <= 0:
-        return f"open, at most {percent_or_times(most)}"
-    return amount
+    if not math.isfinite(high):
+        return f"{amount(factor, metric)}; no interval"
+    if high <= limit:
+        return f"within {100 * RULE.threshold_share[metric]:.0f} %"
+    if low <= 1:
+        return f"open, at most {amount(high, metric)}"
+    return amount(factor, metric)
 
 
-def percent_or_times(loss: float) -> str:
-    """`12 % slower`, `3.1 times slower`."""
-    if loss < 0.0005:
+def amount(factor: float, metric: str) -> str:
+    """`12 % slower`, `3.1 times longer`."""
+    word = "slower" if more_is_better(metric) else "longer"
+    if factor < 1.0005:
         return "level"
-    if loss < 0.5:
-        return f"{100 * loss:.2g} % slower"
-    return f"{1 / (1 - loss):.2g} times slower" if loss < 1 else "far slower"
+    if factor >= 2:
+        return f"{factor:.2g} times {word}" if factor < 9.95 else f"{factor:.0f} times {word}"
+    share = 100 * (1 - 1 / factor if more_is_better(metric) else factor - 1)
+    return f"{share:.2g} % {word}" if share < 9.95 else f"{share:.0f} % {word}"
 
 
 def shown_setting(label: str) -> str:

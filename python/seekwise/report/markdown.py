@@ -60,24 +60,29 @@ def of_live(found: LiveOutcome) -> str:
 
 def of_study(content: ReportContent) -> str:
     """The answer of a study, its losses, arrays and winners."""
-    from seekwise.report.page import sentence
+    from seekwise.report.page import reasons, sentence
 
     advice = content.advice
+    blocks = losses.blocks(content, Looks())
     lines = [f"**{text(sentence(advice.headline))}**", ""]
-    lines += [f"- {text(sentence(each))}" for each in advice.reasons if each]
-    lines += [""] if advice.reasons else []
+    lines += [f"- {text(sentence(each))}" for each in reasons(content, blocks)]
+    lines += [""] if lines[-1] else []
     lines += [text(sentence(each)) for each in advice.caution]
     lines += [""] if advice.caution else []
     lines += _code("Set it", advice.set_lines) + _code("Undo it", advice.undo_lines)
     if content.arrays:
         lines += _arrays(content)
-    blocks = losses.blocks(content, Looks())
     if blocks:
         rows = [
-            [f"{block.system}: {block.operation}" if block.system else block.operation, block.best, *_told(block)]
+            [
+                f"{block.system}: {block.operation}" if block.system else block.operation,
+                block.metric,
+                block.best,
+                _told(block),
+            ]
             for block in blocks
         ]
-        lines += table(["Throughput", "Best", "Behind the fastest"], rows)
+        lines += table(["Operation", "Metric", "Best", "Behind the best"], rows)
     if content.printed.tables:
         lines += _published(content)
     elif content.winners:
@@ -96,8 +101,8 @@ def of_study(content: ReportContent) -> str:
     return "\n".join([*lines, "", f"Run {text(content.run_id)}."])
 
 
-def _told(block: losses.LossBlock) -> list[str]:
-    return ["; ".join(f"{row.look.label} {row.words}" for row in block.rows if row.words != "fastest")]
+def _told(block: losses.LossBlock) -> str:
+    return "; ".join(f"{row.look.label} {row.words}" for row in block.rows if not row.is_best)
 
 
 def _arrays(content: ReportContent) -> list[str]:

@@ -5,33 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import altair as alt
+from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, tested, why
-from seekwise.report.charts import live_svg, panels
+from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, terms, tested, why
+from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.diagrams import diagram
-from seekwise.report.charts.export import png, svg
+from seekwise.report.charts.export import compact, svg
 from seekwise.report.charts.figures import drawn as drawn_figure
-from seekwise.report.charts.figures import graph
+from seekwise.report.charts.figures import figure_rows
 from seekwise.report.charts.head_position import head_position
-from seekwise.report.charts.registry import CHARTS, x_factor
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
 from seekwise.report.printed import MEANS
-from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER, apart
+from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.report.site import three
 from seekwise.report.terminal import known, word
-from seekwise.store.record import Record
-from seekwise.study.quantity import size_word
 
 number = three
 ROWS_FIRST = 40
 ROWS_STATIC = 600
 """Longer tables are made by the script when they are opened: the numbers stand in the page once."""
 REASONS_FIRST = 4
-Picture = tuple[str, str, str, "alt.TopLevelMixin"]
 
 
 def render(content: ReportContent) -> str:
@@ -40,11 +36,15 @@ def render(content: ReportContent) -> str:
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
     at = axes(table)
     loss_blocks = losses.blocks(content, looks)
+    many = len({block.system for block in loss_blocks}) > 1
+    crowded = sum(len(block.rows) for block in loss_blocks) > losses.LINES_MOST
+    overview = losses.overview(content, looks) if many else loss_blocks if crowded else []
     published = _published_charts(content, looks)
     first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
     if published:
         # The figures of the publication are the charts; ours stand behind a click.
-        first, more = [], [*first, *more]
+        left += len(first) + len(more) - evidence.CHARTS_FIRST
+        first, more, left = [], [*first, *more][: evidence.CHARTS_FIRST], max(left, 0)
     views = [
         evidence.VIEWS[name]
         for name in evidence.VIEWS
@@ -53,13 +53,15 @@ def render(content: ReportContent) -> str:
     names = [name for name in evidence.VIEWS if table.rows and any(row[name] is not None for row in table.rows)]
     late = len(table.rows) > ROWS_STATIC
     causes = why.causes(content.records)
+    labels = list(dict.fromkeys(losses.shown_setting(record.setting) for record in content.records))
+    words = terms.terms(labels, terms.ALWAYS)
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
     date = run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else "")
     sections = [
         ("arrays", "arrays", content.arrays), ("published", "beside the publication", content.printed), ("charts", "charts", True),
         ("why", "why", True), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
-        ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True),
+        ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip
     return site.render(
         "page.html",
@@ -68,13 +70,17 @@ def render(content: ReportContent) -> str:
         looks=looks,
         date=date,
         headline=sentence(content.advice.headline),
-        reasons=[sentence(site.one_line(each)) for each in content.advice.reasons if each],
+        reasons=[sentence(site.one_line(each)) for each in reasons(content, loss_blocks)],
         reasons_first=REASONS_FIRST,
         cautions=[sentence(site.one_line(each)) for each in content.advice.caution],
         tested=sentence(tested.line(content)).removesuffix("."),
         provenance=tested.PROVENANCE[content.badge],
         loss_blocks=loss_blocks,
-        loss_first=_first_blocks(loss_blocks),
+        terms=words,
+        term_anchors=terms.anchors(words, labels),
+        overview=overview,
+        overview_keys=_overview_keys(overview, looks),
+        many_systems=many,
         has_chosen=any(row.chosen for block in loss_blocks for row in block.rows),
         axis=live_svg.loss_axis(),
         contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes)],
@@ -109,6 +115,14 @@ def render(content: ReportContent) -> str:
     )  # fmt: skip
 
 
+def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
+    """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
+    found = [each for each in content.advice.reasons if each]
+    if content.advice.recommended and not content.arrays and (costs := losses.price(loss_blocks)):
+        found.insert(0, costs)
+    return found
+
+
 def sentence(text: str) -> str:
     """With a capital at its beginning, unless that is a name."""
     head = text[:1].upper() + text[1:] if text[:1].islower() and text.split(" ")[0] in OPENERS else text
@@ -118,14 +132,12 @@ def sentence(text: str) -> str:
 OPENERS = {"keep", "set", "stay", "no", "simulated:", "values", "drift:"}
 
 
-def _first_blocks(found: Sequence[losses.LossBlock]) -> int:
-    count = rows = 0
-    for block in found:
-        rows += len(block.rows) + 1
-        if rows > losses.FIRST_ROWS and count:
-            break
-        count += 1
-    return count
+def _overview_keys(found: Sequence[losses.LossBlock], looks: Looks) -> Markup:
+    known_looks = {row.look.label: row.look for block in found for row in block.rows}
+    return Markup("").join(
+        Markup('<span class="shape">{} {}</span>').format(panels.swatch(look), label)
+        for label, look in known_looks.items()
+    )
 
 
 def _row(table: Frame, row: dict[str, object], names: Sequence[str]) -> dict[str, object]:
@@ -183,17 +195,18 @@ def _sheets(content: ReportContent) -> list[tuple[str, str, Markup]]:
     found = []
     for figure in content.figures:
         if figure.diagram:
-            picture = svg(diagram(figure.diagram, content.systems))
-            found.append((f"Figure {figure.number}", f"{figure.caption}.", Markup(picture)))
+            with debug_mode(False):  # our own charts need no check against the schema, which takes seconds
+                picture = svg(diagram(figure.diagram, content.systems))
+            found.append((f"Figure {figure.number}", f"{figure.caption}.", Markup(compact(picture))))
     if content.traces:
         caption = "One mark per request served, joined in order of service."
-        found.append(("Head position over time", caption, Markup(svg(head_position(content.traces)))))
+        found.append(("Head position over time", caption, Markup(compact(svg(head_position(content.traces))))))
     return found
 
 
 def unanswered(content: ReportContent) -> list[int]:
     """Numbers of the figures that the records do not answer."""
-    return [f.number for f in content.figures if f.metric is not None and graph(f, content.records) is None]
+    return [f.number for f in content.figures if f.metric is not None and not figure_rows(f, content.records)[0]]
 
 
 def write_report(path: Path, content: ReportContent) -> Path:
@@ -205,64 +218,24 @@ def write_pictures(folder: Path, content: ReportContent, formats: Sequence[str] 
     """Each chart of the report as a file of its own: `NAME.svg`, `NAME.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, _, _, picture in pictures(content):
+    for name, picture in pictures(content):
         for kind in formats:
             path = folder / f"{name}.{kind}"
-            path.write_bytes(svg(picture).encode() if kind == "svg" else png(picture))
+            path.write_bytes(picture.encode() if kind == "svg" else files.png(picture))
             written.append(path)
     return written
 
 
-def pictures(content: ReportContent) -> list[Picture]:
-    """(name, title, caption, chart) of everything that becomes a picture file; the figures of a text stand first."""
-    found: list[Picture] = list(figures_of(content))
-    if not found:
-        for suffix, words, records in _groups(content.records):
-            for chart in CHARTS:
-                picture = chart.draw(records)
-                if picture is not None:
-                    found.append((chart.name + suffix, chart.title + words, chart.caption, picture))
-    if content.traces:
-        caption = "One mark per request served, joined in order of service."
-        found.append(("head-position", "Head position over time", caption, head_position(content.traces)))
-    return found
-
-
-def figures_of(content: ReportContent) -> list[Picture]:
-    """The figures of the text that the study repeats, as far as the records answer them."""
-    found: list[Picture] = []
+def pictures(content: ReportContent) -> list[tuple[str, str]]:
+    """(name, SVG) of everything that becomes a picture file; the figures of a publication stand first."""
+    looks = Looks()
+    drawn = [drawn_figure(each, content.records, content.systems, looks) for each in content.figures if each.metric]
+    table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
+    first, more, _ = evidence.figures(table, looks) if table.rows else ([], [], 0)
+    found = [(each.name, files.svg(each)) for each in (*drawn, *first, *more) if each is not None]
     for figure in content.figures:
-        picture = (
-            graph(figure, content.records, content.systems)
-            if figure.metric
-            else diagram(figure.diagram, content.systems)
-        )
-        if picture is not None:
-            found.append((f"figure-{figure.number:02}", f"Figure {figure.number}", f"{figure.caption}.", picture))
+        if figure.diagram:
+            found.append((f"figure-{figure.number:02}", svg(diagram(figure.diagram, content.systems))))
+    if content.traces:
+        found.append(("head-position", svg(head_position(content.traces))))
     return found
-
-
-def _groups(records: Sequence[Record]) -> list[tuple[str, str, list[Record]]]:
-    """(suffix, words, records) that belong into one picture: what differs in more than setting and x axis is drawn apart."""
-    dimensions = [name for name in apart(records) if name != x_factor(records)]
-    groups: dict[tuple[object, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault(tuple(record.factors.get(name) for name in dimensions), []).append(record)
-    if len(groups) == 1:
-        return [("", "", list(records))]
-    return [
-        (
-            "".join(f"-{_level(name, value)}" for name, value in zip(dimensions, key, strict=True)),
-            "".join(f", {_title(name)} {_level(name, value)}" for name, value in zip(dimensions, key, strict=True)),
-            members,
-        )
-        for key, members in groups.items()
-    ]
-
-
-def _title(name: str) -> str:
-    return name.removesuffix("_bytes").replace("_", " ")
-
-
-def _level(name: str, value: object) -> str:
-    return size_word(value) if name.endswith("bytes") and isinstance(value, int) else str(value)

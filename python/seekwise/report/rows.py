@@ -146,14 +146,3 @@ def summary_rows(
             summary[share] = sum(known) / len(known) if known else None
         summaries.append(summary)
     return summaries
-
-
-def merged_bins(records: Iterable[Record], operation: str) -> dict[str, dict[int, int]]:
-    """Histograms of one operation, merged per setting over all valid trials: {setting: {upper bound ns: count}}."""
-    merged: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for record in records:
-        for phase in record.phases:
-            if record.valid and phase.operation == operation:
-                for bound, count in phase.latency_bins.items():
-                    merged[record.setting][int(bound)] += count
-    return {setting: dict(bins) for setting, bins in merged.items()}

@@ -10,13 +10,13 @@ import base64
 import hashlib
 import json
 import math
-import os
-import re
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from seekwise.control.files import write_product
 
 
 @cache
@@ -71,37 +71,6 @@ def data(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-ALONE = (
-    "text{font:11px system-ui,sans-serif;fill:#525b64}.tick,.grid{stroke:#d5dae0}.limit{fill:#dcefe6}"
-    ".open{stroke:#525b64;stroke-dasharray:2 4}.shade{opacity:.16;fill:currentColor}.cut{opacity:.28;fill:currentColor}"
-    ".bar,.cap{stroke:currentColor;stroke-width:2;fill:none}.bar.strong{stroke-width:4}.dot{fill:currentColor}"
-    ".curve{fill:none;stroke:currentColor;stroke-width:1.6;vector-effect:non-scaling-stroke}"
-)
-"""What a picture needs of the page's style when it leaves the page."""
-ALONE_WIDTH, ALONE_HEIGHT = 900, 240
-
-
-def alone(picture: str, colours: str) -> str:
-    """A picture of a page as an SVG file: its parts side by side in one frame of fixed size, style inside."""
-    parts = re.findall(r"<svg.*</svg>", picture, re.DOTALL)
-    body = "".join(parts)
-    light = colours.partition("@media")[0]
-    if 'class="yaxis"' in body:
-        axis, _, rest = body.partition("</svg>")
-        body = f'{axis}</svg><svg x="64" width="{ALONE_WIDTH - 80}">{rest}</svg>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{ALONE_WIDTH}" height="{ALONE_HEIGHT}"><style>{ALONE}{light}</style>'
-        f'<rect width="100%" height="100%" fill="#fff"/>{body}</svg>'
-    )
-
-
 def write(path: Path, text: str) -> Path:
-    """Writes beside the name first, so that a reader never sees half of it; gives the absolute path."""
-    path = path.absolute()
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return path
+    """Writes the page whole or not at all, and through no link that waits there; gives the absolute path."""
+    return write_product(path.absolute(), text)

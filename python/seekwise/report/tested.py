@@ -100,8 +100,13 @@ def _kernel(record: Record) -> str:
 
 
 def kernels(content: ReportContent) -> str:
-    names = list(dict.fromkeys(name for r in content.records if (name := _kernel(r))))
-    shown = [name if name.lower().startswith("linux") else f"Linux {name}" for name in names]
+    modelled = [f"Linux {each.kernel} (model)" for each in content.systems if each.kernel]
+    names = (
+        modelled
+        if modelled and content.badge == "simulated"
+        else list(dict.fromkeys(name for r in content.records if (name := _kernel(r))))
+    )
+    shown = [name if name.lower().startswith("linux") else f"Linux {name}" for name in dict.fromkeys(names)]
     return _several(shown)
 
 

@@ -1,14 +1,14 @@
-"""The page of a trace: the words, then the charts. One self-contained file, no script."""
+"""The page of a trace: the words, then the charts. One self-contained file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from seekwise.control.files import write_product
+from seekwise.report import site
 from seekwise.report.charts import trace as charts
-from seekwise.report.charts.export import svg
+from seekwise.report.charts.export import compact, svg
 from seekwise.trace.columns import Notes
 from seekwise.trace.summary import Summary
 
@@ -21,8 +21,5 @@ def write(path: Path, title: str, words: list[str], summary: Summary, notes: Not
         ("Sizes", charts.sizes(summary)),
         ("Requests by process", charts.mix(summary, notes)),
     ]
-    environment = Environment(loader=PackageLoader("seekwise.report"), autoescape=True, undefined=StrictUndefined)
-    text = environment.get_template("trace.html").render(
-        title=title, words="\n".join(words), charts=[(name, svg(chart)) for name, chart in pictures]
-    )
-    write_product(path, text)
+    shown = [(name, Markup(compact(svg(chart)))) for name, chart in pictures]
+    site.write(path, site.render("trace.html", title=title, words="\n".join(words), charts=shown))

@@ -1,1 +1,1 @@
-"""One function per chart: rows in, Altair chart out. Adding a chart is one file here and one row in `registry.py`."""
+"""Pictures: `panels` draws small multiples for pages and `files`, `live_svg` losses, time series and latencies; diagrams and traces are Altair's."""

@@ -10,8 +10,14 @@ import vl_convert
 
 def svg(chart: alt.TopLevelMixin) -> str:
     """SVG text of a chart, ready to stand inside an HTML page."""
-    text = vl_convert.vegalite_to_svg(chart.to_json(), allowed_base_urls=[])
+    # Our own charts need no check against the schema, which takes seconds.
+    text = vl_convert.vegalite_to_svg(chart.to_dict(validate=False), allowed_base_urls=[])
     return re.sub(r"^<\?xml[^>]*\?>\s*", "", text)
+
+
+def compact(text: str) -> str:
+    """The same picture with places to a tenth of a point: a third of the size."""
+    return re.sub(r"(\d+\.\d)\d+", r"\1", text)
 
 
 def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:

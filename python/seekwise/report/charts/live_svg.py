@@ -109,7 +109,8 @@ def loss_axis() -> Markup:
         at = _place(factor)
         anchor = "start" if factor == 1.0 else "end" if factor == AXIS_FACTOR_MAX else "middle"
         parts.append(f'<line class="tick" x1="{at:.2f}%" x2="{at:.2f}%" y1="0" y2="4"/>')
-        parts.append(f'<text x="{at:.2f}%" y="14" text-anchor="{anchor}">{text}</text>')
+        close = ' class="close"' if factor == 1.05 else ""
+        parts.append(f'<text{close} x="{at:.2f}%" y="14" text-anchor="{anchor}">{text}</text>')
     return Markup(f'<svg class="axis" aria-hidden="true" width="100%" height="17">{"".join(parts)}</svg>')
 
 

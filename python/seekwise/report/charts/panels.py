@@ -145,43 +145,67 @@ def short(value: float) -> str:
     return f"{value:.4g}" if value >= 1e-4 or value == 0 else f"{value:.0e}"
 
 
-def _panel(drawn: Figure, panel: Panel, number: int) -> Markup:
-    logarithmic = is_wide(panel)
-    values = [p.value for each in panel.series for p in each.points]
-    most = max(values, default=1.0) or 1.0
-    highest = max(
-        (min(p.high or p.value, SHOWN_MOST * most) for each in panel.series for p in each.points), default=1.0
-    )
-    top = max(highest, most) * 1.04
-    bottom = None
-    if logarithmic:
-        least = min(
-            (min(p.low or p.value, p.value) for each in panel.series for p in each.points if p.value > 0), default=1
-        )
+@dataclass(frozen=True)
+class Scale:
+    """Where a value is in a panel, in pixels from its upper edge."""
+
+    bottom: float | None
+    """Of a logarithmic axis; None: the axis begins at zero."""
+    top: float
+    most: float
+
+    @classmethod
+    def of(cls, panel: Panel) -> Scale:
+        points = [point for each in panel.series for point in each.points]
+        most = max((point.value for point in points), default=1.0) or 1.0
+        if not is_wide(panel):
+            highest = max((min(p.high or p.value, SHOWN_MOST * most) for p in points), default=1.0)
+            return cls(None, max(highest, most) * 1.04, most)
+        least = min(min(p.low or p.value, p.value) for p in points if p.value > 0)
         bottom = 10 ** math.floor(math.log10(max(least, most * 1e-7)))
         top = 10 ** math.ceil(math.log10(most))
-        top = top * 10 if top <= bottom else top
+        return cls(bottom, top * 10 if top <= bottom else top, most)
 
-    def height(value: float) -> float:
-        if bottom is not None:
-            share = math.log10(max(value, bottom) / bottom) / math.log10(top / bottom)
+    def y(self, value: float) -> float:
+        if self.bottom is not None:
+            share = math.log10(max(value, self.bottom) / self.bottom) / math.log10(self.top / self.bottom)
         else:
-            share = value / top
+            share = value / self.top
         return TOP + HEIGHT * (1 - min(max(share, 0.0), 1.0))
 
-    marks = [(height(tick), short(tick)) for tick in ticks(top, bottom) if tick <= top * 1.0001]
-    axis = "".join(f'<text x="48" y="{y + 4:.1f}" text-anchor="end">{text}</text>' for y, text in marks)
-    grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for y, _ in marks)
-    lines, count = [], len(panel.series)
-    for at, each in enumerate(panel.series):
-        lines.append(_series(each, at, count, len(panel.labels), height, most))
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """(place, text) of the axis."""
+        return [(self.y(tick), short(tick)) for tick in ticks(self.top, self.bottom) if tick <= self.top * 1.0001]
+
+
+TOTAL = HEIGHT + TOP + 22
+"""Pixels of a panel with the labels of its x axis."""
+
+
+def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
+    """(y axis, plot) as content of two SVG elements; `width` in pixels where it is known, else lines stretch with the page."""
+    scale = Scale.of(panel)
+    axis = "".join(f'<text x="48" y="{y + 4:.1f}" text-anchor="end">{text}</text>' for y, text in scale.marks)
+    grid = "".join(f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>' for y, _ in scale.marks)
+    count, places = len(panel.series), len(panel.labels)
+    places_taken = [point.place for each in panel.series for point in each.points]
+    # Beside each other only where they share a place.
+    count = count if len(set(places_taken)) < len(places_taken) else 1
+    lines = [_series(each, at, count, places, scale, width) for at, each in enumerate(panel.series)]
+    return axis, f"{grid}{''.join(lines)}{x_labels(panel.labels)}"
+
+
+def _panel(drawn: Figure, panel: Panel, number: int) -> Markup:
+    axis, plot = parts(panel)
     name = ", ".join(part for part in (drawn.title, panel.title, f"over {drawn.x_title}") if part)
-    total = HEIGHT + TOP + 22
+    heading = f"{escape(panel.title)}{' <small>logarithmic axis</small>' if is_wide(panel) else ''}"
+    heading = f"<h4>{heading.strip()}</h4>" if heading else ""
     return Markup(
-        f'<div class="panel"><h4>{escape(panel.title)}{" <small>logarithmic axis</small>" if logarithmic else ""}</h4><div class="plot">'
-        f'<svg class="yaxis" width="52" height="{total}" aria-hidden="true">{axis}</svg>'
-        f'<svg class="xy" width="100%" height="{total}" role="img" tabindex="0" data-panel="{number}" aria-label="{escape(name)}">'
-        f"<title>{escape(name)}</title>{grid}{''.join(lines)}{x_labels(panel.labels)}</svg></div>"
+        f'<div class="panel">{heading}<div class="plot">'
+        f'<svg class="yaxis" width="52" height="{TOTAL}" aria-hidden="true">{axis}</svg>'
+        f'<svg class="xy" width="100%" height="{TOTAL}" role="img" tabindex="0" data-panel="{number}" aria-label="{escape(name)}">'
+        f"<title>{escape(name)}</title>{plot}</svg></div>"
         f'<div class="xtitle">{escape(drawn.x_title)}</div></div>'
     )
 
@@ -205,25 +229,25 @@ def x_labels(labels: Sequence[str]) -> str:
     return "".join(parts)
 
 
-def _series(each: Series, number: int, count: int, places: int, height, most: float) -> str:
+def _series(each: Series, number: int, count: int, places: int, scale: Scale, width_px: float | None) -> str:
     # Candidates stand beside each other: intervals on top of each other cannot be read.
     width = min(55.0 / max(places, 1), 4.0 * count)
     offset = 0.0 if count == 1 else width * (number / (count - 1) - 0.5)
     drawn, path = [], []
     for point in each.points:
-        x, y = centre(point.place, places) + offset, height(point.value)
-        path.append(f"{10 * x:.0f} {y:.0f}")
+        x, y = centre(point.place, places) + offset, scale.y(point.value)
+        path.append(f"{(10 if width_px is None else width_px / 100) * x:.0f} {y:.0f}")
         if point.low is not None and point.high is not None:
-            end = min(point.high, SHOWN_MOST * most)
-            drawn.append(f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="{height(point.low):.0f}" y2="{height(end):.0f}"/>')
+            end = scale.y(min(point.high, SHOWN_MOST * scale.most))
+            drawn.append(f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="{scale.y(point.low):.0f}" y2="{end:.0f}"/>')
+            if point.high > SHOWN_MOST * scale.most:
+                drawn.append(
+                    f'<svg x="{x:.2f}%" y="{end:.0f}" overflow="visible"><path class="cap" d="M-3 5L0 0L3 5"/></svg>'
+                )
         drawn.append(f'<use href="#m-{each.look.mark}" x="{x:.2f}%" y="{y:.0f}" data-t="{escape(point.tip)}"/>')
-    total = HEIGHT + TOP + 22
-    line = (
-        f'<svg width="100%" height="{total}" viewBox="0 0 1000 {total}" preserveAspectRatio="none">'
-        f'<path class="curve" stroke-dasharray="{each.look.dash}" d="M{"L".join(path)}"/></svg>'
-        if len(path) > 1
-        else ""
-    )
+    line = f'<path class="curve" stroke-dasharray="{each.look.dash}" d="M{"L".join(path)}"/>' if len(path) > 1 else ""
+    if line and width_px is None:
+        line = f'<svg width="100%" height="{TOTAL}" viewBox="0 0 1000 {TOTAL}" preserveAspectRatio="none">{line}</svg>'
     return f'<g class="series {each.look.css}">{line}{"".join(drawn)}</g>'
 
 

@@ -66,7 +66,7 @@ function equip(table) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = `Download ${word}`;
-    button.setAttribute("aria-label", `Download table ${table.dataset.name} as ${word}`);
+    button.setAttribute("aria-label", `Download ${word} of table ${table.dataset.name}`);
     button.addEventListener("click", () => save(`${name}.${word.toLowerCase()}`, kind, make(...tableData(table))));
     tools.append(button);
   }
@@ -215,6 +215,7 @@ function startExplorer(box, table) {
     return factors.filter((factor) => ![chosen.x, chosen.colour, chosen.panel].includes(factor.name));
   }
   function fullest(names, within) {
+    if (!names.length) return [];
     const counts = new Map();
     for (const row of within) {
       const key = names.map((name) => row[at[name]]).join();
@@ -225,7 +226,7 @@ function startExplorer(box, table) {
   }
   function draw() {
     const names = factors.map((factor) => [factor.name, factor.title]);
-    for (const role of ["colour", "panel"]) if (chosen[role] === chosen.x || (role === "panel" && chosen.panel === chosen.colour)) chosen[role] = null;
+    if (chosen.panel === chosen.x || chosen.panel === chosen.colour) chosen.panel = null;
     const rest = held();
     const known = rest.filter((factor) => chosen.held[factor.name] !== undefined);
     let left = rows.filter((row) => known.every((factor) => row[at[factor.name]] === chosen.held[factor.name]));
@@ -292,7 +293,7 @@ function startExplorer(box, table) {
       const [css, mark, dash] = colour ? colour.looks[level] : [table.plain, "circle", ""];
       const own = mine.filter((row) => !colour || row[at[colour.name]] === level).sort((a, b) => a[at[factor.name]] - b[at[factor.name]]);
       const width = Math.min(55 / xs.length, 4 * levels.length);
-      const offset = levels.length === 1 ? 0 : width * (number / (levels.length - 1) - 0.5);
+      const offset = levels.length === 1 || chosen.colour === chosen.x ? 0 : width * (number / (levels.length - 1) - 0.5);
       const group = make("g", { class: `series ${css}` });
       const path = own.map((row) => `${10 * (x(xs.indexOf(row[at[factor.name]])) + offset)} ${y(row[value])}`);
       if (path.length > 1) group.append(make("svg", { width: "100%", height: total, viewBox: `0 0 1000 ${total}`, preserveAspectRatio: "none" }, make("path", { class: "curve", "stroke-dasharray": dash, d: `M${path.join("L")}` })));

@@ -1,0 +1,156 @@
+"""These tests will write pages of live runs, comparisons and indexes from the command line, and type the commands wrong."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from report.pages import SCHEDULERS
+from report.sample_live import live_outcome
+from seekwise.cli.main import cli
+from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.store.database import Store
+
+
+@pytest.fixture
+def db(tmp_path, monkeypatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return str(tmp_path / "records.db")
+
+
+def call(db: str, *words: str) -> str:
+    result = CliRunner().invoke(cli, [*words, "--db", db], catch_exceptions=False, standalone_mode=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def live_run(db: str, name: str = "before", **how) -> str:
+    found = live_outcome(3, name=name, **how)
+    run_id = f"{found.run.run_id}-{name}"
+    with Store.open(Path(db)) as store:
+        from dataclasses import replace
+
+        store.add_run(replace(found.run, run_id=run_id, outcome=None, ended_at=None))
+        for record in found.records:
+            store.add(replace(record, run_id=run_id))
+        store.end_run(run_id, "complete")
+    return run_id
+
+
+def study_run(db: str, *more: str) -> str:
+    Path("study.toml").write_text(SCHEDULERS)
+    return json.loads(call(db, "run", "study.toml", "--json", *more))["run_id"]
+
+
+def test_report_of_a_live_run_is_its_page_in_a_folder_that_is_made(db):
+    live_run(db)
+    path = Path(call(db, "report", "before", "--output", "new/folder").splitlines()[-1])
+    assert path.parent.name == "folder" and path.is_file()
+    text = path.read_text()
+    assert "Distance to the best" in text and "&lt;data&gt;" in text and "<data>" not in text
+    assert "25276510208" not in text, "sizes are in words"
+    named = Path(call(db, "report", "before", "--output", "deep/er.html").strip())
+    assert named == Path("deep/er.html").absolute()
+
+
+def test_report_of_a_live_run_as_markdown_json_and_pictures(db):
+    run_id = live_run(db)
+    shown = call(db, "report", "before", "--markdown")
+    assert shown.startswith("**") and "| Use | Best |" in shown and run_id in shown
+    document = json.loads(call(db, "report", "before", "--json", "--pictures", "pictures"))
+    assert Path(document["report"]).is_file() and len(document["pictures"]) >= 6
+    assert {Path(each).suffix for each in document["pictures"]} == {".svg", ".png"}
+
+
+def test_two_live_runs_are_compared_differences_first(db):
+    live_run(db)
+    live_run(db, "after", slower=1.25, seed=9)
+    path = Path(call(db, "report", "before", "after").strip())
+    text = path.read_text()
+    assert text.index("after against before: worse in") < text.index("What differs") < text.index("What is equal")
+    assert "The runs were not interleaved" in text
+    shown = call(db, "report", "before", "after", "--markdown")
+    assert shown.startswith("**after against before: worse in")
+
+
+def test_two_runs_of_a_study_are_compared_and_merged_on_request(db):
+    first, second = study_run(db), study_run(db, "--seed", "5")
+    compared = Path(call(db, "report", first, second).strip()).read_text()
+    assert "comparison of 2 runs" in compared and "shown to be equal" in compared
+    merged = Path(call(db, "report", first, second, "--merge").strip()).read_text()
+    assert "Merged from 2 runs" in merged
+
+
+def test_the_index_lists_all_runs_and_flags_what_got_worse(db):
+    live_run(db)
+    after = live_run(db, "after", slower=1.5, seed=9)
+    with Store.open(Path(db)) as store:
+        store._change("UPDATE run SET created_at = '2026-01-03T00:00:00.000+00:00' WHERE run_id = ?", (after,))
+    call(db, "report", "before")
+    text = Path(call(db, "report", "--index").strip()).read_text()
+    assert text.count('<tr id="run-') == 2 and "1 worse than the run before it" in text
+    assert 'href="seekwise-20260102-0304-abcd-before.html"' in text, "the page beside it is linked"
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "said"),
+    [
+        ([], UsageError, "which run?"),
+        (["before", "--index"], UsageError, "takes no RUN"),
+        (["before", "before"], UsageError, "named twice"),
+        (["before", "--markdown", "--json"], UsageError, "both want the output"),
+        (["before", "--markdown", "--pictures", "x"], UsageError, "goes with the page"),
+        (["before", "after", "--merge"], UsageError, "cannot be merged"),
+        (["before", "after", "--pictures", "x"], UsageError, "no pictures"),
+        (["nosuch"], SeekwiseError, "unknown"),
+        (["before", "--output", "/proc/nothing"], SeekwiseError, "cannot create folder"),
+    ],
+)
+def test_what_cannot_be_is_one_error(words, error, said, db):
+    live_run(db)
+    live_run(db, "after", seed=5)
+    with pytest.raises(error, match=said):
+        call(db, "report", *words)
+
+
+def test_a_live_run_and_a_study_do_not_compare(db):
+    live_run(db)
+    study = study_run(db)
+    with pytest.raises(RefusedError, match="only one of them was switched live"):
+        call(db, "report", "before", study)
+
+
+def test_open_writes_the_page_and_starts_the_browser_where_there_is_one(db, monkeypatch):
+    live_run(db)
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    path = Path(call(db, "open").strip().splitlines()[-1])
+    assert path.is_file() and opened == []
+    monkeypatch.setenv("BROWSER", "some-browser")
+    document = json.loads(call(db, "open", "before", "--json"))
+    assert document["opened"] and opened == [Path(document["report"]).as_uri()]
+
+
+def test_watch_tells_standing_and_progress_of_a_run_that_goes_on_and_ends_with_it(db):
+    run_id = live_run(db)
+    ended = call(db, "watch", "before")
+    assert "complete" in ended and "84 periods" in ended
+    with Store.open(Path(db)) as store:
+        store._change("UPDATE run SET outcome = NULL, ended_at = NULL WHERE run_id = ?", (run_id,))
+    now = json.loads(call(db, "watch", "before", "--json"))
+    assert now["schema"] == "seekwise.watch/1" and not now["ended"] and now["done"] == 84
+    assert len(now["standings"]) >= 3
+    shown = call(db, "watch", "before", "--once")
+    assert f"run {run_id}" in shown and "best:" in shown
+
+
+def test_watch_counts_the_trials_of_a_study(db):
+    study_run(db)
+    assert "trials" in call(db, "watch") and "complete" in call(db, "watch", "last", "--once")

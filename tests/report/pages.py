@@ -1,0 +1,219 @@
+"""Every kind of page, written to a folder: what the tests in a browser open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from report.sample import sample_content, sample_records
+from report.sample_live import live_outcome
+from seekwise.analysis import compare as comparing
+from seekwise.cli.main import cli
+from seekwise.report import compare_page, comparison, index_page, live_page, page
+
+SCHEDULERS = """
+name = "schedulers"
+backend = "simulated"
+[[system]]
+name = "disk"
+drive = "wd2500ys"
+kernel = "2.6.24"
+[settings]
+scheduler = ["noop", "deadline", "cfq"]
+[[workload]]
+operations = ["rand_read", "seq_write"]
+threads = [1, 8]
+block_bytes = ["4k", "64k"]
+size = "1g"
+runtime = "1s"
+[design]
+blocks = 3
+"""
+ARRAYS = """
+name = "levels"
+backend = "simulated"
+[[system]]
+name = "array"
+drive = "generic_1tb_sata"
+drives = 4
+raid_level = "raid5"
+chunk_kib = 64
+[settings]
+raid_level = ["raid0", "raid10", "raid5", "raid6"]
+scheduler = ["mq-deadline"]
+[[workload]]
+operations = ["seq_write", "rand_write"]
+threads = [1, 4]
+block_bytes = "8k"
+size = "1g"
+runtime = "1s"
+[design]
+blocks = 3
+sentinel = false
+"""
+CHUNKS = """
+name = "chunks"
+backend = "simulated"
+[[system]]
+name = "array"
+drive = "samsung_850_evo"
+drives = 4
+raid_level = "raid10"
+chunk_kib = 64
+kernel = "4.1"
+[settings]
+chunk_kib = [16, 64, 512]
+scheduler = ["deadline"]
+[[workload]]
+operations = ["rand_read", "rand_write"]
+threads = 1
+block_bytes = ["8k", "64k", "1m"]
+size = "500m"
+runtime = "0.3s"
+[design]
+blocks = 3
+"""
+PUBLISHED = """
+name = "printed"
+backend = "simulated"
+[[system]]
+name = "A"
+drive = "wd2500ys"
+kernel = "2.6.24"
+[[system]]
+name = "B"
+drive = "st3250620ns"
+kernel = "2.6.24"
+[settings]
+scheduler = ["noop", "deadline", "cfq"]
+[[workload]]
+operations = ["rand_read", "seq_read"]
+threads = [1, 4]
+size = "64m"
+runtime = "0.5s"
+[design]
+blocks = 3
+[[figure]]
+number = 1
+metric = "rate"
+operation = "rand_read"
+systems = ["A", "B"]
+caption = "Random read rate"
+[[figure]]
+number = 2
+diagram = "zones"
+caption = "Zones"
+[[table]]
+number = 1
+title = "Best scheduler"
+[[table.block]]
+title = "A: one drive"
+sides = [{ system = "A", setting = "noop", printed = "NOOP" }, { system = "A", setting = "cfq", printed = "CFQ" }]
+[table.block.text]
+rand_read = ["=", "NOOP", "reserved"]
+seq_read = ["CFQ", "=", "="]
+"""
+TRACED = """
+name = "traced"
+backend = "simulated"
+[[system]]
+name = "disk"
+drive = "wd2500ys"
+kernel = "2.6.24"
+[settings]
+scheduler = ["noop", "deadline"]
+[[workload]]
+operations = ["rand_read"]
+threads = [4]
+block_bytes = "4k"
+size = "1g"
+runtime = "1s"
+[design]
+blocks = 3
+"""
+FIO = Path(__file__).parents[1] / "store/foreign"
+
+
+def write_all(folder: Path) -> dict[str, Path]:
+    """{kind: page}; records of the simulated runs lie in `folder/records.db`."""
+    made = {
+        "study": page.write_report(folder / "study.html", sample_content()),
+        "live": live_page.write(folder / "live.html", live_outcome()).absolute(),
+        "live-one-use": live_page.write(folder / "live-one-use.html", live_outcome(1)).absolute(),
+    }
+    for name, text in (("schedulers", SCHEDULERS), ("arrays", ARRAYS), ("chunks", CHUNKS), ("published", PUBLISHED)):
+        made[name] = run(folder, name, text)
+    (folder / "traced.toml").write_text(TRACED)
+    invoke(folder, "run", str(folder / "traced.toml"), "--trace")
+    made["traced"] = report(folder, "traced")
+    files = [str(FIO / name) for name in ("fio-none.1.json", "fio-none.2.json", "fio-bfq.1.json", "fio-bfq.2.json")]
+    invoke(folder, "import", *files)
+    made["imported"] = report(folder, "imported")
+    invoke(folder, "run", str(folder / "schedulers.toml"), "--seed", "99")
+    runs = [line.split()[0] for line in invoke(folder, "results").splitlines()[1:] if "schedulers" in line]
+    invoke(folder, "report", *runs, "--output", str(folder / "comparison.html"))
+    made["comparison"] = folder / "comparison.html"
+    invoke(folder, "report", "--index", "--output", str(folder / "index.html"))
+    made["index"] = folder / "index.html"
+    made["live-comparison"] = compare_page.write(folder / "live-comparison.html", [live_pairing()])
+    made["agreement"] = compare_page.write(folder / "agreement.html", [agreement_pairing()])
+    entries = [index_entry(number) for number in range(60)]
+    made["long-index"] = index_page.write(folder / "long-index.html", entries, "runs in /srv/<records>.db")
+    return made
+
+
+def live_pairing() -> comparison.Pairing:
+    """The same machine twice, the second time 20 % slower."""
+    from seekwise.analysis.decision.records import entries
+    from seekwise.analysis.decision.runs import changes
+
+    sides = [live_outcome(3, name="before"), live_outcome(3, name="after", seed=9, slower=1.25)]
+    labels = [each.label for each in sides[0].plan.candidates]
+    found = changes(*(entries(side.records, side.plan.order()) for side in sides), labels)
+    runs = [replace(side.run, run_id=f"2026010{n}-0304-abcd") for n, side in enumerate(sides, start=1)]
+    return comparison.Pairing(*runs, comparison.of_live(found), ("kernel: 6.1 against 6.12",))
+
+
+def agreement_pairing() -> comparison.Pairing:
+    """The same study measured and simulated, the model 10 % too fast."""
+    measured = [replace(record, badge="measured") for record in sample_records()]
+    simulated = [
+        replace(record, phases=tuple(replace(phase, elapsed_s=phase.elapsed_s / 1.1) for phase in record.phases))
+        for record in sample_records()
+    ]
+    loads = {record.cell: {} for record in measured}
+    sides = [
+        comparing.Side(name, records, loads, ("disk",)) for name, records in (("real", measured), ("model", simulated))
+    ]
+    pairs = comparing.pairs(*sides)
+    run = live_outcome(1, rounds=2).run
+    runs = [replace(run, run_id=name, name="quick", plan={}) for name in ("real", "model")]
+    return comparison.Pairing(*runs, (), ("kernel: 6.12 against 6.1",), tuple(comparing.agreement(pairs)), tuple(pairs))
+
+
+def index_entry(number: int) -> index_page.Entry:
+    worse = 2 if number % 20 == 3 else 0
+    since = f"{worse} worse (run 20260101-{number + 1:04})" if worse else "no difference shown"
+    return index_page.Entry(
+        f"20260101-{number:04}", "2026-01-01 10:00", "tune", "kernel", "/srv on sda1, an unusually-long-name-of-a-device-mapper-volume",
+        120, number % 3, "complete", "Set bfq: in none of 9 uses more than 4 % behind the best (95 %).", since, worse, "study.html",
+    )  # fmt: skip
+
+
+def invoke(folder: Path, *words: str) -> str:
+    result = CliRunner().invoke(cli, [*words, "--db", str(folder / "records.db")], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def run(folder: Path, name: str, text: str) -> Path:
+    (folder / f"{name}.toml").write_text(text)
+    invoke(folder, "run", str(folder / f"{name}.toml"))
+    return report(folder, name)
+
+
+def report(folder: Path, name: str) -> Path:
+    invoke(folder, "report", "last", "--output", str(folder / f"{name}.html"))
+    return folder / f"{name}.html"

@@ -1,0 +1,108 @@
+"""These tests will hold the choice of an array to its order: safety is named, and nothing without any is recommended beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from report.sample import sample_records
+from seekwise.report import array_choice, arrays, pareto
+
+LEVELS = {
+    # level: (capacity in drives, failures survived, rate factor)
+    "raid0": (4, 0, 2.0),
+    "raid10": (2, 1, 1.0),
+    "raid5": (3, 1, 0.6),
+    "raid6": (2, 2, 0.55),
+}
+
+
+def records_of(*levels: str, rates: dict[str, float] | None = None, missing: int = 0):
+    """Two blocks of one trial each; rates relative to each other as given."""
+    first = sample_records(blocks=1, threads=(1,))[0]
+    found = []
+    for level in levels:
+        drives, survives, rate = LEVELS[level]
+        rate = (rates or {}).get(level, rate)
+        load = {
+            "array": {
+                "level": level.replace("raid", "RAID "), "members": 4, "layout": None, "chunk_kib": 64, "missing": [0] * missing,
+                "bitmap": "none", "state": "clean", "capacity_bytes": drives * 10**12, "survives_failures": survives - missing,
+                "rebuild_s": 9600.0 if survives else None,
+            }
+        }  # fmt: skip
+        for block in range(2):
+            phases = tuple(replace(p, bytes=int(p.bytes * rate), ios=int(p.ios * rate)) for p in first.phases)
+            factors = {**first.factors, "raid_level": level, "system": "array", "missing": missing}
+            label = f"raid_level={level}" + (f" missing={missing}" if missing else "")
+            found.append(replace(first, block=block, setting=label, factors=factors, load=load, phases=phases, cell="system=array threads=1"))  # fmt: skip
+    return found
+
+
+def test_the_fastest_array_that_survives_a_failure_is_named_with_what_it_survives_and_its_speed():
+    advice = array_choice.advice(records_of("raid0", "raid10", "raid5", "raid6"))
+    assert advice.headline.startswith("RAID 10 of 4, chunk 64 KiB: survives 1 drive failure, 2.00 TB usable")
+    assert "random write" in advice.headline and "MB/s" in advice.headline
+    assert advice.recommended == ("raid_level=raid10",)
+
+
+@pytest.mark.parametrize("speed", [1.01, 10.0, 1000.0])
+def test_an_array_that_survives_nothing_is_never_recommended_however_fast(speed):
+    advice = array_choice.advice(records_of("raid0", "raid6", rates={"raid0": speed}))
+    assert "RAID 0" not in advice.headline and advice.recommended == ("raid_level=raid6",)
+    refused = next(reason for reason in advice.reasons if reason.startswith("RAID 0"))
+    assert "survives no drive failure" in refused and "one failed drive loses all data" in refused
+
+
+def test_who_studies_nothing_else_is_told_that_nothing_is_survived():
+    both = records_of("raid0")
+    other = [
+        replace(r, setting="raid_level=raid0 drives=6", factors={**r.factors, "drives": 6},
+                load={"array": {**r.load["array"], "members": 6, "capacity_bytes": 6 * 10**12}})
+        for r in records_of("raid0")
+    ]  # fmt: skip
+    advice = array_choice.advice([*both, *other])
+    assert (
+        "no array here survives a drive failure" in advice.headline and "survives no drive failure" in advice.headline
+    )
+    assert array_choice.unsafe_settings([*both, *other]) == set()
+
+
+def test_of_arrays_as_fast_the_safer_one_is_named():
+    advice = array_choice.advice(records_of("raid5", "raid6", rates={"raid5": 1.0, "raid6": 0.99}))
+    assert advice.headline.startswith("RAID 6")
+
+
+def test_rebuild_time_and_what_is_survived_meanwhile_are_told():
+    reasons = " ".join(array_choice.advice(records_of("raid10", "raid5")).reasons)
+    assert "2 h 40 min" in reasons and "survives no further failure" in reasons
+    reasons = " ".join(array_choice.advice(records_of("raid6", "raid5", rates={"raid6": 3.0})).reasons)
+    assert "still survives 1 more" in reasons
+
+
+def test_a_degraded_array_is_a_state_and_no_candidate():
+    found = [*records_of("raid10", "raid5"), *records_of("raid5", missing=1, rates={"raid5": 50.0})]
+    advice = array_choice.advice(found)
+    assert advice.headline.startswith("RAID 10")
+    assert "was not simulated" not in " ".join(advice.reasons)
+
+
+def test_arrays_that_differ_in_nothing_but_their_scheduler_are_no_choice_of_an_array():
+    same = [replace(r, setting=name) for name in ("cfq", "noop") for r in records_of("raid5")]
+    assert array_choice.advice(same) is None
+    assert array_choice.advice(sample_records()) is None
+
+
+def test_the_picture_numbers_the_arrays_and_fills_those_on_the_front():
+    rows = arrays.rows(records_of("raid0", "raid10", "raid5", "raid6"))
+    picture = str(pareto.picture(rows))
+    assert all(f">{number}</text>" in picture for number in (1, 2, 3, 4))
+    # RAID 0 is fastest and largest, RAID 10 and 6 survive more than it; RAID 5 offers more room than RAID 10.
+    assert picture.count('class="pareto front"') == 4
+    slow = arrays.rows(records_of("raid10", "raid6", rates={"raid10": 0.5, "raid6": 1.0}))
+    assert str(pareto.picture(slow)).count('class="pareto front"') == 1
+
+
+def test_advice_for_a_use_leaves_unsafe_arrays_out():
+    assert array_choice.unsafe_settings(records_of("raid0", "raid10", "raid5")) == {"raid_level=raid0"}
