@@ -127,7 +127,7 @@ def _table(weighed: workloads.Weighed, plan: Plan) -> Table:
         is_reference = standing.setting == weighed.reference
         others = [_estimate(standing.ratios.get(metric)) for metric in ("p99", "cpu_efficiency")]
         regret = f"{100 * standing.regret:.0f} %: {recommend.cell_text(standing.regret_cell, plan)}"
-        rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
+        rate = "reference" if is_reference else _interval(standing.ratios.get("rate"))
         table.add_row(standing.setting, rate, *others, "yes" if standing.on_front else "", regret)
     return table
 
@@ -139,7 +139,7 @@ def _estimate(value: tuple[float, float, float] | None) -> str:
 def _interval(value: tuple[float, float, float] | None) -> str:
     if value is None or not all(map(math.isfinite, value)):
         return "too few repetitions"
-    return f"{value[1]:.3g} to {value[2]:.3g} times"
+    return outcome.times(value[1], value[2], more_is_better=True)
 
 
 def _document(found: outcome.Outcome, advice: Advice, weighed: workloads.Weighed | None) -> dict[str, object]:
