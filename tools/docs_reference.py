@@ -249,7 +249,7 @@ def json_index() -> str:
     rows = [(f"[`{name}`]({file_of(name)})", schemas.load(name).get("description", "")) for name in schemas.names()]
     return (
         f"# JSON documents\n\n{NOTE}\nEvery `--json` prints one document with a `schema` field. `seekwise schema NAME` prints its JSON Schema.\n"
-        f"[What is promised](../../reference/stability.md).\n\n{table(('Schema', 'Printed by'), rows)}"
+        f"[What is promised](../stability.md).\n\n{table(('Schema', 'Printed by'), rows)}"
     )
 
 
