@@ -24,7 +24,7 @@ $(STAMP): $(SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]'
 	@touch $@
 
-demo: install ## measure the storage under this folder, judge it, write the report
+demo: install ## measure the storage under this folder, name a setting, write the report
 	@$(BIN)/seekwise tune . --budget 2m
 
 test: install ## the tests: Rust, Python, and with root the kernel's own schedulers
@@ -44,7 +44,7 @@ vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') o
 	@$(BIN)/python -m seekwise.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
 
 LADDER_DB ?= ladder.db
-ladder: lab ## validation level 4, the long form: every study of studies/ladder in the laboratory, kept in tests/vectors/ladder, and the simulator against it
+ladder: lab ## validation level 4, the long form: every study of studies/ladder in the VM testbed, kept in tests/vectors/ladder, and the simulator against it
 	@for study in disk flash arrays flash-arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
 	@$(BIN)/python -m seekwise.testbed.ladder $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder

@@ -107,6 +107,22 @@ class _Unescaped:
         return getattr(self._guarded, name)
 
 
+def asked_quiet() -> bool:
+    """Whether `seekwise --quiet …` was called."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().params.get("quiet"))
+
+
+def progress(sentence: str) -> None:
+    """A line on standard error that says how far the work is; none with `--quiet`."""
+    import click
+
+    if not asked_quiet():
+        click.echo(sentence, err=True)
+
+
 def silence(stream: TextIO) -> None:
     """Whatever is still in its buffer goes nowhere: Python would complain about it at its end."""
     with contextlib.suppress(OSError, ValueError):

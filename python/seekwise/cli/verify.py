@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from seekwise.cli import _output
 from seekwise.errors import Exit
 from seekwise.study.quantity import time_text
 from seekwise.validate import frame
@@ -28,7 +29,7 @@ class Watch:
         if now - self.told >= QUIET_S and done < of:
             self.told = now
             left_s = (now - self.began) / done * (of - done)
-            click.echo(f"run {done} of {of}, about {time_text(left_s)} left", err=True)
+            _output.progress(f"run {done} of {of}, about {time_text(left_s)} left")
 
 
 class Kinds(click.Group):
