@@ -49,7 +49,9 @@ class Guarded:
         self.outlives_reader = False
         self.reader_gone = False
 
-    def write(self, text: str) -> int:
+    def write(self, text: str | bytes) -> int:
+        if isinstance(text, bytes):  # click's completions, as it finds no `buffer`
+            text = text.decode("utf-8", "backslashreplace")
         self.write_as_it_is(safe(text))
         return len(text)
 
