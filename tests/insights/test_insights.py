@@ -9,15 +9,15 @@ from seekwise.insights.schedulers import groups, slope, trend
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study.model import System
 
-MB = 10**6
+MIB = 2**20
 
 
 def record(
     system: str, setting: str, operation: str, threads: int, rate: float, *, size: int = 4096, block: int = 1
 ) -> Record:
-    """A trial that moved `rate` MB in a second, with the access time that this gives one request per thread."""
-    latency = threads * size / (rate * MB) * 1e9
-    phase = Phase(operation, 1.0, round(rate * MB), 1000, {}, latency, round(latency), CpuSeconds(0.0, rate / 500))
+    """A trial that moved `rate` MiB in a second, with the access time that this gives one request per thread."""
+    latency = threads * size / (rate * MIB) * 1e9
+    phase = Phase(operation, 1.0, round(rate * MIB), 1000, {}, latency, round(latency), CpuSeconds(0.0, rate / 500))
     given = {"system": system, "threads": threads, "block_bytes": size}
     return Record(
         "run", 0, block, "cell", setting, given, "simulated", 1, "now", (phase,), conditions={"role": "candidate"}
@@ -46,7 +46,7 @@ def test_two_branches_are_found_with_who_is_in_them_and_by_how_much():
         "Sequential reading on A: noop and deadline reach 1.44 times the rate of anticipatory and cfq"
     )
     assert (
-        "(rises from 55 MB/s at 1 thread to 84.5 at 8, against: falls from 55 MB/s at 1 thread to 49.8 at 8)" in text
+        "(rises from 57.7 MB/s at 1 thread to 88.6 at 8, against: falls from 57.7 MB/s at 1 thread to 52.2 at 8)" in text
     )
     assert text.endswith("; level at 1 thread")
 
@@ -60,7 +60,7 @@ def test_level_settings_are_one_group():
     rates = {"a": 100, "b": 103, "c": 98}
     made = [record("A", name, "seq_write", t, rate / t**0.2) for name, rate in rates.items() for t in (1, 2, 4, 8)]
     (text,) = texts(made, kind="level")
-    assert "no difference beyond 10 % between 3 settings; the rate falls from 100 MB/s at 1 thread" in text
+    assert "no difference beyond 10 % between 3 settings; the rate falls from 105 MB/s at 1 thread" in text
     assert not texts(made, kind="groups")
 
 
@@ -76,7 +76,7 @@ def test_scatter_of_repeats_keeps_noise_from_looking_like_groups():
 def test_the_slope_of_access_time_is_a_fit_per_thread():
     assert slope({1: 7.0, 2: 10.7, 4: 18.1, 8: 32.9}) == pytest.approx((3.7, 1.0))
     (text,) = texts(branches(), kind="slope")
-    assert "each further thread adds 0.0451 to 0.0458 ms with noop and deadline, 0.0826 to 0.0838 ms with" in text
+    assert "each further thread adds 0.0431 to 0.0436 ms with noop and deadline, 0.0788 to 0.0799 ms with" in text
 
 
 def test_a_curve_that_turns_is_neither_rising_nor_falling():
