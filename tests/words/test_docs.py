@@ -145,7 +145,9 @@ def test_a_page_that_a_user_reads_is_short():
     for page in PAGES:
         if NOTES.search(place(page)) or "published" in page.parts:
             continue
-        assert len(page.read_text(encoding="utf-8").splitlines()) <= (130 if page.name == "README.md" else 110), place(page)
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= (130 if page.name == "README.md" else 110), place(
+            page
+        )
 
 
 @pytest.mark.slow
