@@ -24,7 +24,7 @@ $(STAMP): $(SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]'
 	@touch $@
 
-demo: install ## measure the storage under this folder, name a setting, write the report
+demo: install ## measure the storage under this folder, judge it, write the report
 	@$(BIN)/seekwise tune . --budget 2m
 
 test: install ## the tests: Rust, Python, and with root the kernel's own schedulers

@@ -127,7 +127,7 @@ def _table(weighed: workloads.Weighed, plan: Plan) -> Table:
         is_reference = standing.setting == weighed.reference
         others = [_estimate(standing.ratios.get(metric)) for metric in ("p99", "cpu_efficiency")]
         regret = f"{100 * standing.regret:.0f} %: {recommend.cell_text(standing.regret_cell, plan)}"
-        rate = "reference" if is_reference else _interval(standing.ratios.get("rate"))
+        rate = "1" if is_reference else _interval(standing.ratios.get("rate"))
         table.add_row(standing.setting, rate, *others, "yes" if standing.on_front else "", regret)
     return table
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from seekwise.cli import _output
 from seekwise.errors import Exit
 from seekwise.study.quantity import time_text
 from seekwise.validate import frame
@@ -27,6 +26,8 @@ class Watch:
     def __call__(self, done: int, of: int) -> None:
         now = monotonic()
         if now - self.told >= QUIET_S and done < of:
+            from seekwise.cli import _output
+
             self.told = now
             left_s = (now - self.began) / done * (of - done)
             _output.progress(f"run {done} of {of}, about {time_text(left_s)} left")
