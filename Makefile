@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help install demo test test-all check lab vectors ladder clean wheel collector deb drive packages
+.PHONY: help install demo test test-all check lab vectors ladder clean wheel collector deb drive packages docs
 
 
 help: ## this list
@@ -47,7 +47,7 @@ vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') o
 	@$(BIN)/python -m seekwise.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
 
 LADDER_DB ?= ladder.db
-ladder: lab ## rung 4, the long form: every study of studies/ladder in the laboratory, kept in tests/vectors/ladder, and the simulator against it
+ladder: lab ## validation level 4, the long form: every study of studies/ladder in the VM testbed, kept in tests/vectors/ladder, and the simulator against it
 	@for study in disk flash arrays flash-arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
 	@$(BIN)/python -m seekwise.testbed.ladder $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
@@ -73,6 +73,10 @@ drive: ## the static program dist/seekwise-drive
 packages: wheel collector deb ## everything in dist/, with SHA256SUMS
 	@cd dist && sha256sum seekwise* > SHA256SUMS && cat SHA256SUMS
 
+docs: install ## the site, into site/: strict, readable without network
+	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check 'mkdocs>=1.6,<2' 'mkdocs-material>=9.5,<10'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo site/index.html
+
 check: install ## formatting and lints
 	cargo fmt --check
 	rustfmt --check --edition 2021 crates/sched/src/*.rs crates/sched/src/*/mod.rs
@@ -81,4 +85,4 @@ check: install ## formatting and lints
 	$(BIN)/ruff format --check python tests
 
 clean: ## remove what was built
-	rm -rf target dist $(VENV)
+	rm -rf target dist site $(VENV)

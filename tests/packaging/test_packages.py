@@ -4,8 +4,10 @@ Root folders come from debootstrap and are kept in `$SEEKWISE_LAB/roots` (defaul
 on a copy-on-write overlay of one. Packages are those that `make packages` made; without them the tests say so.
 """
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -122,6 +124,62 @@ def test_the_debian_package_is_installed_and_run_and_removed(fresh):
     assert "tune" in run("sh", "-c", "COMP_WORDS='seekwise tu' COMP_CWORD=1 _SEEKWISE_COMPLETE=bash_complete seekwise")
     run("apt-get", "purge", "-y", "-q", "seekwise")
     assert run("sh", "-c", "ls -d /usr/lib/seekwise /usr/bin/seekwise* 2>/dev/null || true").strip() == ""
+
+
+FIVE_TASKS = ROOT / "docs" / "tutorial" / "five-tasks.md"
+SEEN = {
+    "devices": "settings go to",
+    "run schedulers": "simulated: measure before you change a machine",
+    "tune": ("Keep ", "Set ", "Inconclusive"),
+    "run raid-levels": "RAID 10 of 4",
+    "advise": "largest loss",
+    "compare": "against before under",
+    "import": "4 records in run",
+}
+"""What a command of the page prints, by how it begins."""
+
+
+def test_the_five_tasks_are_done_by_a_new_user_in_three_commands_each(fresh, tmp_path):
+    """Everything that docs/tutorial/five-tasks.md shows, typed as it stands there, on a file system of its own."""
+    release, run = fresh
+    package = built(f"seekwise_*~deb{release}_amd64.deb")
+    shutil.copy(package, run.folder / "tmp" / package.name)
+    run("apt-get", "update", "-q")
+    run("apt-get", "install", "-y", "-q", "--no-install-recommends", f"/tmp/{package.name}", timeout=900)
+    for each in (ROOT / "tests" / "store" / "foreign").glob("fio-*.json"):
+        shutil.copy(each, run.folder / "root" / each.name)
+    tasks = re.findall(r"^## \d.*?(?=^## |\Z)", FIVE_TASKS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(tasks) == 5
+    with file_system(tmp_path / "disk.img", run.folder / "srv"):
+        for task in tasks:
+            typed = re.findall(r"^ {4}(?:sudo )?(seekwise .*)$", task, re.MULTILINE)
+            assert 1 <= len(typed) <= 3, task.splitlines()[0]
+            for line in typed:
+                shown = run("sh", "-c", f"cd /root && {line}")
+                words = line.removeprefix("seekwise ")
+                wanted = next(text for begin, text in SEEN.items() if words.startswith(begin))
+                assert any(each in shown for each in ([wanted] if isinstance(wanted, str) else wanted)), (
+                    f"{line}\n{shown}"
+                )
+
+
+@contextlib.contextmanager
+def file_system(image: Path, place: Path) -> Iterator[None]:
+    """ext4 on a loop device, mounted at PLACE."""
+    image.touch()
+    os.truncate(image, 1 << 30)
+    loop = subprocess.run(
+        ["losetup", "--find", "--show", str(image)], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    try:
+        subprocess.run(["mkfs.ext4", "-q", loop], check=True)
+        subprocess.run(["mount", loop, str(place)], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run(["umount", "--lazy", str(place)], check=False)
+    finally:
+        subprocess.run(["losetup", "--detach", loop], check=False)
 
 
 def test_the_wheel_needs_no_compiler(fresh):

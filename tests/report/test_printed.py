@@ -147,7 +147,7 @@ def test_acceptable_values_are_marked_and_scatter_stands_beside_the_stated_one()
     (shown,) = printed([], [grid], made, Style(acceptable=0.9)).grids
     (one,), (two,) = shown.rows["seq_read"]["one"], shown.rows["seq_read"]["two"]
     assert (round(one.value), one.text, one.acceptable, two.acceptable) == (100, 99, True, False)
-    assert "20.0 MB/s, 20.0 on average; the text states 8 to 25 MB/s" in shown.scatter
+    assert "20.0 MB/s, 20.0 on average; the publication states 8 to 25 MB/s" in shown.scatter
 
 
 def test_the_study_of_the_article_prints_what_the_reference_data_print():

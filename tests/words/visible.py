@@ -34,7 +34,8 @@ def literals(path: Path) -> Iterator[tuple[int, str]]:
             text = node.value
         else:
             continue
-        if " " in text.strip():
+        # A word alone is a key or a name, unless it begins as a title does.
+        if " " in text.strip() or re.fullmatch(r"[A-Z][a-z]+", text):
             yield node.lineno, text
 
 

@@ -90,7 +90,10 @@ def _print(document: dict) -> None:
     for metric in (document.get("comparison") or {}).get("metrics", ()):
         if metric["before"] != metric["before"] or (metric["before"] == 0 and metric["after"] == 0):
             continue
-        bounds = f", {metric['low']:.3g} to {metric['high']:.3g} times" if metric["low"] is not None else ""
+        low, high = metric["low"], metric["high"]
+        bounds = (
+            f", {100 * (low - 1):+.0f} to {100 * (high - 1):+.0f} %" if low is not None and high is not None else ""
+        )
         click.echo(f"{metric['name']}: {metric['before']:.3g} → {metric['after']:.3g} {metric['unit']}{bounds}")
     for line in document.get("restored", ()):
         click.echo(line)

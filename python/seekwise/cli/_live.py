@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
@@ -50,15 +49,9 @@ class Watcher:
             self.say(f"repetition {last.block} of {self.blocks}, about {time_text(told.left_s)} left")
 
 
-def asked_quiet() -> bool:
-    """Whether `seekwise --quiet …` was called."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool(context.find_root().params.get("quiet"))
-
-
 @contextmanager
 def watching(blocks: int, *, quiet: bool = False) -> Iterator[Watcher]:
-    quiet = quiet or asked_quiet()
+    quiet = quiet or _output.asked_quiet()
     console = _output.console(stderr=True, quiet=quiet)
     if not console.is_terminal or quiet:
         yield Watcher(console, None, blocks)

@@ -49,7 +49,9 @@ class Guarded:
         self.outlives_reader = False
         self.reader_gone = False
 
-    def write(self, text: str) -> int:
+    def write(self, text: str | bytes) -> int:
+        if isinstance(text, bytes):  # click's completions, as it finds no `buffer`
+            text = text.decode("utf-8", "backslashreplace")
         self.write_as_it_is(safe(text))
         return len(text)
 
@@ -105,6 +107,22 @@ class _Unescaped:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._guarded, name)
+
+
+def asked_quiet() -> bool:
+    """Whether `seekwise --quiet …` was called."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().params.get("quiet"))
+
+
+def progress(sentence: str) -> None:
+    """A line on standard error that says how far the work is; none with `--quiet`."""
+    import click
+
+    if not asked_quiet():
+        click.echo(sentence, err=True)
 
 
 def silence(stream: TextIO) -> None:

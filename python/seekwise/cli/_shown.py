@@ -101,7 +101,7 @@ def print_figures(outcome: Outcome) -> None:
 DIMENSION_TITLES = {
     "system": "System",
     "load": "Load",
-    "block_bytes": "Block",
+    "block_bytes": "Request size",
     "iodepth": "Depth",
     "memory_bytes": "Memory",
 }

@@ -65,6 +65,7 @@ class _Screen:
 @contextmanager
 def watching(plan: LivePlan, *, quiet: bool = False) -> Iterator[Watch]:
     """The screen of a run on standard error; gone when the run ends."""
+    quiet = quiet or _output.asked_quiet()
     console = _output.console(stderr=True, quiet=quiet)
     if quiet or not console.is_terminal:
         screen = _Screen(console, None, plan)

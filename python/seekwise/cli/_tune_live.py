@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _tune
+from seekwise.cli import _output, _tune
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.run.execute import new_run_id
@@ -99,7 +99,7 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
         text = f"{label} in force, {time_text(left_s)} left"
         if not request.as_json and time.monotonic() - float(told[0] or 0) >= 10:
             told[0] = str(time.monotonic())
-            click.echo(text, err=True)
+            _output.progress(text)
 
     store.add_run(run)
     found = passive.Found()

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from seekwise.analysis.sensitivity import Sensitivity, moved
-from seekwise.cli import _shown
+from seekwise.cli import _output, _shown
 from seekwise.insights.means import number
 from seekwise.study.model import Study
 from seekwise.study.quantity import time_text
@@ -19,7 +19,7 @@ SCHEMA = "seekwise.sensitivity/1"
 def told(done: int, of: int, left_s: float) -> None:
     """Progress on standard error."""
     left = f", about {time_text(left_s)} left" if done < of else ""
-    click.echo(f"run {done} of {of}{left}", err=True)
+    _output.progress(f"run {done} of {of}{left}")
 
 
 def show(each: Sensitivity) -> None:

@@ -202,7 +202,7 @@ def _estimate(value: tuple[float, float, float] | None) -> str:
 def _interval(value: tuple[float, float, float] | None) -> str:
     if value is None or not all(map(math.isfinite, value)):
         return "too few repetitions"
-    return f"{value[1]:.3g} to {value[2]:.3g} times"
+    return outcome.times(value[1], value[2], more_is_better=True)
 
 
 def _document(found: outcome.Outcome, advice: Advice, weighed: workloads.Weighed | None) -> dict[str, object]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from seekwise.cli import _output
 from seekwise.control.files import write_product
 from seekwise.errors import SeekwiseError, UsageError
 
@@ -30,7 +31,7 @@ def command(device: Path, output: Path | None, as_json: bool) -> None:
         raise UsageError(f"{device}: is no block device", "`seekwise devices` lists the devices")
     drive = BlockDevice(device)
     try:
-        found = characterize.characterize(drive, lambda what: click.echo(f"measuring: {what}", err=True))
+        found = characterize.characterize(drive, lambda what: _output.progress(f"measuring: {what}"))
     finally:
         drive.close()
     document = {**found.document(), "device": str(device)}

@@ -92,7 +92,7 @@ def command(
     if as_json:
         _shown.echo_json(_document(found, sides))
     else:
-        _show(found, everything)
+        _show(found, Plan.from_document(runs[0].plan), everything)
     _fail(found, fail_if)
 
 
@@ -177,25 +177,27 @@ def _device(facts: dict[str, Any]) -> str:
     return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
 
 
-def _show(found: comparing.Comparison, everything: bool) -> None:
+def _show(found: comparing.Comparison, plan: Plan, everything: bool) -> None:
+    from seekwise.advise.recommend import cell_text
     from seekwise.analysis.model import repetitions_text
+    from seekwise.report.content import METRIC_TITLES
 
     counts = ", ".join(f"{count} {word}" for word in WORDS if (count := found.count(word)))
     click.echo(f"run {found.new} against {found.base}: {counts}\n")
     shown = [c for c in found.changes if everything or c.outcome not in ("tie", "small")]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Cell", "Setting", "Metric", "New / base", "95 % interval", "Verdict"):
+    for title in ("Workload", "Setting", "Metric", "Change", "95 % interval", "Verdict"):
         table.add_column(title)
     order = {word: i for i, word in enumerate(WORDS)}
     for change in sorted(shown, key=lambda c: (order[c.outcome], c.cell, c.setting)):
         v = change.verdict
         more = f", {repetitions_text(v.blocks_more)}" if v.blocks_more else ""
         table.add_row(
-            change.cell,
+            cell_text(change.cell, plan),
             change.setting,
-            v.metric,
-            f"{v.ratio:.3f}" if math.isfinite(v.ratio) else "unknown",
-            f"{v.ratio_low:.3f} to {v.ratio_high:.3f}" if math.isfinite(v.ratio_low) else "unknown",
+            METRIC_TITLES.get(v.metric, v.metric),
+            _per_cent(v.ratio),
+            f"{_per_cent(v.ratio_low)} to {_per_cent(v.ratio_high)}" if math.isfinite(v.ratio_low) else "unknown",
             f"{change.outcome}{more}",
         )
     if shown:
@@ -242,6 +244,11 @@ def _show_agreement(base: comparing.Side, new: comparing.Side, everything: bool,
     )
     if everything:
         _show_pairs(pairs)
+
+
+def _per_cent(ratio: float) -> str:
+    """`+3.1 %` of a ratio of 1.031; `unknown` of none."""
+    return f"{round(100 * (ratio - 1), 1) + 0.0:+.1f} %" if math.isfinite(ratio) else "unknown"
 
 
 UNITS = {"rate": (1e6, "MB/s"), "access_time": (1e6, "ms"), "p99": (1e6, "ms"), "cpu_efficiency": (1.0, "MB/CPU s")}

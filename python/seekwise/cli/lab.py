@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from seekwise.backend.protocol import Options
-from seekwise.cli import _job, _options
+from seekwise.cli import _job, _options, _output
 from seekwise.errors import UsageError
 from seekwise.study import starters
 
@@ -45,7 +45,7 @@ def command(
             raise UsageError("`--build` runs nothing, so it takes no study")
         chosen = [kernels.find(kernel)] if kernel else list(kernels.KERNELS.values())
         for each in chosen:
-            made = image.build(each, lambda sentence: click.echo(sentence, err=True))
+            made = image.build(each, _output.progress)
             click.echo(f"{each.series}  {made.release}  image {made.digest}  {made.initramfs}")
         return
     if study is None:

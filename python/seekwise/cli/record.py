@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from seekwise.cli import _output
 from seekwise.errors import MissingError, UsageError
 from seekwise.study.quantity import parse_seconds
 
@@ -45,10 +46,8 @@ def command(target: str, duration: str, output: Path | None, anonymise: bool, as
     out = output or Path(f"{device.name}-{time.strftime('%Y%m%d-%H%M%S')}.swt")
     if not out.parent.is_dir():
         raise UsageError(f"the folder {out.parent} does not exist")
-    click.echo(f"recording {device.name} for {duration}; Ctrl-C ends it earlier", err=True)
-    taken = recorder.record(
-        device, seconds, out, anonymise=anonymise, tell=lambda sentence: click.echo(sentence, err=True)
-    )
+    _output.progress(f"recording {device.name} for {duration}; Ctrl-C ends it earlier")
+    taken = recorder.record(device, seconds, out, anonymise=anonymise, tell=_output.progress)
     share = taken.cpu_seconds / max(taken.seconds, 1e-9) / (os.cpu_count() or 1)
     if as_json:
         document = {

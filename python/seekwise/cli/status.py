@@ -30,13 +30,19 @@ SCHEMA = "seekwise.status/1"
 @click.argument("path", required=False, metavar="[PATH|DEVICE]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document (schema seekwise.status/1).")
 @click.option(
+    "--prometheus",
+    "as_metrics",
+    is_flag=True,
+    help="Print metrics for node_exporter's textfile collector, the last verdict of `tune` among them.",
+)
+@click.option(
     "--root",
     type=click.Path(path_type=Path),
     default=Path("/"),
     metavar="TREE",
     help="Read a captured machine instead.",
 )
-def command(path: str | None, as_json: bool, root: Path) -> None:
+def command(path: str | None, as_json: bool, as_metrics: bool, root: Path) -> None:
     """Show each setting, who set it, and drift.
 
     Drift is any difference from what `seekwise apply` set.
@@ -53,6 +59,11 @@ def command(path: str | None, as_json: bool, root: Path) -> None:
     found = status.read(tree, stack, only)
     guards = guard_log.read() if tree.live else []
     units = _controllers(stack) if tree.live else {}
+    if as_metrics:
+        from seekwise.cli import _prometheus
+
+        click.echo(_prometheus.text(found), nl=False)
+        return  # the metric says it; a textfile collector wants status 0
     if as_json:
         click.echo(json.dumps(_document(found, guards, units), indent=2))
     else:

@@ -26,9 +26,11 @@ class Watch:
     def __call__(self, done: int, of: int) -> None:
         now = monotonic()
         if now - self.told >= QUIET_S and done < of:
+            from seekwise.cli import _output
+
             self.told = now
             left_s = (now - self.began) / done * (of - done)
-            click.echo(f"run {done} of {of}, about {time_text(left_s)} left", err=True)
+            _output.progress(f"run {done} of {of}, about {time_text(left_s)} left")
 
 
 class Kinds(click.Group):

@@ -98,6 +98,11 @@ def _other_words() -> list[str]:
     return [other for _, also, _, _ in _units().values() for other in also]
 
 
+def terms() -> list[str]:
+    """Words with a text of their own."""
+    return list(_units())
+
+
 def words() -> list[str]:
     """Every word that can be explained, without the second names."""
     return sorted([*_units(), "models", *_core.drive_models(), *_core.controller_models(), *_core.host_models()])

@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from seekwise.report.printed import metric_error, repeats
+from seekwise.report.printed import PRINTED_MB, metric_error, repeats
 from seekwise.store.record import Record
 
 METRICS = ("rate", "access_time", "cpu_efficiency")
-UNITS = {"rate": "MiB/s", "access_time": "ms", "cpu_efficiency": "MiB per system-CPU second"}
+UNITS = {"rate": "MB/s", "access_time": "ms", "cpu_efficiency": "MB per system-CPU second"}
+SCALE = {"rate": PRINTED_MB / 1e6, "access_time": 1.0, "cpu_efficiency": PRINTED_MB / 1e6}
+"""Repeats are in the unit that the publications print (2^20 bytes); a MB here has 10^6 bytes, as everywhere else."""
 OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
 NAMES = {
     "seq_read": "sequential reading",
@@ -42,13 +44,14 @@ class Means:
         noises: list[float] = []
         for metric in METRICS:
             known = repeats(records, metric)
-            values[metric] = {place: sum(found) / len(found) for place, found in known.items()}
+            values[metric] = {place: SCALE[metric] * sum(found) / len(found) for place, found in known.items()}
             if metric == "rate":
                 noises = sorted(
                     (max(v) - min(v)) / (sum(v) / len(v)) for v in known.values() if len(v) > 1 and sum(v) > 0
                 )
         ticks = repeats(records, "cpu_efficiency", metric_error)
-        errors = {place: math.hypot(*found) / len(found) for place, found in ticks.items()}
+        scale = SCALE["cpu_efficiency"]
+        errors = {place: scale * math.hypot(*found) / len(found) for place, found in ticks.items()}
         return cls(values, noises[len(noises) // 2] if noises else 0.0, tuple(order), errors)
 
     @property
@@ -92,7 +95,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def span(values: Iterable[float], unit: str) -> str:
-    """`80 MiB/s` or `76 to 84 MiB/s`."""
+    """`80 MB/s` or `76 to 84 MB/s`."""
     given = list(values)
     low, high = number(min(given)), number(max(given))
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"

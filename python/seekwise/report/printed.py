@@ -361,5 +361,5 @@ def _scatter(grid: Grid, scatter: Sequence[float]) -> str:
     middle = sum(scatter) / len(scatter)
     said = f"scatter of the repeats: {min(scatter):.1f} to {max(scatter):.1f} MB/s, {middle:.1f} on average"
     if len(grid.text_scatter_mb_s) == 2:
-        said += f"; the text states {grid.text_scatter_mb_s[0]:g} to {grid.text_scatter_mb_s[1]:g} MB/s"
+        said += f"; the publication states {grid.text_scatter_mb_s[0]:g} to {grid.text_scatter_mb_s[1]:g} MB/s"
     return said

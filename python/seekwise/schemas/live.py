@@ -25,9 +25,10 @@ class Decision(Part):
     """What to set."""
 
     setting: str
-    changes: dict[str, dict[str, str]]
-    """{device: {attribute: value}} to write; empty: what is in force stays."""
-    basis: str
+    changes: bool
+    """Whether it differs from what is in force."""
+    basis: Literal["safe", "least-loss", "kept"]
+    """safe: within the threshold everywhere; least-loss: uses disagree; kept: nothing better was shown."""
     worst_loss: Loss | None
     in_force_worst_loss: Loss | None
     gains: list[Loss]

@@ -80,6 +80,7 @@ class Guard(Part):
     schema_: Literal["seekwise.guard/1"]
     id: str
     started_at: str
+    ended_at: str | None = None
     devices: list[str]
     wanted: Values
     ways: list[str]

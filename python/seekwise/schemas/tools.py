@@ -121,6 +121,7 @@ class Characterize(Part):
     """`characterize DEVICE --json`."""
 
     schema_: Literal["seekwise.characterize/1"]
+    device: str
     capacity_sectors: int
     rotational: bool
     turn_ms: Figure

@@ -1,0 +1,166 @@
+"""The site: every command that a page shows is accepted, what it prints has the shape that the page shows, and the words are the standard ones."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from tests.words.test_words import OLD
+
+from seekwise.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+NOTES = re.compile(
+    r"docs/(coverage|concepts/(disks|extracted-disks|controllers|host-model|ladder-|whole-runs|recorded-machines|speed))"
+)
+"""Engineering notes: about the project's own parts, by their names in the code."""
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|((?:^ {4}\S.*\n)+)", re.MULTILINE | re.DOTALL)
+NAMES = {
+    "RUN": "last",
+    "STUDY": "demo",
+    "STUDY.toml": "demo",
+    "FILE…": "a.json",
+    "FILE": "a.json",
+    "WORD": "bfq",
+    "NAME": "demo",
+    "PATH": "/srv",
+}
+CHEAP = ("explain", "advise", "schema", "plan", "import", "verify", "results")
+FOREIGN = ROOT / "tests" / "store" / "foreign"
+
+
+def place(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """(language, text) of each code block; indented blocks have no language."""
+    return [(found[1] or "", found[2] or found[3] or "") for found in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+
+
+def commands(page: Path) -> list[str]:
+    """Each line of a block that calls `seekwise`, without prompt, sudo and remark; words of commands in the text are not complete ones."""
+    found = []
+    for _, text in blocks(page):
+        for line in text.replace("\\\n", " ").splitlines():
+            match = re.match(r"\s*(?:[$#] )?(?:sudo )?(?:\.venv/bin/)?seekwise (.*)", line)
+            if match and not re.search(r"(^| )\| | …|\[", match[1]):
+                found.append(re.split(r"\s{2,}|\s+#|\s+>", match[1].strip())[0])
+    return found
+
+
+def accepted(line: str) -> str | None:
+    """Why the command line refuses a line; None when it takes it. Nothing runs."""
+    words = [NAMES.get(word, word) for word in shlex.split(line)]
+    command: click.Command = cli
+    context = click.Context(cli, info_name="seekwise")
+    try:
+        while isinstance(command, click.Group) and words:
+            name, *rest = words
+            if name in ("--help", "--version", "-h"):
+                return None
+            found = command.get_command(context, name)
+            if found is None:
+                return f"no command `{name}`"
+            command, words = found, rest
+        command.make_context("seekwise", words, parent=context, resilient_parsing=False)
+    except click.exceptions.Exit:
+        return None
+    except click.BadParameter as error:
+        # A file of the example does not lie here; anything else is wrong.
+        return None if "does not exist" in error.format_message() else error.format_message()
+    except click.ClickException as error:
+        return error.format_message()
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=place)
+def test_every_command_that_a_page_shows_is_accepted(page: Path):
+    refused = {line: why for line in commands(page) if (why := accepted(line)) is not None}
+    assert not refused
+
+
+def test_pages_show_commands_at_all():
+    assert sum(len(commands(page)) for page in PAGES) > 80
+
+
+def consoles() -> list[tuple[Path, str, list[str]]]:
+    """(page, command, lines that the page shows of its output)"""
+    found = []
+    for page in PAGES:
+        for language, text in blocks(page):
+            first, *rest = text.splitlines() or [""]
+            if language == "console" and first.startswith("$ seekwise ") and first.split()[2] in CHEAP:
+                found.append(
+                    (page, first.removeprefix("$ seekwise "), [line for line in rest if line.strip() not in ("", "…")])
+                )
+    return found
+
+
+@pytest.mark.parametrize(("page", "line", "shown"), consoles(), ids=lambda each: each if isinstance(each, str) else "")
+def test_what_a_page_shows_is_what_the_command_prints(page: Path, line: str, shown: list[str], tmp_path, monkeypatch):
+    """In shape: numbers, names of runs and spaces may differ."""
+    monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir(tmp_path)
+    for each in FOREIGN.glob("*.json"):
+        shutil.copy(each, tmp_path / each.name)
+    done = CliRunner().invoke(cli, shlex.split(line), standalone_mode=False, obj={})
+    assert done.exception is None, done.exception
+    printed = {shape(each) for each in done.stdout.splitlines()} | {shape(" ".join(done.stdout.split()))}
+    whole = shape(" ".join(done.stdout.split()))
+    missing = [each for each in shown if shape(each) not in printed and shape(each) not in whole]
+    assert not missing, f"{place(page)}: {line}"
+
+
+def shape(line: str) -> str:
+    return re.sub(r"\d+(?:[.,-]\w*)*", "0", " ".join(line.split())).strip()
+
+
+@pytest.mark.parametrize("old", OLD)
+def test_old_words_stay_out_of_the_pages(old: str):
+    pattern = re.compile(rf"(?<![\w/-])(?:{old})(?![\w(=-])", re.IGNORECASE)
+    found = []
+    for page in PAGES:
+        if NOTES.search(place(page)):
+            continue
+        text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+        for number, line in enumerate(text.splitlines(), 1):
+            plain = re.sub(r"`[^`]*`|\]\([^)]*\)", "", line)
+            if hit := pattern.search(plain):
+                found.append(f"{place(page)}:{number}: {hit[0]!r} in {plain.strip()[:150]}")
+    assert not found, "\n".join(found)
+
+
+def test_a_page_that_a_user_reads_is_short():
+    for page in PAGES:
+        if NOTES.search(place(page)) or "published" in page.parts:
+            continue
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= (130 if page.name == "README.md" else 110), place(
+            page
+        )
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("material", reason="pip install -e .[docs]")
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT, check=True, timeout=300,
+    )  # fmt: skip
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 100
+    # Read without network: nothing is fetched from elsewhere.
+    for page in pages:
+        assert not re.search(r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"', page.read_text(encoding="utf-8")), (
+            page
+        )
