@@ -70,12 +70,13 @@ drive: ## the static program dist/seekwise-drive
 packages: wheel collector deb ## everything in dist/, with SHA256SUMS
 	@cd dist && sha256sum seekwise* > SHA256SUMS && cat SHA256SUMS
 
-check: install ## formatting and lints
+check: install ## formatting, lints and types
 	cargo fmt --check
 	rustfmt --check --edition 2021 crates/sched/src/*.rs crates/sched/src/*/mod.rs
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests
-	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests tools
+	$(BIN)/ruff format --check python tests tools
+	$(BIN)/mypy
 
 clean: ## remove what was built
 	rm -rf target dist $(VENV)
