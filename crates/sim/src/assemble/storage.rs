@@ -9,6 +9,7 @@ use crate::cost::{CacheCost, OperationCosts, StepCosts};
 use crate::files::machine::{FileEngine, ReaderKind, ReaderPlan, SamplesPlan};
 use crate::files::spec as files;
 use crate::parallel;
+use crate::result::Calls;
 use crate::spec::array::generation;
 use crate::spec::drive::{self, AnyDrive};
 pub use crate::spec::storage::StorageSpec;
@@ -246,22 +247,22 @@ fn run_over<Q: BlockQueue>(
         return files::run(&mut machine, wanted, &around);
     }
     let readers = machine.run_until(span);
-    let bytes: u64 = readers.iter().map(|reader| reader.bytes).sum();
-    let calls: u64 = readers.iter().map(|reader| reader.calls).sum();
+    let mut done = Calls::default();
+    for reader in &readers {
+        done.merge(&reader.done);
+    }
     let ended = readers.iter().map(|reader| reader.ended).max();
-    let latency: u64 = readers.iter().map(|reader| reader.latency_total.0).sum();
-    let latency_max = readers.iter().map(|reader| reader.latency_max.0).max();
-    if calls == 0 {
+    if done.count == 0 {
         return Err("no call was done in the time given".to_owned());
     }
     let sample_rate: f64 = readers.iter().map(|reader| reader.sample_rate).sum();
     Ok(vec![json!({
         "sample_rate": sample_rate,
-        "bytes": bytes,
-        "calls": calls,
+        "bytes": done.bytes,
+        "calls": done.count,
         "elapsed_ns": ended.map_or(0, |end| end.0),
-        "latency_mean_ns": latency as f64 / calls as f64,
-        "latency_max_ns": latency_max,
+        "latency_mean_ns": done.latency_mean_ns(),
+        "latency_max_ns": done.latency_max.0,
     })])
 }
 

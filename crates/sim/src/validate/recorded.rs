@@ -113,7 +113,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         .ok_or("the phases do not end".to_owned())?;
     let mut rates = [0.0; 4];
     for (rate, outcome) in rates.iter_mut().zip(outcomes) {
-        *rate = outcome.bytes as f64 / 1e6 / (outcome.ended - outcome.began).as_secs_f64();
+        *rate = outcome.done.bytes as f64 / 1e6 / (outcome.ended - outcome.began).as_secs_f64();
     }
     Ok(rates)
 }
