@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _core
-from seekwise.published import ssd_table
 from seekwise.published.simulated import SimulatedWorld
 from seekwise.published.world import World
+from seekwise.validate import _ssd_table as ssd_table
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "recorded rates of real machines against simulated ones"
