@@ -3,9 +3,8 @@
 use crate::files::machine::samples::{Samples, SamplesPlan};
 use crate::files::machine::{FileEngine, Owner, Piece, Sender, PAGE_SECTORS};
 use crate::result::Calls;
-use crate::storage::queued::QueuedDrive;
 use seekwise_device::Device;
-use seekwise_host::block::{BlockQueue, Unobserved};
+use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::{Page, ReadAhead, Window};
 use seekwise_host::random::Random;
 use seekwise_sched::ProcessId;
@@ -215,13 +214,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             reader.marks.push(mark);
         }
         self.spend(Nanos(self.host.costs.page_add.0 * (end - begin)));
-        for member in self.storage.members.iter_mut() {
-            member.queue.begin_plug();
-        }
+        self.begin_plugs();
         self.send(index);
-        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-            queue.end_plug(self.now, spindle, &mut Unobserved);
-        }
+        self.end_plugs();
     }
 
     /// The reader has the processor: it works until it waits, or for one call.
@@ -283,9 +278,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     self.submit_window(index, window);
                     if there && self.host.kick_after_mark {
                         // The reader will not wait now, so nobody would unplug.
-                        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-                            queue.process_waits(self.now, spindle, &mut Unobserved);
-                        }
+                        self.unplug_members();
                     }
                 }
             }
@@ -296,9 +289,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             if !reader.pages.front().copied().unwrap_or(false) {
                 reader.state = State::WaitsForPage;
                 // Waiting for a page unplugs every drive below the volume.
-                for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-                    queue.process_waits(self.now, spindle, &mut Unobserved);
-                }
+                self.unplug_members();
                 return;
             }
             reader.pages.pop_front();
@@ -315,19 +306,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// Sends what is queued under the task's plug and waits for all of it.
     fn send_plugged(&mut self, index: usize) {
-        for member in self.storage.members.iter_mut() {
-            member.queue.begin_plug();
-        }
+        self.begin_plugs();
         self.host.readers[index].state = State::WaitsForAll;
         self.send(index);
         // A task that sleeps for a request gives its plug up, too.
-        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-            queue.end_plug(self.now, spindle, &mut Unobserved);
-            queue.process_waits(self.now, spindle, &mut Unobserved);
-        }
-        if let Some(stripes) = &mut self.host.stripes {
-            stripes.unplug(self.now);
-        }
+        self.end_plugs();
+        self.unplug_members();
     }
 
     /// Ends the call that was under way and begins the next one.
@@ -392,8 +376,6 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if !self.send(index) {
             return;
         }
-        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-            queue.process_waits(self.now, spindle, &mut Unobserved);
-        }
+        self.unplug_members();
     }
 }
