@@ -77,12 +77,13 @@ docs: install ## the site, into site/: strict, readable without network
 	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check 'mkdocs>=1.6,<2' 'mkdocs-material>=9.5,<10'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo site/index.html
 
-check: install ## formatting and lints
+check: install ## formatting, lints and types
 	cargo fmt --check
 	rustfmt --check --edition 2021 crates/sched/src/*.rs crates/sched/src/*/mod.rs
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests
-	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests tools
+	$(BIN)/ruff format --check python tests tools
+	$(BIN)/mypy
 
 clean: ## remove what was built
 	rm -rf target dist site $(VENV)

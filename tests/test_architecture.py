@@ -25,7 +25,6 @@ UPWARDS = {
     ("explain", "advise"),
     ("explain", "cli"),
     ("insights", "report"),
-    ("published", "validate"),
     ("report", "advise"),
     ("report", "validate"),
     ("run", "analysis"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from seekwise import _core
 
@@ -35,7 +36,7 @@ def known() -> dict[str, Scheduler]:
     return {row["name"]: _scheduler(row) for row in json.loads(_core.schedulers(ANY_KERNEL))["schedulers"]}
 
 
-def _scheduler(row: dict) -> Scheduler:
+def _scheduler(row: dict[str, Any]) -> Scheduler:
     return Scheduler(
         name=row["name"],
         summary=row["summary"],

@@ -32,7 +32,7 @@ from .mutation import SEED, counts, every, mutated
 
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "trace"))
-import samples
+import samples  # noqa: E402
 
 FILES = [path for path in (TESTS / "store/foreign").rglob("*") if path.is_file() and path.suffix != ".md"]
 RESULTS = sorted(str(path.relative_to(TESTS / "store/foreign")) for path in FILES)

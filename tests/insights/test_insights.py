@@ -48,7 +48,8 @@ def test_two_branches_are_found_with_who_is_in_them_and_by_how_much():
         "Sequential reading on A: noop and deadline reach 1.44 times the rate of anticipatory and cfq"
     )
     assert (
-        "(rises from 57.7 MB/s at 1 thread to 88.6 at 8, against: falls from 57.7 MB/s at 1 thread to 52.2 at 8)" in text
+        "(rises from 57.7 MB/s at 1 thread to 88.6 at 8, against: falls from 57.7 MB/s at 1 thread to 52.2 at 8)"
+        in text
     )
     assert text.endswith("; level at 1 thread")
 
@@ -57,7 +58,7 @@ def test_two_programs_that_do_the_same_stand_beside_each_other_and_are_not_mixed
     """The second writes small requests at half the rate; all else is the first one's alone, and equal."""
     made = []
     for name, half in (("first", 1.0), ("second", 0.5)):
-        for system, chunk in (("A", 16), ("B", 64)):
+        for system, _chunk in (("A", 16), ("B", 64)):
             for size in (MIB, 4 * MIB):
                 for operation in ("seq_read", "seq_write"):
                     slow = half if operation == "seq_write" and size == MIB else 1.0

@@ -53,7 +53,7 @@ def test_settings_of_the_queue_reach_the_files():
     (few,) = rates(load, {"scheduler": ["mq-deadline"], "nr_requests": [4]})
     assert few < 0.8 * all_tags
     (record,) = records(load, {"scheduler": ["mq-deadline"], "iosched.writes_starved": [5]})
-    assert record.load["specs"]["rand_read"]["storage"]["queue"] == {"tunables": {"writes_starved": 5}}
+    assert record.load["specs"]["rand_read"]["storage"]["queue"]["tunables"] == {"writes_starved": 5}
 
 
 def test_access_times_of_files_have_percentiles():

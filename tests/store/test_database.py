@@ -166,12 +166,12 @@ def test_the_usual_place_follows_the_base_directory_specification(monkeypatch, t
 
 
 def test_percentiles_are_given_where_twenty_requests_lie_beyond_them():
-    bins = {value: 1 for value in range(1, 1001)}
+    bins = dict.fromkeys(range(1, 1001), 1)
     found = codec.percentiles(bins)
     assert found["50"] == 500
     assert found["95"] == 950
     assert "99" not in found
-    assert codec.percentiles({value: 1 for value in range(1, 2001)})["99"] == 1980
+    assert codec.percentiles(dict.fromkeys(range(1, 2001), 1))["99"] == 1980
     assert codec.percentiles({}) == {}
 
 

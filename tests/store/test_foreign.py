@@ -46,7 +46,7 @@ def test_every_fixture_is_read_by_the_format_that_is_meant_for_it():
 
 
 def test_names_in_the_help_are_those_of_the_registry():
-    assert import_.FORMAT_NAMES == tuple(each.name for each in registry.FORMATS)
+    assert tuple(each.name for each in registry.FORMATS) == import_.FORMAT_NAMES
     for form in registry.FORMATS:
         for key in form.takes:
             parse_given([f"{key}={'rand_read' if key == 'operation' else '0.3.3' if key == 'tool-version' else 4096}"])

@@ -106,7 +106,7 @@ pub fn verify_whole(py: Python<'_>, paths: Vec<String>) -> String {
     })
 }
 
-/// Runs whole storage - drives alone or under md - on `threads` workers: a JSON list of specs (`crates/sim/src/array/storage.rs`) in,
+/// Runs whole storage - drives alone or under md - on `threads` workers: a JSON list of specs (`crates/sim/src/spec/storage.rs`) in,
 /// a JSON list of results in their order out; one that cannot be is `{"error": …}`. `progress(done, of)` counts specs, as in
 /// `simulate_cells`.
 #[pyfunction]

@@ -12,6 +12,7 @@
 //! Source:        behaviour of Linux 2.6.23, 2.6.24, 2.6.32 and 4.4 block/deadline-iosched.c.
 
 use crate::about::{single_queue, About, Chart, MergeRule};
+use crate::batching::{index, Batches, Expiry, READ, WRITE};
 use crate::fifo::{Fifo, Links};
 use crate::kernel::{Kernel, Version};
 use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
@@ -128,24 +129,11 @@ impl DeadlineGeneration {
     }
 }
 
-pub const READ: usize = 0;
-pub const WRITE: usize = 1;
-
-/// Place of a direction in what is kept for both.
-#[inline]
-pub fn index(direction: Direction) -> usize {
-    match direction {
-        Direction::Read => READ,
-        Direction::Write => WRITE,
-    }
-}
-
 /// What is known of a waiting request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     start: Lba,
     sectors: Sectors,
-    /// Insertion; expiry is derived from it, so that no tick is computed for a request that never gets old.
     since: Nanos,
     direction: u8,
 }
@@ -154,15 +142,10 @@ struct Slot {
 pub struct Deadline {
     kernel: Kernel,
     generation: DeadlineGeneration,
-    /// 4.x: at the tick of expiry; before: one tick later.
-    expires_on_tick: bool,
+    expiry: Expiry,
     /// 3.3 on: requests at the same sector may wait together.
     equal_sectors_wait: bool,
-    expire_ticks: [u64; 2],
-    /// A request younger than this cannot have expired, whatever the tick.
-    expire_at_least: [Nanos; 2],
-    writes_starved: u64,
-    fifo_batch: u64,
+    batches: Batches,
     front_merges: bool,
 
     slots: Vec<Slot>,
@@ -172,8 +155,6 @@ pub struct Deadline {
     next: [Option<RequestId>; 2],
     /// Chosen already, waiting to be pulled (older request of an equal pair).
     moved: Fifo,
-    batching: u64,
-    starved: u64,
     /// End of the request taken last.
     last_end: Lba,
 }
@@ -181,29 +162,21 @@ pub struct Deadline {
 impl Deadline {
     pub fn new(setup: &Setup) -> Self {
         let kernel = setup.kernel;
-        let get = |name| setup.get(PARAMETERS, name);
-        let expire_ticks =
-            [get("read_expire"), get("write_expire")].map(|ms| kernel.ticks_from_millis(ms));
         Self {
             kernel,
             generation: DeadlineGeneration::of(&kernel),
             // Linux v3.16 block/deadline-iosched.c compares with time_after_eq; v3.15 and before with time_after.
-            expires_on_tick: kernel.at_least(3, 16, 0),
+            expiry: Expiry::new(setup, PARAMETERS, kernel.at_least(3, 16, 0)),
             // Linux v3.3: elv_rb_add keeps requests at the same sector side by side.
             equal_sectors_wait: kernel.at_least(3, 3, 0),
-            expire_ticks,
-            expire_at_least: expire_ticks.map(|ticks| kernel.tick_start(ticks.saturating_sub(1))),
-            writes_starved: get("writes_starved"),
-            fifo_batch: get("fifo_batch"),
-            front_merges: get("front_merges") != 0,
+            batches: Batches::new(setup, PARAMETERS),
+            front_merges: setup.get(PARAMETERS, "front_merges") != 0,
             slots: Vec::new(),
             links: Links::default(),
             sorted: Default::default(),
             fifo: Default::default(),
             next: [None; 2],
             moved: Fifo::default(),
-            batching: 0,
-            starved: 0,
             last_end: Lba(0),
         }
     }
@@ -251,16 +224,7 @@ impl Deadline {
             return false;
         };
         let since = self.slot(oldest).since;
-        if now.saturating_sub(since) < self.expire_at_least[direction] {
-            return false;
-        }
-        let stamp = self.kernel.jiffies(since) + self.expire_ticks[direction];
-        let jiffies = self.kernel.jiffies(now);
-        if self.expires_on_tick {
-            jiffies >= stamp
-        } else {
-            jiffies > stamp
-        }
+        self.expiry.has_expired(now, since, direction)
     }
 
     /// The request that would continue the running batch. Counts its end if the generation ends it here.
@@ -270,29 +234,9 @@ impl Deadline {
         if self.generation != DeadlineGeneration::Sorted
             && self.slot(candidate).start != self.last_end
         {
-            self.batching += self.fifo_batch;
+            self.batches.taken += self.batches.fifo_batch;
         }
-        (self.batching < self.fifo_batch).then_some(candidate)
-    }
-
-    /// Between batches: reads unless writes have been passed over often enough.
-    #[inline]
-    fn choose_direction(&mut self) -> Option<usize> {
-        let writes = !self.fifo[WRITE].is_empty();
-        if !self.fifo[READ].is_empty() {
-            if !writes {
-                return Some(READ);
-            }
-            self.starved += 1;
-            if self.starved <= self.writes_starved {
-                return Some(READ);
-            }
-        }
-        if writes {
-            self.starved = 0;
-            return Some(WRITE);
-        }
-        None
+        (self.batches.taken < self.batches.fifo_batch).then_some(candidate)
     }
 
     /// A new batch begins in `direction`, which has requests.
@@ -301,16 +245,16 @@ impl Deadline {
         let sweep = self.next[direction];
         if self.generation == DeadlineGeneration::Lowest {
             if self.expired(now, direction) {
-                self.batching = 0;
+                self.batches.taken = 0;
                 return self.fifo[direction].head();
             }
             if sweep.is_some() {
                 return sweep;
             }
-            self.batching = 0;
+            self.batches.taken = 0;
             return self.sorted[direction].first();
         }
-        self.batching = 0;
+        self.batches.taken = 0;
         match sweep {
             Some(_) if !self.expired(now, direction) => sweep,
             _ => self.fifo[direction].head(),
@@ -322,7 +266,8 @@ impl Deadline {
         if let Some(id) = self.continuation() {
             return Some(id);
         }
-        let direction = self.choose_direction()?;
+        let [reads, writes] = [READ, WRITE].map(|direction| !self.fifo[direction].is_empty());
+        let direction = self.batches.direction(reads, writes)?;
         self.begin_batch(now, direction)
     }
 }
@@ -351,7 +296,7 @@ impl Scheduler for Deadline {
             return Some(id);
         }
         let id = self.choose(now)?;
-        self.batching += 1;
+        self.batches.taken += 1;
         self.take(id);
         Some(id)
     }
@@ -363,9 +308,9 @@ impl Scheduler for Deadline {
             return false;
         }
         if request.direction == Direction::Write {
-            self.starved = 0;
+            self.batches.starved = 0;
         }
-        self.batching = 1;
+        self.batches.taken = 1;
         self.next = [None; 2];
         self.last_end = request.end();
         true
@@ -382,15 +327,11 @@ impl Scheduler for Deadline {
             .continuation()
             .is_some_and(|own| self.slot(own).direction as usize == direction);
         if !continues {
-            self.batching = 0;
-            if direction == WRITE {
-                self.starved = 0;
-            } else if !self.fifo[WRITE].is_empty() {
-                self.starved += 1;
-            }
+            let writes = !self.fifo[WRITE].is_empty();
+            self.batches.begin_forced(direction, writes);
         }
         let _ = now;
-        self.batching += 1;
+        self.batches.taken += 1;
         self.take(id);
     }
 
@@ -480,7 +421,7 @@ impl Scheduler for Deadline {
         }
         *out += &format!(
             "batch: {} of {} taken; reads preferred {} times while writes waited; last request ended at {}\n",
-            self.batching, self.fifo_batch, self.starved, self.last_end.0
+            self.batches.taken, self.batches.fifo_batch, self.batches.starved, self.last_end.0
         );
     }
 }

@@ -5,6 +5,7 @@
 //! against these policies by `seekwise-replay`.
 
 pub mod about;
+mod batching;
 pub mod busyness;
 mod decay;
 pub mod distance;

@@ -11,9 +11,9 @@
 //! Source:        behaviour of Linux 5.10, 6.1 and 6.12 block/mq-deadline.c.
 
 use crate::about::{About, Chart, MergeRule, Module};
+use crate::batching::{index, Batches, Expiry, READ, WRITE};
 use crate::deadline::{
-    index, EXPIRE_MAX_MS, FIFO_BATCH, FRONT_MERGES, READ, READ_EXPIRE, WRITE, WRITES_STARVED,
-    WRITE_EXPIRE,
+    EXPIRE_MAX_MS, FIFO_BATCH, FRONT_MERGES, READ_EXPIRE, WRITES_STARVED, WRITE_EXPIRE,
 };
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
@@ -133,13 +133,10 @@ pub struct MqDeadline {
     kernel: Kernel,
     generation: MqDeadlineGeneration,
     classes_matter: bool,
-    expire_ticks: [u64; 2],
-    /// A request younger than this cannot have expired, whatever the tick.
-    expire_at_least: [Nanos; 2],
+    expiry: Expiry,
     /// `None`: the kernel does not age lower classes.
     aging_ticks: Option<u64>,
-    writes_starved: u64,
-    fifo_batch: u64,
+    batches: Batches,
     front_merges: bool,
     async_depth: u64,
 
@@ -149,27 +146,21 @@ pub struct MqDeadline {
     waiting: usize,
     /// Direction of the running batch.
     direction: usize,
-    batching: u64,
-    starved: u64,
 }
 
 impl MqDeadline {
     pub fn new(setup: &Setup) -> Self {
         let kernel = setup.kernel;
         let get = |name| setup.get(PARAMETERS, name);
-        let expire_ticks =
-            [get("read_expire"), get("write_expire")].map(|ms| kernel.ticks_from_millis(ms));
         Self {
             kernel,
             generation: MqDeadlineGeneration::of(&kernel),
             classes_matter: kernel.at_least(5, 14, 0),
-            expire_ticks,
-            expire_at_least: expire_ticks.map(|ticks| kernel.tick_start(ticks.saturating_sub(1))),
+            expiry: Expiry::new(setup, PARAMETERS, true),
             aging_ticks: kernel
                 .at_least(5, 16, 0)
                 .then(|| kernel.ticks_from_millis(get("prio_aging_expire"))),
-            writes_starved: get("writes_starved"),
-            fifo_batch: get("fifo_batch"),
+            batches: Batches::new(setup, PARAMETERS),
             front_merges: get("front_merges") != 0,
             async_depth: get("async_depth"),
             slots: Vec::new(),
@@ -177,8 +168,6 @@ impl MqDeadline {
             classes: Default::default(),
             waiting: 0,
             direction: READ,
-            batching: 0,
-            starved: 0,
         }
     }
 
@@ -206,8 +195,7 @@ impl MqDeadline {
             return false;
         };
         let since = self.slot(oldest).since;
-        now.saturating_sub(since) >= self.expire_at_least[direction]
-            && self.kernel.jiffies(now) >= self.kernel.jiffies(since) + self.expire_ticks[direction]
+        self.expiry.has_expired(now, since, direction)
     }
 
     /// Where the sweep of `direction` goes on.
@@ -225,7 +213,7 @@ impl MqDeadline {
     /// The request that would continue the running batch.
     #[inline]
     fn continuation(&self, class: usize) -> Option<RequestId> {
-        if self.batching >= self.fifo_batch {
+        if self.batches.taken >= self.batches.fifo_batch {
             return None;
         }
         match self.generation {
@@ -247,7 +235,7 @@ impl MqDeadline {
         if inserted_by.is_some_and(|tick| self.kernel.jiffies(self.slot(id).since) > tick) {
             return None;
         }
-        self.batching += 1;
+        self.batches.taken += 1;
         Some(id)
     }
 
@@ -257,25 +245,14 @@ impl MqDeadline {
     fn begin_batch(&mut self, now: Nanos, class: usize) -> Option<RequestId> {
         let fifo = &self.classes[class].fifo;
         let [reads, writes] = [!fifo[READ].is_empty(), !fifo[WRITE].is_empty()];
-        let mut direction = READ;
-        if writes {
-            if reads {
-                self.starved += 1;
-            }
-            if !reads || self.starved > self.writes_starved {
-                self.starved = 0;
-                direction = WRITE;
-            }
-        } else if !reads {
-            return None;
-        }
+        let direction = self.batches.direction(reads, writes)?;
         let oldest = self.classes[class].fifo[direction].head();
         let id = match self.sweep(class, direction) {
             Some(ahead) if !self.expired(now, class, direction) => Some(ahead),
             _ => oldest,
         };
         self.direction = direction;
-        self.batching = 0;
+        self.batches.taken = 0;
         id
     }
 
@@ -382,15 +359,11 @@ impl Scheduler for MqDeadline {
             .continuation(class)
             .is_some_and(|own| self.slot(own).direction as usize == direction);
         if !continues {
-            self.batching = 0;
             self.direction = direction;
-            if direction == WRITE {
-                self.starved = 0;
-            } else if !self.classes[class].fifo[WRITE].is_empty() {
-                self.starved += 1;
-            }
+            let writes = !self.classes[class].fifo[WRITE].is_empty();
+            self.batches.begin_forced(direction, writes);
         }
-        self.batching += 1;
+        self.batches.taken += 1;
         self.take(id);
     }
 
@@ -515,9 +488,9 @@ impl Scheduler for MqDeadline {
             } else {
                 "writes"
             },
-            self.batching,
-            self.fifo_batch,
-            self.starved
+            self.batches.taken,
+            self.batches.fifo_batch,
+            self.batches.starved
         );
     }
 }

@@ -53,20 +53,15 @@ pub const CASES: &[&str] = &[
 const ARTICLE: &str = "article";
 
 /// Two systems of the 2008 article, the whole of tiotest with four threads: md's RAID 1 (S1), the same drives behind a 3ware 9650SE (B).
-fn article_spec(controller: Option<&str>, seed: u64) -> Value {
+fn article_spec((below, unit): (&str, Value), seed: u64) -> Value {
     const THREADS: u64 = 4;
     const MEMORY_BYTES: u64 = 256 << 20;
     let phase = |write: bool, calls: Option<u64>| json!({"write": write, "random": calls.is_some(), "calls": calls, "fsync": write});
     json!({
         "seed": seed,
-        "kernel": "2.6.24",
-        "hz": 250,
-        "scheduler": "cfq",
-        "drive": "st3250620ns",
-        "drives": 2,
-        "level": "raid1",
-        "controller": controller,
-        "host": "opteron_2212",
+        "device": {"model": "st3250620ns", (below): unit},
+        "queue": {"scheduler": "cfq", "kernel": "2.6.24", "hz": 250},
+        "host": {"model": "opteron_2212"},
         "load": {
             "buffered": true,
             "random": false,
@@ -90,9 +85,11 @@ fn article(ios: u64, seed: u64) -> Result<Row, String> {
     let (mut done, mut start_seconds) = (0, 0.0);
     let start = ThreadTime::now();
     for seed in seed.. {
-        for controller in [None, Some("9650-4LP")] {
+        let array = json!({"level": "raid1", "members": 2});
+        let card = json!({"model": "9650-4LP", "level": "raid1", "drives": 2});
+        for below in [("array", array), ("controller", card)] {
             let built = ThreadTime::now();
-            let spec: StorageSpec = serde_json::from_value(article_spec(controller, seed))
+            let spec: StorageSpec = serde_json::from_value(article_spec(below, seed))
                 .map_err(|error| error.to_string())?;
             start_seconds += built.elapsed().as_secs_f64();
             for phase in storage::run_phases(&spec)? {

@@ -1,13 +1,13 @@
 //! The simulator: a specification, assembled into an engine, gives a result. The only place where all parts meet.
 //!
 //! ```text
-//!   spec ──▶ assemble ──▶ engine ◀── task         threads direct or buffered, flusher   ◀── host::job, host::cache
-//!   (JSON)                  │    ◀── storage      a drive, md, a controller             ◀── host::block ◀── sched, device
-//!                           │    ◀── cost         what it costs the processors          ◀── models/host-*.toml
+//!   spec ──▶ assemble ──▶ engine ◀── task         threads direct or buffered, flusher      ◀── host::job, host::cache
+//!   (JSON)                  │    ◀── files        readers, programs on a file system, journal, md's thread for them
+//!                           │    ◀── storage      a drive, md, a volume over queued drives ◀── host::block ◀── sched, device
+//!                           │    ◀── cost         what it costs the processors             ◀── models/host-*.toml
 //!                           ▼
 //!                         result (JSON)
 //!
-//!   files     programs on a file system, and the readers of the recorded machines: with an event loop of their own still
 //!   validate  the models against recordings of real machines
 //! ```
 //!

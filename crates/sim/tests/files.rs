@@ -11,8 +11,8 @@ fn spec(change: impl Fn(&mut Value)) -> StorageSpec {
                "calls": if random { Some(200) } else { None }})
     };
     let mut spec = json!({
-        "seed": 1, "kernel": "2.6.24", "scheduler": "cfq", "drive": "st3250620ns", "drives": 1,
-        "host": "opteron_2212",
+        "seed": 1, "device": {"model": "st3250620ns"}, "queue": {"scheduler": "cfq", "kernel": "2.6.24"},
+        "host": {"model": "opteron_2212"},
         "load": {
             "buffered": true, "random": false, "write": false, "threads": 2, "block_bytes": 4096,
             "file_bytes": 100_000_000,
@@ -57,8 +57,8 @@ fn schedulers_generations_and_file_systems_all_end() {
             }
             for filesystem in ["raw", "ext3", "ext4"] {
                 let result = run(3, |value| {
-                    value["kernel"] = json!(kernel);
-                    value["scheduler"] = json!(scheduler);
+                    value["queue"]["kernel"] = json!(kernel);
+                    value["queue"]["scheduler"] = json!(scheduler);
                     value["load"]["threads"] = json!(3);
                     value["load"]["files"]["filesystem"] = json!(filesystem);
                 });
@@ -85,7 +85,7 @@ fn files_that_lie_there_already_are_read_from_the_disk() {
 fn old_kernels_forget_addresses_while_other_data_pass_and_read_them_again() {
     let latency = |kernel: &str| {
         let result = run(3, |value| {
-            value["kernel"] = json!(kernel);
+            value["queue"]["kernel"] = json!(kernel);
             value["load"]["file_bytes"] = json!(300_000_000);
             value["load"]["files"]["memory_bytes"] = json!(64_000_000);
         });
@@ -103,7 +103,8 @@ fn a_command_to_a_port_costs_the_program_that_sends_it() {
             value["load"]["threads"] = json!(1);
             value["load"]["file_bytes"] = json!(300_000_000);
             value["load"]["files"]["memory_bytes"] = json!(64_000_000);
-            value["controller"] = json!(controller);
+            value["device"]["controller"] =
+                json!(controller.map(|model| json!({"model": model, "drives": 1})));
         });
         result["cpu"]["system_s"].as_f64().unwrap()
     };
@@ -161,7 +162,7 @@ fn what_files_cannot_be_is_one_sentence() {
         refuse(&|value| value["load"]["files"]["phases"] = json!([])),
         refuse(&|value| value["load"]["files"]["memory_bytes"] = json!(1000)),
         refuse(&|value| value["load"]["files"]["phases"][0]["depth"] = json!(2)),
-        refuse(&|value| value["host"] = json!("abacus")),
+        refuse(&|value| value["host"]["model"] = json!("abacus")),
     ] {
         assert!(!error.is_empty() && !error.contains('\n'), "{error}");
     }

@@ -13,7 +13,7 @@ const NVME: &str = "samsung_970_evo_plus";
 /// One phase over files of ext4 that lie there already; `change` may alter the spec.
 fn spec(phase: Value, change: impl Fn(&mut Value)) -> StorageSpec {
     let mut spec = json!({
-        "seed": 1, "kernel": "6.1", "scheduler": "mq-deadline", "drive": HDD, "drives": 1,
+        "seed": 1, "device": {"model": HDD}, "queue": {"scheduler": "mq-deadline", "kernel": "6.1"},
         "load": {
             "buffered": false, "random": false, "write": false, "threads": 1, "block_bytes": 4096,
             "file_bytes": 256 * MIB,
@@ -83,8 +83,8 @@ fn direct_io_on_a_file_costs_what_a_region_of_the_raw_device_does() {
     ] {
         for (write, random) in [(false, true), (false, false), (true, true), (true, false)] {
             let file = run(phase(write, random, calls), |spec| {
-                spec["drive"] = json!(drive);
-                spec["scheduler"] = json!(scheduler);
+                spec["device"]["model"] = json!(drive);
+                spec["queue"]["scheduler"] = json!(scheduler);
             });
             let job = json!({
                 "pattern": if random { "random" } else { "sequential" },
@@ -112,8 +112,8 @@ fn calls_under_way_at_once_fill_the_queue_as_they_do_on_the_raw_device() {
         let mut load = phase(false, true, calls);
         load["depth"] = json!(depth);
         let file = run(load, |spec| {
-            spec["drive"] = json!(drive);
-            spec["scheduler"] = json!(scheduler);
+            spec["device"]["model"] = json!(drive);
+            spec["queue"]["scheduler"] = json!(scheduler);
         });
         let job = json!({
             "pattern": "random", "depth": depth, "block_bytes": 4096, "region_bytes": 256 * MIB, "ios": calls,
@@ -139,7 +139,7 @@ fn a_buffered_reader_of_a_file_streams_as_one_of_the_raw_device_does() {
     ] {
         let calls = 192 * MIB / block;
         let file = run(phase(false, false, calls), |spec| {
-            spec["drive"] = json!(drive);
+            spec["device"]["model"] = json!(drive);
             spec["load"]["buffered"] = json!(true);
             spec["load"]["block_bytes"] = json!(block);
         });
@@ -160,7 +160,7 @@ fn a_buffered_reader_of_a_file_streams_as_one_of_the_raw_device_does() {
 fn buffered_random_reads_fetch_their_own_pages_only() {
     for drive in [HDD, SATA_SSD, NVME] {
         let file = run(phase(false, true, 2_000), |spec| {
-            spec["drive"] = json!(drive);
+            spec["device"]["model"] = json!(drive);
             spec["load"]["buffered"] = json!(true);
             spec["load"]["file_bytes"] = json!(1024 * MIB);
         });
@@ -183,7 +183,7 @@ fn buffered_writes_go_on_at_the_drives_pace() {
         let mut load = phase(true, random, 1);
         load["runtime_ns"] = json!(runtime);
         let file = run(load, |spec| {
-            spec["drive"] = json!(drive);
+            spec["device"]["model"] = json!(drive);
             spec["load"]["buffered"] = json!(true);
             spec["load"]["file_bytes"] = json!(2048 * MIB);
         });
@@ -237,13 +237,12 @@ fn every_scheduler_kernel_array_and_file_system_ends_and_a_run_is_its_spec() {
                                 load["fsync"] = json!(write);
                                 load["depth"] = json!(if buffered { 1 } else { 4 });
                                 run(load, |spec| {
-                                    spec["kernel"] = json!(kernel);
-                                    spec["scheduler"] = json!(scheduler);
-                                    spec["level"] = json!(level);
-                                    spec["drives"] = json!(drives);
-                                    if level.is_some_and(|level| level != "raid1") {
-                                        spec["chunk_kib"] = json!(64);
-                                    }
+                                    spec["queue"]["kernel"] = json!(kernel);
+                                    spec["queue"]["scheduler"] = json!(scheduler);
+                                    let chunk = |level| (level != "raid1").then_some(64);
+                                    spec["device"]["array"] = json!(level.map(|level| json!({
+                                        "level": level, "members": drives, "chunk_kib": chunk(level),
+                                    })));
                                     let load = &mut spec["load"];
                                     load["buffered"] = json!(buffered);
                                     load["threads"] = json!(3);
@@ -273,8 +272,8 @@ fn o_sync_past_the_cache_waits_for_flushes_and_for_the_journal_when_the_clock_ti
         let mut load = phase(true, true, 200);
         load["o_sync"] = json!(o_sync);
         mean_us(&run(load, |spec| {
-            spec["drive"] = json!(SATA_SSD);
-            spec["drive_parameters"] = json!({"flush_us": flush_us});
+            spec["device"]["model"] = json!(SATA_SSD);
+            spec["device"]["parameters"] = json!({"flush_us": flush_us});
         }))
     };
     // With a flush of 20 ms each write meets another tick: its data, the log, a flush, the commit block, a flush.
@@ -296,10 +295,10 @@ fn flushes_reach_a_card_whose_commands_are_all_in_use() {
         let mut load = phase(true, true, 3_000);
         (load["depth"], load["fsync"]) = (json!(512), json!(true));
         let result = run(load, |spec| {
-            spec["drive"] = json!("st3250620ns");
-            spec["controller"] = json!(controller);
-            spec["level"] = json!(level);
-            spec["drives"] = json!(if controller == "fake" { 2 } else { 4 });
+            spec["device"]["model"] = json!("st3250620ns");
+            let drives = if controller == "fake" { 2 } else { 4 };
+            spec["device"]["controller"] =
+                json!({"model": controller, "level": level, "drives": drives});
             spec["load"]["threads"] = json!(2);
         });
         assert_eq!(result["calls"], 6_000, "{controller}");
@@ -311,7 +310,7 @@ fn a_direct_writer_that_makes_its_file_longer_writes_where_blocks_are_chosen_for
     let mut load = phase(true, false, 1);
     load["calls"] = json!(null);
     let result = run(load, |spec| {
-        spec["drive"] = json!(SATA_SSD);
+        spec["device"]["model"] = json!(SATA_SSD);
         spec["load"]["files"]["written"] = json!(false);
         spec["load"]["block_bytes"] = json!(MIB);
     });
@@ -342,7 +341,7 @@ fn every_call_has_its_time_in_the_bins() {
         let mut load = phase(write, true, 300);
         (load["o_sync"], load["fsync"]) = (json!(o_sync), json!(fsync));
         let result = run(load, |spec| {
-            spec["drive"] = json!(SATA_SSD);
+            spec["device"]["model"] = json!(SATA_SSD);
             spec["load"]["buffered"] = json!(buffered);
         });
         let bins = result["latency_bins"].as_object().unwrap();
@@ -366,7 +365,7 @@ fn a_smaller_limit_of_requests_cuts_calls_and_windows() {
     let merged = |kib: Option<u32>| {
         run(phase(false, false, 64), |spec| {
             spec["load"]["block_bytes"] = json!(MIB);
-            spec["queue"] = json!({"max_sectors_kb": kib});
+            spec["queue"]["max_sectors_kb"] = json!(kib);
         })
     };
     let (whole, cut) = (merged(None), merged(Some(64)));
@@ -405,7 +404,7 @@ fn what_files_cannot_be_is_one_sentence() {
             "fit",
         ),
         (
-            refuse(deep(1, false), &|s| s["queue"] = json!({"nr_requests": 0})),
+            refuse(deep(1, false), &|s| s["queue"]["nr_requests"] = json!(0)),
             "nr_requests",
         ),
         (
@@ -431,7 +430,7 @@ fn more_memory_than_the_testbeds_machine_has_never_makes_buffered_writing_slower
             let mut written = phase(true, false, LOAD / 65_536);
             written["fsync"] = json!(true);
             let result = run(written, |spec| {
-                spec["drive"] = json!(drive);
+                spec["device"]["model"] = json!(drive);
                 spec["load"]["buffered"] = json!(true);
                 spec["load"]["block_bytes"] = json!(65_536);
                 spec["load"]["file_bytes"] = json!(LOAD);

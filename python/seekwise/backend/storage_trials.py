@@ -204,7 +204,7 @@ def _record(
             missing[wish.operation] = str(result["error"])
         else:
             spec = specs[wish.operation] = json.loads(wish.spec)
-            ticks = "storage" in spec and cells.prints_ticks(spec["storage"]["kernel"])
+            ticks = "storage" in spec and cells.prints_ticks(spec["storage"]["queue"]["kernel"])
             phases.append(phase(wish.operation, result, cell.load.threads, ticks=ticks))
     return Record(
         run_id=run_id,
@@ -232,10 +232,9 @@ def _record(
 def _controller(specs: dict[str, dict]) -> dict[str, dict[str, str]]:
     """Facts of the controller that the trial was behind, and how it was set."""
     for spec in specs.values():
-        storage = spec.get("storage") or {}
-        if name := storage.get("controller"):
-            choices = storage["controller_choices"]
-            return controllers.environment(name, choices)
+        device = (spec.get("storage") or {}).get("device", {})
+        if unit := device.get("controller"):
+            return controllers.environment(unit["model"], {"ncq": unit["choices"]["ncq"]})
     return {}
 
 

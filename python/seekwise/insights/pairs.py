@@ -48,7 +48,7 @@ def find(means: Means, systems: Sequence[System]) -> list[Finding]:
 def described(system: System) -> dict[str, object]:
     plain = {name: getattr(system, name) for name in TITLES}
     plain["chunk_kib"] = system.chunk_kib[0] if system.chunk_kib else None
-    return {**plain, **{name: value for name, value in system.options.items()}}
+    return {**plain, **system.options}
 
 
 def difference(first: System, second: System) -> str | None:

@@ -45,7 +45,7 @@ def _from_mountinfo(line: str) -> Mount | None:
     per_super = fields[dash + 3].split(",") if len(fields) > dash + 3 else []
     # Options of this mount first, then those of the filesystem that are not said already.
     merged = [*options.split(",")]
-    merged += [option for option in per_super if option not in merged and not (option in ("rw", "ro"))]
+    merged += [option for option in per_super if option not in merged and option not in ("rw", "ro")]
     if "ro" in per_super and "ro" not in merged:
         merged = ["ro" if option == "rw" else option for option in merged]
     return Mount(

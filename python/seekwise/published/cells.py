@@ -85,33 +85,19 @@ def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, see
 
 
 def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
-    rotational = drive_model(setup.drive)["kind"] == "hdd"
     on_files = not setup.direct or setup.filesystem is not None
-    besides: dict[str, object] = {"queue": setup.queue} if setup.queue else {}
-    if setup.processors is not None and setup.host is None:
+    host: dict[str, object] = {}
+    if setup.host is not None:
+        host = {"model": setup.host, "parameters": of_model(setup.parameters, setup.host)}
+    elif setup.processors is not None:
         # A host model has its own number of them.
-        besides["processors"] = setup.processors
+        host = {"processors": setup.processors}
     return {
         "seed": seed,
-        "kernel": setup.kernel,
-        "scheduler": scheduler,
-        "hz": setup.hz,
-        "drive": setup.drive,
-        "drives": setup.drives,
-        "level": setup.level,
-        "chunk_kib": setup.chunk_kib,
-        # Behind a controller NCQ is the controller's to switch; the host keeps as many commands on its unit either way.
-        "depth": setup.queue_depth if setup.ncq or setup.controller else 1,
-        "controller": setup.controller,
-        "controller_choices": {"ncq": setup.ncq} if setup.controller else {},
-        "drive_parameters": of_model(setup.parameters, setup.drive),
-        "controller_parameters": of_model(setup.parameters, setup.controller),
-        "member_bytes": setup.partition_bytes,
-        "modern_host": not rotational,
-        "host": setup.host,
-        "host_parameters": of_model(setup.parameters, setup.host),
+        "device": _device(setup),
+        "queue": {**setup.queue, "scheduler": scheduler, "kernel": setup.kernel, "hz": setup.hz},
+        "host": host,
         "read_ahead_kib": setup.read_ahead_kib,
-        **besides,
         "load": {
             "buffered": not setup.direct,
             "random": operation.startswith("rand"),
@@ -125,6 +111,29 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
             "files": _files(setup, operation, threads) if on_files else None,
         },
     }
+
+
+def _device(setup: Setup) -> dict:
+    """A drive alone, under md, or behind a controller."""
+    device: dict[str, object] = {
+        "model": setup.drive,
+        "parameters": of_model(setup.parameters, setup.drive),
+        # Behind a controller NCQ is the controller's to switch; the host keeps as many commands on its unit either way.
+        "depth": setup.queue_depth if setup.ncq or setup.controller else 1,
+    }
+    part = {"level": setup.level, "member_bytes": setup.partition_bytes}
+    if setup.controller is not None:
+        unit = {**part, "model": setup.controller, "drives": setup.drives}
+        unit["choices"] = {"ncq": setup.ncq, **({"chunk_kib": setup.chunk_kib} if setup.chunk_kib else {})}
+        unit["parameters"] = of_model(setup.parameters, setup.controller)
+        return {**device, "controller": unit}
+    if setup.level is not None:
+        # RAID 1 has no chunks.
+        chunk_kib = None if setup.level == "raid1" else setup.chunk_kib
+        return {**device, "array": {**part, "members": setup.drives, "chunk_kib": chunk_kib}}
+    if setup.drives != 1:
+        raise NotModelled(f"{setup.drives} drives without a RAID level")
+    return {**device, "bytes": setup.partition_bytes}
 
 
 def _start_bytes(setup: Setup) -> int:

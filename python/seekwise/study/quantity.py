@@ -19,7 +19,7 @@ TIME_FORM = "a time such as 700ms, 30s, 5m or 1h"
 def parse_bytes(value: object) -> int:
     """Bytes of `4k`, `64MiB`, `512`; ValueError says what is allowed."""
     if isinstance(value, bool):
-        raise ValueError(f"must be {SIZE_FORM}")  # noqa: TRY004 (the caller reports values)
+        raise ValueError(f"must be {SIZE_FORM}")
     if isinstance(value, int):
         count: float = value
     else:
@@ -35,7 +35,7 @@ def parse_bytes(value: object) -> int:
 def parse_seconds(value: object) -> float:
     """Seconds of `700ms`, `5m`, `30`; ValueError says what is allowed."""
     if isinstance(value, bool):
-        raise ValueError(f"must be {TIME_FORM}")  # noqa: TRY004 (the caller reports values)
+        raise ValueError(f"must be {TIME_FORM}")
     if isinstance(value, int | float):
         seconds = float(min(max(value, -SECONDS_MAX * 2), SECONDS_MAX * 2))
     else:

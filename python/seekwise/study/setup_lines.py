@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from seekwise import schedulers
 from seekwise.backend.kernel.fio_job import FIO_RW
 from seekwise.errors import UsageError
 from seekwise.published.cells import SINGLE_QUEUE_UNTIL, version
@@ -22,8 +23,6 @@ MOUNT = "/mnt/test"
 TIOTEST = "tiotest"
 GNOME_DISKS = "gnome-disks"
 TIOTEST_RANDOM_IOS = 1000
-# Schedulers that are loadable modules in distributions' kernels, by the name of their module.
-MODULES = {"bfq": "bfq", "kyber": "kyber-iosched"}
 
 
 def lines(study: Study) -> list[str]:
@@ -49,8 +48,8 @@ def lines(study: Study) -> list[str]:
 
 
 def _system(study: Study, system: System, loads: Sequence[Workload]) -> list[str]:
-    schedulers = [str(each) for each in study.settings.get("scheduler", [])]
-    found = [*_boot(study, system, schedulers)]
+    names = [str(each) for each in study.settings.get("scheduler", [])]
+    found = [*_boot(study, system, names)]
     if system.controller is not None:
         found.append(f"tw_cli /c0/u0 set qpolicy={system.options.get('ncq', 'on')}")
         found.append("tw_cli /c0/p0 show NCQ")
@@ -62,12 +61,14 @@ def _system(study: Study, system: System, loads: Sequence[Workload]) -> list[str
         depth = NCQ_DEPTH if system.options["ncq"] == "on" else 1
         found.append("dmesg | grep NCQ")
         found += [f"echo {depth} > /sys/block/{name}/device/queue_depth" for name in members]
-    modules = [MODULES[name] for name in schedulers if name in MODULES]
+    known = [schedulers.known().get(name) for name in names]
+    # Loadable modules in distributions' kernels.
+    modules = [found.module for found in known if found is not None and found.module and found.loaded_by_testbed]
     found += [f"echo {name} > /etc/modules-load.d/{name}.conf && modprobe {name}" for name in modules]
-    if schedulers:
-        found += [f"echo {schedulers[0]} > /sys/block/{name}/queue/scheduler" for name in members]
+    if names:
+        found += [f"echo {names[0]} > /sys/block/{name}/queue/scheduler" for name in members]
         # A scheduler belongs to each drive below an array: a line for every member.
-        found += [f"# sysfs.conf: block/{name}/queue/scheduler = {schedulers[0]}" for name in members]
+        found += [f"# sysfs.conf: block/{name}/queue/scheduler = {names[0]}" for name in members]
     return [*found, *_file_system(system, members, loads)]
 
 
@@ -127,15 +128,15 @@ def create(system: System, chunk_kib: int | None) -> str:
     return " ".join([*words, f"--raid-devices={system.drives}", *(f"/dev/{name}" for name in _devices(system))])
 
 
-def _boot(study: Study, system: System, schedulers: Sequence[str]) -> list[str]:
+def _boot(study: Study, system: System, names: Sequence[str]) -> list[str]:
     memory = next((w.memory_limit[0] for w in map(profiles.resolve, study.workload) if w.memory_limit), None)
     words = ["single", f"mem={size_word(memory).upper()}"] if memory else []
     try:
         old = system.kernel is not None and version(system.kernel) < SINGLE_QUEUE_UNTIL
     except NotModelled:
         old = False
-    if old and schedulers:
-        words.append(f"elevator={schedulers[0]}")
+    if old and names:
+        words.append(f"elevator={names[0]}")
     return [f"# GRUB, kernel {system.kernel or 'of the machine'}: … ro {' '.join(words)}"] if words else []
 
 

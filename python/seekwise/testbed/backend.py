@@ -104,7 +104,7 @@ class LabBackend:
             ),
             leaves=tuple(made.leaves),
             offered=tuple(found["schedulers"]),
-            current={leaf: current for leaf in made.leaves},
+            current=dict.fromkeys(made.leaves, current),
             scheduler="mq-deadline",
             speed="rotational" if made.rotational else "flash",
         )

@@ -39,7 +39,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None =
 
 
 def _found(paths: Sequence[Path]) -> list[Path]:
-    return [path for path in files_below(paths, ["claims.toml"])]
+    return list(files_below(paths, ["claims.toml"]))
 
 
 def _file(path: Path, world: World) -> FileReport:

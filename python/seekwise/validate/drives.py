@@ -17,6 +17,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -418,16 +419,17 @@ def _rows_of_drive(file: str, name: str, figures: Mapping[str, Any]) -> list[tup
 
 def _rows_of_table(file: str, name: str, key: str, entry: Mapping[str, Any]) -> list[tuple[Row, Recipe | None]]:
     rows = []
+    plan: Callable[[Drive], Recipe] | None
     for pair in entry["value"]:
         if not (isinstance(pair, list) and len(pair) == 2):
             continue
         at, value = float(pair[0]), float(pair[1])
         if packets := re.fullmatch(r"table_(?P<pattern>rand|seq)_(?P<op>read|write)", key):
             label, unit = f"{key} {at:g} KiB", "MiB/s"
-            plan = lambda d, p=packets, at=at: _packets(d, p["pattern"] == "rand", _is_write(p["op"]), at)
+            plan = partial(_packets, random=packets["pattern"] == "rand", write=_is_write(packets["op"]), kib=at)
         elif ladder := re.fullmatch(r"iops_random_(?P<op>read|write)_4k_by_qd", key):
             label, unit = f"{key} {at:g}", "IOPS"
-            plan = lambda d, p=ladder, at=at: _random(d, _is_write(p["op"]), int(at))
+            plan = partial(_random, write=_is_write(ladder["op"]), depth=int(at))
         else:
             label, unit, plan = f"{key} {at:g}", str(entry.get("unit", "")), None
         rows.append(_row(file, name, key, label, unit, value, {**entry, "lo": None, "hi": None}, plan))
@@ -456,7 +458,7 @@ def _row(
         limits = (recipe.low, recipe.high) if recipe and recipe.low is not None else (low, high)
         return (
             Row(
-                file, name, label, unit, value, *limits, basis, str(entry["confidence"]),
+                file, name, label, unit, value, limits[0], limits[1], basis, str(entry["confidence"]),
                 model_name if document else None, None, problem,
             ),
             recipe,

@@ -11,7 +11,7 @@ same best setting, or one less than 5 % behind it. Ends with status 5 when one o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def _table(path: Path) -> tuple[FileReport, list[Pair]]:
     return FileReport(str(path), len(rows) - len(misses), len(rows), misses), found
 
 
-def _pairs(rows: Sequence[ladder.Row], predicted: dict[tuple[str, str, str], float]):
+def _pairs(rows: Sequence[ladder.Row], predicted: dict[tuple[str, str, str], float]) -> Iterator[Pair]:
     for row in rows:
         for metric, value in (("rate", row.rate_bytes_per_s), ("access_time", row.mean_ns), ("p99", float(row.p99_ns))):
             new = predicted.get((metric, row.cell, row.setting))

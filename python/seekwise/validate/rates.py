@@ -16,9 +16,9 @@ from typing import Any
 
 from seekwise import _core
 from seekwise.control.files import read_text
-from seekwise.published import ssd_table
 from seekwise.published.simulated import SimulatedWorld
 from seekwise.published.world import World
+from seekwise.validate import _ssd_table as ssd_table
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "simulated rates against recorded rates of real machines"

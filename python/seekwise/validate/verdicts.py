@@ -82,12 +82,12 @@ def _outcome(cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], w
         names = tuple(cell.get("pair") or block.get("pair") or ())
         if len(names) != 2:
             raise ClaimError("the record has no pair")
-        (first, error), (second, other_error) = (_mean(side, cell, world) for side in sides)
+        (first, first_error), (second, second_error) = (_mean(side, cell, world) for side in sides)
     except ClaimError as error:
         return False, str(error)
     except NotModelled as error:
         return False, f"not modelled: {error}"
-    winner = decide(first, second, names, METRICS[cell["metric"]][1], math.hypot(error, other_error))
+    winner = decide(first, second, names, METRICS[cell["metric"]][1], math.hypot(first_error, second_error))
     if winner == cell.get("winner"):
         return True, None
     return True, f"{winner} ({names[0]} {first:.4g}, {names[1]} {second:.4g}), printed {cell.get('winner')}"

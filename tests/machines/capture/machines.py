@@ -297,8 +297,8 @@ MACHINES = {
                 "virtio-blk-pci,drive=d1,logical_block_size=4096,physical_block_size=4096,serial=four-k-native",
             ),
             "modprobe zram num_devices=1\necho 512M > /sys/block/zram0/disksize\nmkswap /dev/zram0\nswapon /dev/zram0\n"
-            + "modprobe null_blk nr_devices=1 gb=4\nmodprobe nbd nbds_max=2\n"
-            + "modprobe scsi_debug dev_size_mb=64 add_host=1\nsleep 2\n"
+            "modprobe null_blk nr_devices=1 gb=4\nmodprobe nbd nbds_max=2\n"
+            "modprobe scsi_debug dev_size_mb=64 add_host=1\nsleep 2\n"
             + ext4("/dev/vda")
             + parted("/dev/sda", "")
             + ext4_at("/dev/sda1", "/media/stick"),

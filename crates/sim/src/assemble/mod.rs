@@ -5,13 +5,13 @@
 pub mod array;
 pub mod storage;
 
-use crate::cost::{CacheCost, HostModel, OperationCosts};
+use crate::cost::{CacheCost, OperationCosts};
 use crate::engine::{Engine, PhaseOutcome, Stalled};
 use crate::result::probe::{Recorder, TraceEvent};
 use crate::spec::cache::{CachePlan, CacheSpec};
 use crate::spec::drive::{self, AnyDrive};
 use crate::spec::threads;
-use crate::spec::{CellSpec, JobSpec, PatternSpec, PhaseSpec, QueueSpec};
+use crate::spec::{CellSpec, DeviceSpec, HostSpec, JobSpec, PatternSpec, PhaseSpec, QueueSpec};
 use crate::storage::served::Services;
 use crate::storage::spindle::Spindle;
 use crate::storage::{Single, Stack};
@@ -218,25 +218,13 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     })?;
     let drive = drive::build(&spec.device, drive::instance(spec.seed))?;
     let array = array::Planned::of(spec, &drive)?;
-    let capacity = array
-        .as_ref()
-        .map_or(drive.capacity(), |array| array.geometry.capacity());
+    let capacity = array.as_ref().map_or_else(
+        || spec.device.in_use(drive.capacity()),
+        |array| array.geometry.capacity(),
+    );
     let traits = drive.traits();
     let legacy = entry.kernels.until.is_some();
-    let depth = match spec.device.depth {
-        None if traits.sata && !kernel.at_least(4, 19, 0) => drive.depth().min(NCQ_LEGACY),
-        None => drive.depth(),
-        Some(depth) => {
-            check(
-                "device depth",
-                f64::from(depth),
-                "commands",
-                1.0,
-                f64::from(drive.depth()),
-            )?;
-            depth
-        }
-    };
+    let depth = depth(&spec.device, &drive, &kernel)?;
     let rotational = queue.rotational.unwrap_or(traits.rotational);
     let mut numbers = numbers(queue, &kernel, legacy, depth, rotational, traits.budget)?;
     if let Some(kib) = drive.command_kib() {
@@ -244,19 +232,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     }
     let setup = setup_of(entry, queue, &kernel, &numbers, (depth, rotational))?;
     let policy = entry.build(&setup)?;
-    let of_model = match &spec.host.model {
-        Some(name) => HostModel::shipped(name)?.processors,
-        None => None,
-    };
-    let processors = spec.host.processors.or(of_model).unwrap_or(1);
-    check(
-        "host processors",
-        f64::from(processors),
-        "processors",
-        1.0,
-        4096.0,
-    )?;
-    let costs = cost(spec, traits.light)?;
+    let processors = processors(&spec.host)?;
+    let costs = cost(&spec.host, entry.name, traits.light)?;
     let costs = OperationCosts::of(&spec.host, &kernel, entry.name, costs)?;
     // Behind the page cache it is the machine there that sees what members are asked.
     let (costs, services) = if array.is_some() && spec.cache.is_none() {
@@ -351,6 +328,34 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     })
 }
 
+/// Commands that the host keeps outstanding on a drive.
+pub(crate) fn depth(device: &DeviceSpec, drive: &AnyDrive, kernel: &Kernel) -> Result<u32, String> {
+    let own = drive.depth().0;
+    match device.depth {
+        None if drive.traits().sata && !kernel.at_least(4, 19, 0) => Ok(own.min(NCQ_LEGACY)),
+        None => Ok(own),
+        Some(depth) => {
+            let most = f64::from(own);
+            check("device depth", f64::from(depth), "commands", 1.0, most)?;
+            Ok(depth)
+        }
+    }
+}
+
+/// Processors of the host: as asked, its model's, or one.
+pub(crate) fn processors(host: &HostSpec) -> Result<u32, String> {
+    let of_model = host.named_model()?.and_then(|model| model.processors);
+    let count = host.processors.or(of_model).unwrap_or(1);
+    check(
+        "host processors",
+        f64::from(count),
+        "processors",
+        1.0,
+        4096.0,
+    )?;
+    Ok(count)
+}
+
 /// Read-ahead of a device by default. Linux include/linux/pagemap.h: VM_READAHEAD_PAGES, 128 KiB.
 const READ_AHEAD_KIB: u64 = 128;
 
@@ -401,7 +406,7 @@ fn with_cache(
     policy: AnyScheduler,
     plan: CachePlan,
 ) -> Box<dyn Running> {
-    let capacity = device.capacity();
+    let capacity = spec.device.in_use(device.capacity());
     Box::new(Prepared {
         engine: Engine::new(
             Single {
@@ -481,7 +486,7 @@ fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows
     observer: O,
     queue: impl FnOnce(u32) -> Q,
 ) -> Box<dyn Running> {
-    let capacity = device.capacity();
+    let capacity = spec.device.in_use(device.capacity());
     let spindle = Spindle::new(device, frame.depth);
     let queue = queue(frame.depth);
     let engine = Engine::new(
@@ -722,13 +727,13 @@ fn numbers(
     })
 }
 
-fn cost(spec: &CellSpec, light: bool) -> Result<CpuCost, String> {
+/// What a request costs a host that no model describes.
+pub(crate) fn cost(host: &HostSpec, scheduler: &str, light: bool) -> Result<CpuCost, String> {
     let default = if light {
         CpuCost::light()
     } else {
         CpuCost::default()
     };
-    let host = &spec.host;
     let number = |name: &str, value: Option<u64>, default: Nanos| -> Result<Nanos, String> {
         let value = value.map_or(default, Nanos);
         check(&format!("host {name}"), value.0 as f64, "ns", 0.0, 1e9)?;
@@ -739,11 +744,7 @@ fn cost(spec: &CellSpec, light: bool) -> Result<CpuCost, String> {
         submit: number("submit_ns", host.submit_ns, default.submit)?,
         interrupt: number("interrupt_ns", host.interrupt_ns, default.interrupt)?,
         wake: number("wake_ns", host.wake_ns, default.wake)?,
-        scheduler: number(
-            "scheduler_ns",
-            host.scheduler_ns,
-            scheduler_cost(&spec.queue.scheduler),
-        )?,
+        scheduler: number("scheduler_ns", host.scheduler_ns, scheduler_cost(scheduler))?,
         ..default
     })
 }

@@ -5,117 +5,29 @@
 //!
 //! Queues are of the kind that the scheduler belongs to: the single queue's (up to 4.20) or blk-mq's.
 
-use crate::cost::CacheCost;
-use crate::cost::HostModel;
-use crate::cost::OperationCosts;
-use crate::cost::StepCosts;
+use crate::cost::{CacheCost, OperationCosts, StepCosts};
 use crate::files::machine::{FileEngine, ReaderKind, ReaderPlan, SamplesPlan};
-use crate::files::spec::{self as files, FilesSpec};
+use crate::files::spec as files;
 use crate::parallel;
-use crate::spec::array::default_chunk_kib;
-use crate::spec::controller::{self, ControllerSpec};
-use crate::spec::{HostSpec, QueueSpec};
+use crate::result::Calls;
+use crate::spec::array::generation;
+use crate::spec::drive::{self, AnyDrive};
+pub use crate::spec::storage::StorageSpec;
+use crate::spec::DeviceSpec;
 use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
 use crate::storage::volume::Volume;
-use seekwise_controller::Choices;
-use seekwise_device::model::Attachment;
-use seekwise_device::{Device, Model};
+use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
-use seekwise_host::cpu::{scheduler_cost, CpuCost};
-use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
+use seekwise_host::cpu::CpuCost;
+use seekwise_raid::Geometry;
 use seekwise_sched::kernel::HZ_DEFAULT;
 use seekwise_sched::Kernel;
-use seekwise_units::{Nanos, Sectors, PAGE_BYTES};
-use serde::Deserialize;
-use serde_json::{json, Map, Value};
+use seekwise_units::{Nanos, PAGE_BYTES};
+use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StorageSpec {
-    pub seed: u64,
-    pub kernel: String,
-    pub scheduler: String,
-    #[serde(default)]
-    pub hz: Option<u32>,
-    /// Name of a model in `models/`.
-    pub drive: String,
-    pub drives: u32,
-    /// `raid0`, `raid1`, `raid5`, `raid6`, `raid10` (near layout, two copies); a drive alone when absent.
-    #[serde(default)]
-    pub level: Option<String>,
-    #[serde(default)]
-    pub chunk_kib: Option<u64>,
-    /// Commands that the host keeps outstanding on a drive; the drive's own depth less libata's one when absent.
-    #[serde(default)]
-    pub depth: Option<u32>,
-    /// Part of each drive in use.
-    #[serde(default)]
-    pub member_bytes: Option<u64>,
-    /// Name of a controller model in `models/`: its unit of `drives` at `level` is the one disk that the host sees.
-    #[serde(default)]
-    pub controller: Option<String>,
-    /// A controller model of the user's own, as the text of its file, in place of a shipped one.
-    #[serde(default)]
-    pub controller_toml: Option<String>,
-    /// How the controller is set up; its model's own where absent.
-    #[serde(default)]
-    pub controller_choices: Choices,
-    /// Parameters of the drive model other than its own, by name: what `--vary` tries.
-    #[serde(default)]
-    pub drive_parameters: BTreeMap<String, f64>,
-    /// The same of the controller model.
-    #[serde(default)]
-    pub controller_parameters: BTreeMap<String, f64>,
-    /// Costs of a processor of about 2015 rather than of the recordings' one.
-    #[serde(default)]
-    pub modern_host: bool,
-    /// Name of a host model in `models/`; decides costs and processors in place of `modern_host`.
-    #[serde(default)]
-    pub host: Option<String>,
-    /// Parameters of the host model other than its own.
-    #[serde(default)]
-    pub host_parameters: BTreeMap<String, f64>,
-    /// read_ahead_kb of what the files lie on; the kernel's own choice for a drive or an array when absent.
-    #[serde(default)]
-    pub read_ahead_kib: Option<u32>,
-    /// Settings of the queues other than the kernel's own: fields of [`QueueSpec`] besides those that stand here.
-    #[serde(default)]
-    pub queue: Map<String, Value>,
-    /// Processors of a host that no model describes; one when absent.
-    #[serde(default)]
-    pub processors: Option<u32>,
-    pub load: LoadSpec,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoadSpec {
-    /// Through the page cache, which is empty at the start and far smaller than the files.
-    pub buffered: bool,
-    pub random: bool,
-    pub write: bool,
-    pub threads: u32,
-    pub block_bytes: u64,
-    #[serde(default)]
-    pub start_bytes: u64,
-    /// Of each thread's own file.
-    pub file_bytes: u64,
-    /// The run ends after this long, or when each thread has gone through its file once.
-    #[serde(default)]
-    pub span_ns: u64,
-    /// Samples at even distances over the volume, as gnome-disks takes them, in place of files: `random` and `file_bytes` mean nothing then.
-    #[serde(default)]
-    pub samples: Option<u64>,
-    /// Files of a file system, through a page cache with limited memory: `random`, `write` and `span_ns` are its phases' own then.
-    #[serde(default)]
-    pub files: Option<FilesSpec>,
-}
-
-/// libata keeps one of the drive's commands for itself up to 4.18 (libata-scsi.c: depth at most ATA_MAX_QUEUE - 1).
-const KEPT_BACK: u32 = 1;
 /// read_ahead_kb of a drive: 128 KiB.
 const READ_AHEAD_PAGES: u64 = 32;
 /// A bio holds at most 256 pages (BIO_MAX_PAGES up to 5.0).
@@ -131,15 +43,15 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
 
 /// The figures of each phase; one for loads without files.
 pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
-    check(spec)?;
-    let single_queue = super::of_single_queue(&spec.scheduler)?;
-    let mut below = match &spec.controller {
-        Some(name) => behind_controller(spec, name, single_queue)?,
-        None => drives(spec, single_queue)?,
-    };
+    spec.check()?;
+    let single_queue = super::of_single_queue(&spec.queue.scheduler)?;
+    let mut below = below(spec, single_queue)?;
     check_room(spec, &below)?;
-    let host = host(spec, below.light, single_queue)?;
-    let queue = queue_spec(spec, below.command_kib)?;
+    let host = host(spec, &below, single_queue)?;
+    let mut queue = spec.queue.clone();
+    if let Some(most) = below.command_kib {
+        queue.max_sectors_kb = Some(queue.max_sectors_kb.map_or(most, |set| set.min(most)));
+    }
     let (depth, rotational) = (below.depth, below.rotational);
     let units = core::mem::take(&mut below.units);
     let count = units.len() as u32;
@@ -157,20 +69,6 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
         let (queues, kernel) = super::mq_members(&queue, &members)?;
         run_over(spec, below, units, queues, kernel, &host, false)
     }
-}
-
-fn queue_spec(spec: &StorageSpec, command_kib: Option<u32>) -> Result<QueueSpec, String> {
-    let mut fields = spec.queue.clone();
-    fields.insert("scheduler".to_owned(), json!(spec.scheduler));
-    fields.insert("kernel".to_owned(), json!(spec.kernel));
-    fields.insert("hz".to_owned(), json!(spec.hz));
-    let mut queue: QueueSpec = serde_json::from_value(Value::Object(fields))
-        .map_err(|error| format!("settings of the queues: {error}"))?;
-    queue.max_sectors_kb = match (queue.max_sectors_kb, command_kib) {
-        (Some(set), Some(most)) => Some(set.min(most)),
-        (set, most) => set.or(most),
-    };
-    Ok(queue)
 }
 
 fn check_room(spec: &StorageSpec, below: &Below) -> Result<(), String> {
@@ -209,72 +107,45 @@ struct Host {
     tags: Option<u32>,
 }
 
-fn host(spec: &StorageSpec, light: bool, single_queue: bool) -> Result<Host, String> {
-    let mut found = match &spec.host {
-        None => Host {
-            costs: costs_without_model(spec, light, single_queue),
-            processors: spec.processors.unwrap_or(1),
-            tags: None,
-        },
-        Some(name) => {
-            let mut model = HostModel::shipped(name)?;
-            if model.by_step() {
-                for (name, value) in &spec.host_parameters {
-                    model.set(name, *value)?;
-                }
-                Host {
-                    costs: model.costs(&spec.scheduler)?,
-                    processors: model.processors.unwrap_or(1),
-                    tags: None,
-                }
-            } else {
-                measured_host(spec, name)?
-            }
+fn host(spec: &StorageSpec, below: &Below, single_queue: bool) -> Result<Host, String> {
+    let host = &spec.host;
+    let model = host.named_model()?;
+    let (mut costs, tags) = match &model {
+        Some(model) if model.by_step() => (model.costs(&spec.queue.scheduler)?, None),
+        Some(_) => measured(spec)?,
+        // On blk-mq what cells take for the same kernels, so that a file and a region cost alike.
+        None if !single_queue => {
+            let request = super::cost(host, &spec.queue.scheduler, below.light)?;
+            (StepCosts::of_cells(&request, &CacheCost::default()), None)
         }
+        // Disks stand in machines of their time.
+        None if below.rotational => (StepCosts::default(), None),
+        None => (StepCosts::modern(), None),
     };
-    if spec.controller.is_some() {
+    if spec.device.controller.is_some() {
         // A card takes a command by one register.
-        found.costs.port_command = Nanos::ZERO;
+        costs.port_command = Nanos::ZERO;
     }
-    Ok(found)
+    Ok(Host {
+        costs,
+        processors: super::processors(host)?,
+        tags,
+    })
 }
 
-/// On blk-mq what cells take for the same kernels, so that a file and a region cost alike.
-fn costs_without_model(spec: &StorageSpec, light: bool, single_queue: bool) -> StepCosts {
-    if !single_queue {
-        let request = if light {
-            CpuCost::light()
-        } else {
-            CpuCost::default()
-        };
-        let scheduler = scheduler_cost(&spec.scheduler);
-        StepCosts::of_cells(&request, &CacheCost::default(), scheduler)
-    } else if spec.modern_host {
-        StepCosts::modern()
-    } else {
-        StepCosts::default()
-    }
-}
-
-/// A host whose costs were measured kernel by kernel, by requests of the load's direction and length.
-fn measured_host(spec: &StorageSpec, name: &str) -> Result<Host, String> {
-    let kernel = Kernel::parse(&spec.kernel, HZ_DEFAULT)?;
-    let wanted = HostSpec {
-        model: Some(name.to_owned()),
-        ..HostSpec::default()
-    };
-    let measured = OperationCosts::of(&wanted, &kernel, &spec.scheduler, CpuCost::default())?;
+/// A host whose costs were measured kernel by kernel, by requests of the load's direction and length; and its queues' requests.
+fn measured(spec: &StorageSpec) -> Result<(StepCosts, Option<u32>), String> {
+    let kernel = Kernel::parse(&spec.queue.kernel, HZ_DEFAULT)?;
+    let own = CpuCost::default();
+    let measured = OperationCosts::of(&spec.host, &kernel, &spec.queue.scheduler, own)?;
     let load = &spec.load;
     let write = match &load.files {
         Some(files) => files.phases[files.report].write,
         None => load.write,
     };
     let request = measured.request(!write, load.block_bytes as f64 / PAGE_BYTES as f64);
-    Ok(Host {
-        costs: StepCosts::of_cells(&request, &measured.cache(), request.scheduler),
-        processors: spec.processors.unwrap_or(1),
-        tags: measured.tags(),
-    })
+    let costs = StepCosts::of_cells(&request, &measured.cache());
+    Ok((costs, measured.tags()))
 }
 
 fn run_over<Q: BlockQueue>(
@@ -347,7 +218,6 @@ fn run_over<Q: BlockQueue>(
     // No bio is longer than a command of the device.
     let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
     let capacity = volume.0.capacity();
-    let parity = volume.0.parity();
     let mut machine = FileEngine::over(
         members, volume.0, read_ahead, bio_pages, host.costs, &plans, spec.seed,
     );
@@ -355,8 +225,8 @@ fn run_over<Q: BlockQueue>(
     if !single_queue {
         machine.max_sectors = machine.member_sectors_max();
     }
-    if let Some(parity) = parity {
-        machine.write_stripes(parity, &spec.kernel, kernel)?;
+    if let Some(array) = &spec.device.array {
+        machine.write_stripes(array, &spec.queue.kernel, kernel)?;
     }
     if let Some(wanted) = &load.files {
         let around = files::Around {
@@ -377,22 +247,22 @@ fn run_over<Q: BlockQueue>(
         return files::run(&mut machine, wanted, &around);
     }
     let readers = machine.run_until(span);
-    let bytes: u64 = readers.iter().map(|reader| reader.bytes).sum();
-    let calls: u64 = readers.iter().map(|reader| reader.calls).sum();
+    let mut done = Calls::default();
+    for reader in &readers {
+        done.merge(&reader.done);
+    }
     let ended = readers.iter().map(|reader| reader.ended).max();
-    let latency: u64 = readers.iter().map(|reader| reader.latency_total.0).sum();
-    let latency_max = readers.iter().map(|reader| reader.latency_max.0).max();
-    if calls == 0 {
+    if done.count == 0 {
         return Err("no call was done in the time given".to_owned());
     }
     let sample_rate: f64 = readers.iter().map(|reader| reader.sample_rate).sum();
     Ok(vec![json!({
         "sample_rate": sample_rate,
-        "bytes": bytes,
-        "calls": calls,
+        "bytes": done.bytes,
+        "calls": done.count,
         "elapsed_ns": ended.map_or(0, |end| end.0),
-        "latency_mean_ns": latency as f64 / calls as f64,
-        "latency_max_ns": latency_max,
+        "latency_mean_ns": done.latency_mean_ns(),
+        "latency_max_ns": done.latency_max.0,
     })])
 }
 
@@ -411,187 +281,59 @@ struct Below {
     light: bool,
 }
 
-/// Spindles of a storage do not turn in step, and stand elsewhere in each repeat: the number of the first one.
-fn first_instance(spec: &StorageSpec) -> u32 {
-    (spec.seed as u32).wrapping_mul(spec.drives)
-}
-
-fn checked_depth(asked: Option<u32>, own: u32, default: u32) -> Result<u32, String> {
-    match asked {
-        Some(depth) if depth == 0 || depth > own => {
-            Err(format!("depth is {depth} commands, outside 1 to {own}"))
+/// Drives with a queue each, alone or under md, or a unit of a controller: one disk with one queue.
+fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
+    let device = &spec.device;
+    let kernel = Kernel::parse(&spec.queue.kernel, HZ_DEFAULT)?;
+    // Spindles of a storage do not turn in step, and stand elsewhere in each repeat.
+    let first = (spec.seed as u32).wrapping_mul(device.drives());
+    let drive = drive::build(device, first)?;
+    let traits = drive.traits();
+    let rotational = spec.queue.rotational.unwrap_or(traits.rotational);
+    let mut depth = super::depth(device, &drive, &kernel)?;
+    if device.controller.is_some() && !single_queue {
+        // Flushes reach the card, and one of its commands is kept for them.
+        depth = depth.min(drive.depth().0 - 1).max(1);
+    }
+    let volume = match &device.array {
+        None => {
+            let capacity = device.in_use(drive.capacity());
+            (Volume::Single { capacity }, None)
         }
-        Some(depth) => Ok(depth),
-        None => Ok(default),
-    }
-}
-
-fn drive_model(spec: &StorageSpec) -> Result<Model, String> {
-    let mut model = Model::shipped(&spec.drive).map_err(|error| error.to_string())?;
-    for (key, &value) in &spec.drive_parameters {
-        model.set(key, value).map_err(|error| error.to_string())?;
-    }
-    Ok(model)
-}
-
-/// Drives with a queue each, alone or under md.
-fn drives(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
-    let model = drive_model(spec)?;
-    let rotational = model.kind.rotational();
-    let mut units = Vec::new();
-    for place in 0..spec.drives {
-        let drive = model
-            .build(first_instance(spec).wrapping_add(place))
-            .map_err(|error| error.to_string())?;
-        units.push(Unit::Drive(drive));
-    }
-    let own = units[0].depth().0;
-    let sata = model.attachment == Attachment::Sata;
-    let light = matches!(model.attachment, Attachment::Nvme | Attachment::None);
-    let version = Kernel::parse(&spec.kernel, HZ_DEFAULT)?;
-    let kept_back = if single_queue || (sata && !version.at_least(4, 19, 0)) {
-        KEPT_BACK
-    } else {
-        0
+        Some(array) => {
+            let geometry = array.geometry(&spec.queue.kernel, drive.capacity())?;
+            let generation = generation(&spec.queue.kernel)?;
+            (Volume::md(geometry, generation, rotational), Some(geometry))
+        }
     };
-    let depth = checked_depth(spec.depth, own, own.saturating_sub(kept_back).max(1))?;
-    let whole = units[0].capacity();
-    let capacity = spec
-        .member_bytes
-        .map_or(whole, |bytes| Sectors(bytes / 512).min(whole));
+    let command_kib = drive.command_kib();
+    let mut units = vec![unit(device, drive)?];
+    let members = device.array.as_ref().map_or(1, |array| array.members);
+    for place in 1..members {
+        units.push(unit(
+            device,
+            drive::build(device, first.wrapping_add(place))?,
+        )?);
+    }
     Ok(Below {
         units,
-        volume: volume(spec, capacity, rotational)?,
+        volume,
         depth,
         rotational,
-        command_kib: None,
-        budget: sata,
-        light,
+        command_kib,
+        budget: traits.budget,
+        light: traits.light,
     })
 }
 
-/// A unit of a controller: one disk with one queue.
-fn behind_controller(spec: &StorageSpec, name: &str, single_queue: bool) -> Result<Below, String> {
-    let drive = drive_model(spec)?;
-    let described = ControllerSpec {
-        model: name.to_owned(),
-        toml: spec.controller_toml.clone(),
-        level: spec.level.clone(),
-        drives: spec.drives,
-        member_bytes: spec.member_bytes,
-        choices: Choices {
-            chunk_kib: spec.chunk_kib.or(spec.controller_choices.chunk_kib),
-            ..spec.controller_choices
-        },
-        parameters: spec.controller_parameters.clone(),
-    };
-    let (unit, model) = controller::build(&described, &drive, first_instance(spec))?;
-    // On blk-mq flushes reach the card, and one of its commands is kept for them.
-    let kept_back = u32::from(!single_queue);
-    let own = unit.depth().0.saturating_sub(kept_back).max(1);
-    let capacity = unit.capacity();
-    Ok(Below {
-        units: vec![Unit::Controller(Box::new(unit))],
-        volume: (Volume::Single { capacity }, None),
-        depth: checked_depth(spec.depth, own, own)?,
-        // Kernels ask a controller's unit whether it turns from 2.6.29 on; cards of the time did not say, which counts as turning.
-        rotational: drive.kind.rotational(),
-        command_kib: Some(model.get("command_kib") as u32),
-        // A SCSI disk to the kernel.
-        budget: true,
-        light: false,
-    })
-}
-
-fn check(spec: &StorageSpec) -> Result<(), String> {
-    let load = &spec.load;
-    if load.block_bytes == 0 || load.block_bytes % PAGE_BYTES != 0 {
-        return Err(format!(
-            "block_bytes is {}, no multiple of {PAGE_BYTES}",
-            load.block_bytes
-        ));
-    }
-    if load.file_bytes < load.block_bytes {
-        return Err(format!(
-            "file_bytes is {}, less than a block",
-            load.file_bytes
-        ));
-    }
-    if let Some(wanted) = &load.files {
-        files::check(wanted)?;
-    } else if load.buffered && load.write {
-        return Err("writing through the page cache is not modelled".to_owned());
-    }
-    if let Some(count) = load.samples {
-        check_samples(spec, count)?;
-    }
-    for (name, value, most) in [
-        ("threads", load.threads, 1024),
-        ("drives", spec.drives, 384),
-    ] {
-        if !(1..=most).contains(&value) {
-            return Err(format!("{name} is {value}, outside 1 to {most}"));
-        }
-    }
-    if spec.level.is_none() && spec.drives != 1 {
-        return Err(format!("{} drives without a level", spec.drives));
-    }
-    Ok(())
-}
-
-fn check_samples(spec: &StorageSpec, count: u64) -> Result<(), String> {
-    const MOST: u64 = 1_000_000;
-    if !(1..=MOST).contains(&count) {
-        return Err(format!("samples is {count}, outside 1 to {MOST}"));
-    }
-    if spec.load.buffered || spec.load.files.is_some() || spec.load.threads != 1 {
-        return Err("samples are taken by one thread, without page cache and files".to_owned());
-    }
-    if spec.controller.is_some() || matches!(spec.level.as_deref(), Some("raid5" | "raid6")) {
-        return Err("samples of a controller's unit or of RAID 5 or 6 are not modelled".to_owned());
-    }
-    Ok(())
-}
-
-fn volume(
-    spec: &StorageSpec,
-    capacity: Sectors,
-    rotational: bool,
-) -> Result<(Volume, Option<Geometry>), String> {
-    let level = match spec.level.as_deref() {
-        None => return Ok((Volume::Single { capacity }, None)),
-        Some("raid0") => Level::Raid0,
-        Some("raid1") => Level::Raid1,
-        Some("raid5") => Level::Raid5(ParityLayout::LeftSymmetric),
-        Some("raid6") => Level::Raid6(ParityLayout::LeftSymmetric),
-        Some("raid10") => Level::Raid10(Raid10Layout {
-            near: 2,
-            far: 1,
-            offset: false,
-        }),
-        Some(other) => return Err(format!("level {other} is not modelled")),
-    };
-    let generation = md::MdGeneration::of_kernel(&spec.kernel)
-        .ok_or_else(|| format!("kernel {} is not understood", spec.kernel))?;
-    let chunk = match (spec.chunk_kib, level) {
-        (Some(kib), _) => Sectors::from_kib(kib),
-        (None, Level::Raid1) => Sectors::from_kib(64),
-        (None, _) => Sectors::from_kib(default_chunk_kib(generation)),
-    };
-    let geometry = Geometry::new(level, spec.drives, chunk, capacity).map_err(|error| error.0)?;
-    Ok((Volume::md(geometry, generation, rotational), Some(geometry)))
-}
-
-impl StorageSpec {
-    /// Equal for specs whose runs are the same.
-    fn run_key(&self) -> String {
-        let mut all = self.clone();
-        if let Some(files) = &mut all.load.files {
-            files.report = 0;
-            // Decided by the phases.
-            (all.load.random, all.load.write, all.load.span_ns) = (false, false, 0);
-        }
-        format!("{all:?}")
+fn unit(device: &DeviceSpec, drive: AnyDrive) -> Result<Unit, String> {
+    match drive {
+        AnyDrive::Model(drive, ..) => Ok(Unit::Drive(drive)),
+        AnyDrive::Controller(unit, ..) if device.array.is_none() => Ok(Unit::Controller(unit)),
+        _ => Err(format!(
+            "{} below files or under an array is not modelled",
+            drive.name()
+        )),
     }
 }
 
@@ -637,43 +379,29 @@ pub fn run_all(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::spec::FilesSpec;
+    use crate::spec::array::ArraySpec;
+    use crate::spec::controller::ControllerSpec;
 
     fn spec(level: Option<&str>, drives: u32, write: bool) -> StorageSpec {
-        StorageSpec {
-            seed: 1,
-            kernel: "4.1".into(),
-            scheduler: "deadline".into(),
-            hz: None,
-            drive: "samsung_850_evo".into(),
-            drives,
-            level: level.map(Into::into),
-            chunk_kib: level.map(|_| 32),
-            depth: None,
-            member_bytes: None,
-            controller: None,
-            controller_toml: None,
-            controller_choices: Choices::default(),
-            drive_parameters: BTreeMap::new(),
-            controller_parameters: BTreeMap::new(),
-            modern_host: true,
-            host: None,
-            host_parameters: BTreeMap::new(),
-            read_ahead_kib: None,
-            queue: Map::new(),
-            processors: None,
-            load: LoadSpec {
-                buffered: false,
-                random: true,
-                write,
-                threads: 1,
-                block_bytes: 128 << 10,
-                start_bytes: 0,
-                file_bytes: 64 << 20,
-                span_ns: 60_000_000_000,
-                samples: None,
-                files: None,
+        let array = level.map(|level| {
+            let chunk_kib = (level != "raid1").then_some(32);
+            json!({"level": level, "members": drives, "chunk_kib": chunk_kib})
+        });
+        let spec = json!({
+            "seed": 1,
+            "device": {"model": "samsung_850_evo", "array": array},
+            "queue": {"scheduler": "deadline", "kernel": "4.1"},
+            "load": {
+                "buffered": false, "random": true, "write": write, "threads": 1,
+                "block_bytes": 128 << 10, "file_bytes": 64 << 20, "span_ns": 60_000_000_000u64,
             },
-        }
+        });
+        serde_json::from_value(spec).unwrap()
+    }
+
+    fn array(spec: &mut StorageSpec) -> &mut ArraySpec {
+        spec.device.array.as_mut().unwrap()
     }
 
     fn latency_ns(spec: &StorageSpec) -> f64 {
@@ -715,7 +443,8 @@ mod tests {
     fn a_wider_read_ahead_reads_more_drives_of_a_stripe_at_once() {
         let rate = |kib: Option<u32>| {
             let mut spec = spec(Some("raid0"), 4, false);
-            (spec.drive, spec.chunk_kib) = ("st3250620ns".into(), Some(64));
+            spec.device.model = "st3250620ns".into();
+            array(&mut spec).chunk_kib = Some(64);
             (spec.load.buffered, spec.load.random) = (true, false);
             spec.load.block_bytes = 4096;
             spec.read_ahead_kib = kib;
@@ -735,7 +464,7 @@ mod tests {
             let mut spec = spec(Some("raid10"), 4, write);
             spec.load.samples = Some(20);
             spec.load.block_bytes = 1 << 20;
-            spec.drive_parameters.insert("flush_us".into(), flush_us);
+            spec.device.parameters.insert("flush_us".into(), flush_us);
             run(&spec).unwrap()
         };
         let (short, long) = (sampled(true, 1_000.0), sampled(true, 3_000.0));
@@ -767,7 +496,7 @@ mod tests {
         };
         assert!(refused(&|spec| spec.load.samples = Some(0)).contains("samples"));
         assert!(refused(&|spec| spec.load.threads = 2).contains("one thread"));
-        assert!(refused(&|spec| spec.depth = Some(32)).contains("flush"));
+        assert!(refused(&|spec| spec.device.depth = Some(32)).contains("flush"));
         assert!(refused(&|spec| {
             (spec.load.samples, spec.load.block_bytes) = (Some(1_000_000), 1 << 20);
         })
@@ -808,15 +537,16 @@ mod tests {
     }
 
     fn behind(controller: &str, level: &str, drives: u32, write: bool) -> StorageSpec {
-        StorageSpec {
-            kernel: "2.6.24".into(),
-            drive: "st3250620ns".into(),
-            controller: Some(controller.into()),
-            chunk_kib: None,
-            modern_host: false,
-            host: None,
-            ..spec(Some(level), drives, write)
-        }
+        let mut spec = spec(None, 1, write);
+        spec.queue.kernel = "2.6.24".into();
+        spec.device.model = "st3250620ns".into();
+        let unit = json!({"model": controller, "level": level, "drives": drives});
+        spec.device.controller = Some(serde_json::from_value(unit).unwrap());
+        spec
+    }
+
+    fn unit(spec: &mut StorageSpec) -> &mut ControllerSpec {
+        spec.device.controller.as_mut().unwrap()
     }
 
     #[test]
@@ -845,7 +575,7 @@ mod tests {
         spec.load.block_bytes = 4096;
         spec.load.file_bytes = 1 << 20;
         let back = latency_ns(&spec);
-        spec.controller_choices.write_back = Some(false);
+        unit(&mut spec).choices.write_back = Some(false);
         let through = latency_ns(&spec);
         assert!(back < 0.5e6 && through > 4e6, "{back} and {through}");
     }
@@ -862,7 +592,7 @@ mod tests {
             result["bytes"].as_f64().unwrap() / result["elapsed_ns"].as_f64().unwrap()
         };
         let with = rate(&spec);
-        spec.controller_choices.ncq = Some(false);
+        unit(&mut spec).choices.ncq = Some(false);
         let without = rate(&spec);
         assert!(with > 1.2 * without, "{with} against {without}");
     }
@@ -871,16 +601,17 @@ mod tests {
     fn a_parameter_of_the_drive_or_the_controller_can_be_another_one() {
         let mut slower = spec(None, 1, false);
         let usual = latency_ns(&slower);
-        slower.drive_parameters.insert("link_mb_s".into(), 100.0);
+        slower.device.parameters.insert("link_mb_s".into(), 100.0);
         assert!(latency_ns(&slower) > 1.5 * usual);
-        let mut unit = behind("9650-4LP", "raid5", 3, false);
-        let usual = latency_ns(&unit);
-        unit.controller_parameters
-            .insert("command_us".into(), 5000.0);
-        let slow = latency_ns(&unit);
+        let mut card = behind("9650-4LP", "raid5", 3, false);
+        let usual = latency_ns(&card);
+        let mut set = |name: &str, value: f64| {
+            unit(&mut card).parameters.insert(name.into(), value);
+            card.clone()
+        };
+        let slow = latency_ns(&set("command_us", 5000.0));
         assert!(slow > usual + 3e6, "{slow} after {usual}");
-        unit.controller_parameters.insert("speed".into(), 1.0);
-        assert!(run(&unit).unwrap_err().contains("speed"));
+        assert!(run(&set("speed", 1.0)).unwrap_err().contains("speed"));
     }
 
     #[test]
@@ -891,22 +622,24 @@ mod tests {
             run(&spec).unwrap_err()
         };
         for error in [
-            refuse(&|s| s.level = Some("raid7".into())),
-            refuse(&|s| s.level = None),
+            refuse(&|s| array(s).level = "raid7".into()),
+            refuse(&|s| array(s).members = 0),
+            refuse(&|s| array(s).missing = vec![1]),
+            refuse(&|s| array(s).chunk_kib = Some(0)),
             refuse(&|s| s.load.buffered = true),
             refuse(&|s| s.load.block_bytes = 1000),
             refuse(&|s| s.load.threads = 0),
             refuse(&|s| s.load.file_bytes = 1 << 60),
-            refuse(&|s| s.depth = Some(99)),
-            refuse(&|s| s.kernel = "new".into()),
-            refuse(&|s| s.scheduler = "bfq".into()),
-            refuse(&|s| s.drive = "floppy".into()),
-            refuse(&|s| s.chunk_kib = Some(0)),
-            refuse(&|s| s.controller = Some("9999".into())),
-            refuse(&|s| s.controller = Some("9650-2LP".into())),
+            refuse(&|s| s.device.depth = Some(99)),
+            refuse(&|s| s.queue.kernel = "new".into()),
+            refuse(&|s| s.queue.scheduler = "bfq".into()),
+            refuse(&|s| s.device.model = "floppy".into()),
+            refuse(&|s| s.device.model = "fixed".into()),
+            refuse(&|s| *s = behind("9999", "raid10", 4, true)),
+            refuse(&|s| *s = behind("9650-2LP", "raid10", 4, true)),
+            refuse(&|s| *s = behind("megaraid", "raid50", 4, true)),
             refuse(&|s| {
-                s.controller = Some("megaraid".into());
-                s.level = Some("raid50".into());
+                s.device.controller = behind("megaraid", "raid10", 4, true).device.controller
             }),
         ] {
             assert!(!error.is_empty() && !error.contains('\n'), "{error}");

@@ -5,7 +5,7 @@
 //!
 //! An array's members each cost their own request ([`crate::storage::served`]), and md its own work; the operation on the array costs the call.
 
-use crate::cost::model::{HostModel, Md, Measured, Number, Request};
+use crate::cost::model::{Md, Measured, Number, Request};
 use crate::cost::{CacheCost, MdCosts};
 use crate::spec::{HostSpec, JobSpec};
 use crate::storage::served::{Service, Services};
@@ -39,7 +39,7 @@ impl OperationCosts {
         scheduler: &str,
         own: CpuCost,
     ) -> Result<Self, String> {
-        let Some(name) = &spec.model else {
+        let Some(model) = spec.named_model()? else {
             return Ok(Self::Same(own, CacheCost::default()));
         };
         let costs = [
@@ -51,10 +51,10 @@ impl OperationCosts {
         ];
         if costs.iter().any(Option::is_some) {
             return Err(format!(
-                "host model {name} says what a request costs, so no other costs can be given"
+                "host model {} says what a request costs, so no other costs can be given",
+                model.id
             ));
         }
-        let model = HostModel::shipped(name)?;
         let series = format!("{}.{}", kernel.version.0, kernel.version.1);
         Ok(match model.measured(&series) {
             Some(measured) => Self::Measured(Box::new(Measurement {
@@ -190,6 +190,7 @@ impl Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::HostModel;
 
     fn laboratory(scheduler: &str) -> OperationCosts {
         let kernel = Kernel::parse("6.1", 250).unwrap();

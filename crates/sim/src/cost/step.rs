@@ -44,14 +44,14 @@ pub struct StepCosts {
 
 impl StepCosts {
     /// The host of cells, whose costs are by request and by page of the cache. A scheduler's functions are paid for before the drive is asked.
-    pub fn of_cells(request: &CpuCost, cache: &CacheCost, scheduler: Nanos) -> Self {
+    pub fn of_cells(request: &CpuCost, cache: &CacheCost) -> Self {
         let call = Nanos(cache.call).min(request.submit);
         Self {
             user: request.user,
             call,
             page_copy: Nanos(cache.read_page),
             page_add: Nanos(cache.new_page),
-            bio: request.submit - call + scheduler,
+            bio: request.submit - call + request.scheduler,
             md_bio: Nanos::ZERO,
             port_command: request.behind,
             scheduler: Nanos::ZERO,

@@ -10,7 +10,7 @@
 //! Not modelled:  calls of part of a block, conversion of unwritten extents, pages of the same file in the cache (there are none).
 
 use crate::files::machine::{FileEngine, Sender};
-use crate::files::{Doing, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_BYTES, PAGE_SECTORS};
+use crate::files::{Doing, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_SECTORS};
 use crate::storage::queued::Owner;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
@@ -115,12 +115,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let now = self.host.processor_free.max(self.now);
         files.thread(index).call_began = now;
         let latency = now - began;
-        let outcome = files.outcomes.last_mut().expect("a phase runs");
-        outcome.calls += 1;
-        outcome.bytes += plan.pages * PAGE_BYTES;
-        outcome.latency_total += latency;
-        outcome.latency_max = outcome.latency_max.max(latency);
-        files.note_calls(index, latency, 1);
+        files.calls_done(index, 1, plan.pages, latency);
     }
 
     fn begin_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {

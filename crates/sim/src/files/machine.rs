@@ -190,12 +190,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let through = self.run(&mut Until { end, next });
         debug_assert!(through.is_ok(), "it looks for events before it waits");
         let outcome = |reader: &Reader| ReaderOutcome {
-            bytes: reader.bytes,
-            calls: reader.calls,
-            latency_total: reader.latency_total,
-            latency_max: reader.latency_max,
+            done: reader.done,
             ended: reader.ended,
-            sample_rate: reader.samples.mean_rate(reader.calls),
+            sample_rate: reader.samples.mean_rate(reader.done.count),
         };
         self.host.readers.iter().map(outcome).collect()
     }

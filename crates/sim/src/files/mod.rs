@@ -25,6 +25,7 @@ mod writer;
 
 use crate::files::machine::{FileEngine, Sender};
 use crate::result::histogram::Histogram;
+use crate::result::Calls;
 use crate::storage::queued::Owner;
 use barrier::Flushes;
 use commit::Commit;
@@ -112,10 +113,7 @@ pub struct FilesPlan {
 pub struct PhaseOutcome {
     pub began: Nanos,
     pub ended: Nanos,
-    pub bytes: u64,
-    pub calls: u64,
-    pub latency_total: Nanos,
-    pub latency_max: Nanos,
+    pub done: Calls,
     /// Of each call; kept on blk-mq and for direct calls.
     pub latency: Option<Box<Histogram>>,
     pub cpu: Times,
@@ -502,10 +500,12 @@ impl Files {
         !self.wants_calls(task, now) && !self.thread_of(task).is_some_and(begun)
     }
 
-    /// Calls of a thread are over that took `each`.
-    fn note_calls(&mut self, task: usize, each: Nanos, calls: u64) {
+    /// Equal calls of a thread are over that moved so many pages and took so long in all.
+    fn calls_done(&mut self, task: usize, calls: u64, pages: u64, total: Nanos) {
         self.note_newest(task);
         let outcome = self.outcomes.last_mut().expect("a phase runs");
+        outcome.done.record(calls, pages * PAGE_BYTES, total);
+        let each = Nanos(total.0 / calls);
         if let Some(latency) = &mut outcome.latency {
             latency.record_many(each, calls - 1);
             self.thread(task).newest = Some(each);

@@ -1,9 +1,7 @@
 //! Reads through the page cache: hits, read-ahead, blocks of addresses that must be read first.
 
 use crate::files::machine::FileEngine;
-use crate::files::{
-    Doing, FileThread, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_BYTES, PAGE_SECTORS,
-};
+use crate::files::{Doing, FileThread, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_SECTORS};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
@@ -55,7 +53,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let thread = files.thread(index);
         let (file, page, wanted) = (thread.file, thread.page, thread.call_end - thread.page);
         if wanted == 0 {
-            self.end_calls(files, index, 1, plan.pages);
+            self.end_call(files, index, plan.pages);
             return true;
         }
         // Whatever is there and carries no mark costs processor time alone, over the ends of sequential calls.
@@ -125,19 +123,14 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             return;
         }
         let more = pages - in_hand;
-        self.end_calls(files, index, 1, plan.pages);
+        self.end_call(files, index, plan.pages);
         let whole = more / plan.pages;
         if whole > 0 {
             let cost = Nanos(call.0 + copy.0 * plan.pages);
             self.spend_user(Nanos(self.host.costs.user.0 * whole));
             self.spend(Nanos(cost.0 * whole));
-            let outcome = files.outcomes.last_mut().expect("a phase runs");
-            outcome.calls += whole;
-            outcome.bytes += whole * plan.pages * PAGE_BYTES;
-            outcome.latency_total += Nanos(cost.0 * whole);
-            outcome.latency_max = outcome.latency_max.max(cost);
             files.thread(index).calls_left -= whole;
-            files.note_calls(index, cost, whole);
+            files.calls_done(index, whole, whole * plan.pages, Nanos(cost.0 * whole));
         }
         let rest = more % plan.pages;
         if rest > 0 {
@@ -152,18 +145,13 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     /// The call in hand is done.
-    pub(crate) fn end_calls(&mut self, files: &mut Files, index: usize, calls: u64, pages: u64) {
+    fn end_call(&mut self, files: &mut Files, index: usize, pages: u64) {
         let now = self.host.processor_free.max(self.now);
         let thread = files.thread(index);
         let latency = now - thread.call_began;
-        thread.calls_left -= calls;
+        thread.calls_left -= 1;
         thread.doing = Doing::Calls;
-        let outcome = files.outcomes.last_mut().expect("a phase runs");
-        outcome.calls += calls;
-        outcome.bytes += calls * pages * PAGE_BYTES;
-        outcome.latency_total += latency;
-        outcome.latency_max = outcome.latency_max.max(latency);
-        files.note_calls(index, latency, calls);
+        files.calls_done(index, 1, pages, latency);
     }
 
     /// Adds the absent pages of a window to the cache; [`Self::ask`] sends for them.

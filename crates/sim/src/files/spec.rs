@@ -240,7 +240,7 @@ pub fn run<Q: BlockQueue, D: Device>(
 /// A part of a pass takes too short a time when a controller's memory still holds much of it at the end: of the whole pass it would hold no
 /// more. How much longer the part would have taken at the pace of the whole.
 fn longer(outcome: &PhaseOutcome) -> f64 {
-    let (part, held) = (outcome.bytes as f64, outcome.held.max(0) as f64);
+    let (part, held) = (outcome.done.bytes as f64, outcome.held.max(0) as f64);
     let whole = part * outcome.whole;
     if held >= part || whole <= part {
         return 1.0;
@@ -251,11 +251,11 @@ fn longer(outcome: &PhaseOutcome) -> f64 {
 fn value(outcome: &PhaseOutcome) -> Value {
     let longer = longer(outcome);
     let mut value = json!({
-        "bytes": outcome.bytes,
-        "calls": outcome.calls,
+        "bytes": outcome.done.bytes,
+        "calls": outcome.done.count,
         "elapsed_ns": ((outcome.ended - outcome.began).0 as f64 * longer).round() as u64,
-        "latency_mean_ns": outcome.latency_total.0 as f64 * longer / outcome.calls.max(1) as f64,
-        "latency_max_ns": outcome.latency_max.0,
+        "latency_mean_ns": outcome.done.latency_total.0 as f64 * longer / outcome.done.count.max(1) as f64,
+        "latency_max_ns": outcome.done.latency_max.0,
         "cpu": {
             "user_s": outcome.cpu.user.as_secs_f64(),
             "system_s": outcome.cpu.system.as_secs_f64(),

@@ -5,7 +5,7 @@
 
 use crate::cost::MdCosts;
 use crate::files::machine::FileEngine;
-use crate::spec::array::STRIPE_CACHE_DEFAULT;
+use crate::spec::array::{generation, ArraySpec};
 use crate::storage::md::thread::MdThread;
 use crate::storage::md::{Order, MD_THREAD};
 use crate::storage::queued::Owner;
@@ -13,9 +13,8 @@ use crate::storage::volume::Piece;
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, BlockQueue};
 use seekwise_host::cpu::Payer;
-use seekwise_raid::layout::parity::Parity;
 use seekwise_raid::md::plug::MemberRequest;
-use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel, Sender};
+use seekwise_raid::md::raid5::{Raid5, Sender};
 use seekwise_raid::md::MdGeneration;
 use seekwise_sched::kernel::Kernel;
 use seekwise_sched::{Priority, ProcessId};
@@ -30,7 +29,7 @@ struct Job {
 }
 
 pub(crate) struct Stripes {
-    raid5: Raid5,
+    raid5: Box<Raid5>,
     generation: MdGeneration,
     thread: MdThread,
     jobs: Slab<Job>,
@@ -41,7 +40,7 @@ pub(crate) struct Stripes {
 }
 
 impl Stripes {
-    pub fn new(raid5: Raid5, generation: MdGeneration, hz: u32, costs: MdCosts) -> Self {
+    pub fn new(raid5: Box<Raid5>, generation: MdGeneration, hz: u32, costs: MdCosts) -> Self {
         Self {
             raid5,
             generation,
@@ -121,23 +120,18 @@ impl Stripes {
 }
 
 impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
-    /// Writes go through a stripe cache of md's default size.
+    /// Writes go through the array's stripe cache, if it has one.
     pub fn write_stripes(
         &mut self,
-        parity: Parity,
+        array: &ArraySpec,
         name: &str,
         kernel: Kernel,
     ) -> Result<(), String> {
-        let generation = MdGeneration::of_kernel(name)
-            .ok_or_else(|| format!("kernel {name} is not understood"))?;
-        let raid5 = Raid5::new(Raid5Config {
-            generation,
-            parity,
-            stripe_cache_size: STRIPE_CACHE_DEFAULT,
-            rmw_level: RmwLevel::Enabled,
-            member_sectors_max: self.member_sectors_max(),
-            in_sync_until: Lba(u64::MAX),
-        });
+        let generation = generation(name)?;
+        let most = self.member_sectors_max();
+        let Some(raid5) = array.stripe_cache(&self.storage.volume, generation, most) else {
+            return Ok(());
+        };
         let costs = MdCosts::of_kernel((
             u32::from(kernel.version.0),
             u32::from(kernel.version.1),

@@ -2,7 +2,7 @@
 
 use crate::files::machine::FileEngine;
 use crate::files::pass::PassEnd;
-use crate::files::{Doing, Files, PhasePlan, TaskState, Wait, PAGE_BYTES};
+use crate::files::{Doing, Files, PhasePlan, TaskState, Wait};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::pacing::{Verdict, Writer};
@@ -91,12 +91,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             (costs.call.0 + costs.page_copy.0 * plan.pages) * calls,
         ));
         let took = self.host.processor_free - began;
-        let outcome = files.outcomes.last_mut().expect("a phase runs");
-        outcome.calls += calls;
-        outcome.bytes += pages * PAGE_BYTES;
-        outcome.latency_total += took;
-        outcome.latency_max = outcome.latency_max.max(Nanos(took.0 / calls));
-        files.note_calls(index, Nanos(took.0 / calls), calls);
+        files.calls_done(index, calls, pages, took);
         let thread = files.thread(index);
         thread.call_began = self.host.processor_free;
         if look {
@@ -363,8 +358,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let waited = now - thread.call_began;
         thread.call_began = now;
         let outcome = files.outcomes.last_mut().expect("a phase runs");
-        outcome.latency_total += waited;
-        outcome.latency_max = outcome.latency_max.max(waited);
+        outcome.done.lengthen(waited);
         if let Some(newest) = &mut files.thread(index).newest {
             *newest += waited;
         }

@@ -44,6 +44,42 @@ impl JobStats {
     }
 }
 
+/// Calls that returned, where no histogram is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Calls {
+    pub count: u64,
+    pub bytes: u64,
+    pub latency_total: Nanos,
+    pub latency_max: Nanos,
+}
+
+impl Calls {
+    /// `count` equal calls returned that moved so many bytes and took so long in all.
+    pub fn record(&mut self, count: u64, bytes: u64, total: Nanos) {
+        self.count += count;
+        self.bytes += bytes;
+        self.latency_total += total;
+        self.latency_max = self.latency_max.max(Nanos(total.0 / count));
+    }
+
+    /// The newest call takes longer.
+    pub fn lengthen(&mut self, by: Nanos) {
+        self.latency_total += by;
+        self.latency_max = self.latency_max.max(by);
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.latency_total += other.latency_total;
+        self.latency_max = self.latency_max.max(other.latency_max);
+    }
+
+    pub fn latency_mean_ns(&self) -> f64 {
+        self.latency_total.0 as f64 / self.count.max(1) as f64
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadEnd {
     pub job: u32,

@@ -17,7 +17,7 @@ use seekwise_units::{Lba, Sectors};
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
     /// `raid0`, `raid1`, `raid5`, `raid6`, `raid10`.
@@ -66,7 +66,7 @@ const BITMAP_CHUNK_KIB: u64 = 64 << 10;
 const BITMAP_BITS_0_90: u64 = 60 * 1024 * 8;
 
 /// md's own default (drivers/md/raid5.c, NR_STRIPES).
-pub(crate) const STRIPE_CACHE_DEFAULT: u32 = 256;
+const STRIPE_CACHE_DEFAULT: u32 = 256;
 
 /// The chunk that mdadm takes when none is named, of the time of a kernel (mdadm 3.1, 2009: 512 KiB, before 64).
 pub fn default_chunk_kib(generation: md::MdGeneration) -> u64 {
@@ -253,20 +253,7 @@ impl ArraySpec {
     ) -> Result<Md<Q, D>, String> {
         let generation = generation(kernel)?;
         let volume = Volume::md(*geometry, generation, rotational);
-        let parity = volume.parity().map(|parity| {
-            Box::new(Raid5::new(Raid5Config {
-                generation,
-                parity,
-                stripe_cache_size: self.stripe_cache_size(),
-                rmw_level: match self.rmw_level {
-                    Some(0) => RmwLevel::Disabled,
-                    Some(2) => RmwLevel::Preferred,
-                    _ => RmwLevel::Enabled,
-                },
-                member_sectors_max,
-                in_sync_until: Lba(u64::MAX),
-            }))
-        });
+        let parity = self.stripe_cache(&volume, generation, member_sectors_max);
         let costs = costs.unwrap_or(if generation < md::MdGeneration::Linux4_4 {
             MdCosts::OLD
         } else {
@@ -296,6 +283,30 @@ impl ArraySpec {
     }
 }
 
+impl ArraySpec {
+    /// The stripe cache of RAID 5 and 6.
+    pub fn stripe_cache(
+        &self,
+        volume: &Volume,
+        generation: md::MdGeneration,
+        member_sectors_max: Sectors,
+    ) -> Option<Box<Raid5>> {
+        let config = Raid5Config {
+            generation,
+            parity: volume.parity()?,
+            stripe_cache_size: self.stripe_cache_size(),
+            rmw_level: match self.rmw_level {
+                Some(0) => RmwLevel::Disabled,
+                Some(2) => RmwLevel::Preferred,
+                _ => RmwLevel::Enabled,
+            },
+            member_sectors_max,
+            in_sync_until: Lba(u64::MAX),
+        };
+        Some(Box::new(Raid5::new(config)))
+    }
+}
+
 impl ResyncSpec {
     fn speed(&self) -> Speed {
         Speed {
@@ -305,7 +316,7 @@ impl ResyncSpec {
     }
 }
 
-fn generation(kernel: &str) -> Result<md::MdGeneration, String> {
+pub fn generation(kernel: &str) -> Result<md::MdGeneration, String> {
     md::MdGeneration::of_kernel(kernel).ok_or_else(|| format!("kernel {kernel} is not understood"))
 }
 

@@ -9,7 +9,7 @@
 //! Modelled:      a cgroup with limited memory; on-demand read-ahead as fio asks for it (twice the device's where it announces that it reads in
 //!                order, none where it announces that it does not); writers paced by the limits of group and machine; one flusher that goes round
 //!                by address, in plugs of 16 (up to 5.15) or 32 requests; counters of the group that lag behind (5.16 on); reclaim of clean pages.
-//! Not modelled:  files (`array::files` has them), fsync, writers of a part of a page, reclaim that has to wait, several flushers, preemption between programs
+//! Not modelled:  files (`crate::files` has them), fsync, writers of a part of a page, reclaim that has to wait, several flushers, preemption between programs
 //!                (who has the processor keeps it until its call ends or it waits).
 //! Source:        Linux v5.10, v6.1, v6.12: mm/filemap.c, mm/readahead.c, mm/page-writeback.c, fs/fs-writeback.c, block/blk-mq.c; fio 3.33.
 //!                docs/concepts/ladder-buffered.md has what the laboratory's tracepoints showed.

@@ -38,13 +38,21 @@ const REFERENCE_SECTORS: f64 = 1_953_525_168.0;
 const REFERENCE_SERVICE_NS: f64 = 5_000_000.0;
 
 impl AnyDrive {
-    pub fn capacity(&self) -> Sectors {
+    fn device(&self) -> &dyn Device {
         match self {
-            Self::Fixed(d) => d.capacity(),
-            Self::Linear(d) => d.capacity(),
-            Self::Model(d, ..) => d.capacity(),
-            Self::Controller(d, ..) => d.capacity(),
+            Self::Fixed(device) => device,
+            Self::Linear(device) => device,
+            Self::Model(device, ..) => device,
+            Self::Controller(device, ..) => &**device,
         }
+    }
+
+    pub fn capacity(&self) -> Sectors {
+        self.device().capacity()
+    }
+
+    pub fn depth(&self) -> Depth {
+        self.device().depth()
     }
 
     /// The model's full name.
@@ -53,15 +61,6 @@ impl AnyDrive {
             Self::Fixed(_) => "reference drive: fixed service time",
             Self::Linear(_) => "reference drive: service time linear in distance",
             Self::Model(_, _, name) | Self::Controller(_, _, name, _) => name,
-        }
-    }
-
-    pub fn depth(&self) -> u32 {
-        match self {
-            Self::Fixed(d) => d.depth().0,
-            Self::Linear(d) => d.depth().0,
-            Self::Model(d, ..) => d.depth().0,
-            Self::Controller(d, ..) => d.depth().0,
         }
     }
 

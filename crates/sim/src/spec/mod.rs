@@ -17,8 +17,11 @@ pub mod cache;
 pub mod controller;
 pub mod drive;
 pub mod list;
+pub mod storage;
 pub mod threads;
 
+use crate::cost::HostModel;
+use seekwise_units::Sectors;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -62,12 +65,32 @@ pub struct DeviceSpec {
     /// Numbers of built-in kinds: `service_ns`, `capacity_sectors`, `base_ns`, `sectors_per_ns`.
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,
+    /// Part of a drive alone in use (a partition); all of it when absent.
+    #[serde(default)]
+    pub bytes: Option<u64>,
     /// md over several such drives, each with a queue as `queue` says.
     #[serde(default)]
     pub array: Option<crate::spec::array::ArraySpec>,
     /// A controller over such drives, whose unit is the one disk that the host sees. `depth` is then the unit's.
     #[serde(default)]
     pub controller: Option<crate::spec::controller::ControllerSpec>,
+}
+
+impl DeviceSpec {
+    /// Drives in all.
+    pub fn drives(&self) -> u32 {
+        match (&self.array, &self.controller) {
+            (Some(array), _) => array.members,
+            (None, Some(controller)) => controller.drives,
+            (None, None) => 1,
+        }
+    }
+
+    /// What of a drive alone is in use.
+    pub fn in_use(&self, whole: Sectors) -> Sectors {
+        self.bytes
+            .map_or(whole, |bytes| Sectors(bytes / 512).min(whole))
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -120,6 +143,9 @@ pub struct HostSpec {
     /// A host model of `models/` in place of the costs below.
     #[serde(default)]
     pub model: Option<String>,
+    /// Parameters other than the model's own, by name.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, f64>,
     #[serde(default)]
     pub processors: Option<u32>,
     #[serde(default)]
@@ -132,6 +158,20 @@ pub struct HostSpec {
     pub wake_ns: Option<u64>,
     #[serde(default)]
     pub scheduler_ns: Option<u64>,
+}
+
+impl HostSpec {
+    /// The model that it names, with its parameters.
+    pub fn named_model(&self) -> Result<Option<HostModel>, String> {
+        let Some(name) = &self.model else {
+            return Ok(None);
+        };
+        let mut model = HostModel::shipped(name)?;
+        for (name, value) in &self.parameters {
+            model.set(name, *value)?;
+        }
+        Ok(Some(model))
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! So it is with nbd in the laboratory, whose drives are programs beside the load. For one drive the times of an operation say as much
-//! ([`crate::host`]); of an array each member's request has its own, md hears of a read only when its data have been received, and
+//! ([`crate::cost`]); of an array each member's request has its own, md hears of a read only when its data have been received, and
 //! until then counts the member as busy.
 //!
 //! Modelled:      first come, first served.

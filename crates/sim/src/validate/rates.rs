@@ -255,7 +255,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
     let rate = |count: &u32| {
         let begin = machine.follow_with(&plans(*count, sequential), read_ahead, seed);
         let readers = machine.run_until(begin + span);
-        let read: u64 = readers.iter().map(|reader| reader.bytes).sum();
+        let read: u64 = readers.iter().map(|reader| reader.done.bytes).sum();
         read as f64 / 1e6 / span.as_secs_f64()
     };
     Ok(counts.iter().map(rate).collect())

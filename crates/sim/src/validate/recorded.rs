@@ -6,6 +6,7 @@
 use crate::cost::StepCosts;
 use crate::files::machine::FileEngine;
 use crate::files::{FilesPlan, PhasePlan};
+use crate::spec::array::ArraySpec;
 use crate::validate::rates::{Conditions, RecordedStorage};
 use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
@@ -53,7 +54,6 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
     } = RecordedStorage::of(conditions, &model)?;
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
     let blocks = volume.capacity().0 / 8;
-    let parity = volume.parity();
     let system = FileSystem::Ext3(Ext3::new(
         blocks,
         TOTAL_PAGES + TOTAL_PAGES / 1000 + 64 * u64::from(processes),
@@ -88,9 +88,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         seed,
     );
     machine.host.kick_after_mark = of >= (2, 6, 32);
-    if let Some(parity) = parity {
-        machine.write_stripes(parity, kernel, parsed)?;
-    }
+    machine.write_stripes(&ArraySpec::default(), kernel, parsed)?;
     machine.set_files(FilesPlan {
         file_system: system,
         generation: write_back::WriteBackGeneration::of(of),
@@ -115,7 +113,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         .ok_or("the phases do not end".to_owned())?;
     let mut rates = [0.0; 4];
     for (rate, outcome) in rates.iter_mut().zip(outcomes) {
-        *rate = outcome.bytes as f64 / 1e6 / (outcome.ended - outcome.began).as_secs_f64();
+        *rate = outcome.done.bytes as f64 / 1e6 / (outcome.ended - outcome.began).as_secs_f64();
     }
     Ok(rates)
 }

@@ -48,7 +48,7 @@ class VirtualBackend:
         facts = tuple(self._facts(system) for system in study.system)
         for each in facts:
             for values in _set(study):
-                ground.check({leaf: values for leaf in each.leaves})
+                ground.check(dict.fromkeys(each.leaves, values))
         return facts
 
     def _variants(self, system: System, study: Study) -> list[Storage]:

@@ -35,7 +35,8 @@ def read_alibaba(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
 
     def parse(line: str, rows: Rows) -> bool:
         device, kind, offset, length, time = line.split(",")
-        start or start.append(int(time))
+        if not start:
+            start.append(int(time))
         arrival = (int(time) - start[0]) * 1000
         sector, sectors = int(offset) // 512, -(-int(length) // 512)
         checked(arrival, sector, sectors)
@@ -58,7 +59,8 @@ def read_tencent(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
 
     def parse(line: str, rows: Rows) -> bool:
         time, offset, size, kind, volume = line.split(",")
-        start or start.append(int(time))
+        if not start:
+            start.append(int(time))
         arrival = (int(time) - start[0]) * 1_000_000_000
         checked(arrival, int(offset), int(size))
         if kind not in ("0", "1"):

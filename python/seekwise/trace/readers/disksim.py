@@ -33,7 +33,8 @@ def read_ascii(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
         ms = float(time)
         if not isfinite(ms):
             raise TraceError("the time is not a number")
-        start or start.append(ms)
+        if not start:
+            start.append(ms)
         arrival = round((ms - start[0]) * 1e6)
         checked(arrival, int(block), int(count))
         kind = Kind.READ if int(flags, 0 if flags.startswith("0x") else 10) & 1 else Kind.WRITE

@@ -86,7 +86,8 @@ def read_log(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
         kind = (Kind.READ, Kind.WRITE, Kind.DISCARD, Kind.FLUSH)[direction]
         places[0] = places[0] and len(words) > 4
         sector = int(words[4]) // 512 if len(words) > 4 else 0
-        start or start.append(done - latency)
+        if not start:
+            start.append(done - latency)
         arrival = done - latency - start[0]
         checked(arrival, sector, -(-size // 512))
         return rows.add(arrival, sector, -(-size // 512), kind, complete=done - start[0], device=notes.device("fio"))

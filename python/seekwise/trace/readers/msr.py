@@ -29,7 +29,8 @@ def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
 
     def parse(line: str, rows: Rows) -> bool:
         time, host, disk, kind, offset, size, response = line.split(",")
-        start or start.append(int(time))
+        if not start:
+            start.append(int(time))
         arrival = (int(time) - start[0]) * 100
         sector, sectors = int(offset) // 512, -(-int(size) // 512)
         checked(arrival, sector, sectors)

@@ -33,7 +33,7 @@ def opened(path: Path) -> BinaryIO:
         return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]
     if magic == b"\x28\xb5\x2f\xfd":
         stream = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).stream_reader(raw, read_across_frames=True)
-        return io.BufferedReader(stream)  # type: ignore[arg-type, return-value]
+        return io.BufferedReader(stream)
     return raw
 
 

@@ -2,13 +2,13 @@
 
 use crate::files::machine::samples::{Samples, SamplesPlan};
 use crate::files::machine::{FileEngine, Owner, Piece, Sender, PAGE_SECTORS};
-use crate::storage::queued::QueuedDrive;
+use crate::result::Calls;
 use seekwise_device::Device;
-use seekwise_host::block::{BlockQueue, Unobserved};
+use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::{Page, ReadAhead, Window};
 use seekwise_host::random::Random;
 use seekwise_sched::ProcessId;
-use seekwise_units::{Lba, Nanos, Sectors};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES};
 use std::collections::VecDeque;
 
 /// What a reader does until the end of the run.
@@ -67,10 +67,7 @@ pub(crate) struct Reader {
     /// Not yet submitted, because no request was free.
     pub(crate) queued: VecDeque<(Lba, Sectors)>,
     pub(crate) outstanding: u32,
-    pub(crate) bytes: u64,
-    pub(crate) calls: u64,
-    pub(crate) latency_total: Nanos,
-    pub(crate) latency_max: Nanos,
+    pub(crate) done: Calls,
     pub(crate) ended: Nanos,
     pub(crate) random: Random,
     pub(crate) samples: Samples,
@@ -79,10 +76,7 @@ pub(crate) struct Reader {
 /// What came of a reader.
 #[derive(Clone, Copy, Debug)]
 pub struct ReaderOutcome {
-    pub bytes: u64,
-    pub calls: u64,
-    pub latency_total: Nanos,
-    pub latency_max: Nanos,
+    pub done: Calls,
     /// End of the last call.
     pub ended: Nanos,
     /// Mean of the samples' rates, in bytes per second; 0 without samples.
@@ -107,10 +101,7 @@ pub(crate) fn readers(plans: &[ReaderPlan], read_ahead: ReadAhead, seed: u64) ->
             marks: Vec::new(),
             queued: VecDeque::new(),
             outstanding: 0,
-            bytes: 0,
-            calls: 0,
-            latency_total: Nanos::ZERO,
-            latency_max: Nanos::ZERO,
+            done: Calls::default(),
             ended: Nanos::ZERO,
             random: Random::new(seed, index as u64),
             samples: Samples::default(),
@@ -150,10 +141,7 @@ impl Reader {
     /// The running call is through; how long it took.
     pub(crate) fn call_done(&mut self, now: Nanos, pages: u64) -> Nanos {
         let latency = now - self.call_began;
-        self.bytes += pages * 4096;
-        self.calls += 1;
-        self.latency_total += latency;
-        self.latency_max = self.latency_max.max(latency);
+        self.done.record(1, pages * PAGE_BYTES, latency);
         self.ended = now;
         latency
     }
@@ -226,13 +214,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             reader.marks.push(mark);
         }
         self.spend(Nanos(self.host.costs.page_add.0 * (end - begin)));
-        for member in self.storage.members.iter_mut() {
-            member.queue.begin_plug();
-        }
+        self.begin_plugs();
         self.send(index);
-        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-            queue.end_plug(self.now, spindle, &mut Unobserved);
-        }
+        self.end_plugs();
     }
 
     /// The reader has the processor: it works until it waits, or for one call.
@@ -294,9 +278,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     self.submit_window(index, window);
                     if there && self.host.kick_after_mark {
                         // The reader will not wait now, so nobody would unplug.
-                        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-                            queue.process_waits(self.now, spindle, &mut Unobserved);
-                        }
+                        self.unplug_members();
                     }
                 }
             }
@@ -307,9 +289,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             if !reader.pages.front().copied().unwrap_or(false) {
                 reader.state = State::WaitsForPage;
                 // Waiting for a page unplugs every drive below the volume.
-                for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-                    queue.process_waits(self.now, spindle, &mut Unobserved);
-                }
+                self.unplug_members();
                 return;
             }
             reader.pages.pop_front();
@@ -326,19 +306,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// Sends what is queued under the task's plug and waits for all of it.
     fn send_plugged(&mut self, index: usize) {
-        for member in self.storage.members.iter_mut() {
-            member.queue.begin_plug();
-        }
+        self.begin_plugs();
         self.host.readers[index].state = State::WaitsForAll;
         self.send(index);
         // A task that sleeps for a request gives its plug up, too.
-        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-            queue.end_plug(self.now, spindle, &mut Unobserved);
-            queue.process_waits(self.now, spindle, &mut Unobserved);
-        }
-        if let Some(stripes) = &mut self.host.stripes {
-            stripes.unplug(self.now);
-        }
+        self.end_plugs();
+        self.unplug_members();
     }
 
     /// Ends the call that was under way and begins the next one.
@@ -354,7 +327,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if reader.call_began > Nanos::ZERO {
             reader.call_done(self.now, pages);
         }
-        if reader.calls >= calls {
+        if reader.done.count >= calls {
             reader.state = State::Ended;
             return;
         }
@@ -363,7 +336,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let place = if random {
             reader.random.below(places)
         } else {
-            reader.calls % places
+            reader.done.count % places
         };
         let at = from + place * pages;
         reader.ask(at, at + pages, self.storage.bio_pages_max);
@@ -391,9 +364,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let volume_pages = self.storage.volume.capacity().0 / PAGE_SECTORS;
         let reader = &mut self.host.readers[index];
         if reader.call_began > Nanos::ZERO {
-            reader.bytes += pages * 4096;
-            reader.calls += 1;
-            reader.latency_total += self.now - reader.call_began;
+            reader.call_done(self.now, pages);
         }
         reader.call_began = self.now.max(Nanos(1));
         let page = reader.random.below(volume_pages / pages) * pages;
@@ -405,8 +376,6 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if !self.send(index) {
             return;
         }
-        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-            queue.process_waits(self.now, spindle, &mut Unobserved);
-        }
+        self.unplug_members();
     }
 }

@@ -9,6 +9,7 @@ use crate::files::machine::reader::State;
 use crate::files::machine::{FileEngine, PAGE_SECTORS};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
+use seekwise_units::PAGE_BYTES;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SamplesPlan {
@@ -65,10 +66,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let reader = &mut self.host.readers[index];
         if reader.samples.begun == steps.len() {
             let latency = reader.call_done(self.now, plan.pages);
-            reader.samples.rates += (plan.pages * 4096) as f64 * 1e9 / latency.0.max(1) as f64;
+            reader.samples.rates +=
+                (plan.pages * PAGE_BYTES) as f64 * 1e9 / latency.0.max(1) as f64;
             reader.samples.begun = 0;
         }
-        if reader.calls == plan.count {
+        if reader.done.count == plan.count {
             reader.state = State::Ended;
             return;
         }
@@ -88,8 +90,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     fn ask_for_sample(&mut self, index: usize, plan: SamplesPlan, pages: u64) {
         let volume_pages = self.storage.volume.capacity().0 / PAGE_SECTORS;
         let reader = &mut self.host.readers[index];
-        let from =
-            (u128::from(reader.calls) * u128::from(volume_pages) / u128::from(plan.count)) as u64;
+        let from = (u128::from(reader.done.count) * u128::from(volume_pages)
+            / u128::from(plan.count)) as u64;
         let write = reader.samples.writes();
         reader.ask(from, from + pages, self.storage.bio_pages_max);
         self.spend_direct_call(pages, write);
