@@ -46,7 +46,7 @@ def test_a_traced_run_shows_where_the_head_went_per_setting(db):
     assert call(run.command, "study.toml", "--trace", db=db).exit_code == 0
     written = call(report.command, "last", "--pictures", "pictures", db=db)
     page = Path(written.stdout.splitlines()[-1])
-    assert "Where the head was" in page.read_text()
+    assert "Head position over time" in page.read_text()
     assert Path("pictures/head-position.svg").read_text().startswith("<svg")
     document = json.loads(call(report.command, "last", "--json", db=db).stdout)
     assert document["schema"] == "seekwise.report/1"
@@ -55,7 +55,7 @@ def test_a_traced_run_shows_where_the_head_went_per_setting(db):
 def test_a_run_without_trace_has_no_such_picture(db):
     call(run.command, "study.toml", db=db)
     page = Path(call(report.command, "last", db=db).stdout.splitlines()[-1])
-    assert "Where the head was" not in page.read_text()
+    assert "Head position over time" not in page.read_text()
 
 
 def test_trace_is_refused_where_nobody_keeps_one(db):
