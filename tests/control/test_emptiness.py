@@ -178,7 +178,7 @@ def test_random_bytes_are_refused_but_zeros_are_not(root):
 
 
 def test_without_a_name_nothing_is_destroyed_and_the_hint_says_which_name(root):
-    with pytest.raises(RefusedError, match="nobody named it") as raised:
+    with pytest.raises(RefusedError, match="does not name it") as raised:
         allow_destroy(stack_of(disk()), "sdb", (), root)
     assert "--destroy S1" in raised.value.hint
     assert raised.value.exit_status == 3

@@ -39,7 +39,7 @@ def test_explain_shows_who_waits_and_the_inner_state():
     assert look["row"] == 200
     assert look["waiting"] and "batch" in look["state"] and look["would_choose"]
     shown = CliRunner().invoke(command, ["vectors", "--explain", "200", str(file)], standalone_mode=False).stdout
-    assert "the model would hand out" in shown
+    assert "the model would dispatch" in shown
 
 
 @pytest.mark.parametrize("damage", ["cut in a row", "cut at a row", "no header", "unknown name", "no requests"])

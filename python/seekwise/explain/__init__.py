@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -52,11 +53,12 @@ class Explanation:
 
 def explain(word: str) -> Explanation:
     """The explanation of a word: a term, a setting, a scheduler, or a model of a drive or controller."""
-    units = _units()
     name = _plain(word)
     if word.strip().startswith("--") and (found := program.explained(word)):
         return Explanation(word, "program", *found)
-    for unit, (_, also, _, _) in units.items():
+    if (plain := word.strip().lower()) in _names():  # without reading the others
+        return _with_program(_unit(plain), word)
+    for unit, (_, also, _, _) in _units().items():
         if name in {_plain(unit), *map(_plain, also)}:
             return _with_program(_unit(unit), word)
     if name == "models":
@@ -98,6 +100,10 @@ def _other_words() -> list[str]:
     return [other for _, also, _, _ in _units().values() for other in also]
 
 
+def _names() -> set[str]:
+    return {name.removesuffix(".md") for name in os.listdir(UNITS) if name.endswith(".md")}
+
+
 def terms() -> list[str]:
     """Words with a text of their own."""
     return list(_units())
@@ -112,26 +118,31 @@ def _plain(word: str) -> str:
     return re.sub(r"[^a-z0-9/]", "", word.lower())
 
 
+Unit = tuple[str, tuple[str, ...], tuple[str, ...], str]
+"""Title, other words, where to go on, and text."""
+
+
 @cache
-def _units() -> dict[str, tuple[str, tuple[str, ...], tuple[str, ...], str]]:
-    """Title, other words, where to go on, and text of each unit."""
-    units = {}
-    for path in sorted(UNITS.glob("*.md")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        fields = {"also": (), "see": ()}
-        body = []
-        for line in lines[1:]:
-            key, colon, rest = line.partition(": ")
-            if colon and key in fields and not "".join(body).strip():
-                fields[key] = tuple(one.strip() for one in rest.split(","))
-            else:
-                body.append(line)
-        units[path.stem] = (lines[0].removeprefix("# "), fields["also"], fields["see"], "\n".join(body).strip())
-    return units
+def _units() -> dict[str, Unit]:
+    return {path.stem: _parsed(path.stem) for path in sorted(UNITS.glob("*.md"))}
+
+
+@cache
+def _parsed(name: str) -> Unit:
+    lines = (UNITS / f"{name}.md").read_text(encoding="utf-8").splitlines()
+    fields: dict[str, tuple[str, ...]] = {"also": (), "see": ()}
+    body: list[str] = []
+    for line in lines[1:]:
+        key, colon, rest = line.partition(": ")
+        if colon and key in fields and not "".join(body).strip():
+            fields[key] = tuple(one.strip() for one in rest.split(","))
+        else:
+            body.append(line)
+    return lines[0].removeprefix("# "), fields["also"], fields["see"], "\n".join(body).strip()
 
 
 def _unit(name: str) -> Explanation:
-    title, _, see, text = _units()[name]
+    title, _, see, text = _parsed(name)
     if "{capacity_table}" in text:
         text = text.replace("{capacity_table}", _capacity_table())
     if "{access_table}" in text:

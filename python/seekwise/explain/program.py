@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import click
 from seekwise import environment
 from seekwise.study import factors
 
+GROUP = re.compile(r'^group = "([a-z-]+)"$', re.MULTILINE)
 Entry = tuple[str, str, tuple[str, ...]]
 """Title, text, where to go on."""
 
@@ -134,7 +135,8 @@ def use_names() -> frozenset[str]:
     """Names and groups of the uses that ship, without loading what checks them."""
     found = set()
     for path in (Path(__file__).parent.parent / "uses").glob("*.toml"):
-        found |= {path.stem, tomllib.loads(path.read_text(encoding="utf-8"))["group"]}
+        group = GROUP.search(path.read_text(encoding="utf-8"))
+        found |= {path.stem, *(group.groups() if group else ())}
     return frozenset(found)
 
 
