@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import os
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from seekwise.report.number_text import one_line, three
 
 
 @cache
@@ -31,19 +32,6 @@ def environment() -> Environment:
     made.filters["three"] = three
     made.filters["oneline"] = one_line
     return made
-
-
-def one_line(value: object) -> str:
-    """Text of others on one line."""
-    return " ".join(str(value).split())
-
-
-def three(value: float | None) -> str:
-    """Three significant digits without exponent; an en dash for None."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    text = f"{value:.3g}"
-    return f"{value:.0f}" if "e+" in text else text
 
 
 @cache
