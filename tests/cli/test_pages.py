@@ -74,6 +74,9 @@ def test_two_live_runs_are_compared_differences_first(db):
     text = path.read_text()
     assert text.index("after against before: worse in") < text.index("What differs") < text.index("What is equal")
     assert "The runs were not interleaved" in text
+    assert [
+        name.rpartition("-")[2] for name in json.loads(call(db, "report", "before", "after", "--json"))["runs"]
+    ] == ["before", "after"]
     shown = call(db, "report", "before", "after", "--markdown")
     assert shown.startswith("**after against before: worse in")
 
@@ -135,7 +138,8 @@ def test_open_writes_the_page_and_starts_the_browser_where_there_is_one(db, monk
     assert path.is_file() and opened == []
     monkeypatch.setenv("BROWSER", "some-browser")
     document = json.loads(call(db, "open", "before", "--json"))
-    assert document["opened"] and opened == [Path(document["report"]).as_uri()]
+    assert document["schema"] == "seekwise.open/1" and document["opened"]
+    assert opened == [Path(document["report"]).as_uri()]
 
 
 def test_watch_tells_standing_and_progress_of_a_run_that_goes_on_and_ends_with_it(db):

@@ -10,8 +10,10 @@ from pathlib import Path
 import click
 
 from seekwise.cli import _options, _shown
-from seekwise.cli.report import REPORT_SCHEMA, made
+from seekwise.cli.report import made
 from seekwise.store.database import Store
+
+SCHEMA = "seekwise.open/1"
 
 
 @click.command("open")
@@ -27,8 +29,7 @@ def command(name: str, db: Path | None, as_json: bool) -> None:
     why_not = no_browser()
     opened = why_not is None and webbrowser.open(path.as_uri())
     if as_json:
-        document = {"schema": REPORT_SCHEMA, "run_id": run.run_id, "report": str(path), "opened": opened}
-        _shown.echo_json(document)
+        _shown.echo_json({"schema": SCHEMA, "run_id": run.run_id, "report": str(path), "opened": opened})
         return
     if not opened:
         click.echo(

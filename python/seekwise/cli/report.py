@@ -130,13 +130,20 @@ def _study(
         except OSError as error:
             raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
     path = path_of(output, found.run.run_id)
-    _tell(_shown.write_report_as(found, path), written, as_json, run_id=found.run.run_id)
+    names = [run.run_id for run in runs]
+    _tell(_shown.write_report_as(found, path), written, as_json, *names, run_id=found.run.run_id)
 
 
-def _tell(path: Path, pictures: list[Path], as_json: bool, **facts: object) -> None:
+def _tell(path: Path, pictures: list[Path], as_json: bool, *runs: str, run_id: str | None = None) -> None:
+    """`run_id`: of a page of one run; `runs`: all that the page shows."""
     if as_json:
-        document = {"schema": REPORT_SCHEMA, **facts, "report": str(path.absolute())}
-        _shown.echo_json(document | {"pictures": [str(picture.absolute()) for picture in pictures]})
+        _shown.echo_json({
+            "schema": REPORT_SCHEMA,
+            "run_id": run_id,
+            "runs": list(runs) or [run_id],
+            "report": str(path.absolute()),
+            "pictures": [str(picture.absolute()) for picture in pictures],
+        })  # fmt: skip
         return
     for picture in pictures:
         click.echo(picture)
@@ -177,7 +184,7 @@ def _comparison(
     path = compare_page.write(
         path_of(output, "-vs-".join(names[:2]) + (f"-and-{len(names) - 2}-more" if len(names) > 2 else "")), found
     )
-    _tell(path, [], as_json, runs=names)
+    _tell(path, [], as_json, *names)
 
 
 def _index(store: Store, output: Path, *, markdown: bool, as_json: bool) -> None:
@@ -189,4 +196,5 @@ def _index(store: Store, output: Path, *, markdown: bool, as_json: bool) -> None
     if markdown:
         click.echo(index_page.markdown(found))
         return
-    _tell(index_page.write(path, found, f"runs in {store.path}", store.damage), [], as_json, runs=len(found))
+    written = index_page.write(path, found, f"runs in {store.path}", store.damage)
+    _tell(written, [], as_json, *(each.run_id for each in found))

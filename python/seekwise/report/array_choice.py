@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from seekwise.report.arrays import ArrayRow, rows
 from seekwise.report.content import Advice
-from seekwise.report.site import three
+from seekwise.report.number_text import three
 from seekwise.store.record import Record
 from seekwise.study.quantity import time_text
 

@@ -12,6 +12,7 @@ from seekwise.report import site
 from seekwise.report.comparison import METRIC_WORDS, NOT_INTERLEAVED, Pairing, Row, cell_words, name_of
 from seekwise.report.losses import shown_setting
 from seekwise.report.markdown import table, text
+from seekwise.report.number_text import one_line
 from seekwise.store.database import Run
 
 LIMIT = math.log(20.0)
@@ -51,7 +52,7 @@ def facts(run: Run) -> str:
         run.created_at[:16].replace("T", " "),
         f"seekwise {run.seekwise_version}",
     ]
-    return ", ".join(site.one_line(part) for part in parts if part)
+    return ", ".join(one_line(part) for part in parts if part)
 
 
 def _place(ratio: float) -> float:

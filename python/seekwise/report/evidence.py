@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from seekwise.report.charts.panels import Figure, Panel, Point, Series
 from seekwise.report.frame import Axes, Frame, axes, combinations, has, is_number, shown
 from seekwise.report.looks import Looks
+from seekwise.report.number_text import three
 from seekwise.report.rows import METRICS
-from seekwise.report.site import three
 from seekwise.report.why import held_words
 
 CHARTS_FIRST = 12

@@ -16,6 +16,7 @@ from seekwise.analysis.live import LiveOutcome, notes
 from seekwise.report import answer, load_words, site, stages, terms, tested
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks
+from seekwise.report.number_text import one_line
 from seekwise.store.record import Record
 from seekwise.study.quantity import bytes_text, time_text
 
@@ -124,9 +125,9 @@ def devices_text(found: LiveOutcome) -> str:
         size = f", {bytes_text(int(each['size_bytes']))}" if each.get("size_bytes") else ""
         parts.append(f"{each.get('name')} ({model}{size})")
     if environment_seen.get("kernel"):
-        parts.append(f"Linux {site.one_line(environment_seen['kernel'])}")
+        parts.append(f"Linux {one_line(environment_seen['kernel'])}")
     if environment_seen.get("fio"):
-        parts.append(site.one_line(environment_seen["fio"]))
+        parts.append(one_line(environment_seen["fio"]))
     return ", ".join(parts)
 
 

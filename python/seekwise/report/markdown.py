@@ -10,8 +10,8 @@ from seekwise.report import answer, arrays, losses, tested
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.live_page import PROVENANCE, devices_text, tested_text
 from seekwise.report.looks import Looks
+from seekwise.report.number_text import one_line, three
 from seekwise.report.rows import OPERATION_NAMES
-from seekwise.report.site import one_line, three
 from seekwise.report.terminal import known, word
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")

@@ -18,9 +18,9 @@ from seekwise.report.charts.head_position import head_position
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
+from seekwise.report.number_text import one_line, three
 from seekwise.report.printed import MEANS
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
-from seekwise.report.site import three
 from seekwise.report.terminal import known, word
 
 number = three
@@ -70,9 +70,9 @@ def render(content: ReportContent) -> str:
         looks=looks,
         date=date,
         headline=sentence(content.advice.headline),
-        reasons=[sentence(site.one_line(each)) for each in reasons(content, loss_blocks)],
+        reasons=[sentence(one_line(each)) for each in reasons(content, loss_blocks)],
         reasons_first=REASONS_FIRST,
-        cautions=[sentence(site.one_line(each)) for each in content.advice.caution],
+        cautions=[sentence(one_line(each)) for each in content.advice.caution],
         tested=sentence(tested.line(content)).removesuffix("."),
         provenance=tested.PROVENANCE[content.badge],
         loss_blocks=loss_blocks,

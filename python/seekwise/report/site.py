@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from seekwise.control.files import write_product
+from seekwise.report.number_text import one_line, three
 
 
 @cache
@@ -32,19 +32,6 @@ def environment() -> Environment:
     made.filters["three"] = three
     made.filters["oneline"] = one_line
     return made
-
-
-def one_line(value: object) -> str:
-    """Text of others on one line."""
-    return " ".join(str(value).split())
-
-
-def three(value: float | None) -> str:
-    """Three significant digits without exponent; an en dash for None."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    text = f"{value:.3g}"
-    return f"{value:.0f}" if "e+" in text else text
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from seekwise.advise.answer import kind_of
 from seekwise.report.content import ReportContent
+from seekwise.report.number_text import one_line
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.store.record import Record
 from seekwise.study.model import System
@@ -122,10 +123,6 @@ def _drives(system: System) -> str:
     if system.drives == 1 and system.controller is None:
         return drive
     return f"{kind_of(system)} of {system.drives} × {drive}"
-
-
-def one_line(value: object) -> str:
-    return " ".join(str(value).split())
 
 
 def line(content: ReportContent) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from seekwise.report.frame import Axes, Frame, combinations, shown
+from seekwise.report.number_text import three
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
-from seekwise.report.site import three
 from seekwise.store.record import Phase, Record
 
 COLUMNS = (

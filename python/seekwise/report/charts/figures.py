@@ -10,9 +10,9 @@ from seekwise.advise.answer import kind_of
 from seekwise.report.charts import panels as multiples
 from seekwise.report.charts.style import configured, scales
 from seekwise.report.looks import Looks
+from seekwise.report.number_text import three
 from seekwise.report.printed import mean_of, repeats
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
-from seekwise.report.site import three
 from seekwise.store.record import Record
 from seekwise.study.model import System
 from seekwise.study.shown import Figure

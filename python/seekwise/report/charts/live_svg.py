@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from seekwise.report.number_text import three
+
 AXIS_FACTOR_MAX = 100.0
 LOSS_TICKS = ((1.0, "best"), (1.05, "5 %"), (1.25, "25 %"), (2.0, "2×"), (5.0, "5×"), (20.0, "20×"), (100.0, "100×"))
 LEFT, RIGHT = 3.0, 97.0
@@ -208,11 +210,3 @@ def _time(power: int) -> str:
     if power >= 3:
         return f"{10 ** (power - 3):g} s"
     return f"{10**power:g} ms" if power >= 0 else f"{10 ** (power + 3):g} µs"
-
-
-def three(value: float | None) -> str:
-    """Three significant digits without exponent; an en dash for None."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    text = f"{value:.3g}"
-    return f"{value:.0f}" if "e+" in text else text

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from seekwise.report.charts.live_svg import MARKS
 from seekwise.report.looks import Look
-from seekwise.report.site import three
+from seekwise.report.number_text import three
 
 HEIGHT = 150
 TOP = 8
