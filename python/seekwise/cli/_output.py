@@ -49,8 +49,10 @@ class Guarded:
         self.outlives_reader = False
         self.reader_gone = False
 
-    def write(self, text: str) -> int:
-        self.write_as_it_is(safe(text))
+    def write(self, text: str | bytes) -> int:
+        # click prints completions as bytes, to whatever takes them.
+        shown = text.decode(errors="replace") if isinstance(text, bytes | bytearray) else text
+        self.write_as_it_is(safe(shown))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
