@@ -282,7 +282,7 @@ impl Model {
 /// Names are compared without case, spaces and signs.
 fn plain(name: &str) -> String {
     name.chars()
-        .filter(|c| c.is_ascii_alphanumeric())
+        .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect()
 }

@@ -24,7 +24,7 @@ use seekwise_units::{Nanos, SECTOR_BYTES};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Commands finished between two looks at the sockets.
 const ROUND: usize = 64;
@@ -211,7 +211,7 @@ impl Engine {
             }
             // An interrupted wait is a short wait.
             let _ = poll(&mut sockets, timeout.as_ref());
-            ready.extend(sockets.iter().map(|socket| socket.revents()));
+            ready.extend(sockets.iter().map(PollFd::revents));
         }
         if ready[0].contains(PollFlags::IN) {
             let mut bytes = [0; 64];
@@ -482,7 +482,7 @@ impl Engine {
             self.statistics.answered(now.saturating_sub(leaves));
         }
         if let Some(log) = &self.setting.log {
-            let mut log = log.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
             for Answered {
                 due,
                 arrived,

@@ -20,7 +20,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What the server has to say while it runs.
@@ -243,10 +243,7 @@ fn end(
         }
     }
     if let Some(log) = log {
-        let flushed = log
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .flush();
+        let flushed = log.lock().unwrap_or_else(PoisonError::into_inner).flush();
         if let Err(error) = flushed {
             notify(&Notice::Event {
                 drive: 0,

@@ -20,7 +20,7 @@ fn agenda(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("agenda");
     // A thread leaves and comes back a little later: what a closed loop does to it.
     for entries in [8usize, 32, 64, 128, 1024] {
-        let mut agenda = seekwise_sim::agenda::Agenda::new(entries);
+        let mut agenda = seekwise_sim::engine::agenda::Agenda::new(entries);
         let mut now = 0u64;
         for thread in 0..entries as u32 {
             agenda.push(seekwise_units::Nanos(u64::from(thread) * 1000), thread);

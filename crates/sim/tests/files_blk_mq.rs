@@ -390,11 +390,11 @@ fn what_files_cannot_be_is_one_sentence() {
             "page cache",
         ),
         (
-            refuse(deep(1, false), &|s| s["scheduler"] = json!("cfq")),
+            refuse(deep(1, false), &|s| s["queue"]["scheduler"] = json!("cfq")),
             "cfq",
         ),
         (
-            refuse(deep(1, false), &|s| s["kernel"] = json!("2.6.24")),
+            refuse(deep(1, false), &|s| s["queue"]["kernel"] = json!("2.6.24")),
             "mq-deadline",
         ),
         (

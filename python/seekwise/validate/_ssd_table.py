@@ -34,7 +34,9 @@ def report(path: Path, text: str, world: World) -> FileReport:
         return unreadable(path, f"is no table: {error}", total=max(len(text.splitlines()) - 1, 1))
     if not rows:
         return unreadable(path, "has no rows")
-    passed, errors, misses = 0, [], []
+    passed = 0
+    errors: list[float] = []
+    misses: list[str] = []
     for row in rows:
         name = ", ".join(str(row[column]) for column in ("pattern", "array", "chunk_kib", "bs_kib", "tool"))
         try:
@@ -46,12 +48,12 @@ def report(path: Path, text: str, world: World) -> FileReport:
         except NotModelled as error:
             misses.append(f"{name}: not modelled: {error}")
             continue
-        error = rate / printed - 1
-        errors.append(abs(error))
-        if abs(error) <= ROW_TOLERANCE:
+        excess = rate / printed - 1
+        errors.append(abs(excess))
+        if abs(excess) <= ROW_TOLERANCE:
             passed += 1
         else:
-            misses.append(f"{name}: printed {printed:g} MB/s, simulated {rate:.0f} ({error:+.0%})")
+            misses.append(f"{name}: printed {printed:g} MB/s, simulated {rate:.0f} ({excess:+.0%})")
     middle, worst = (median(errors), max(errors)) if errors else (None, None)
     complete = len(errors) == len(rows)
     extra = {

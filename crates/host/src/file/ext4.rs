@@ -67,12 +67,9 @@ impl Ext4 {
         let end = page + pages;
         let mut at = page;
         while let Some((hole, length)) = self.files[file as usize].map.hole(at, end - at) {
-            let (block, count) = match self.files[file as usize].chunks.locate(hole, length) {
-                Some(found) => found,
-                None => {
-                    self.set_aside(file, hole / CHUNK * CHUNK, metadata);
-                    continue;
-                }
+            let Some((block, count)) = self.files[file as usize].chunks.locate(hole, length) else {
+                self.set_aside(file, hole / CHUNK * CHUNK, metadata);
+                continue;
             };
             self.files[file as usize].map.add(Extent {
                 page: hole,

@@ -155,8 +155,7 @@ impl ArrayConf {
         let largest = offsets.iter().map(|offset| offset.0).max().unwrap_or(0);
         let kernel = values
             .get("kernel")
-            .map(ToString::to_string)
-            .unwrap_or_else(|| kernel_of(path));
+            .map_or_else(|| kernel_of(path), ToString::to_string);
         Ok(Self {
             level: values
                 .get("level")

@@ -379,7 +379,7 @@ fn cache_plan(
         (1u64 << 40) as f64,
     )?;
     // Linux v6.1 block/blk-settings.c, disk_stack_limits: twice the optimal request, a row of chunks.
-    let row_kib = array.map_or(0, |array| array.row_kib());
+    let row_kib = array.map_or(0, array::Planned::row_kib);
     let own = cache
         .read_ahead_kib
         .unwrap_or(READ_AHEAD_KIB.max(2 * row_kib));

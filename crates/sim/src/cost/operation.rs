@@ -5,7 +5,7 @@
 //!
 //! An array's members each cost their own request ([`crate::storage::served`]), and md its own work; the operation on the array costs the call.
 
-use crate::cost::model::{Md, Measured, Number, Request};
+use crate::cost::model::{Cache, Md, Measured, Number, Request};
 use crate::cost::{CacheCost, MdCosts};
 use crate::spec::{HostSpec, JobSpec};
 use crate::storage::served::{Service, Services};
@@ -118,7 +118,7 @@ impl OperationCosts {
         match self {
             Self::Measured(host) | Self::Array(host) => {
                 let cache = &host.kernel.cache;
-                cache.as_ref().map_or_else(CacheCost::default, |c| c.cost())
+                cache.as_ref().map_or_else(CacheCost::default, Cache::cost)
             }
             Self::Same(_, cache) => *cache,
         }

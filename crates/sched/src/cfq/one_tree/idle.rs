@@ -161,6 +161,7 @@ impl OneTree {
                 self.idle_timer = None;
                 self.run_wish = true;
             } else if request.sectors.0 > PAGE_SECTORS || self.busy > 1 {
+                // A longer request ends the wait at once: more than a page need not wait for merges.
                 self.idle_timer = None;
                 self.run_wish = true;
                 self.must_after_run = Some(index);

@@ -29,8 +29,6 @@ use crate::processes::Processes;
 use crate::request::{ProcessId, Request, RequestId};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
-/// A request longer than this ends an idle wait at once (2.6.32): more than a page need not wait for merges.
-
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tunables {
     pub quantum: u64,

@@ -8,8 +8,6 @@ use seekwise_units::PAGE_SECTORS;
 const SEEK_SECTORS: u64 = 800;
 /// A request shorter than this counts as a seek where there is none to speak of.
 const SMALL_SECTORS: u64 = 64;
-/// A longer request ends the wait at once: more than a page need not wait for merges.
-
 impl Trees {
     fn device_queues(&self) -> bool {
         self.queueing_device.unwrap_or(true)
@@ -226,6 +224,7 @@ impl Trees {
             if !queue.awaited {
                 return;
             }
+            // A longer request ends the wait at once: more than a page need not wait for merges.
             if request.sectors.0 > PAGE_SECTORS || self.busy > 1 {
                 queue.awaited = false;
                 self.idle_timer = None;
