@@ -76,7 +76,7 @@ def test_the_command_prints_both_within_80_columns(tmp_path):
     assert all(len(line) <= 80 for line in lines if "/sys/block" not in line), max(lines, key=len)
     assert "next: sudo seekwise apply r1 --for database" in shown.stdout
     one = seekwise("advise", "r1", "--system", "nvme", "--db", str(path), state=tmp_path)
-    assert "keep none" in one.stdout and "sata" not in one.stdout
+    assert "Keep none" in one.stdout and "sata" not in one.stdout
     assert "next:" not in one.stdout, "apply would set nothing"
     unknown = seekwise("advise", "r1", "--system", "tape", "--db", str(path), state=tmp_path)
     assert unknown.returncode == 2 and "systems of this run: sata, nvme" in unknown.stderr

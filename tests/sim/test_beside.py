@@ -84,14 +84,12 @@ def test_paces_that_cannot_be_are_refused_in_a_sentence():
         study({"threads": 4, "start_stagger": "1s", "start_delay": "500ms"})
     given = study({})
     load = given.workload[0].model_copy(update={"start_stagger": 0.1, "beside": []})
-    with pytest.raises(UsageError, match=r"`start_stagger` is carried out by the simulated backend, not by `lab`"):
+    with pytest.raises(UsageError, match=r"`start_stagger` works with the simulated backend, not with `lab`"):
         plans.make(given.model_copy(update={"backend": "lab", "workload": [load]}), SimulatedBackend().describe(given))
 
 
 def test_other_backends_refuse_in_a_sentence():
     given = study({})
     facts = SimulatedBackend().describe(given)
-    with pytest.raises(
-        UsageError, match=r"`workload\.beside` is carried out by the simulated backend, not by `kernel`"
-    ):
+    with pytest.raises(UsageError, match=r"`workload\.beside` works with the simulated backend, not with `kernel`"):
         plans.make(given.model_copy(update={"backend": "kernel"}), facts)

@@ -56,7 +56,7 @@ def test_a_study_is_read_with_its_defaults():
         ('runtime = "1s"', 'io_class = "rt"', 'must be one of "realtime", "best-effort", "idle"', None),
         ('runtime = "1s"', "io_priority = 8", "`workload[0].io_priority` is 8, but must be at most 7", None),
         ('runtime = "1s"', 'beside = { name = "log", operation = "seq_write" }', "`beside` needs a `runtime`", None),
-        ('runtime = "1s"', 'runtime = "1s"\nbeside = { name = "log", operation = "rand_read" }', "`rand_read` is done twice", None),
+        ('runtime = "1s"', 'runtime = "1s"\nbeside = { name = "log", operation = "rand_read" }', "`rand_read` is named twice", None),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_what_is_allowed(old, new, words, hint):

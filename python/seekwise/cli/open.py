@@ -20,7 +20,10 @@ SCHEMA = "seekwise.open/1"
 @click.argument("name", default="last", metavar="[RUN]")
 @_options.common
 def command(name: str, db: Path | None, as_json: bool) -> None:
-    """Show the report of RUN (the newest by default) in a browser; prints its path where there is none."""
+    """Show the report of RUN in a browser.
+
+    RUN is the newest by default. The path is printed where no browser can be started.
+    """
     from seekwise.cli import _report_page
 
     with Store.open(db, create=False) as store:

@@ -27,7 +27,7 @@ STAGED_BUDGET_S = 300.0
 @click.option("--name", metavar="NAME", help="Name of the run, for `seekwise compare NAME NAME`.")
 @click.option("--threshold", metavar="SHARE", type=_options.Share(), help="Losses up to this count as equal (5%).")
 @click.option(
-    "--budget", type=_options.Duration(), help="Time for everything, e.g. 90s.  [default: 2m; 5m with --also]"
+    "--budget", type=_options.Duration(), help="Time for everything, e.g. 90s: 2m by default, 5m with --also."
 )
 @click.option("--kernel", metavar="VERSION", help="With model:NAME: the Linux version that is simulated (6.1).")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order in which settings run.")

@@ -26,7 +26,10 @@ SILENT_S = 600.0
 @click.option("--once", is_flag=True, help="Print where the run stands now and end.")
 @_options.common
 def command(name: str, once: bool, db: Path | None, as_json: bool) -> None:
-    """Show a running study or `tune` live: time left, the setting in force, standing per use."""
+    """Show a running study or `tune` as it goes on.
+
+    Time left, the setting in force, and the standing per use.
+    """
     with Store.open(db, create=False) as store:
         run_id = store.run(name).run_id
         if as_json:

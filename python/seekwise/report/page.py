@@ -59,7 +59,7 @@ def render(content: ReportContent) -> str:
     run = content.run
     date = run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else "")
     sections = [
-        ("arrays", "arrays", content.arrays), ("published", "beside the publication", content.printed), ("charts", "charts", True),
+        ("arrays", "arrays", content.arrays), ("published", "as published", content.printed), ("charts", "charts", True),
         ("why", "why", True), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip

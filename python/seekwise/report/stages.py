@@ -17,7 +17,7 @@ def sentences(found: LiveOutcome) -> list[str]:
         return []
     first, second = found.plan.stages[:2]
     said = [f"Of {_count(first['tried'], 'scheduler')} {_and(first['kept'])} went on{_why(first['pruned'], found)}"]
-    text = f"Beside {'it' if len(first['kept']) == 1 else 'them'} {_count(second['tried'], 'further value')}"
+    text = f"With {'it' if len(first['kept']) == 1 else 'them'} {_count(second['tried'], 'further value')}"
     if second.get("combinations"):
         text += f" ({second['combinations']} combinations in all)"
     text += f" in {_count(range(second['periods']), 'period')}: "

@@ -60,7 +60,7 @@ def _load(name: str, members: Sequence[Load]) -> str:
         parts.append(f"{time_text(runtime)} per operation")
     for other in first.beside:
         operation = OPERATION_NAMES[other.phases[0].operation].lower() if other.phases else "other work"
-        parts.append(f"beside {other.name}: {operation}, {bytes_text(other.block_bytes)}")
+        parts.append(f"with {other.name}: {operation}, {bytes_text(other.block_bytes)}")
     return f"{name}: {'; '.join(parts)}"
 
 

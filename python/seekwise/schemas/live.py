@@ -64,6 +64,51 @@ class Use(Part):
     candidates: list[Candidate]
 
 
+class SeenValue(Part):
+    """A figure of one setting."""
+
+    setting: str
+    value: float
+
+
+class Seen(Part):
+    """A figure that was seen and decides nothing."""
+
+    use: str
+    metric: Literal["p999", "cpu", "fairness"]
+    unit: str
+    candidates: list[SeenValue]
+
+
+class Pruned(Part):
+    """A setting that a stage left behind, and why. `use`, `metric`, `share`: where it is worse and by how much."""
+
+    setting: str
+    why: Literal["worse", "less", "alike", "refused", "no time", "open"]
+    use: str | None = None
+    metric: str | None = None
+    share: Number = None
+    than: str | None = None
+    """The value of the same setting that gains more."""
+    said: str | None = None
+    """What the kernel said."""
+
+
+class Stage(Part):
+    """One stage of `tune --also`."""
+
+    stage: Literal["schedulers", "further settings", "combinations"]
+    tried: list[str]
+    kept: list[str] = Field(default_factory=list)
+    pruned: list[Pruned] = Field(default_factory=list)
+    uses: list[str] = Field(default_factory=list)
+    periods: int | None = None
+    combinations: int | None = None
+    """How many combinations of all these values there are."""
+    seconds_wanted: Number = None
+    """Measuring time in which the values could be told apart."""
+
+
 class Tune(Part):
     """`tune --json`, and `results RUN --json` of such a run (with `records`)."""
 
@@ -85,6 +130,10 @@ class Tune(Part):
     by_group: dict[str, Decision | None]
     """{group of uses: decision for it alone}."""
     uses: list[Use]
+    seen: list[Seen]
+    """Figures that decide nothing: p99.9 latency, CPU time per operation, fairness among equal processes."""
+    stages: list[Stage]
+    """With `--also`; else empty."""
     left_out: list[str]
     """Uses that did not fit the budget."""
     set: list[str]

@@ -150,6 +150,8 @@ class Advice(Part):
     undo_lines: list[str]
     caution: list[str]
     choices: list[Choice]
+    recommended: list[str] = Field(default_factory=list)
+    """Labels of the settings that the headline advises; several where each system has its own."""
 
 
 class WinnerCell(Part):
@@ -282,9 +284,52 @@ class Report(Part):
     """`report --json`: the files that were written."""
 
     schema_: Literal["seekwise.report/1"]
-    run_id: str
+    run_id: str | None
+    """Null for a page of several runs."""
+    runs: list[str]
+    """All that the page shows."""
     report: str
     pictures: list[str]
+
+
+class Open(Part):
+    """`open --json`: the page, and whether a browser was started."""
+
+    schema_: Literal["seekwise.open/1"]
+    run_id: str
+    report: str
+    opened: bool
+
+
+class UseStanding(Part):
+    """How one metric of one use stands."""
+
+    where: str
+    standing: str
+
+
+class Watch(Part):
+    """`watch --json`: one look at a run."""
+
+    schema_: Literal["seekwise.watch/1"]
+    run_id: str
+    name: str
+    backend: str
+    ended: bool
+    outcome: str
+    done: int
+    """Records so far."""
+    total: int | None
+    """Trials planned; null where time is the bound."""
+    seconds: float
+    left_s: Number
+    share: Number
+    """Of the plan or of the budget."""
+    last: str
+    """The setting and use (or load) of the newest record."""
+    silent_s: float
+    """Seconds since the newest record."""
+    standings: list[UseStanding]
 
 
 class WeightedSetting(Part):

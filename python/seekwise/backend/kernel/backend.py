@@ -28,7 +28,7 @@ class KernelBackend:
             tiotest.find()
         if any(workload.program == "gnome-disks" for workload in study.workload):
             raise UsageError(
-                f"study {study.name}: gnome-disks has no command line, so nobody can run it here",
+                f"study {study.name}: gnome-disks has no command line, so it cannot be run here",
                 hint="measure with gnome-disks itself; `seekwise import FILE` reads ~/.cache/gnome-disks/benchmarks/*",
             )
         memory.remove_left_behind()

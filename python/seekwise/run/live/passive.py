@@ -156,7 +156,7 @@ def under_load(
         ]
         found.said += _about_the_load(found.records)
         if sampler is not None and sampler.dropped:
-            found.said.append(f"The kernel dropped {sampler.dropped} block events: percentiles miss some requests")
+            found.said.append(f"{sampler.dropped} events were dropped by the kernel: percentiles miss some requests")
 
 
 def _switch_on(
