@@ -181,6 +181,12 @@ class Array(Part):
     rebuild_s: Number
     rates_mb_s: dict[str, Number]
     settings: dict[str, str]
+    cell_rates: dict[str, Number] = Field(default_factory=dict)
+    """The best setting's mean by operation and load, in MB/s."""
+    is_degraded: bool = False
+    """Whether drives of it are missing."""
+    members: int = 0
+    """Drives that it is made of."""
 
 
 class Insight(Part):
