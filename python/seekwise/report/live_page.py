@@ -13,6 +13,7 @@ from seekwise.analysis.decision.periods import dense, quantile_ns
 from seekwise.analysis.decision.records import job_of, period_of
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.analysis.live import LiveOutcome, notes
+from seekwise.control.files import write_product
 from seekwise.report import answer, load_words, site, stages, terms, tested
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks
@@ -110,7 +111,7 @@ def write_pictures(folder: Path, found: LiveOutcome) -> list[Path]:
             text = files.framed(str(picture), title, list(known.values()), below)
             for kind in ("svg", "png"):
                 path = folder / f"{use.name}-{name}.{kind}"
-                path.write_bytes(text.encode() if kind == "svg" else files.png(text))
+                write_product(path, text.encode() if kind == "svg" else files.png(text))
                 written.append(path)
     return written
 

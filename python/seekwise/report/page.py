@@ -8,6 +8,7 @@ from pathlib import Path
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
+from seekwise.control.files import write_product
 from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, terms, tested, why
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.diagrams import diagram
@@ -221,7 +222,7 @@ def write_pictures(folder: Path, content: ReportContent, formats: Sequence[str] 
     for name, picture in pictures(content):
         for kind in formats:
             path = folder / f"{name}.{kind}"
-            path.write_bytes(picture.encode() if kind == "svg" else files.png(picture))
+            write_product(path, picture.encode() if kind == "svg" else files.png(picture))
             written.append(path)
     return written
 
