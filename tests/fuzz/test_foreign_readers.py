@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -191,14 +192,21 @@ WRITE = (
 )
 
 
+@pytest.fixture
+def short_folder():
+    """A socket's path has 107 bytes at most."""
+    with tempfile.TemporaryDirectory(prefix="sw-") as folder:
+        yield folder
+
+
 @counts
-def test_clients_of_the_drive_server(count, tmp_path):
+def test_clients_of_the_drive_server(count, short_folder):
     """Mutated handshakes and requests, thousands of connections: the server lives, answers a right client, and stays small."""
     server = subprocess.Popen(
         [sys.executable, "-m", "seekwise.cli.main", "drive", "null", "--json"],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
+        env={**os.environ, "XDG_RUNTIME_DIR": short_folder},
     )
     try:
         (path,) = json.loads(server.stdout.readline())["sockets"]

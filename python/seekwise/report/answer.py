@@ -217,7 +217,7 @@ def open_text(found: LiveOutcome) -> str | None:
     bounds = sorted(standing.high if standing.high is not None else math.inf for _, standing in undecided)
     middle = bounds[len(bounds) // 2]
     text = f"Open: {len(undecided)} of {count} comparisons"
-    if math.isfinite(middle):
+    if middle < FACTOR_FROM - 1:
         text += f", half of them at most {percent(middle)} behind the best"
     # One more stretch of a use decides all that it can: its entries are measured together.
     needs: dict[str, float] = {}
