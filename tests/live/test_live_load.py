@@ -17,7 +17,7 @@ pytestmark = [needs_root, needs_fio, pytest.mark.slow]
 @contextlib.contextmanager
 def load(folder, *words):
     process = subprocess.Popen(
-        ["fio", "--name=theirs", f"--directory={folder}", "--size=64m", "--direct=1", "--ioengine=libaio",
+        ["fio", "--thread", "--name=theirs", f"--directory={folder}", "--size=64m", "--direct=1", "--ioengine=libaio",
          "--iodepth=4", "--time_based", "--runtime=120", "--output=/dev/null", *words],
         start_new_session=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -75,9 +75,9 @@ def test_without_a_load_nothing_is_judged(seekwise, storage):
 def test_a_load_that_changes_by_itself_is_too_uneven_to_tell(seekwise, storage):
     # 30 times as much in some seconds as in others, in no rhythm of ours.
     script = (
-        'for n in 3 1 4 1 5 2 6 5 3 5; do fio --name=a --directory="$0" --size=32m --rw=randread --bs=256k --direct=1'
+        'for n in 3 1 4 1 5 2 6 5 3 5; do fio --thread --name=a --directory="$0" --size=32m --rw=randread --bs=256k --direct=1'
         " --ioengine=libaio --iodepth=8 --time_based --runtime=$n --output=/dev/null;"
-        ' fio --name=a --directory="$0" --size=32m --rw=randread --bs=4k --direct=1 --rate_iops=40 --time_based'
+        ' fio --thread --name=a --directory="$0" --size=32m --rw=randread --bs=4k --direct=1 --rate_iops=40 --time_based'
         " --runtime=$n --output=/dev/null; done"
     )
     process = subprocess.Popen(["sh", "-c", script, str(storage.folder)], start_new_session=True)

@@ -117,7 +117,7 @@ def test_a_file_system_that_fills_up_meanwhile_ends_the_run_clearly(seekwise, st
 def test_foreign_io_for_half_of_the_time_is_said_and_makes_no_false_difference(seekwise, storage):
     before = settings_of(storage.name)
     foreign = subprocess.Popen(
-        ["sh", "-c", ("while :; do timeout 0.7 fio --name=foreign --directory=\"$0\" --size=32m --rw=randwrite --bs=64k"
+        ["sh", "-c", ("while :; do timeout 0.7 fio --thread --name=foreign --directory=\"$0\" --size=32m --rw=randwrite --bs=64k"
          " --direct=1 --ioengine=libaio --iodepth=8 --time_based --runtime=60 --output=/dev/null; sleep 0.7; done"),
          str(storage.folder)],
         start_new_session=True, stderr=subprocess.DEVNULL,
