@@ -67,7 +67,7 @@ def test_percentiles_come_from_the_kernels_events_where_it_offers_them(seekwise,
 
 def test_without_a_load_nothing_is_judged(seekwise, storage):
     document = live(seekwise, storage, "--budget", "15s")
-    assert "No load" in document["no_verdict"]
+    assert "no load" in document["no_verdict"]
     assert document["decision"] is None
     assert document["set"] == []
 

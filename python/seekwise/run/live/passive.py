@@ -323,7 +323,7 @@ def _about_the_load(records: list[Record]) -> list[str]:
     return []
 
 
-NO_LOAD = "Inconclusive: the device was nearly idle"
+NO_LOAD = "Inconclusive: no load, the device was nearly idle"
 TOO_UNEVEN = "Too uneven to tell: under one setting the load's own rate varies by {percent} % from period to period"
 
 
