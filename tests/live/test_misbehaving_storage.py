@@ -46,7 +46,7 @@ def test_a_device_that_stalls_for_three_seconds_makes_no_setting_look_bad(seekwi
     took = time.monotonic() - began
     stall.join()
     document = tuned(done)
-    assert took < BUDGET_S + 10
+    assert took < BUDGET_S + 15, "the budget, and what a stall takes"
     assert document["uses"], "the stall ends, and the rest is measured"
     assert false_differences(document) == []
     whole(storage, before)
@@ -154,6 +154,6 @@ def test_a_slow_disk_whose_queue_takes_long_to_drain_keeps_the_budget(seekwise, 
     out, errors = process.communicate(timeout=60)
     took = time.monotonic() - began
     assert process.returncode == 0, errors
-    assert took < BUDGET_S + 10
+    assert took < BUDGET_S + 15, "the budget, and what a stall takes"
     assert false_differences(json.loads(out)) == []
     whole(storage, before)

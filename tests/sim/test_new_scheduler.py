@@ -104,5 +104,5 @@ def test_a_scheduler_is_one_file_and_one_row(tmp_path: Path) -> None:
     report = json.loads(seekwise("verify", "vectors", str(vectors / "fifo-2"), "--json"))
     assert report["passed"] == report["total"] > 0
     page = tmp_path / "page.html"
-    seekwise("report", "--output", str(page))
+    seekwise("report", "last", "--output", str(page))
     assert "#123456" in page.read_text()

@@ -52,11 +52,8 @@ def headline(found: LiveOutcome) -> str:
     if not any(each.disagrees for each in relevant):
         if choice.worst is None or choice.worst.high is None:
             return f"{verb}. Inconclusive: no other setting proved better in this time."
-        most = max(
-            (_log_loss(s.high, j), s.high, j)
-            for j in relevant
-            if (s := j.of(choice.setting)) is not None and s.high is not None
-        )[1:]
+        bounds = [(s.high, j) for j in relevant if (s := j.of(choice.setting)) is not None and s.high is not None]
+        most = max(bounds, key=lambda each: _log_loss(*each))
         return (
             f"{verb}: no other setting proved better; its {metric_name(most[1])} in {most[1].use} is at most "
             f"{_amount(most[0], most[1])} than the best (95 %)."
