@@ -1,4 +1,4 @@
-"""What a user asks for as a file is written as that file, whoever waits in its folder with links."""
+"""What a user asks for as a file is written as that file, also where others have planted links in its folder."""
 
 from __future__ import annotations
 

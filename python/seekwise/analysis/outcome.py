@@ -286,7 +286,7 @@ def _kept(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) ->
 
 
 def _otherwise(setting: Setting, plan: Plan) -> list[str]:
-    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force, or nobody knows."""
+    """What is in force instead of this setting, as `read_ahead_kb=8192 on vda`; empty where it is in force or not known."""
     found = []
     for facts in plan.systems:
         for device, values in wanted(setting, plan).items():

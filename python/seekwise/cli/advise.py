@@ -180,7 +180,7 @@ def _list(as_json: bool) -> None:
 def _table(weighed: workloads.Weighed) -> Table:
     """At most 80 columns wide, whatever the settings are called: a long name is folded, a number never."""
     others = [standing for standing in weighed.standings if standing.setting != weighed.reference]
-    # What nobody measured has no column: the reference alone would stand in it with its 1.
+    # What was not measured has no column: the reference alone would stand in it with its 1.
     metrics = [name for name in ("p99", "cpu_efficiency") if any(name in each.ratios for each in others)]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("Setting", overflow="fold", max_width=28)

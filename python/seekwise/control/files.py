@@ -121,7 +121,7 @@ def new_product(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "wb") as file:
             yield file
         return
-    # A name that nobody can wait for with a link, and O_EXCL, which follows none.
+    # A random name, so that no link can be planted under it, and O_EXCL, which follows none.
     draft = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:

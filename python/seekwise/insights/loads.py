@@ -1,6 +1,6 @@
 """Two workloads that do the same with another program: what one measures of what the other does.
 
-Where they do, all other insights rest on the first of them: a mean over two programs would be nobody's measurement.
+Where they do, all other insights rest on the first of them: a mean over two programs is the measurement of neither.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which array: capacity, failures survived and speed weighed in the order in which an administrator asks for them.
 
-An array that survives no failure is never recommended while one that does was studied beside it: whoever wants it studies it alone.
+An array that survives no failure is never recommended while the study has one that does. To have it recommended, study it alone.
 Among the others the fastest is named (geometric mean over operations and loads of its rate, each relative to the best there), and every array that
 is better at something stands beside it with what it gives up.
 """

@@ -87,7 +87,7 @@ class ReportContent:
     """Arrays of a simulated run: capacity, failures survived, time to rebuild."""
     plan: Plan | None = None
     run: Run | None = None
-    """What was asked, when, with which version; None where nobody knows."""
+    """What was asked, when, with which version; None where it is not known."""
     study: Study | None = None
     discarded: Sequence[Record] = ()
     """Trials of the run that do not count, sentinels included."""

@@ -23,7 +23,7 @@ class Entry:
     discarded: int
     outcome: str
     decision: str
-    """One sentence; empty where nobody judged it again."""
+    """One sentence; empty where it was not judged again."""
     since: str
     """`2 regressions since RUN`, `no change since RUN`; empty without an earlier one."""
     regressions: int

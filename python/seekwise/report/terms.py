@@ -1,4 +1,4 @@
-"""Short explanations of the words on a page, from the texts of `seekwise explain`: whoever gets the page may not have the program."""
+"""Short explanations of the words on a page, from the texts of `seekwise explain`: a reader of the page may not have the program."""
 
 from __future__ import annotations
 

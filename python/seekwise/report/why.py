@@ -1,6 +1,6 @@
 """What lies behind the numbers, as far as the records hold it: merges, size of requests at the drive, waiting, cache and drives.
 
-Simulated runs count what the model did; measured ones what the kernel counted. What nobody recorded is not guessed.
+Simulated runs count what the model did; measured ones what the kernel counted. What was not recorded is not guessed.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     /// It keeps a processor against other readers until it waits: those woken meanwhile have no credit that would push it aside (wake-up
-    /// granularity of 1 to 10 ms up to 2.6.32). Then whoever became ready first.
+    /// granularity of 1 to 10 ms up to 2.6.32). Then the one that became ready first.
     fn step_reader(&mut self, reader: usize) {
         self.host.payer = Payer::System;
         self.step(reader);

@@ -22,7 +22,7 @@ pub trait Storage {
     fn timer(&self) -> Nanos;
     fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O);
 
-    /// Requests that nobody serves yet or that are being served.
+    /// Requests that wait for service or are being served.
     fn allocated(&self) -> usize;
     fn totals(&self) -> Totals;
     /// Bytes read from and written to each member of an array since the start; empty for a drive alone.

@@ -40,7 +40,7 @@ class State:
 @dataclass(frozen=True)
 class Tool:
     """`query(unit)`: commands that only read. `parse(text, unit)`: their joined output. `change(program, unit, name, on, text)`:
-    None if the tool cannot; `text` is the output of the queries, None where nobody could ask."""
+    None if the tool cannot; `text` is the output of the queries, None where the tool could not be asked."""
 
     name: str
     programs: tuple[str, ...]

@@ -105,7 +105,7 @@ def _exact(phase: Phase, load: Load, random_ios: int) -> Phase:
 
 
 def as_one(phases: list[Phase]) -> FioPhase:
-    """The whole call as one phase, for what is checked from outside: nobody sees where one phase ends."""
+    """The whole call as one phase, for checks from outside, where the end of a phase is not visible."""
     read = sum(phase.bytes for phase in phases if phase.operation.endswith("read"))
     written = sum(phase.bytes for phase in phases) - read
     return FioPhase(

@@ -1,5 +1,5 @@
 // Makes a page that is complete without it pleasant: sorts and downloads tables, hides lines, shows values at the pointer or by
-// arrow keys, and draws any metric over any factor. Reads only what stands in the page; asks nobody.
+// arrow keys, and draws any metric over any factor. Reads only what stands in the page; makes no request.
 "use strict";
 document.documentElement.classList.add("scripted");
 const $ = (selector, root = document) => Array.from(root.querySelectorAll(selector));
