@@ -200,25 +200,30 @@ def measure(request: Request, plan: LivePlan, target) -> None:
     """Runs the plan; prints the answer or one JSON document."""
     from seekwise.run.live import execute
 
-    run = Run(
-        run_id=new_run_id(),
-        created_at=now(),
-        seekwise_version=version("seekwise"),
-        name=plan.name or "tune",
-        backend="kernel",
-        target=request.target,
-        seed=plan.seed,
-        study="",
-        plan=plan.to_document(),
-        ended_at=None,
-        outcome=None,
-    )
+    run = run_of(plan, request.target)
     with Store.open(request.db) as store:
         if not request.as_json:
             print_stack(plan)
         with _standing.watching(plan, quiet=request.as_json) as watch:
             execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
         show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+
+
+def run_of(plan: LivePlan, target: str, backend: str = "kernel") -> Run:
+    """A run of this plan that begins now. `target` as the user named it."""
+    return Run(
+        run_id=new_run_id(),
+        created_at=now(),
+        seekwise_version=version("seekwise"),
+        name=plan.name or "tune",
+        backend=backend,
+        target=target,
+        seed=plan.seed,
+        study="",
+        plan=plan.to_document(),
+        ended_at=None,
+        outcome=None,
+    )
 
 
 def print_stack(plan: LivePlan) -> None:

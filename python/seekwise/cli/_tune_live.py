@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import click
@@ -18,10 +17,9 @@ import click
 from seekwise.cli import _output, _tune
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.run.execute import new_run_id
 from seekwise.run.live import execute, latencies, passive
 from seekwise.run.live.plan import LivePlan
-from seekwise.store.database import Run, Store, now
+from seekwise.store.database import Run, Store
 from seekwise.study.quantity import time_text
 
 if TYPE_CHECKING:
@@ -68,10 +66,7 @@ def answer(request: Request) -> None:
         name=request.name,
         extra={"live": True, "command": list(request.command_line)},
     )
-    run = Run(
-        new_run_id(), now(), version("seekwise"), plan.name or "tune", "kernel", request.target, plan.seed, "", plan.to_document(),
-        None, None,
-    )  # fmt: skip
+    run = _tune.run_of(plan, request.target)
     with Store.open(request.db) as store:
         if not request.as_json:
             _tune.print_stack(plan)

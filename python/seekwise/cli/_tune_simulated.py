@@ -5,17 +5,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
 from seekwise.cli import _output, _tune
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.execute import new_run_id
 from seekwise.run.live import candidates, simulated
 from seekwise.run.live.plan import LivePlan
-from seekwise.store.database import Run, Store, now
+from seekwise.store.database import Store
 from seekwise.study import uses as use_files
 
 if TYPE_CHECKING:
@@ -56,19 +54,7 @@ def answer(request: Request) -> None:
         group=request.uses,
         provenance="simulated",
     )
-    run = Run(
-        run_id=new_run_id(),
-        created_at=now(),
-        seekwise_version=version("seekwise"),
-        name=plan.name or "tune",
-        backend="simulated",
-        target=request.target,
-        seed=plan.seed,
-        study="",
-        plan=plan.to_document(),
-        ended_at=None,
-        outcome=None,
-    )
+    run = _tune.run_of(plan, request.target, backend="simulated")
     with Store.open(request.db) as store:
         if not request.as_json:
             _tune.print_stack(plan)
