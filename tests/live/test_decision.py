@@ -3,6 +3,7 @@
 import math
 import random
 
+import numpy as np
 import pytest
 
 from seekwise.analysis.decision import choose, verdicts
@@ -74,7 +75,29 @@ def test_two_rounds_decide_nothing_and_bound_nothing():
 def test_looking_often_spends_the_error_rate_and_no_more():
     for looks in (1, 3, 6):
         assert sum(spent_at(look, looks, final=False) for look in range(1, looks + 1)) == pytest.approx(1.0)
-    assert spent_at(2, 4, final=True) == pytest.approx(1 - 1 / 16)
+    assert spent_at(2, 4, final=True) == pytest.approx(1 - (1 / 4) ** 4)
+
+
+def test_a_rate_that_is_all_but_zero_is_surely_worse_though_its_logarithm_scatters():
+    figures = Merged(["a", "b"], "rate")
+    for number in range(12):
+        figures.add("a", number, JobPeriod(0.5, 1000, 500_000_000 + 10_000_000 * (number % 3), 1.0))
+        figures.add("b", number, JobPeriod(0.5, int(number == 5), 1_000_000 * (number == 5), 1.0))
+    (judged,) = verdicts.judge([Entry("u", "rate", "MB/s", True, 0.05, figures)])
+    assert words(judged) == {"a": "best", "b": "worse"}
+    assert judged.of("b").low > 0.9
+
+
+@pytest.mark.parametrize("kind", ["rate", "p50", "p99", "mean"])
+def test_leaving_one_round_out_is_the_same_as_merging_the_others(kind):
+    rng = np.random.default_rng(3)
+    figures = Merged(["a"], kind)
+    for number in range(6):
+        latencies = rng.lognormal(13, 0.5, 300)
+        figures.add("a", number, JobPeriod(0.1, 300, 300 * 4096, latencies.sum(), histogram(latencies)))
+    rounds = list(figures.rounds("a"))
+    by_hand = [figures.log_value("a", rounds[:i] + rounds[i + 1 :]) for i in range(6)]
+    assert figures.log_values_without_one("a", rounds) == pytest.approx(by_hand)
 
 
 def test_an_early_look_is_wider_than_the_final_one():

@@ -11,6 +11,7 @@ from live.helpers import entry_of
 from seekwise.analysis.decision.verdicts import judge
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.run.live import carry, execute, jobs, logs, order, passive, prepare, progress
+from seekwise.run.live.candidates import Candidate
 from seekwise.study import uses
 
 NAMES = ["none", "mq-deadline", "kyber", "bfq"]
@@ -41,6 +42,61 @@ def test_a_start_that_differs_is_cut_and_an_even_period_is_not():
     late = [list(np.where(np.arange(20) < 7, 100, 60) + rng.normal(0, 3, 20)) for _ in range(5)]
     assert carry.cut_s(even) == carry.CUT_LEAST_S
     assert carry.cut_s(late) == pytest.approx(7 * carry.BIN_S, abs=2 * carry.BIN_S)
+
+
+def drifting(rng, level=1.0, periods=4, bins=20):
+    """Profiles whose noise lasts as long as a period: 7 % at every length, as real ones."""
+    steps = rng.normal(0, 0.02, (periods, bins)).cumsum(axis=1) + rng.normal(0, 0.07, (periods, 1))
+    return [list(100 * level * np.exp(each)) for each in steps]
+
+
+def test_noise_that_looks_like_a_start_is_not_cut_and_a_real_one_is():
+    rng = np.random.default_rng(4)
+    false = 0
+    for _ in range(100):
+        profiles = {name: drifting(rng) for name in ("none", "mq-deadline", "kyber")}
+        false += sum(cut > 0.05 for cut in carry.cuts_s(profiles, dict.fromkeys(profiles, 0.05)).values())
+    assert false <= 9  # of 300
+    profiles = {name: drifting(rng) for name in ("none", "mq-deadline", "bfq")}
+    for values in profiles["bfq"]:
+        values[10:] = [0.6 * each for each in values[10:]]
+    found = carry.cuts_s(profiles, dict.fromkeys(profiles, 0.05))
+    assert found["bfq"] == pytest.approx(10 * carry.BIN_S, abs=3 * carry.BIN_S)
+
+
+def candidates_of(*labels):
+    return tuple(Candidate(label, {"scheduler": label}, {}) for label in labels)
+
+
+def test_short_periods_are_for_schedulers_that_learn_nothing_under_loads_that_leave_nothing_behind():
+    streams, copy = uses.chosen("streams")[0], uses.chosen("desktop-copy")[0]
+    none, bfq, unknown = candidates_of("none", "bfq", "adios")
+    state = progress.UseState(streams, (none, bfq, unknown))
+    assert state.is_short(none) and not state.is_short(bfq) and not state.is_short(unknown)
+    assert not progress.UseState(copy, (none,)).is_short(none)
+    assert not state.is_short(Candidate("none 64", {"scheduler": "none", "nr_requests": 64}, {}))
+    assert state.can_be_quick(10_000) and not state.can_be_quick(100)
+
+
+def test_a_slow_disk_gets_periods_that_hold_enough_operations():
+    state = progress.UseState(uses.chosen("random-read")[0], candidates_of("none", "bfq"))
+    seen = [progress.Seen(each, ([1.0] * 12,), 100.0, 0.4) for each in state.candidates]
+    progress.learn(state, seen)
+    assert all(state.length_s(each) >= progress.OPERATIONS_MIN / 100 for each in state.candidates)
+    seen = [progress.Seen(each, ([1.0] * 12,), 50_000.0, 0.001) for each in state.candidates]
+    progress.learn(state, seen)
+    none, bfq = state.candidates
+    assert state.length_s(none) < progress.SHORT_S < state.length_s(bfq)
+
+
+def test_who_has_long_periods_runs_in_few_rounds_and_long_first_periods_weigh_no_more():
+    state = progress.UseState(uses.chosen("random-read")[0], candidates_of("none", "kyber", "bfq"))
+    assert state.in_round(1) == state.candidates
+    progress.learn(state, [progress.Seen(each, ([1.0] * 30,), 50_000.0, 0.001) for each in state.candidates])
+    assert state.in_round(0) == state.candidates and len(state.in_round(1)) == 2
+    none, _, bfq = state.candidates
+    assert state.counted_s(none, 0.3, state.cut_s(none)) == pytest.approx(progress.QUICK_COUNTED_S)
+    assert state.counted_s(bfq, 0.75, state.cut_s(bfq)) <= 0.75 - carry.LEARNING_CUT_S
 
 
 def test_a_change_at_the_end_of_the_search_asks_for_a_longer_period():
@@ -106,7 +162,7 @@ def test_time_goes_to_the_use_that_it_decides():
     open_entry = entry_of({"a": 100, "b": 97}, noise=0.06, use=uses.shipped()[0].name)
     done = entry_of({"a": 100, "b": 50}, noise=0.01, use=uses.shipped()[1].name)
     judged = judge([open_entry, done])
-    states = [progress.UseState(use, ("a", "b")) for use in uses.shipped()[:2]]
+    states = [progress.UseState(use, candidates_of("a", "b")) for use in uses.shipped()[:2]]
     state, rounds = progress.next_use(states, judged, 60.0)
     assert state.use.name == open_entry.use and rounds >= 2
     assert progress.next_use(states, judge([done]), 60.0) is None
@@ -115,9 +171,9 @@ def test_time_goes_to_the_use_that_it_decides():
 
 def test_hopeless_candidates_run_no_more_but_two_stay():
     judged = judge([entry_of({"a": 100, "b": 10, "c": 9, "d": 8}, noise=0.01, use="desktop-copy")])
-    state = progress.UseState(uses.chosen("desktop-copy")[0], ("a", "b", "c", "d"))
+    state = progress.UseState(uses.chosen("desktop-copy")[0], candidates_of("a", "b", "c", "d"))
     assert len(progress.drop_hopeless(state, judged)) == 2
-    assert "a" in state.candidates and len(state.candidates) == 2
+    assert "a" in [each.label for each in state.candidates] and len(state.candidates) == 2
 
 
 @pytest.mark.parametrize("text", ["x", "1x", "-3x", "3y", ""])

@@ -93,10 +93,13 @@ class Merged:
         self.kind = kind
         self._periods: dict[str, dict[int, list[JobPeriod]]] = {name: {} for name in settings}
         self._dense: dict[tuple[str, int], Array] = {}
+        self._smallest: float | None = None
+        """Bytes of the smallest request seen."""
 
     def add(self, setting: str, number: int, period: JobPeriod) -> None:
         self._periods[setting].setdefault(number, []).append(period)
         self._dense.pop((setting, number), None)
+        self._smallest = None
 
     def rounds(self, setting: str) -> tuple[int, ...]:
         """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer."""
@@ -122,6 +125,15 @@ class Merged:
         counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
         return math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6)
 
+    def log_values_without_one(self, setting: str, rounds: Sequence[int]) -> Array:
+        """`log_value` with each of the rounds left out in turn."""
+        if self.kind in QUANTILES:
+            each = np.array([self._counts(setting, number) for number in rounds])
+            rest = each.sum(axis=0) - each
+            return np.array([math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6) for counts in rest])
+        chosen = list(rounds)
+        return np.array([self.log_value(setting, chosen[:i] + chosen[i + 1 :]) for i in range(len(chosen))])
+
     def added_variance(self, a: str, b: str) -> float:
         """What a setting leaves behind is cut from the periods instead."""
         return 0.0
@@ -130,9 +142,13 @@ class Merged:
         periods = [p for number in rounds for p in self._periods[setting][number]]
         seconds, moved = sum(p.seconds for p in periods), sum(p.bytes for p in periods)
         # What moved nothing is slower than half a request in all of its time; that is all that is known.
-        sizes = [p.bytes / p.ops for by in self._periods.values() for each in by.values() for p in each if p.ops]
-        least = 0.5 * (min(sizes) if sizes else 512.0)
-        return math.log(max(moved, least) / seconds / 1e6)
+        return math.log(max(moved, 0.5 * self._smallest_bytes()) / seconds / 1e6)
+
+    def _smallest_bytes(self) -> float:
+        if self._smallest is None:
+            sizes = [p.bytes / p.ops for by in self._periods.values() for each in by.values() for p in each if p.ops]
+            self._smallest = min(sizes) if sizes else 512.0
+        return self._smallest
 
     def _log_mean_ms(self, setting: str, rounds: Sequence[int]) -> float:
         periods = [p for number in rounds for p in self._periods[setting][number]]

@@ -46,6 +46,10 @@ class Figures(Protocol):
         """Logarithm of the metric over these rounds taken together."""
         ...
 
+    def log_values_without_one(self, setting: str, rounds: Sequence[int]) -> Array:
+        """The same with each of these rounds left out in turn; at least two rounds."""
+        ...
+
     def added_variance(self, a: str, b: str) -> float:
         """Variance of the log ratio of two settings that their rounds do not show."""
         ...
@@ -83,6 +87,10 @@ class Values:
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
         known = self.logs[setting]
         return float(np.mean([known[each] for each in rounds]))
+
+    def log_values_without_one(self, setting: str, rounds: Sequence[int]) -> Array:
+        logs = np.array([self.logs[setting][each] for each in rounds])
+        return (logs.sum() - logs) / (len(logs) - 1)
 
     def added_variance(self, a: str, b: str) -> float:
         return self.uncertainty.get((a, b), 0.0)

@@ -24,7 +24,7 @@ from seekwise.analysis.decision.bounds import ALPHA, Bounds, bounds
 from seekwise.analysis.decision.table import Entry
 
 Word = Literal["best", "within", "worse", "undecided"]
-DECISION_RULE_VERSION = "1"
+DECISION_RULE_VERSION = "2"
 LEVEL_WORSE = 0.03
 """Nominal level of "worse": with it at most 5 % of tables without any difference call somebody worse (`verify judgement`)."""
 BOUND_FACTOR = 3.0

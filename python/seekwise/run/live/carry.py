@@ -10,16 +10,29 @@ White 1997, Simulation 69(6)): a start that differs raises the scatter of what i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy import special
 
-BIN_S = 0.05
+from seekwise.run.live.candidates import Candidate
+
+BIN_S = 0.025
 CUT_LEAST_S = 0.1
 """The kernel freezes and drains the queue while it switches; requests that waited for that are in the first tenth."""
+AT_ONCE = ("none", "mq-deadline", "kyber")
+"""Schedulers that order what is queued and learn nothing of those who send it (Linux v6.12 block/mq-deadline.c; kyber only moves its
+depths, every 100 ms, when latencies miss their targets: block/kyber-iosched.c). bfq, and any other, measures rates, budgets and
+processes anew after each switch (block/bfq-iosched.c: budgets of up to 125 ms, weights raised for processes that look interactive)."""
+LEARNING_CUT_S = 0.35
+"""Least cut of such a scheduler: seen of bfq on a virtio disk, 0.3 to 0.4 s."""
 CUT_SHARE_MAX = 0.6
 """At most this share of a period is cut; if the best cut lies there, the period is too short and grows."""
 REST_BINS_MIN = 4
+CHANGE_LEAST = 0.05
+"""A level that moves by less (log) is no start worth cutting."""
+CHANGE_LEVEL = 0.01
+"""Of the test whether the level moved: several cuts of several candidates are looked at, and a false one costs all short periods."""
 
 
 def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> float:
@@ -50,6 +63,50 @@ def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> 
     if scores[best - least] > 0.5 * scores[0]:
         best = least
     return best * BIN_S
+
+
+def settles_at_once(candidate: Candidate) -> bool:
+    return candidate.values.get("scheduler") in AT_ONCE and len(candidate.values) == 1
+
+
+def cuts_s(profiles: Mapping[str, Sequence[Sequence[float]]], least: Mapping[str, float]) -> dict[str, float]:
+    """Cuts of all candidates of a use: a later cut than the least one only where the level before it is shown to differ.
+
+    How much levels of unchanged periods scatter is known from all candidates together: one alone has run three or four periods.
+    """
+    proposed = {name: cut_s(each, least[name]) for name, each in profiles.items()}
+    return {
+        name: cut if cut <= least[name] or _level_changes(profiles, name, cut, least[name]) else least[name]
+        for name, cut in proposed.items()
+    }
+
+
+def _level_changes(profiles: Mapping[str, Sequence[Sequence[float]]], name: str, cut: float, least_s: float) -> bool:
+    """Whether the level from `least_s` to `cut` differs from the one after it by more than a little and more than noise."""
+    steps = {
+        other: [step for values in each if (step := _step(values, cut, least_s)) is not None]
+        for other, each in profiles.items()
+    }
+    mine = steps[name]
+    if not mine:
+        return True
+    change = float(np.mean(mine))
+    scatter = [np.asarray(each) - np.mean(each) for each in steps.values() if len(each) > 1]
+    df = sum(len(each) - 1 for each in scatter)
+    if df == 0:
+        return abs(change) > CHANGE_LEAST
+    s = math.sqrt(sum(float((each**2).sum()) for each in scatter) / df)
+    errors = float(special.stdtrit(df, 1 - CHANGE_LEVEL / 2))
+    return abs(change) > max(CHANGE_LEAST, errors * s / math.sqrt(len(mine)))
+
+
+def _step(values: Sequence[float], cut: float, least_s: float) -> float | None:
+    """Logarithm of the level after `cut` over the level from `least_s` to it; None when a part is empty."""
+    first, place = math.ceil(least_s / BIN_S - 1e-9), round(cut / BIN_S)
+    before, after = np.asarray(values[first:place], dtype=float), np.asarray(values[place:], dtype=float)
+    if not len(before) or not len(after) or before.mean() <= 0 or after.mean() <= 0:
+        return None
+    return math.log(after.mean() / before.mean())
 
 
 def _mser(values: np.ndarray) -> float:

@@ -18,19 +18,39 @@ from seekwise.study.uses import Use
 
 PERIOD_FIRST_S = 0.75
 COUNTED_S = 0.35
-"""What is left of a period after its cut, where the operations are many. Seen here: rates of half-second periods scatter twice as
-much as their tenths would tell, so what disturbs lasts about as long as a period, and more and shorter ones tell more."""
+"""What is left of a period after its cut where a job writes through the page cache: writers pause for up to 200 ms (Linux v6.12
+mm/page-writeback.c, MAX_PAUSE)."""
+QUICK_COUNTED_S = 0.045
+"""The same where every request reaches the device at once. Seen on a virtio disk: rates of neighbouring periods differ by 5 to 7 %
+whether they last 25 or 400 ms (the Allan deviation is level from 25 to 800 ms), so that ten short periods tell as much as ten long ones."""
+QUICK_CUT_S = 0.02
+"""Least cut there. Seen on the same disk: none, mq-deadline and kyber are at their level within 20 ms of the switch."""
+TAIL_FACTOR = 10.0
+"""A period counts for so many of its slow (99 %) requests at least."""
 PERIOD_MOST_S = 6.0
 OPERATIONS_MIN = 40
 """In the counted part of a period, of every job that is judged."""
 ROUNDS_FIRST = 4
-ROUNDS_MORE = 8
+"""Long enough to see how long a switch is felt."""
+ROUNDS_FIRST_QUICK = 3
+"""The same where shorter ones follow in the same stretch."""
+PERIOD_LOOK_S = 0.3
+"""First periods there of a candidate that is expected to settle at once: long enough to see when it does not."""
+ROUNDS_QUICK = 33
+SHORT_S = 0.2
+LONG_EVERY = 10
+SWITCH_S = 0.03
+"""Of one switch: measured 24 to 32 ms."""
+STRETCH_MOST_S = 12.0
+"""Then it is asked again what time decides most."""
 STRETCH_OVERHEAD_S = 1.6
 """Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
 FIRST_PASS_SHARE = 0.8
 FIT_SHARE = 0.62
 """Uses are chosen so that their first stretches fit into this share: what is left decides. Few uses answered beat many left open."""
 HOPELESS_THRESHOLDS = 3.0
+WORSE_EFFORT = 0.7
+"""A loss is shown against nothing at a stricter level than a tie within the threshold."""
 
 
 @dataclass
@@ -38,7 +58,7 @@ class UseState:
     """What is known about measuring one use."""
 
     use: Use
-    candidates: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
     """Those that still run here."""
     lengths: dict[str, float] = field(default_factory=dict)
     cuts: dict[str, float] = field(default_factory=dict)
@@ -47,16 +67,58 @@ class UseState:
     failed: str | None = None
     decided: bool = False
 
-    def length_s(self, candidate: str) -> float:
-        return self.lengths.get(candidate, PERIOD_FIRST_S)
+    @property
+    def is_quick(self) -> bool:
+        """Whether every request reaches the device at once: nothing that lies in memory outlasts a switch."""
+        return all(
+            job.fio is None and (job.direct or not job.writes or job.sync_every == 1) for job in self.use.job
+        ) and not any(job.feels_read_ahead for job in self.use.job)
+
+    def is_short(self, candidate: Candidate) -> bool:
+        """Whether its shortest periods tell of it."""
+        return self.is_quick and carry.settles_at_once(candidate)
+
+    def can_be_quick(self, operations_per_s: float) -> bool:
+        """Whether the shortest periods hold enough operations of every job at this rate of all together."""
+        jobs = sum(job.jobs for job in self.use.job)
+        return self.is_quick and operations_per_s * QUICK_COUNTED_S >= jobs * OPERATIONS_MIN
+
+    def quick_length_s(self, candidate: Candidate) -> float:
+        """Of a period in a stretch whose longer periods were fast."""
+        return QUICK_CUT_S + QUICK_COUNTED_S if self.is_short(candidate) else PERIOD_FIRST_S
+
+    def length_s(self, candidate: Candidate) -> float:
+        first = PERIOD_LOOK_S if self.is_short(candidate) else PERIOD_FIRST_S
+        return self.lengths.get(candidate.label, first)
+
+    def cut_least_s(self, candidate: Candidate) -> float:
+        if not self.is_quick:
+            return carry.CUT_LEAST_S
+        return QUICK_CUT_S if carry.settles_at_once(candidate) else carry.LEARNING_CUT_S
 
     def cut_s(self, candidate: Candidate) -> float:
         """Seconds at the start of its periods that do not count; one that has not run alone has its scheduler's."""
         kin = str(candidate.values.get("scheduler", ""))
-        return self.cuts.get(candidate.label, self.cuts.get(kin, carry.CUT_LEAST_S))
+        return self.cuts.get(candidate.label, self.cuts.get(kin, self.cut_least_s(candidate)))
+
+    def counted_s(self, candidate: Candidate, length_s: float, cut_s: float) -> float:
+        """Seconds of a period that count. Where periods became short, the long first ones weigh no more than they."""
+        rest = length_s - cut_s
+        if not self.is_quick or candidate.label not in self.lengths:
+            return rest
+        return min(rest, self.lengths[candidate.label] - self.cuts[candidate.label])
+
+    def in_round(self, number: int) -> tuple[Candidate, ...]:
+        """Who runs in a round: where most have short periods, those with long ones only in every few."""
+        short = [each for each in self.candidates if self.length_s(each) < SHORT_S]
+        if len(short) < 2 or number % LONG_EVERY == 0:
+            return self.candidates
+        return tuple(short)
 
     def round_s(self) -> float:
-        return sum(self.length_s(name) for name in self.candidates)
+        """On average, with the switches."""
+        rounds = [self.in_round(number) for number in range(LONG_EVERY)]
+        return sum(self.length_s(each) + SWITCH_S for who in rounds for each in who) / LONG_EVERY
 
 
 def uses_that_fit(uses: Sequence[Use], candidates: int, seconds: float) -> tuple[list[Use], list[Use]]:
@@ -77,43 +139,63 @@ def least_s(candidates: int) -> float:
     return STRETCH_OVERHEAD_S + 3 * candidates * PERIOD_FIRST_S
 
 
-def learn(state: UseState, profiles: dict[str, list[list[float]]], operations_per_s: dict[str, float]) -> None:
-    """Cuts and lengths of periods from what a stretch showed.
+@dataclass(frozen=True)
+class Seen:
+    """What the longer periods of one candidate showed in a stretch."""
 
-    `profiles`: {candidate: values per bin of each of its periods}. `operations_per_s`: of the slowest judged job, by candidate.
-    """
-    for name, found in profiles.items():
-        cut = carry.cut_s(found)
-        longest = max((len(each) for each in found), default=0) * carry.BIN_S
+    candidate: Candidate
+    profiles: tuple[list[float], ...]
+    """Values per bin of `carry.BIN_S` of each period."""
+    operations_per_s: float
+    """Of the slowest judged job."""
+    tail_s: float = 0.0
+    """The 99 % latency of the slowest one."""
+
+
+def learn(state: UseState, seen: Sequence[Seen]) -> None:
+    """Cuts and lengths of periods from what a stretch showed."""
+    least = {each.candidate.label: state.cut_least_s(each.candidate) for each in seen}
+    cuts = carry.cuts_s({each.candidate.label: each.profiles for each in seen}, least)
+    for each in seen:
+        name = each.candidate.label
         counted = COUNTED_S
-        rate = operations_per_s.get(name, 0.0)
-        if rate > 0:
-            counted = max(counted, OPERATIONS_MIN / rate)
-        length = cut + counted
-        if carry.too_short(cut, longest):
+        if state.is_short(each.candidate):
+            counted = min(COUNTED_S, max(QUICK_COUNTED_S, TAIL_FACTOR * each.tail_s))
+        if each.operations_per_s > 0:
+            counted = max(counted, OPERATIONS_MIN / each.operations_per_s)
+        length = cuts[name] + counted
+        longest = max((len(values) for values in each.profiles), default=0) * carry.BIN_S
+        if carry.too_short(cuts[name], longest):
             length = max(length, 2 * longest)
-        state.cuts[name] = cut
-        state.lengths[name] = min(PERIOD_MOST_S, max(length, carry.CUT_LEAST_S + COUNTED_S))
+        state.cuts[name] = cuts[name]
+        state.lengths[name] = min(PERIOD_MOST_S, length)
 
 
 def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> list[str]:
-    """Candidates that are far behind by every judged metric of the use; at least two stay."""
+    """Candidates that run here no more: each judged metric has them far behind, or is decided for everybody; at least two stay."""
     mine = [each for each in judged if each.use == state.use.name]
-    gone = []
-    for name in state.candidates:
-        standings = [each.of(name) for each in mine]
-        if mine and all(
-            s is not None and s.verdict == "worse" and s.low > HOPELESS_THRESHOLDS * j.threshold
-            for s, j in zip(standings, mine, strict=True)
-        ):
-            gone.append(name)
+    some_open = any(each.open for each in mine)
+
+    def rests(label: str, each: Judged) -> bool:
+        standing = each.of(label)
+        far = (
+            standing is not None and standing.verdict == "worse" and standing.low > HOPELESS_THRESHOLDS * each.threshold
+        )
+        return far or (some_open and not each.open)
+
+    gone = [c.label for c in state.candidates if mine and all(rests(c.label, each) for each in mine)]
     gone = gone[: max(0, len(state.candidates) - 2)]
-    state.candidates = tuple(name for name in state.candidates if name not in gone)
+    state.candidates = tuple(each for each in state.candidates if each.label not in gone)
     return gone
 
 
 def rounds_to_decide(each: Judged) -> int | None:
     """Further rounds that would decide the easiest open candidate, if its estimate is right; None when nothing is open."""
+    return min(_needs(each), default=None)
+
+
+def _needs(each: Judged) -> list[int]:
+    """Further rounds that would decide each open candidate, if its estimate is right."""
     limit = log_of_share(each.threshold, each.more_is_better)
     needs = []
     for standing in each.open:
@@ -123,10 +205,10 @@ def rounds_to_decide(each: Judged) -> int | None:
         loss = log_of_share(min(standing.loss, 0.999), each.more_is_better)
         high = log_of_share(min(standing.high, 0.999) if each.more_is_better else standing.high, each.more_is_better)
         half = max(high - loss, 1e-6)
-        # Nearer than a third of the threshold to the border no time decides.
-        gap = max(abs(limit - loss), limit / 3)
+        # Shown to be within the threshold, or shown to be behind; halfway between the two no time decides.
+        gap = max(limit - loss, WORSE_EFFORT * loss, limit / 3)
         needs.append(max(1, math.ceil(standing.rounds * ((half / gap) ** 2 - 1))))
-    return min(needs) if needs else None
+    return needs
 
 
 def seconds_to_decide(each: Judged, round_s: float) -> float | None:
@@ -135,7 +217,10 @@ def seconds_to_decide(each: Judged, round_s: float) -> float | None:
 
 
 def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float) -> tuple[UseState, int] | None:
-    """(use, rounds) for the next stretch; None when nothing is open or no time is left."""
+    """(use, rounds) for the next stretch; None when nothing is open or no time is left.
+
+    `judged`: as if nothing followed.
+    """
     best: tuple[float, UseState, int] | None = None
     for state in states:
         if state.failed or state.decided:
@@ -143,15 +228,13 @@ def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float
         affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s()) if state.candidates else 0
         if affordable < 1:
             continue
-        mine = [each for each in judged if each.use == state.use.name and each.open]
-        needs = [need for each in mine if (need := rounds_to_decide(each)) is not None]
+        needs = sorted(need for each in judged if each.use == state.use.name for need in _needs(each))
         if not needs:
             continue
-        rounds = min(affordable, max(2, min(ROUNDS_MORE, min(needs))))
-        cost = STRETCH_OVERHEAD_S + rounds * state.round_s()
-        # What is likely to be decided, for the time it takes; what needs far more than is left comes last.
-        gain = sum(min(1.0, rounds / need) * len(each.open) for each, need in zip(mine, needs, strict=True))
-        score = gain / cost
+        rounds = min(affordable, max(2, int(STRETCH_MOST_S / state.round_s())))
+        # What is likely to be decided, for the time it takes.
+        gain = sum(min(1.0, rounds / need) for need in needs)
+        score = gain / (STRETCH_OVERHEAD_S + rounds * state.round_s())
         if best is None or score > best[0]:
             best = (score, state, rounds)
     return None if best is None else best[1:]

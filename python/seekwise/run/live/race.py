@@ -13,8 +13,7 @@ from seekwise.run.live.session import Session
 
 def states_of(session: Session) -> list[progress.UseState]:
     """Every use of the plan, with all of its candidates."""
-    labels = tuple(each.label for each in session.plan.candidates)
-    return [progress.UseState(use, labels) for use in session.plan.uses]
+    return [progress.UseState(use, session.plan.candidates) for use in session.plan.uses]
 
 
 def first_pass(session: Session, states: Sequence[progress.UseState], seconds: float) -> None:
@@ -24,9 +23,10 @@ def first_pass(session: Session, states: Sequence[progress.UseState], seconds: f
         share = left / max(1, len(states) - number)
         rounds = int((share - progress.STRETCH_OVERHEAD_S) / each.round_s())
         # No more than shows how long its periods must be: the rest goes where it decides.
-        rounds = max(progress.ROUNDS_FIRST - 1, min(progress.ROUNDS_FIRST, rounds))
+        most = progress.ROUNDS_FIRST_QUICK if each.is_quick else progress.ROUNDS_FIRST
+        rounds = max(progress.ROUNDS_FIRST - 1, min(most, rounds))
         began = time.monotonic()
-        session.rounds(each, rounds)
+        session.rounds(each, rounds, progress.ROUNDS_QUICK)
         left -= time.monotonic() - began
     if not session.records:
         reasons = [each.failed for each in states if each.failed]
@@ -41,7 +41,11 @@ def to_the_end(session: Session, states: Sequence[progress.UseState]) -> Decided
         session.watch.standing(list(found.judged))
         for each in states:
             progress.drop_hopeless(each, found.judged)
-        chosen = progress.next_use(states, found.judged, session.left_s)
+        ending = decided(session.records, order)
+        # First what would stay open if nothing followed; then what is decided only as the last word.
+        chosen = progress.next_use(states, ending.judged, session.left_s) or progress.next_use(
+            states, found.judged, session.left_s
+        )
         if chosen is None:
-            return decided(session.records, order)
+            return ending
         session.rounds(*chosen)

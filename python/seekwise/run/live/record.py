@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from seekwise.analysis.decision.periods import upper_bound_ns
 from seekwise.backend.kernel import cpu, disk
-from seekwise.run.live import carry, logs
+from seekwise.run.live import logs
 from seekwise.run.live.stretch import Period, Stretch
 from seekwise.store.record import CpuSeconds, Operation, Phase, Record
 from seekwise.study.uses import Job, Use
@@ -20,6 +20,8 @@ OPERATIONS: dict[str, Operation] = {
 }
 FOREIGN_SHARE = 1.25
 FOREIGN_BYTES_MIN = 4 * 2**20
+COUNTED_LEAST_S = 0.03
+PROFILE_BIN_S = 0.1
 
 
 def of_period(
@@ -32,18 +34,20 @@ def of_period(
     stretch_number: int,
     round_offset: int,
     cut_s: float,
+    counted_s: float,
     values: dict,
     seed: int,
     environment: dict[str, object],
     fio_version: str,
     origin_s: float,
 ) -> Record:
-    """`cut_s` from its start does not count. `origin_s`: when the run began (seconds since 1970)."""
-    start, end = period.before.clock_s + cut_s, period.after.clock_s
+    """`cut_s` from its start does not count, `counted_s` after that do. `origin_s`: when the run began (seconds since 1970)."""
+    start = period.before.clock_s + cut_s
+    end = min(period.after.clock_s, start + counted_s)
     spent = _cpu(period)
     moved = {name: period.after.devices[name] - period.before.devices[name] for name in period.after.devices}
     phases = tuple(_phase(job, stretch, period, start, end, spent, number == 0) for number, job in enumerate(use.job))
-    reason = None if end - start > 0.05 else "nothing is left of the period after its cut"
+    reason = None if end - start > COUNTED_LEAST_S else "nothing is left of the period after its cut"
     return Record(
         run_id=run_id,
         trial=index,
@@ -63,6 +67,7 @@ def of_period(
             "start_s": round(period.before.clock_s - origin_s, 3),
             "length_s": round(period.length_s, 3),
             "cut_s": round(cut_s, 3),
+            "counted_s": round(max(0.0, end - start), 3),
             "switch_s": round(period.switch_s, 4),
             "device": {name: vars(each) for name, each in moved.items()},
             "foreign_share": round(_foreign_share(use, stretch, period, moved), 3),
@@ -77,9 +82,9 @@ def _phase(
 ) -> Phase:
     operations = stretch.operations.get(job.name, logs.EMPTY)
     counted = logs.within(operations, start_s, end_s, period.before.clock_s)
-    rates, waits = logs.profile(operations, period.before.clock_s, period.after.clock_s, 2 * carry.BIN_S)
+    rates, waits = logs.profile(operations, period.before.clock_s, period.after.clock_s, PROFILE_BIN_S)
     number = sum(counted.bins.values())
-    details: dict[str, object] = {"job": job.name, "role": job.role, "profile_bin_s": 2 * carry.BIN_S}
+    details: dict[str, object] = {"job": job.name, "role": job.role, "profile_bin_s": PROFILE_BIN_S}
     if job.jobs > 1:
         rates_each = logs.per_process_rates(operations, start_s, end_s, job.jobs)
         details["per_process_bytes_per_s"] = [round(each) for each in rates_each]

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
+from seekwise.analysis.decision.periods import dense, quantile_ns
 from seekwise.analysis.decision.verdicts import Judged
 from seekwise.backend.kernel import disk, fio, memory
 from seekwise.backend.kernel.target import Target
@@ -23,8 +26,6 @@ from seekwise.store.record import Record
 FOREIGN_PROGRAM_BYTES = 16 * 2**20
 LOAD_MARGIN_S = 60.0
 """The load runs this much longer than its schedule; it is ended by a signal."""
-Turn = tuple[Candidate, int, float]
-"""(candidate, round, seconds) of one period to come."""
 
 
 @dataclass
@@ -71,18 +72,44 @@ class Session:
             self.orders[use] = Order(self.plan.seed + len(self.orders))
         return self.orders[use]
 
-    def rounds(self, each: progress.UseState, rounds: int) -> None:
-        """Measures a use for some rounds of its candidates, and learns cuts and lengths of periods from them."""
+    def rounds(self, each: progress.UseState, rounds: int, quick: int = 0) -> None:
+        """Measures a use for some rounds of its candidates, and learns cuts and lengths of periods from them.
+
+        `quick`: so many rounds of the shortest periods follow under the same load where it is fast enough for them.
+        """
         turns = self.order_of(each.use.name)
         turns.interrupted()
-        schedule = [
-            (self.candidate(label), turn, each.length_s(label))
-            for turn in range(rounds)
-            for label in turns.round(each.candidates)
-        ]
-        self.stretch(each, schedule, learn=True)
 
-    def stretch(self, each: progress.UseState, schedule: Sequence[Turn], *, learn: bool) -> list[Record]:
+        def drawn(candidates: Sequence[Candidate]) -> list[Candidate]:
+            by_label = {each.label: each for each in candidates}
+            return [by_label[label] for label in turns.round(list(by_label))]
+
+        schedule = [
+            (candidate, turn, each.length_s(candidate))
+            for turn in range(rounds)
+            for candidate in drawn(each.in_round(turn))
+        ]
+
+        def more(periods: Sequence[stretch.Period]) -> Sequence[stretch.Turn]:
+            short = [candidate for candidate in each.candidates if each.is_short(candidate)]
+            if not quick or len(short) < 2 or not each.can_be_quick(_operations_per_s(periods)):
+                return ()
+            return [
+                (candidate, rounds + turn, each.quick_length_s(candidate))
+                for turn in range(quick)
+                for candidate in drawn(short if turn % progress.LONG_EVERY else each.candidates)
+            ]
+
+        self.stretch(each, schedule, learn=True, more=more)
+
+    def stretch(
+        self,
+        each: progress.UseState,
+        schedule: Sequence[stretch.Turn],
+        *,
+        learn: bool,
+        more: Callable[[Sequence[stretch.Period]], Sequence[stretch.Turn]] = lambda _: (),
+    ) -> list[Record]:
         """Measures a use under a schedule; the records of its periods, none when the load did not run."""
         length = sum(seconds for _, _, seconds in schedule)
         load = jobs.of_use(each.use, self.place, self.plan.seed + len(self.records), length + LOAD_MARGIN_S)
@@ -104,6 +131,7 @@ class Session:
                 memory_limit_bytes=self.place.memory_limit_bytes if limited else None,
                 tell=tell,
                 deadline_s=self.deadline_s,
+                more=more,
             )
         except SeekwiseError as error:
             each.failed = error.message
@@ -117,7 +145,7 @@ class Session:
             self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
             each.failed = done.ended_early
         if learn:
-            _learn(each, done)
+            _learn(self, each, done)
         return self._keep(each, done, {candidate.label: candidate for candidate, _, _ in schedule}, others)
 
     def _keep(
@@ -130,7 +158,12 @@ class Session:
         kept = []
         for period in done.periods:
             candidate = by_label[period.candidate]
-            cut = min(each.cut_s(candidate), carry.CUT_SHARE_MAX * period.length_s)
+            cut = each.cut_s(candidate)
+            if cut > carry.CUT_SHARE_MAX * period.length_s:
+                if period.length_s < progress.SHORT_S:
+                    # Made before it was known how long this switch is felt: nothing in it tells of the setting.
+                    continue
+                cut = carry.CUT_SHARE_MAX * period.length_s
             made = record.of_period(
                 period,
                 done,
@@ -140,6 +173,7 @@ class Session:
                 stretch_number=each.stretches,
                 round_offset=each.rounds,
                 cut_s=cut,
+                counted_s=each.counted_s(candidate, period.length_s, cut),
                 values=candidate.values,
                 seed=self.plan.seed,
                 environment=self.environment,
@@ -156,18 +190,41 @@ class Session:
         return kept
 
 
-def _learn(each: progress.UseState, done: stretch.Stretch) -> None:
+def _operations_per_s(periods: Sequence[stretch.Period]) -> float:
+    """Requests per second of the devices together under the slowest of the candidates; one stalled period is not its speed."""
+    by_candidate: dict[str, list[float]] = {}
+    for each in periods:
+        by_candidate.setdefault(each.candidate, []).append(_requests(each) / max(each.length_s, 1e-9))
+    return min((float(np.median(each)) for each in by_candidate.values()), default=0.0)
+
+
+def _requests(period: stretch.Period) -> int:
+    moved = disk.total({name: after - period.before.devices[name] for name, after in period.after.devices.items()})
+    return moved.reads + moved.writes
+
+
+def _learn(session: Session, each: progress.UseState, done: stretch.Stretch) -> None:
+    longest = max((period.length_s for period in done.periods), default=0.0)
+    if each.is_quick and each.lengths and longest < progress.PERIOD_LOOK_S:
+        # Periods that were cut to what is needed show no more than that.
+        return
     judged = [job.name for job in each.use.job if job.judge]
-    profiles: dict[str, list[list[float]]] = {}
-    slowest: dict[str, float] = {}
-    for period in done.periods:
-        start, end = period.before.clock_s, period.after.clock_s
+    if each.use.job[0].role == "background":
+        judged = judged[:1]
+    seen = []
+    for label in dict.fromkeys(period.candidate for period in done.periods):
+        # Short ones show nothing of how a period begins and goes on.
+        mine = [p for p in done.periods if p.candidate == label and p.length_s >= progress.SHORT_S]
+        if not mine:
+            continue
+        spans = [(period.before.clock_s, period.after.clock_s) for period in mine]
+        speeds, tails = [], []
         for name in judged:
-            rates, _ = logs.profile(done.operations.get(name, logs.EMPTY), start, end, carry.BIN_S)
-            if name == judged[0]:
-                profiles.setdefault(period.candidate, []).append(rates)
-            counted = logs.within(done.operations.get(name, logs.EMPTY), start, end)
-            speed = counted.ops / max(counted.seconds, 1e-9)
-            if speed > 0 and not (name != judged[0] and each.use.job[0].role == "background"):
-                slowest[period.candidate] = min(slowest.get(period.candidate, speed), speed)
-    progress.learn(each, profiles, slowest)
+            operations = done.operations.get(name, logs.EMPTY)
+            counted = [logs.within(operations, start, end) for start, end in spans]
+            speeds.append(float(np.median([one.ops / max(one.seconds, 1e-9) for one in counted])))
+            tails.append(float(np.median([quantile_ns(dense(one.bins), 0.99) for one in counted if one.bins] or [0.0])))
+        first = done.operations.get(judged[0], logs.EMPTY)
+        profiles = tuple(logs.profile(first, start, end, carry.BIN_S)[0] for start, end in spans)
+        seen.append(progress.Seen(session.candidate(label), profiles, min(speeds), max(tails) / 1e9))
+    progress.learn(each, seen)

@@ -9,7 +9,7 @@ What was pruned on the way is written down with its reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from seekwise.analysis.decision import choose
@@ -60,7 +60,7 @@ def measure(session: Session) -> Decided:
     session.plan = replace(session.plan, candidates=tuple(final), stages=tuple(stages))
     session.store.change_plan(session.run.run_id, session.plan.to_document())
     for each in states:
-        each.candidates = tuple(candidate.label for candidate in final)
+        each.candidates = tuple(final)
     race.first_pass(session, states, session.left_s * progress.FIRST_PASS_SHARE)
     return race.to_the_end(session, states)
 
@@ -129,7 +129,7 @@ def _screened(
     }
     todo = _in_turn(states, felt_by)
     end_s = session.left_s * (1 - SCREENING_SHARE)
-    needed_s = sum(_seconds_wanted(state, felt_by[state.use.name]) for state in todo)
+    needed_s = sum(_seconds_wanted(session, state, felt_by[state.use.name]) for state in todo)
     labels = list(kept)
     if needed_s > session.left_s - end_s:
         # Better one scheduler well than two badly.
@@ -139,10 +139,12 @@ def _screened(
     for number, state in enumerate(todo):
         felt = {label: each for label, each in felt_by[state.use.name].items() if label in labels}
         left_s = session.left_s - end_s
-        if not felt or left_s < PERIODS_LEAST * _period_s(state, felt) + progress.STRETCH_OVERHEAD_S:
+        if not felt or left_s < PERIODS_LEAST * _period_s(session, state, felt) + progress.STRETCH_OVERHEAD_S:
             continue
         wanted = {label: _periods_wanted(each) for label, each in felt.items()}
-        affordable = int((left_s / (len(todo) - number) - progress.STRETCH_OVERHEAD_S) / _period_s(state, felt))
+        affordable = int(
+            (left_s / (len(todo) - number) - progress.STRETCH_OVERHEAD_S) / _period_s(session, state, felt)
+        )
         share = max(PERIODS_LEAST, affordable // len(felt))
         rows = {
             label: screen.design(each, min(share, 2 * wanted[label]), session.plan.seed + number)
@@ -170,13 +172,17 @@ def _screened(
     }
 
 
-def _period_s(state: progress.UseState, felt: dict[str, object]) -> float:
-    return max(state.length_s(label) for label in felt) + SWITCH_S
+def _period_s(session: Session, state: progress.UseState, felt: Iterable[str]) -> float:
+    return max(state.length_s(session.candidate(label)) for label in felt) + SWITCH_S
 
 
-def _seconds_wanted(state: progress.UseState, felt: dict[str, dict[str, list[Value | None]]]) -> float:
+def _seconds_wanted(
+    session: Session, state: progress.UseState, felt: dict[str, dict[str, list[Value | None]]]
+) -> float:
     """Measuring time in which the further values of these schedulers can be told apart under one use."""
-    return progress.STRETCH_OVERHEAD_S + sum(_periods_wanted(each) for each in felt.values()) * _period_s(state, felt)
+    return progress.STRETCH_OVERHEAD_S + sum(_periods_wanted(each) for each in felt.values()) * _period_s(
+        session, state, felt
+    )
 
 
 def _in_turn(
@@ -215,7 +221,7 @@ def _run(session: Session, state: progress.UseState, rows: dict[str, list[dict[s
             if number < len(each):
                 values = {name: value for name, value in each[number].items() if value is not None}
                 made = also.combined(session.target, _name(session, label), values)
-                schedule.append((made, number, state.length_s(label)))
+                schedule.append((made, number, state.length_s(session.candidate(label))))
     return session.stretch(state, schedule, learn=False)
 
 

@@ -10,7 +10,7 @@ before the first switch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +32,9 @@ STALL_FACTOR = 20.0
 END_TIMEOUT_S = 60.0
 FIO_ENDED_BY_SIGNAL = (0, 128)
 """fio ends with 128 when a signal told it to."""
+
+Turn = tuple[Candidate, int, float]
+"""(candidate, round, seconds) of one period to come."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Stretch:
 def run(
     program: fio.Fio,
     load: FioLoad,
-    schedule: Sequence[tuple[Candidate, int, float]],
+    schedule: Sequence[Turn],
     switch: switching,
     work: Path,
     leaves: tuple[str, ...],
@@ -84,8 +87,12 @@ def run(
     memory_limit_bytes: int | None = None,
     tell: Callable[[str], None] = lambda _: None,
     deadline_s: float | None = None,
+    more: Callable[[Sequence[Period]], Sequence[Turn]] = lambda _: (),
 ) -> Stretch:
-    """Runs a load under a schedule of (candidate, round, seconds). `deadline_s` (monotonic): no period begins after it."""
+    """Runs a load under a schedule of (candidate, round, seconds). `deadline_s` (monotonic): no period begins after it.
+
+    `more` is asked once when the schedule is done, with its periods, for further turns under the same load.
+    """
     for old in work.glob("*.log"):
         old.unlink()
     job_file = work / "job.fio"
@@ -95,12 +102,12 @@ def run(
         _pass_through(switch)
     _put(switch, schedule[0][0])
     if memory_limit_bytes is None:
-        return _run(program, load, schedule, switch, work, leaves, (), tell, deadline_s)
+        return _run(program, load, schedule, switch, work, leaves, (), tell, deadline_s, more)
     with memory.limited(memory_limit_bytes) as group:
-        return _run(program, load, schedule, switch, work, leaves, (group.processes_file,), tell, deadline_s)
+        return _run(program, load, schedule, switch, work, leaves, (group.processes_file,), tell, deadline_s, more)
 
 
-def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, deadline_s) -> Stretch:
+def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, deadline_s, more) -> Stretch:
     output, errors = work / "fio.txt", work / "fio.err"
     command = [program.path, "--eta=never", "--output-format=terse", f"--output={output}", str(work / "job.fio")]
     periods: list[Period] = []
@@ -112,7 +119,7 @@ def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, dead
         _wait_for_io(running, leaves, errors)
         now = counters(leaves)
         last = schedule[0][0]
-        for number, (candidate, turn, seconds) in enumerate(schedule):
+        for number, (candidate, turn, seconds) in enumerate(_turns(schedule, periods, more)):
             if deadline_s is not None and time.monotonic() + seconds > deadline_s and number:
                 break
             took = 0.0
@@ -139,6 +146,13 @@ def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, dead
         raise SeekwiseError(f"fio ended before anything was measured: {ended or 'no reason given'}", _hint(ended))
     operations = {job: logs.read(work, prefixes) for job, prefixes in load.logs.items()}
     return Stretch(tuple(periods), operations, load.text, ended)
+
+
+def _turns(
+    schedule: Sequence[Turn], periods: Sequence[Period], more: Callable[[Sequence[Period]], Sequence[Turn]]
+) -> Iterator[Turn]:
+    yield from schedule
+    yield from more(periods)
 
 
 def _put(switch: switching, candidate: Candidate) -> float:
