@@ -46,7 +46,7 @@ STRETCH_MOST_S = 12.0
 STRETCH_OVERHEAD_S = 1.6
 """Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
 FIRST_PASS_SHARE = 0.8
-FIT_SHARE = 0.62
+FIT_SHARE = 0.7
 """Uses are chosen so that their first stretches fit into this share: what is left decides. Few uses answered beat many left open."""
 HOPELESS_THRESHOLDS = 3.0
 WORSE_EFFORT = 0.7
@@ -122,16 +122,26 @@ class UseState:
 
 
 def uses_that_fit(uses: Sequence[Use], candidates: int, seconds: float) -> tuple[list[Use], list[Use]]:
-    """(uses measured, uses left out) in their order: each needs a stretch of a few rounds."""
-    each_s = first_stretch_s(candidates)
-    count = max(1, min(len(uses), int(FIT_SHARE * seconds / each_s)))
-    if count == len(uses) - 1 and seconds / each_s >= len(uses):
+    """(uses measured, uses left out) in their order: the first stretches of those measured leave time to decide."""
+    count, spent_s = 0, 0.0
+    for use in uses:
+        spent_s += first_stretch_s(use, candidates)
+        if count and spent_s > FIT_SHARE * seconds:
+            break
+        count += 1
+    if count == len(uses) - 1 and spent_s <= seconds:
         count = len(uses)
     return list(uses[:count]), list(uses[count:])
 
 
-def first_stretch_s(candidates: int) -> float:
-    return STRETCH_OVERHEAD_S + ROUNDS_FIRST * candidates * PERIOD_FIRST_S
+def first_stretch_s(use: Use, candidates: int) -> float:
+    """With short periods where the use allows them for all candidates but one."""
+    if not UseState(use, ()).is_quick:
+        return STRETCH_OVERHEAD_S + ROUNDS_FIRST * candidates * (PERIOD_FIRST_S + SWITCH_S)
+    short = candidates - 1
+    look_s = ROUNDS_FIRST_QUICK * (PERIOD_FIRST_S + short * PERIOD_LOOK_S)
+    quick_s = ROUNDS_QUICK * (PERIOD_FIRST_S / LONG_EVERY + short * (QUICK_CUT_S + QUICK_COUNTED_S))
+    return STRETCH_OVERHEAD_S + look_s + quick_s + (ROUNDS_FIRST_QUICK + ROUNDS_QUICK) * candidates * SWITCH_S
 
 
 def least_s(candidates: int) -> float:

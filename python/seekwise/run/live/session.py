@@ -208,9 +208,9 @@ def _learn(session: Session, each: progress.UseState, done: stretch.Stretch) -> 
     if each.is_quick and each.lengths and longest < progress.PERIOD_LOOK_S:
         # Periods that were cut to what is needed show no more than that.
         return
-    judged = [job.name for job in each.use.job if job.judge]
-    if each.use.job[0].role == "background":
-        judged = judged[:1]
+    # A background that a setting starves has few operations however long one waits.
+    judged = [job.name for job in each.use.job if job.judge and job.role == "foreground"]
+    judged = judged or [job.name for job in each.use.job]
     seen = []
     for label in dict.fromkeys(period.candidate for period in done.periods):
         # Short ones show nothing of how a period begins and goes on.
