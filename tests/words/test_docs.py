@@ -15,6 +15,10 @@ from click.testing import CliRunner
 from tests.words.test_words import OLD
 
 from seekwise.cli.main import cli
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.live import also
+from seekwise.study import starters, uses
+from seekwise.study.factors import factor
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -71,7 +75,7 @@ def accepted(line: str) -> str | None:
             if found is None:
                 return f"no command `{name}`"
             command, words = found, rest
-        command.make_context("seekwise", words, parent=context, resilient_parsing=False)
+        meant(command.make_context("seekwise", words, parent=context, resilient_parsing=False))
     except click.exceptions.Exit:
         return None
     except click.BadParameter as error:
@@ -79,7 +83,25 @@ def accepted(line: str) -> str | None:
         return None if "does not exist" in error.format_message() else error.format_message()
     except click.ClickException as error:
         return error.format_message()
+    except SeekwiseError as error:
+        return error.message
     return None
+
+
+def meant(context: click.Context) -> None:
+    """What the command line takes as a text, the program must know: names of uses, settings and studies."""
+    given = context.params
+    if context.command.name == "tune":
+        if given.get("also"):
+            also.areas_of(given["also"])
+        if given.get("uses"):
+            uses.chosen(given["uses"])
+        for each in given.get("vary") or ():
+            name = each.partition("=")[0]
+            if factor(name) is None:
+                raise UsageError(f"--vary {name} is no setting")
+    if context.command.name in ("run", "plan") and given.get("study") and not given["study"].endswith(".toml"):
+        starters.open_shipped(given["study"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=place)
