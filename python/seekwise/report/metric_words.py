@@ -9,6 +9,8 @@ from seekwise.analysis.decision.verdicts import Judged
 FACTOR_FROM = 2.0
 """From this factor on a loss is said as "3 times longer" instead of "200 % longer"."""
 
+STARVED_FACTOR = 1000.0
+
 METRIC_NAMES = {
     "rate": "throughput",
     "p50": "median latency",
@@ -17,7 +19,7 @@ METRIC_NAMES = {
     "mean": "mean latency",
     "cpu": "processor time per operation",
     "fairness": "evenness among equal processes",
-    "background_rate": "background job",
+    "background_rate": "background throughput",
 }
 
 
@@ -32,7 +34,7 @@ def factor_text(factor: float) -> str:
 
 
 def metric_name(judged: Judged | str) -> str:
-    """`p99 latency`, `background job`, `stores: throughput`."""
+    """`p99 latency`, `background throughput`, `stores: throughput`."""
     metric = judged if isinstance(judged, str) else judged.metric
     if metric in METRIC_NAMES:
         return METRIC_NAMES[metric]
@@ -47,7 +49,10 @@ def amount(loss: float, more_is_better: bool, metric: str = "") -> str:
     word = "less" if more_is_better else ("more" if metric.endswith("cpu") else "longer")
     if factor < FACTOR_FROM:
         return f"{percent(loss)} {word}"
-    return f"{factor_text(factor)} times {word}" if math.isfinite(factor) else f"nearly all {word}"
+    if more_is_better and factor > STARVED_FACTOR:
+        # What is left of it is chance: "52500 times less" tells no more.
+        return f"over 99.9 % {word}"
+    return f"{factor_text(factor)} times {word}"
 
 
 def change(factor: float, more_is_better: bool, metric: str = "") -> str:
