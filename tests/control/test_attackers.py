@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -17,7 +16,8 @@ from seekwise.control.journal import Journal
 from seekwise.control.scratch import MANIFEST, PREFIX, remove, scratch
 from seekwise.errors import SeekwiseError
 
-NOBODY = 65534
+from .nobody import AS_NOBODY, NOBODY
+
 tries = pytest.mark.parametrize("tries", [100, pytest.param(1000, marks=pytest.mark.slow)])
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: attacks a root run as user nobody")
@@ -85,19 +85,7 @@ def place(memory):
     (victim / "precious").chmod(0o600)
     (victim / "deep").mkdir()
     (victim / "deep/more").write_text("more")
-    words = [
-        "setpriv",
-        "--reuid",
-        str(NOBODY),
-        "--regid",
-        str(NOBODY),
-        "--clear-groups",
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
-    ]
-    attacker = subprocess.Popen([*words, ATTACKER, str(target), str(victim)], stdout=subprocess.PIPE, cwd="/")
+    attacker = subprocess.Popen([*AS_NOBODY, ATTACKER, str(target), str(victim)], stdout=subprocess.PIPE, cwd="/")
     assert attacker.stdout.readline() == b"ready\n"
     yield target, victim
     attacker.kill()
@@ -209,20 +197,8 @@ def test_a_journal_that_names_roots_folder_removes_nothing_of_it(place, journal)
 
 
 def test_a_process_whose_name_is_no_text_disturbs_nothing(tmp_path, journal):
-    words = [
-        "setpriv",
-        "--reuid",
-        str(NOBODY),
-        "--regid",
-        str(NOBODY),
-        "--clear-groups",
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
-    ]
     code = "import ctypes, time; ctypes.CDLL(None).prctl(15, b'\\xff\\xfe) R', 0, 0, 0); print('ready', flush=True); time.sleep(60)"
-    odd = subprocess.Popen([*words, code], stdout=subprocess.PIPE, cwd="/")
+    odd = subprocess.Popen([*AS_NOBODY, code], stdout=subprocess.PIPE, cwd="/")
     try:
         assert odd.stdout.readline() == b"ready\n"
         from seekwise.backend.kernel import cpu, disk

@@ -16,9 +16,8 @@ from seekwise.control.state import runtime_folder
 from seekwise.errors import RefusedError
 
 from .conftest import needs_root, tree
+from .nobody import AS_NOBODY
 from .test_recovery import killed_inside
-
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -29,19 +28,7 @@ def held_by_a_user(kernel):
         if parent.owner() == "root" and parent.stat().st_mode & 0o005 != 0o005:
             parent.chmod(parent.stat().st_mode | 0o055)
     code = "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
-    words = [
-        "setpriv",
-        "--reuid",
-        str(NOBODY),
-        "--regid",
-        str(NOBODY),
-        "--clear-groups",
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
-    ]
-    user = subprocess.Popen([*words, code, str(folder)], stdout=subprocess.PIPE, cwd="/")
+    user = subprocess.Popen([*AS_NOBODY, code, str(folder)], stdout=subprocess.PIPE, cwd="/")
     assert user.stdout.readline() == b"held\n"
     yield folder
     user.kill()

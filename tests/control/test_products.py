@@ -12,7 +12,7 @@ import pytest
 
 from seekwise.control.files import fresh, new_product, write_product
 
-from .test_attackers import NOBODY
+from .nobody import AS_NOBODY, NOBODY
 
 PLANTER = """
 import os, sys
@@ -40,19 +40,7 @@ def test_root_writes_no_report_through_a_link_that_somebody_plants(tmp_path, wri
     target.mkdir()
     os.chown(target, NOBODY, NOBODY)
     victim.write_text("years of work")
-    words = [
-        "setpriv",
-        "--reuid",
-        str(NOBODY),
-        "--regid",
-        str(NOBODY),
-        "--clear-groups",
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
-    ]
-    attacker = subprocess.Popen([*words, PLANTER, str(target), str(victim)], stdout=subprocess.PIPE, cwd="/")
+    attacker = subprocess.Popen([*AS_NOBODY, PLANTER, str(target), str(victim)], stdout=subprocess.PIPE, cwd="/")
     try:
         assert attacker.stdout.readline() == b"ready\n"
         done = 0
