@@ -81,7 +81,7 @@ def test_a_fio_job_of_ones_own_is_refused_with_the_reason(tmp_path):
         (["model:generic_1tb_sata", "--also", "all"], "--also needs a real device"),
         (["model:generic_1tb_sata", "--vary", "scheduler=cfq"], "cfq"),
         (["model:generic_1tb_sata", "--", "true"], "needs a real device"),
-        (["/", "--kernel", "6.1"], "--kernel chooses"),
+        (["/", "--kernel", "6.1"], "--kernel is for drive models"),
     ],
 )
 def test_what_cannot_be_simulated_is_one_error(tune, words, said):

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from seekwise.analysis.decision.table import Threshold
 
 MODEL = "model:"
-"""A target that begins so is a drive model."""
+"""A target that begins so is a drive model on the simulator."""
+LAB = "lab:"
+"""A target that begins so is a drive model under a real kernel in the VM testbed."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,14 @@ def answer(request: Request) -> None:
 
         _tune_simulated.answer(request)
         return
+    if request.target.startswith(LAB):
+        from seekwise.cli import _tune_virtual
+
+        _tune_virtual.answer(request)
+        return
     if request.kernel is not None:
         raise UsageError(
-            "--kernel chooses whose block layer is simulated, and a device has the kernel that runs",
+            "--kernel is for drive models, and a device has the kernel that runs",
             hint=f"{MODEL}NAME simulates a drive model: `seekwise tune {MODEL}generic_1tb_sata --kernel {request.kernel}`",
         )
     if request.profile is not None:

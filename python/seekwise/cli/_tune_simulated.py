@@ -12,9 +12,11 @@ from rich.progress import BarColumn, Progress, TimeRemainingColumn
 from seekwise.cli import _output, _tune
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.run.live import candidates, simulated
+from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.plan import LivePlan
 from seekwise.store.database import Store
 from seekwise.study import uses as use_files
+from seekwise.study.uses import Use
 
 if TYPE_CHECKING:
     from seekwise.cli._tune import Request
@@ -25,11 +27,7 @@ FLASH = "crucial_mx500_1tb"
 
 def answer(request: Request) -> None:
     """Simulates the uses on the model; prints the answer, marked as simulated."""
-    refused = {"--also": request.also, "--live": request.live, "--profile": request.profile, "--guard": request.guard}
-    refused |= {"--destroy": request.destroy, "-- COMMAND": request.command_line}
-    named = next((name for name, value in refused.items() if value), None)
-    if named is not None:
-        raise UsageError(f"{named} needs a real device, and {request.target} is a model", hint="leave it out")
+    refuse_what_needs_a_device(request)
     target = request.target
     if target == simulated.PREFIX + NEAREST:
         target = simulated.PREFIX + nearest_model_here()
@@ -38,36 +36,67 @@ def answer(request: Request) -> None:
     chosen = use_files.chosen(request.uses)
     simulated.check_uses(chosen)
     chosen, notes = _tune.felt(chosen, compared, named=request.uses is not None)
-    plan = LivePlan(
-        target=f"{model.title} (simulated)",
-        leaves=(),
-        stack=(f"{model.title}, Linux {model.kernel}; simulated: no request reaches a device",),
-        current={},
-        candidates=compared.all,
-        uses=tuple(chosen),
-        left_out=(),
-        threshold=_tune.threshold_of(request),
-        budget_s=0.0,
-        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
-        notes=(*compared.notes, *notes, *simulated.played_otherwise(tuple(chosen))),
-        name=request.name,
-        group=request.uses,
+    plan = plan_of(
+        request,
+        f"{model.title} (simulated)",
+        f"{model.title}, Linux {model.kernel}; simulated: no request reaches a device",
+        compared.all,
+        chosen,
+        (*compared.notes, *notes, *simulated.played_otherwise(tuple(chosen))),
         provenance="simulated",
     )
     run = _tune.run_of(plan, request.target, backend="simulated")
     with Store.open(request.db) as store:
         if not request.as_json:
             _tune.print_stack(plan)
-        with _progress(quiet=request.as_json) as tell:
+        with progress("simulating", quiet=request.as_json) as tell:
             simulated.carry_out(store, run, plan, model, tell)
         _tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
+def refuse_what_needs_a_device(request: Request) -> None:
+    refused = {"--also": request.also, "--live": request.live, "--profile": request.profile, "--guard": request.guard}
+    refused |= {"--destroy": request.destroy, "-- COMMAND": request.command_line}
+    named = next((name for name, value in refused.items() if value), None)
+    if named is not None:
+        raise UsageError(f"{named} needs a real device, and {request.target} is a model", hint="leave it out")
+
+
+def plan_of(
+    request: Request,
+    target: str,
+    stack: str,
+    compared: tuple[Candidate, ...],
+    uses: list[Use],
+    notes: tuple[str, ...],
+    *,
+    provenance: str,
+    left_out: tuple[str, ...] = (),
+) -> LivePlan:
+    """The plan of a run on a drive model: nothing is set, and no time is short."""
+    return LivePlan(
+        target=target,
+        leaves=(),
+        stack=(stack,),
+        current={},
+        candidates=compared,
+        uses=tuple(uses),
+        left_out=left_out,
+        threshold=_tune.threshold_of(request),
+        budget_s=0.0,
+        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
+        notes=notes,
+        name=request.name,
+        group=request.uses,
+        provenance=provenance,
+    )
+
+
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+def progress(what: str, *, quiet: bool) -> Iterator[Callable[[str, float], None]]:
     """A bar with the time left on a terminal; nothing elsewhere."""
     console = _output.console(stderr=True, quiet=quiet)
-    columns = ("simulating", BarColumn(), TimeRemainingColumn(), "{task.description}")
+    columns = (what, BarColumn(), TimeRemainingColumn(), "{task.description}")
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0)
         yield lambda use, share: bar.update(task, description=use, completed=share)

@@ -15,7 +15,7 @@ STAGED_BUDGET_S = 300.0
 
 
 @click.command("tune")
-@click.argument("target", metavar="PATH|DEVICE|model:NAME")
+@click.argument("target", metavar="PATH|DEVICE|model:NAME|lab:NAME")
 @click.option("--for", "uses", metavar="USE,…", help="Uses or groups to measure, or TOML files of your own.")
 @click.option("--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values instead of the schedulers.")
 @click.option("--also", metavar="NAME,…", help="Settings to try as well as the scheduler, or `all`.")
@@ -29,7 +29,7 @@ STAGED_BUDGET_S = 300.0
 @click.option(
     "--budget", type=_options.Duration(), help="Time for everything, e.g. 90s: 2m by default, 5m with --also."
 )
-@click.option("--kernel", metavar="VERSION", help="With model:NAME: the Linux version that is simulated (6.1).")
+@click.option("--kernel", metavar="VERSION", help="With model:NAME and lab:NAME: the Linux version (6.1).")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the order in which settings run.")
 @click.option("--destroy", multiple=True, metavar="NAME", help="Serial or by-id path of an empty device to write to.")
 @_options.common

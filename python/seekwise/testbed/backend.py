@@ -188,9 +188,9 @@ class LabSession:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
         values, system = self._values(trial), self.systems[cell.system]
         kept, made = self.images[self._kernel(trial)], storage(system, values)
-        seen, after = (_seen(result.text(f"{number}/{name}")) for name in ("seen", "seen.after"))
+        seen, after = (settings_seen(result.text(f"{number}/{name}")) for name in ("seen", "seen.after"))
         drives = json.loads(result.text(f"{number}/drives").splitlines()[-1])
-        reason = _reason_against(seen, after, values)
+        reason = reason_against(seen, after, values)
         phases = tuple(
             _phase(result, number, index, step.operation, made, drives) for index, step in enumerate(cell.load.phases)
         )
@@ -298,7 +298,7 @@ def _sectors(text: str, leaves: list[str]) -> int:
     return sum(int(row[5]) + int(row[9]) for row in rows if len(row) > 13 and row[2] in leaves)
 
 
-def _seen(text: str) -> dict[str, dict[str, str]]:
+def settings_seen(text: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
         device, name, value = (line.split(" ", 2) + [""])[:3]
@@ -308,7 +308,7 @@ def _seen(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _reason_against(seen: dict, after: dict, values: dict[str, Value]) -> str | None:
+def reason_against(seen: dict, after: dict, values: dict[str, Value]) -> str | None:
     """Why a trial does not count: a setting is not in force, or it changed on the way."""
     for leaf, settings in after.items():
         if "scheduler" in values and settings.get("queue/scheduler") != values["scheduler"]:

@@ -79,19 +79,7 @@ def trial(
 ) -> tuple[str, dict[str, Entry]]:
     """The lines that carry out one trial, and the files they use; results lie in /out/NUMBER."""
     out, group = f"/out/{number}", f"t{number}"
-    files = {f"cell/{group}.json": Entry.file(_drives(storage, group, seed))}
-    scheduler = str(values.get("scheduler", "none"))
-    lines = [
-        f"# trial {number}",
-        f"mkdir {out}",
-        f"modules {' '.join([*storage.modules, *schedulers.testbed_modules(scheduler)])}",
-        f"serve {group} {storage.drives} 0",
-    ]
-    for leaf in storage.leaves:
-        lines += _queue(leaf, storage, scheduler, values)
-    if storage.level:
-        lines += _array(storage)
-    lines += _top(storage, values)
+    lines, files = _made(number, storage, values, seed)
     if storage.filesystem:
         filled = fio_job.layout(filesystem.place(load.size_bytes), load.threads)
         files[f"cell/{group}.layout"] = Entry.file(filled.replace("[global]", "[global]\nzero_buffers=1", 1).encode())
@@ -110,10 +98,52 @@ def trial(
     lines.append(f"seen {' '.join(storage.leaves)} > {out}/seen.after")
     if storage.filesystem:
         lines += filesystem.unmade()
+    return "\n".join([*lines, *_unmade(number, storage)]) + "\n", files
+
+
+def use_trial(
+    number: int, storage: Storage, values: dict[str, Value], seed: int, job_text: str, memory_limit_bytes: int | None
+) -> tuple[str, dict[str, Entry]]:
+    """The same for a use: one fio job on the bare top device, with its logs in /out/NUMBER.
+
+    `memory_limit_bytes`: of a load that goes through the page cache.
+    """
+    out, name = f"/out/{number}", f"t{number}.fio"
+    lines, files = _made(number, storage, values, seed)
+    ahead = memory_limit_bytes is None and not storage.rotational
+    added = "\n".join(["[global]", "zero_buffers=1", *(USUAL_PRIORITY if ahead else ())])
+    files[f"cell/{name}"] = Entry.file(job_text.replace("[global]", added, 1).encode())
+    starter = AHEAD if ahead else "" if memory_limit_bytes is None else f"limited {memory_limit_bytes} "
+    lines += [
+        f"seen {' '.join(dict.fromkeys([*storage.leaves, storage.top]))} > {out}/seen",
+        "sync; put 3 /proc/sys/vm/drop_caches",
+        f"cd {out}",
+        f"{starter}fio --output-format=terse --output={out}/fio --eta=never /cell/{name}",
+        "cd /",
+        f"seen {' '.join(storage.leaves)} > {out}/seen.after",
+    ]
+    return "\n".join([*lines, *_unmade(number, storage)]) + "\n", files
+
+
+def _made(number: int, storage: Storage, values: dict[str, Value], seed: int) -> tuple[list[str], dict[str, Entry]]:
+    """Drives, queues and array of one trial; the trial's folder is there."""
+    group, scheduler = f"t{number}", str(values.get("scheduler", "none"))
+    lines = [
+        f"# trial {number}",
+        f"mkdir /out/{number}",
+        f"modules {' '.join([*storage.modules, *schedulers.testbed_modules(scheduler)])}",
+        f"serve {group} {storage.drives} 0",
+    ]
+    for leaf in storage.leaves:
+        lines += _queue(leaf, storage, scheduler, values)
     if storage.level:
-        lines += ["cat /proc/mdstat", "mdadm --stop --quiet /dev/md0"]
-    lines.append(f"unserve {group} {storage.drives} 0 {out}/drives")
-    return "\n".join(lines) + "\n", files
+        lines += _array(storage)
+    return lines + _top(storage, values), {f"cell/{group}.json": Entry.file(_drives(storage, group, seed))}
+
+
+def _unmade(number: int, storage: Storage) -> list[str]:
+    array = ["cat /proc/mdstat", "mdadm --stop --quiet /dev/md0"] if storage.level else []
+    return [*array, f"unserve t{number} {storage.drives} 0 /out/{number}/drives"]
 
 
 def _drives(storage: Storage, group: str, seed: int) -> bytes:

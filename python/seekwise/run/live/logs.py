@@ -7,6 +7,7 @@ in the order of completion; with `log_unix_epoch=1` the time counts from 1970.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,12 +38,17 @@ class Operations:
 EMPTY = Operations(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, dtype=int))
 
 
-def read(folder: Path, prefixes: tuple[str, ...]) -> Operations:
-    """Logs of one job's processes; `PREFIX_lat.N.log` by fio's naming. Nothing logged is no operations."""
+def in_folder(folder: Path) -> dict[str, bytes]:
+    """Every log of latencies by its name."""
+    return {path.name: path.read_bytes() for path in folder.glob("*_lat.*.log")}
+
+
+def read(files: Mapping[str, bytes], prefixes: tuple[str, ...]) -> Operations:
+    """One job's operations from the logs of its processes, `PREFIX_lat.N.log` by fio's naming. Nothing logged is no operations."""
     parts = []
     for number, prefix in enumerate(prefixes):
-        for path in sorted(folder.glob(f"{prefix}_lat.*.log")):
-            table = parse(path.read_bytes(), path.name)
+        for name in sorted(name for name in files if name.startswith(f"{prefix}_lat.")):
+            table = parse(files[name], name)
             if len(table):
                 parts.append((table, np.full(len(table), number)))
     if not parts:

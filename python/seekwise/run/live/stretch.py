@@ -144,7 +144,8 @@ def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, dead
         ended = _said(errors, output) or f"fio ended with status {status}"
     if not periods:
         raise SeekwiseError(f"fio ended before anything was measured: {ended or 'no reason given'}", _hint(ended))
-    operations = {job: logs.read(work, prefixes) for job, prefixes in load.logs.items()}
+    files = logs.in_folder(work)
+    operations = {job: logs.read(files, prefixes) for job, prefixes in load.logs.items()}
     return Stretch(tuple(periods), operations, load.text, ended)
 
 

@@ -1,0 +1,207 @@
+"""The same uses under a real kernel in a VM, on a virtual drive and in virtual time: `tune lab:MODEL`.
+
+Each candidate has a guest's fresh drive for each round; nothing has to be switched under load, as nothing drifts. Results are those of
+this kernel's own schedulers and page cache, not of a model of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.live import jobs, logs, record, simulated
+from seekwise.run.live.candidates import Candidate, Candidates
+from seekwise.run.live.prepare import MIB, Ground
+from seekwise.run.live.simulated import Model
+from seekwise.run.live.stretch import Counters, Period, Stretch
+from seekwise.store.database import Run, Store
+from seekwise.store.record import Record
+from seekwise.study.factors import Value
+from seekwise.study.uses import Use
+from seekwise.testbed import backend, image, kernels, machine, script
+from seekwise.testbed.cpio import Entry
+
+PREFIX = "lab:"
+ROUNDS = 3
+SECONDS = {True: (1.5, 5.0), False: (0.3, 0.7)}
+"""{rotational: (before what counts, what counts)}, in virtual time."""
+USES_MOST = 4
+"""Without `--for`: software emulation takes some ten seconds for each use, candidate and round."""
+MEMORY_BYTES = 192 * MIB
+STORE_BYTES = 256 * MIB
+TRIALS_PER_GUEST = 4
+
+
+@dataclass(frozen=True)
+class Trial:
+    use: Use
+    number: int
+    """Of the round."""
+    candidate: Candidate
+    seed: int
+
+
+def model_of(target: str, kernel: str | None) -> Model:
+    """The model that `lab:NAME` names, under a kernel that the VM testbed has; UsageError otherwise."""
+    series = kernels.find(kernel).series
+    return simulated.model_of(simulated.PREFIX + target.removeprefix(PREFIX), series)
+
+
+def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
+    """As on the simulator; settings that the guest cannot make are refused."""
+    found = simulated.candidates(model, wanted)
+    for each in found.all:
+        script.settings(each.values)
+    return found
+
+
+def can_run(use: Use) -> str | None:
+    """Why a use cannot run on a bare virtual drive; None when it can."""
+    if any(job.fio is not None for job in use.job):
+        return "has a fio job of your own"
+    if any(job.feels_read_ahead for job in use.job):
+        return "opens files, and the virtual drive has no file system"
+    return None
+
+
+def carry_out(
+    store: Store,
+    run: Run,
+    uses: tuple[Use, ...],
+    compared: tuple[Candidate, ...],
+    model: Model,
+    *,
+    guests: int,
+    say: Callable[[str], None],
+    tell: Callable[[str, float], None] = lambda *_: None,
+) -> None:
+    """Boots guests until every use ran `ROUNDS` times under every candidate; writes the records down as they come.
+
+    `say`: what the building of an image says. `tell`: (use, share done).
+    """
+    machine.qemu()
+    built = image.build(kernels.find(model.kernel), say)
+    store.add_run(run)
+    seed = run.seed or 0
+    trials = [
+        Trial(use, number, candidate, seed + number)
+        for use in uses
+        for number in range(ROUNDS)
+        for candidate in compared
+    ]
+    groups = [trials[first : first + TRIALS_PER_GUEST] for first in range(0, len(trials), TRIALS_PER_GUEST)]
+    done = itertools.count()
+    for group, result in zip(groups, machine.boot_all(_boots(groups, model, built), guests), strict=True):
+        for place, trial in enumerate(group):
+            index = next(done)
+            store.add(_record(run.run_id, index, place, trial, model, built, result))
+        tell(group[-1].use.title, (index + 1) / len(trials))
+    store.end_run(run.run_id, "complete")
+
+
+def _boots(groups: list[list[Trial]], model: Model, built: image.Image | None) -> Iterator[machine.Boot]:
+    for group in groups:
+        texts, files = [], {}
+        for place, trial in enumerate(group):
+            load = _load(trial, model)
+            limit = MEMORY_BYTES if load.buffered else None
+            text, own = script.use_trial(
+                place, _storage(model, trial.candidate), trial.candidate.values, trial.seed, load.text, limit
+            )
+            texts.append(text)
+            files |= own
+        files["cell/run.sh"] = Entry.file("".join(texts).encode())
+        virtual_s = len(group) * sum(SECONDS[model.rotational])
+        yield machine.Boot(built, files, backend.BOOT_TIMEOUT_S + backend.SLOWEST * virtual_s)
+
+
+def _storage(model: Model, candidate: Candidate) -> script.Storage:
+    return backend.storage(model.system, candidate.values)
+
+
+def _load(trial: Trial, model: Model) -> jobs.FioLoad:
+    start = model.capacity_bytes // 4
+    ground = Ground(
+        folder=None,
+        data_bytes=min(simulated.DATA_BYTES, model.capacity_bytes // 4),
+        store_bytes=min(STORE_BYTES, model.capacity_bytes // 16) // MIB * MIB,
+        stores=0,
+        parts=0,
+        memory_limit_bytes=MEMORY_BYTES,
+        write_bytes_per_s=0.0,
+        layout_s=0.0,
+        device=Path("/dev") / _storage(model, trial.candidate).top,
+        offset_bytes=start - start % MIB,
+    )
+    return jobs.of_use(trial.use, ground, trial.seed, sum(SECONDS[model.rotational]))
+
+
+def _record(
+    run_id: str, index: int, place: int, trial: Trial, model: Model, built: image.Image, result: machine.Result
+) -> Record:
+    load = _load(trial, model)
+    files = {
+        name.removeprefix(f"{place}/"): text
+        for name, text in result.files.items()
+        if name.startswith(f"{place}/") and name.endswith(".log")
+    }
+    operations = {job: logs.read(files, prefixes) for job, prefixes in load.logs.items()}
+    began = [each.end_s[0] for each in operations.values() if len(each.end_s)]
+    if not began:
+        raise SeekwiseError(
+            f"fio did nothing in the guest: {result.text(f'{place}/fio').strip()[-300:] or 'no reason given'}"
+        )
+    before_s, counted_s = SECONDS[model.rotational]
+    start = min(began)
+    seen = backend.settings_seen(result.text(f"{place}/seen"))
+    period = Period(
+        trial.candidate.label, trial.number, 0.0,
+        Counters(start, start, {}, {}), Counters(start, start + before_s + counted_s, {}, {}), seen,
+    )  # fmt: skip
+    made = record.of_period(
+        period,
+        Stretch((period,), operations, load.text),
+        trial.use,
+        run_id=run_id,
+        index=index,
+        stretch_number=0,
+        round_offset=0,
+        cut_s=before_s,
+        # fio stops what it is at when its time is over: the last twentieth does not count.
+        counted_s=counted_s * 0.95,
+        values=trial.candidate.values,
+        seed=trial.seed,
+        environment={"kernel": f"Linux {built.release} (in qemu)", "drive": model.title},
+        fio_version="fio-3.33",
+        origin_s=start,
+    )
+    after = backend.settings_seen(result.text(f"{place}/seen.after"))
+    reason = backend.reason_against(seen, after, trial.candidate.values) or made.invalid_reason
+    made = replace(made, badge="virtual", valid=reason is None, invalid_reason=reason)
+    return replace(made, conditions={**made.conditions, "host_s": round(result.host_s, 1)})
+
+
+def check_uses(uses: list[Use], *, named: bool) -> tuple[list[Use], list[str]]:
+    """(uses that run, what is said of the others); UsageError when none is left. `named`: the user asked for them."""
+    reasons = {use.name: why for use in uses if (why := can_run(use)) is not None}
+    left = [use for use in uses if use.name not in reasons]
+    if not left:
+        name, why = next(iter(reasons.items()))
+        raise UsageError(
+            f"{name} {why}", hint="`seekwise tune model:NAME` simulates it, or choose other uses with --for"
+        )
+    said = [f"{name} is left out: it {why}" for name, why in reasons.items()] if named else []
+    return left, said
+
+
+def played_otherwise() -> list[str]:
+    """What is not as on a machine of one's own."""
+    return [
+        (
+            "The guest has one processor and virtual time: figures are those of its kernel and the modelled drive, "
+            f"not of a fast or slow host ({ROUNDS} rounds)"
+        )
+    ]

@@ -1,0 +1,82 @@
+"""Uses under a real kernel in a VM: the same answer, judged and shown in the same way, and marked as virtual."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from seekwise.cli.main import cli
+from seekwise.errors import MissingError, SeekwiseError, UsageError
+from seekwise.run.live import virtual
+from seekwise.study import uses
+from seekwise.testbed import image, kernels, machine
+
+
+@pytest.fixture
+def tune(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        return CliRunner().invoke(cli, ["tune", *words, "--db", str(tmp_path / "r.db"), "--seed", "5"])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["lab:nosuch"], "nosuch"),
+        (["lab:"], "model"),
+        (["lab:generic_1tb_sata", "--kernel", "2.6.24"], "no kernel 2.6.24"),
+        (["lab:generic_1tb_sata", "--vary", "scheduler=cfq"], "cfq"),
+        (["lab:generic_1tb_sata", "--also", "all"], "--also needs a real device"),
+        (["lab:generic_1tb_sata", "--for", "read-ahead"], "no file system"),
+        (["lab:generic_1tb_sata", "--", "true"], "needs a real device"),
+    ],
+)
+def test_what_the_testbed_cannot_do_is_one_error(tune, words, said):
+    done = tune(*words)
+    assert isinstance(done.exception, SeekwiseError), done.exception
+    assert said in done.exception.message
+
+
+def test_uses_that_open_files_are_left_out_and_said_only_when_they_were_asked_for():
+    left, said = virtual.check_uses(uses.shipped(), named=False)
+    assert said == [] and {"desktop-copy", "database", "streams"} <= {use.name for use in left}
+    left, said = virtual.check_uses(uses.chosen("streams,read-ahead"), named=True)
+    assert [use.name for use in left] == ["streams"] and "no file system" in " ".join(said)
+    with pytest.raises(UsageError, match="no file system"):
+        virtual.check_uses(uses.chosen("read-ahead"), named=True)
+
+
+def test_each_trial_has_drives_of_its_own_and_a_job_with_logs():
+    model = virtual.model_of("lab:crucial_mx500_1tb", None)
+    candidate = virtual.candidates(model, {}).all[0]
+    trials = [virtual.Trial(use, 0, candidate, 7) for use in uses.chosen("desktop-copy,streams")]
+    (boot,) = virtual._boots([trials], model, None)
+    script = boot.files["cell/run.sh"].data.decode()
+    assert script.count("serve t") == 4  # twice up, twice down
+    # What goes through the page cache runs in a memory group, what does not ahead of the kernel's own threads.
+    assert "limited " in script.split("# trial 1")[0] and "chrt" in script.split("# trial 1")[1]
+    for number in (0, 1):
+        text = boot.files[f"cell/t{number}.fio"].data.decode()
+        assert "filename=/dev/nbd0" in text and "write_lat_log=" in text and "zero_buffers=1" in text
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_real_kernel_answers_and_the_same_seed_gives_the_same_figures(tune):
+    try:
+        machine.qemu()
+        image.build(kernels.find("6.1"), print)
+    except MissingError as error:
+        pytest.skip(error.message)
+    words = ("lab:generic_1tb_sata", "--for", "random-read-1", "--vary", "scheduler=mq-deadline,bfq", "--json")
+    first, second = (json.loads(tune(*words).stdout) for _ in range(2))
+    assert first["provenance"] == "virtual" and first["set"] == []
+    assert first["uses"] == second["uses"]
+    # One request at a time waits for the head, whatever orders the queue.
+    (entry,) = first["uses"]
+    assert all(each["verdict"] == "within" for each in entry["candidates"])
+    rates = [each["value"] for each in entry["candidates"]]
+    assert all(0.3 < rate < 1.0 for rate in rates), rates
