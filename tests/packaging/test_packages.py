@@ -132,7 +132,7 @@ SEEN = {
     "run schedulers": "simulated: measure before you change a machine",
     "tune": ("Keep ", "Set ", "Inconclusive"),
     "run raid-levels": "RAID 10 of 4",
-    "advise": "largest loss",
+    "advise": "Keep raid_level=raid10",
     "compare": "against before under",
     "import": "4 records in run",
 }

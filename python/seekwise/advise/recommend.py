@@ -10,6 +10,7 @@ from seekwise.advise.workloads import Standing, Weighed, Workload, weigh
 from seekwise.analysis import outcome, tables
 from seekwise.analysis.model import repetitions_text
 from seekwise.analysis.outcome import Outcome
+from seekwise.analysis.rule import CONTROL_SUFFIX
 from seekwise.errors import UsageError
 from seekwise.report import array_choice
 from seekwise.report.content import Advice
@@ -74,7 +75,8 @@ def for_workload(found: Outcome, workload: Workload, chosen: Competition | None 
     if weighed.not_covered > NOT_COVERED_MUCH:
         cautions.append(f"{100 * weighed.not_covered:.0f} % of this work is represented by no trial of the run")
     if unsafe:
-        cautions.append(f"{', '.join(sorted(unsafe))} left out: one failed drive loses all data")
+        named = sorted(name for name in unsafe if not name.endswith(CONTROL_SUFFIX))
+        cautions.append(f"{', '.join(named)} left out: one failed drive loses all data")
     standings = {standing.setting: standing for standing in weighed.standings}
     if len(standings) < 2:
         advice = Advice(f"Only {reference} was tested, so there is nothing to choose from.", caution=tuple(cautions))
