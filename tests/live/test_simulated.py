@@ -80,6 +80,7 @@ def test_a_fio_job_of_ones_own_is_refused_with_the_reason(tmp_path):
         (["model:generic_1tb_sata", "--kernel", "1.0"], "1.0"),
         (["model:generic_1tb_sata", "--also", "all"], "--also needs a real device"),
         (["model:generic_1tb_sata", "--vary", "scheduler=cfq"], "cfq"),
+        (["model:generic_1tb_sata", "--self-check"], "--self-check needs a real device"),
         (["model:generic_1tb_sata", "--", "true"], "needs a real device"),
         (["/", "--kernel", "6.1"], "--kernel is for drive models"),
     ],
