@@ -9,7 +9,19 @@ from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from seekwise.control.files import write_product
-from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, terms, tested, why
+from seekwise.report import (
+    array_choice,
+    arrays,
+    close_up,
+    evidence,
+    losses,
+    pareto,
+    published_words,
+    site,
+    terms,
+    tested,
+    why,
+)
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.diagrams import diagram
 from seekwise.report.charts.export import compact, svg
@@ -53,7 +65,8 @@ def render(content: ReportContent) -> str:
     ]
     names = [name for name in evidence.VIEWS if table.rows and any(row[name] is not None for row in table.rows)]
     late = len(table.rows) > ROWS_STATIC
-    causes = why.causes(content.records)
+    stretches = close_up.stretches(content.records, looks, content.advice.recommended)
+    causes = why.causes(content.records, shown=bool(stretches))
     labels = list(dict.fromkeys(losses.shown_setting(record.setting) for record in content.records))
     words = terms.terms(labels, terms.ALWAYS)
     discarded = content.discarded or [record for record in content.records if not record.valid]
@@ -84,7 +97,7 @@ def render(content: ReportContent) -> str:
         many_systems=many,
         has_chosen=any(row.chosen for block in loss_blocks for row in block.rows),
         axis=live_svg.loss_axis(),
-        contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes)],
+        contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes or stretches)],
         pareto=pareto.picture(array_choice.candidates(content.arrays)) if len(content.arrays) > 1 else None,
         array_operations=arrays.operations(content.arrays),
         published_words=published_words.paragraph(content.printed),
@@ -98,6 +111,7 @@ def render(content: ReportContent) -> str:
         sheets=_sheets(content),
         rows_data=site.data(evidence.explorer(table, at, looks) | {"plain": looks.of(["all"], kind="none")["all"].css}) if table.rows else None,
         causes=causes,
+        stretches=stretches,
         metrics=[name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)],
         metric_titles=METRIC_TITLES,
         operation_names=OPERATION_NAMES,

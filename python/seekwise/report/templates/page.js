@@ -109,62 +109,86 @@ document.addEventListener("click", (event) => {
 });
 
 // Values at the pointer, or by the arrow keys ----------------------------------------------------------------------------------------
+// A chart is any svg that can be focused. Its values stand in `data-t` of its marks, or as [x, y, words] in `data-tips`, x in thousandths of
+// the width and y in pixels.
+const CHART = "svg.xy, svg.tips";
 const tip = document.createElement("div");
 tip.className = "tip";
 tip.setAttribute("role", "status");
 tip.hidden = true;
 document.body.append(tip);
-function points(chart) {
-  return $(".series:not(.off) use", chart);
+const read = new WeakMap();
+function values(chart) {
+  if (chart.dataset.tips) {
+    if (!read.has(chart)) read.set(chart, JSON.parse(chart.dataset.tips));
+    return read.get(chart);
+  }
+  return $("[data-t]", chart).filter((mark) => !mark.closest(".series.off"));
 }
-function show(chart, point) {
-  const box = point.getBoundingClientRect();
-  const figure = chart.closest("figure");
-  const key = $(".key", figure).find((each) => point.closest(".series").classList.contains(each.dataset.s));
-  tip.textContent = `${key ? `${key.textContent}: ` : ""}${point.dataset.t}`;
+function placeOf(chart, value, frame) {
+  if (Array.isArray(value)) return [frame.left + (value[0] / 1000) * frame.width, frame.top + value[1]];
+  const box = value.getBoundingClientRect();
+  return [box.left + box.width / 2, box.top + box.height / 2];
+}
+function words(chart, value) {
+  if (Array.isArray(value)) return value[2];
+  const series = value.closest(".series");
+  const key = series && $(".key", chart.closest("figure")).find((each) => series.classList.contains(each.dataset.s));
+  return `${key ? `${key.textContent}: ` : ""}${value.dataset.t}`;
+}
+function show(chart, number) {
+  const value = values(chart)[number];
+  if (!value) return;
+  const frame = chart.getBoundingClientRect();
+  const [x, y] = placeOf(chart, value, frame);
+  tip.textContent = words(chart, value);
   tip.hidden = false;
-  const left = Math.min(Math.max(box.left + scrollX - tip.offsetWidth / 2, scrollX + 4), scrollX + document.documentElement.clientWidth - tip.offsetWidth - 4);
-  const above = box.top + scrollY - tip.offsetHeight - 8;
+  const left = Math.min(Math.max(x + scrollX - tip.offsetWidth / 2, scrollX + 4), scrollX + document.documentElement.clientWidth - tip.offsetWidth - 4);
+  const above = y + scrollY - tip.offsetHeight - 12;
   tip.style.left = `${left}px`;
-  tip.style.top = `${above < scrollY ? box.bottom + scrollY + 8 : above}px`;
-  $(".aim", chart).forEach((line) => line.remove());
-  const aim = document.createElementNS("http://www.w3.org/2000/svg", "line");
-  for (const [name, value] of [["class", "aim"], ["x1", point.getAttribute("x")], ["x2", point.getAttribute("x")], ["y1", "8"], ["y2", "158"]]) aim.setAttribute(name, value);
-  chart.prepend(aim);
-  chart.dataset.at = String(points(chart).indexOf(point));
+  tip.style.top = `${above < scrollY ? y + scrollY + 14 : above}px`;
+  $(".aim").forEach((line) => line.remove());
+  const aim = document.createElementNS("http://www.w3.org/2000/svg", "g");
+  aim.setAttribute("class", "aim");
+  for (const [x1, x2, y1, y2] of [[x, x, frame.top, frame.bottom], [frame.left, frame.right, y, y]]) {
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    for (const [name, at] of [["x1", x1 - frame.left], ["x2", x2 - frame.left], ["y1", y1 - frame.top], ["y2", y2 - frame.top]]) line.setAttribute(name, at);
+    aim.append(line);
+  }
+  chart.append(aim);
+  chart.dataset.at = String(number);
 }
 function hide() {
   tip.hidden = true;
   $(".aim").forEach((line) => line.remove());
 }
 document.addEventListener("pointermove", (event) => {
-  const chart = event.target.closest && event.target.closest("svg.xy");
-  if (!chart) return document.activeElement.matches("svg.xy") ? undefined : hide();
-  let best = null;
+  const chart = event.target.closest && event.target.closest(CHART);
+  if (!chart) return document.activeElement.matches(CHART) ? undefined : hide();
+  const frame = chart.getBoundingClientRect();
+  let best = -1;
   let least = Infinity;
-  for (const point of points(chart)) {
-    const box = point.getBoundingClientRect();
-    const far = Math.hypot(box.left + box.width / 2 - event.clientX, (box.top + box.height / 2 - event.clientY) / 2);
-    if (far < least) [best, least] = [point, far];
-  }
-  if (best) show(chart, best);
+  values(chart).forEach((value, number) => {
+    const [x, y] = placeOf(chart, value, frame);
+    const far = Math.hypot(x - event.clientX, (y - event.clientY) / 2);
+    if (far < least) [best, least] = [number, far];
+  });
+  if (best >= 0) show(chart, best);
 });
 document.addEventListener("focusin", (event) => {
-  if (event.target.matches && event.target.matches("svg.xy")) {
-    const first = points(event.target)[Number(event.target.dataset.at) || 0];
-    if (first) show(event.target, first);
-  }
+  if (event.target.matches && event.target.matches(CHART)) show(event.target, Number(event.target.dataset.at) || 0);
 });
 document.addEventListener("focusout", hide);
 document.addEventListener("keydown", (event) => {
-  const chart = event.target.matches && event.target.matches("svg.xy") ? event.target : null;
   if (event.key === "Escape") return hide();
+  const chart = event.target.matches && event.target.matches(CHART) ? event.target : null;
   if (!chart) return;
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  const all = points(chart);
-  if (step && all.length) {
+  const count = values(chart).length;
+  const now = Number(chart.dataset.at) || 0;
+  if (count && (step || event.key === "Home" || event.key === "End")) {
     event.preventDefault();
-    show(chart, all[((Number(chart.dataset.at) || 0) + step + all.length) % all.length]);
+    show(chart, step ? (now + step + count) % count : event.key === "Home" ? 0 : count - 1);
   }
   if (event.key === "l" && chart.closest("#explore")) explore.logarithmic(event);
 });
