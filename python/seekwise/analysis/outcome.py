@@ -125,7 +125,7 @@ def judged(
         environment=environment,
         repeat_lines=repeat_lines(run, plan),
         traces=traces(compared),
-        arrays=arrays.rows(compared),
+        arrays=arrays.with_states(compared),
         printed=shown,
         figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),
