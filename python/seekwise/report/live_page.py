@@ -269,7 +269,7 @@ def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | N
 def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:
     """Latency over the share of requests that are faster."""
     job = use.foreground[0].name
-    curves = []
+    curves, names = [], []
     for setting, look in looks.items():
         counts = sum(
             (
@@ -287,7 +287,8 @@ def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None
         most = min(4.0, math.log10(total))
         points = [(step / 20, quantile_ns(counts, 1 - 10 ** (-step / 20)) / 1e6) for step in range(int(20 * most) + 1)]
         curves.append((f"series {look.css}", look.dash, points))
-    return live_svg.nines(curves, f"Latency of {job} by the share of faster requests") if curves else None
+        names.append(setting)
+    return live_svg.nines(curves, f"Latency of {job} by the share of faster requests", names) if curves else None
 
 
 def _figures(mine: Sequence[Record], use, looks: dict[str, Look]) -> list[dict[str, object]]:

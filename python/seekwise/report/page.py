@@ -85,7 +85,7 @@ def render(content: ReportContent) -> str:
         date=date,
         headline=sentence(content.advice.headline),
         reasons=[sentence(one_line(each)) for each in reasons(content, loss_blocks)],
-        reasons_first=REASONS_FIRST,
+        reasons_first=REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
         cautions=[sentence(one_line(each)) for each in content.advice.caution],
         tested=sentence(tested.line(content)).removesuffix("."),
         provenance=tested.PROVENANCE[content.badge],
@@ -184,6 +184,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         picture = live_svg.nines(
             [(f"series {known_looks[name].css}", known_looks[name].dash, points) for name, points in curves],
             f"Latency of {OPERATION_NAMES[operation].lower()} by the share of faster requests",
+            [name for name, _ in curves],
         )
         drawn.append((OPERATION_NAMES[operation], picture, known_looks))
     if not drawn:

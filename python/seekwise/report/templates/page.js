@@ -101,7 +101,7 @@ $("input[data-filter]").forEach((input) => {
 
 // Legends ------------------------------------------------------------------------------------------------------------------------
 document.addEventListener("click", (event) => {
-  const key = event.target.closest(".key");
+  const key = event.target.closest(".key[data-s]");
   if (!key) return;
   const on = key.getAttribute("aria-pressed") !== "true";
   key.setAttribute("aria-pressed", String(on));
@@ -190,7 +190,82 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     show(chart, step ? (now + step + count) % count : event.key === "Home" ? 0 : count - 1);
   }
+  if (step && count < 2 && chart.matches(".loss")) {
+    // Pictures of one value follow each other like the values of a chart.
+    const all = $("svg.loss.tips", chart.closest("section, table, main") || document).filter((each) => each.checkVisibility());
+    all[(all.indexOf(chart) + step + all.length) % all.length].focus();
+  }
   if (event.key === "l" && chart.closest("#explore")) explore.logarithmic(event);
+  else if (event.key === "l" && chart.dataset.scale) turnScale(chart.closest("figure"));
+});
+
+// Linear or logarithmic axis of a chart that stands in the page ---------------------------------------------------------------------
+const TOP = 8, HEIGHT = 150;
+function turnScale(figure) {
+  const on = figure.dataset.turned !== "1";
+  figure.dataset.turned = on ? "1" : "";
+  $("svg[data-scale]", figure).forEach((chart) => (on ? turn(chart) : turnBack(chart)));
+  $("button.scale", figure).forEach((button) => button.setAttribute("aria-pressed", String(on)));
+  hide();
+}
+const before = new WeakMap();
+function turn(chart) {
+  const plot = chart.closest(".plot");
+  const title = plot.previousElementSibling;
+  before.set(chart, [...plot.children, ...(title ? [title] : [])].map((each) => Array.from(each.cloneNode(true).childNodes)));
+  const [low, high] = chart.dataset.scale.split(",").map(Number);
+  const wasLog = low > 0;
+  const share = (y) => 1 - (Number(y) - TOP) / HEIGHT;
+  const valueAt = (y) => (wasLog ? low * (high / low) ** share(y) : high * share(y));
+  const known = $("use", chart).map((mark) => valueAt(mark.getAttribute("y"))).filter((value) => value > 0);
+  if (!known.length) return;
+  const most = Math.max(...known);
+  const bottom = wasLog ? 0 : 10 ** Math.floor(Math.log10(Math.min(...known)) + 1e-9);
+  const top = wasLog ? 1.04 * most : Math.max(10 ** Math.ceil(Math.log10(most) - 1e-9), 10 * bottom);
+  const place = (value) => TOP + HEIGHT * (1 - Math.min(Math.max(bottom ? Math.log10(Math.max(value, bottom) / bottom) / Math.log10(top / bottom) : value / top, 0), 1));
+  const moved = (y) => place(valueAt(y)).toFixed(1);
+  $(".series use, .series > svg[y]", chart).forEach((mark) => mark.setAttribute("y", moved(mark.getAttribute("y"))));
+  $(".series > line", chart).forEach((line) => ["y1", "y2"].forEach((name) => line.setAttribute(name, moved(line.getAttribute(name)))));
+  $(".series path.curve", chart).forEach((path) => path.setAttribute("d", path.getAttribute("d").replace(/([ML])([\d.]+) ([\d.-]+)/g, (_, step, x, y) => `${step}${x} ${moved(y)}`)));
+  $(".grid", chart).forEach((line) => line.remove());
+  if (title) {
+    $("small", title).forEach((each) => each.remove());
+    if (bottom) title.append(" ", element("small", {}, "logarithmic axis"));
+  }
+  const axis = $(".yaxis", plot)[0];
+  axis.replaceChildren();
+  for (const value of ticks(bottom, top)) {
+    axis.append(make("text", { x: 48, y: place(value) + 4, "text-anchor": "end" }, short(value)));
+    chart.prepend(make("line", { class: "grid", x1: 0, x2: "100%", y1: place(value), y2: place(value) }));
+  }
+}
+function turnBack(chart) {
+  const plot = chart.closest(".plot");
+  const title = plot.previousElementSibling;
+  [...plot.children, ...(title ? [title] : [])].forEach((each, number) => each.replaceChildren(...before.get(chart)[number]));
+}
+function ticks(bottom, top) {
+  const marks = [];
+  if (bottom) for (let power = Math.log10(bottom); power <= Math.log10(top) + 1e-9; power += Math.max(1, Math.round(Math.log10(top / bottom) / 4))) marks.push(10 ** power);
+  else {
+    const power = 10 ** Math.floor(Math.log10(top / 4));
+    const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= top / 4 * 0.999);
+    for (let each = 0; each <= top; each += step) marks.push(Number(each.toPrecision(12)));
+  }
+  return marks;
+}
+$("figure.chart").forEach((figure) => {
+  if (!figure.querySelector("svg[data-scale]")) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "key scale";
+  button.setAttribute("aria-pressed", "false");
+  button.textContent = "Other axis scale (l)";
+  button.addEventListener("click", (event) => { event.stopPropagation(); turnScale(figure); });
+  const tools = document.createElement("div");
+  tools.className = "tools only-script";
+  tools.append(button);
+  figure.querySelector(".panels").before(tools);
 });
 
 // Printing shows everything --------------------------------------------------------------------------------------------------------
@@ -290,7 +365,7 @@ function startExplorer(box, table) {
     if (!counted.length) place.replaceChildren(element("p", {}, "No result for this choice."));
   }
   function drawPanel(mine, title, metric, value, colour, levels) {
-    const H = 150, TOP = 8, total = 180;
+    const H = HEIGHT, total = 180;
     const factor = factors[at[chosen.x]];
     const xs = [...new Set(mine.map((row) => row[at[factor.name]]))].sort((a, b) => a - b);
     const most = Math.max(...mine.map((row) => row[value]));
@@ -303,13 +378,7 @@ function startExplorer(box, table) {
     const share = (each) => log ? Math.log10(Math.max(each, bottom) / bottom) / Math.log10(top / bottom) : each / top;
     const y = (each) => TOP + H * (1 - Math.min(Math.max(share(each), 0), 1));
     const x = (place) => 100 * (place + 0.5) / xs.length;
-    const marks = [];
-    if (log) for (let power = Math.log10(bottom); power <= Math.log10(top) + 1e-9; power += Math.max(1, Math.round(Math.log10(top / bottom) / 4))) marks.push(10 ** power);
-    else {
-      const power = 10 ** Math.floor(Math.log10(top / 4));
-      const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= top / 4 * 0.999);
-      for (let each = 0; each <= top; each += step) marks.push(Number(each.toPrecision(12)));
-    }
+    const marks = ticks(bottom, top);
     const axis = make("svg", { class: "yaxis", width: 52, height: total, "aria-hidden": "true" }, ...marks.map((each) => make("text", { x: 48, y: y(each) + 4, "text-anchor": "end" }, short(each))));
     const chart = make("svg", { class: "xy", width: "100%", height: total, role: "img", tabindex: 0, "aria-label": `${metric.title}, ${title}, over ${factor.title}` });
     for (const each of marks) chart.append(make("line", { class: "grid", x1: 0, x2: "100%", y1: y(each), y2: y(each) }));
