@@ -174,4 +174,4 @@ def test_the_page_of_a_simulated_study_says_why_without_being_asked_and_without_
     assert time.monotonic() - began < 2
     text = page.render(disk.content)
     assert found[0].sentence in text.replace("&#39;", "'")
-    assert text.count("data-tips='") == sum(len(each.rows) for each in found)
+    assert text.count('class="panel wider"') == sum(len(each.rows) for each in found)

@@ -171,9 +171,10 @@ def stretch(
     columns = _columns(rows)
     span = close[0].span_ms
     drives = max(each.drives for each in close)
+    after = " after a warm-up" if len(close) > 1 else ""
     is_split = any(one.parts is not None for each in close for one in each.requests)
     caption = (
-        f"{'One second' if span >= 999.5 else f'{three(span)} ms'} after a warm-up. From the top: {'position of the head' if is_split else 'address'} at each request "
+        f"{'One second' if span >= 999.5 else f'{three(span)} ms'}{after}. From the top: {'position of the head' if is_split else 'address'} at each request "
         f"(of {close_up_svg.gigabytes(close[0].capacity_sectors)} GB{'; low: outer tracks' if is_split else ''}); what the drive does; each thread's requests, pale while the scheduler holds them, dark at the drive; "
         "requests under way."
     )
@@ -338,6 +339,8 @@ def _share(value: float | None) -> str:
 
 def sentence(rows: Sequence[Row]) -> str:
     """What sets the fastest apart from the slowest, in a few sentences."""
+    if len(rows) < 2:
+        return ""
     fast, slow = max(rows, key=lambda one: one.iops), min(rows, key=lambda one: one.iops)
     if slow.iops >= (1 - DIFFERENT) * fast.iops:
         return f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."
