@@ -39,23 +39,28 @@ def can(record: Record, operation: str) -> bool:
 def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:
     """One stretch for each record, all of the same length: a second, or less where that is too much to draw."""
     speeds = [phase.iops for r in records for phase in r.phases if phase.operation == operation and phase.iops > 0]
+    return of_specs([(record.setting, record.load["spec"]) for record in records], operation, speeds)  # type: ignore[misc]
+
+
+def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:
+    """The same of (setting, spec of a cell); `speeds`: I/Os per second that they reach."""
     fastest, slowest = max(speeds, default=1.0), min(speeds, default=1.0)
     span_s = min(SPAN_MOST_S, max(REQUESTS / fastest, SLOWEST_LEAST / slowest), FASTEST_MOST / fastest)
     warm_up_s = max(span_s, WARM_UP_LEAST_S)
     events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(fastest, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
     # Some time more, so that what is under way at the end of the stretch is done.
-    specs = [_spec(record, operation, warm_up_s + 1.5 * span_s, events) for record in records]
+    specs = [_spec(spec, operation, warm_up_s + 1.5 * span_s, events) for _, spec in asked]
     results = json.loads(_core.simulate_cells(json.dumps(specs), 2))
     return [
-        _close_up(record.setting, spec, result, 1e3 * warm_up_s, 1e3 * span_s)
-        for record, spec, result in zip(records, specs, results, strict=True)
+        _close_up(setting, spec, result, 1e3 * warm_up_s, 1e3 * span_s)
+        for (setting, _), spec, result in zip(asked, specs, results, strict=True)
         if "trace" in result
     ]
 
 
-def _spec(record: Record, operation: str, seconds: float, events: int) -> dict:
+def _spec(whole: dict, operation: str, seconds: float, events: int) -> dict:
     """That operation alone, for so long."""
-    spec = copy.deepcopy(record.load["spec"])
+    spec = copy.deepcopy(whole)
     phase = next(each for each in spec["phases"] if each["operation"] == operation)
     phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(seconds * 1e9 + 1e6 * _late_ms(phase)))
     return {**spec, "phases": [phase], "trace_events_max": events}

@@ -7,6 +7,7 @@ that add up: seek, rotation, transfer, the drive's own work, and the time in whi
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -131,6 +132,26 @@ def _stretch(load: Load, looks: Looks, recommended: Sequence[str]) -> Stretch | 
     return stretch(close, looks, title, where_words(load), left_out=len(load.records) - len(names), cpu_us=cpu)
 
 
+def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str | None) -> Stretch | None:
+    """A use of a simulated `tune`; None where its records keep no spec, or a job goes through the page cache."""
+    kept: dict[str, Record] = {}
+    rates: dict[str, list[float]] = {}
+    for record in records:
+        rates.setdefault(record.setting, []).append(sum(phase.iops for phase in record.phases))
+        if isinstance(spec := record.load.get("spec"), dict) and spec.get("cache") is None:
+            kept.setdefault(record.setting, record)
+    order = sorted(kept, key=lambda name: -statistics.fmean(rates[name]))
+    if len(order) < 2:
+        return None
+    names = _shown(order, [recommended] if recommended else [])
+    asked = [(name, kept[name].load["spec"]) for name in names]
+    speeds = [rate for name in names if (rate := statistics.fmean(rates[name])) > 0]
+    close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)  # type: ignore[arg-type, index]
+    if sum(len(each.requests) > 1 for each in close) < 2:
+        return None
+    return stretch(close, looks, f"{title}: all jobs together", left_out=len(order) - len(names))
+
+
 def _cpu_us(record: Record, operation: str) -> float | None:
     phases = [phase for phase in record.phases if phase.operation == operation]
     ios = sum(phase.ios for phase in phases)
@@ -185,7 +206,7 @@ def stretch(
     if left_out > 0:
         caption += f" {left_out} more setting{'' if left_out == 1 else 's'} not shown."
     return Stretch(
-        f"why-{title.lower().replace(' ', '-')}",
+        "stretch-" + re.sub(r"[^a-z0-9]+", "-", f"{title} {where}".lower()).strip("-"),
         f"{title}{f', {where}' if where else ''}",
         sentence(rows),
         tuple((name, meaning) for name, meaning, _ in columns),

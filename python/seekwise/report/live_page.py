@@ -14,7 +14,7 @@ from seekwise.analysis.decision.records import job_of, period_of
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.analysis.live import LiveOutcome, notes
 from seekwise.control.files import write_product
-from seekwise.report import answer, load_words, site, stages, terms, tested
+from seekwise.report import answer, close_up, load_words, site, stages, terms, tested
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks
 from seekwise.report.number_text import one_line
@@ -37,6 +37,10 @@ class Row:
     picture: Markup
     chosen: bool
     in_force: bool
+
+
+STRETCHES_MOST = 3
+"""Uses of which a stretch is drawn request by request: 60 kB each."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ def html(found: LiveOutcome) -> str:
         looks=looks,
         shown=known,
         uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
+        stretches=_stretches(found, measured, blocks, looks),
         compact=len(measured) > USES_IN_FULL,
         chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
@@ -88,6 +93,24 @@ def html(found: LiveOutcome) -> str:
         terms=words,
         term_anchors=terms.anchors(words, known),
     )
+
+
+def _stretches(found: LiveOutcome, uses, blocks: dict[str, list[Block]], looks: Looks) -> dict[str, close_up.Stretch]:
+    """By use, why the settings differ: of a simulated run, where a setting is shown to lose and no job goes through the page cache."""
+    if found.plan.provenance != "simulated":
+        return {}
+    chosen = found.choice.setting if found.choice is not None else None
+    made: dict[str, close_up.Stretch] = {}
+    for use in uses:
+        if len(made) == STRETCHES_MOST or not any(
+            row.standing.verdict == "worse" for b in blocks[use.name] for row in b.rows
+        ):
+            continue
+        mine = [record for record in found.records if record.valid and record.factors.get("use") == use.name]
+        stretch = close_up.of_use(mine, looks, use.title, chosen)
+        if stretch is not None:
+            made[use.name] = stretch
+    return made
 
 
 def write_pictures(folder: Path, found: LiveOutcome) -> list[Path]:
@@ -142,7 +165,7 @@ PROVENANCE = {
 def tested_text(found: LiveOutcome) -> str:
     """What was tested, on what, for how long, in one line."""
     names = ", ".join(each.label for each in found.plan.candidates)
-    where = f"{found.plan.target} on {', '.join(found.plan.leaves)}"
+    where = found.plan.target + (f" on {', '.join(found.plan.leaves)}" if found.plan.leaves else "")
     uses = len({record.factors.get("use") for record in found.records})
     return (
         f"{len(found.plan.candidates)} settings ({names}) under {uses} use{'' if uses == 1 else 's'} on {where}, "

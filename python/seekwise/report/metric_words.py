@@ -17,7 +17,7 @@ METRIC_NAMES = {
     "mean": "mean latency",
     "cpu": "processor time per operation",
     "fairness": "evenness among equal processes",
-    "background_rate": "background job",
+    "background_rate": "background throughput",
 }
 
 
@@ -32,7 +32,7 @@ def factor_text(factor: float) -> str:
 
 
 def metric_name(judged: Judged | str) -> str:
-    """`p99 latency`, `background job`, `stores: throughput`."""
+    """`p99 latency`, `background throughput`, `stores: throughput`."""
     metric = judged if isinstance(judged, str) else judged.metric
     if metric in METRIC_NAMES:
         return METRIC_NAMES[metric]
