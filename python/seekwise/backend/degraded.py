@@ -16,9 +16,11 @@ from seekwise.store.record import Record
 
 STATES: dict[str, dict[str, object]] = {"failed": {"missing": [0]}, "rebuilding": {"missing": [0], "resync": {}}}
 REPEATS_MOST = 3
-IDLE_NS = 1_000_000_000
+IDLE_NS = 4_000_000_000
+RUNTIME_LEAST_NS = 4_000_000_000
+"""md sets the speed of a rebuild by what it did in the last seconds: a shorter trial shows its beginning only."""
 IOS_MOST = 300_000
-"""I/Os that are simulated of one array and load, about a tenth of a second."""
+"""I/Os that are simulated of one array, load and state: some tenths of a second."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +50,21 @@ def can(record: Record) -> bool:
 
 def results(records: Sequence[Record], operation: str) -> dict[str, StateResult]:
     """By state, the mean over these repeats of one load; empty where the array cannot be simulated."""
-    ios = sum(phase.ios for phase in records[0].phases) or 1
+    # How often the recorded I/Os fit into what may be simulated, and how long a phase may be for that.
+    ios = max((phase.ios for phase in records[0].phases), default=0) or 1
+    fastest = max((phase.iops for phase in records[0].phases), default=0.0) or 1.0
+    runtime_ns = min(RUNTIME_LEAST_NS, int(1e9 * IOS_MOST / REPEATS_MOST / fastest))
     kept = records[: max(1, min(REPEATS_MOST, IOS_MOST // ios))]
     texts = tuple(json.dumps(record.load["spec"], sort_keys=True) for record in kept)
-    return dict(_results(texts, operation))
+    return dict(_results(texts, operation, runtime_ns))
 
 
 @lru_cache(maxsize=512)
-def _results(specs: tuple[str, ...], operation: str) -> tuple[tuple[str, StateResult], ...]:
-    asked = [(name, _in_state(json.loads(text), change)) for name, change in STATES.items() for text in specs]
+def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[tuple[str, StateResult], ...]:
+    whole = [_longer(json.loads(text), operation, runtime_ns) for text in specs]
+    asked = [(name, _in_state(spec, change)) for name, change in STATES.items() for spec in whole]
     answers = _core_answers([spec for _, spec in asked])
-    idle = _speed(_core_answers([_in_state(_idle(json.loads(specs[0])), STATES["rebuilding"])]), None)
+    idle = _speed(_core_answers([_in_state(_idle(whole[0]), STATES["rebuilding"])]), None)
     found = []
     for name in STATES:
         mine = [answer for (state, _), answer in zip(asked, answers, strict=True) if state == name]
@@ -94,6 +100,15 @@ def _idle(spec: dict) -> dict:
     """The same array with one small read in a second."""
     job = {"pattern": "random", "block_bytes": 4096, "rate_iops": 1.0}
     return {**spec, "phases": [{"operation": "idle", "runtime_ns": IDLE_NS, "jobs": [job]}], "cache": None}
+
+
+def _longer(spec: dict, operation: str, runtime_ns: int) -> dict:
+    """That operation alone, at least so long if it ends by time."""
+    phases = [phase for phase in spec["phases"] if phase["operation"] == operation]
+    for phase in phases:
+        if phase.get("runtime_ns"):
+            phase["runtime_ns"] = max(phase["runtime_ns"], runtime_ns)
+    return {**spec, "phases": phases}
 
 
 def _in_state(spec: dict, change: dict[str, object]) -> dict:

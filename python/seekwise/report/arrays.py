@@ -89,7 +89,7 @@ def with_states(records: Sequence[Record]) -> list[ArrayRow]:
     """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such states itself."""
     groups: dict[str, list[Record]] = {}
     for record in records:
-        if record.valid and degraded.can(record) and record.conditions.get("role", "candidate") == "candidate":
+        if record.valid and degraded.can(record) and record.conditions.get("role") != "sentinel":
             groups.setdefault(rows([record])[0].name if len(_systems(records)) < 2 else _named(record), []).append(
                 record
             )

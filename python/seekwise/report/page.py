@@ -98,7 +98,7 @@ def render(content: ReportContent) -> str:
         has_chosen=any(row.chosen for block in loss_blocks for row in block.rows),
         axis=live_svg.loss_axis(),
         contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes or stretches)],
-        pareto=pareto.picture(array_choice.candidates(content.arrays)) if len(content.arrays) > 1 else None,
+        pareto=pareto.picture(array_choice.candidates(content.arrays)) if array_choice.varies_safety(content.records) else None,
         array_numbers={row.name: number for number, row in enumerate(array_choice.candidates(content.arrays), start=1)},
         array_operations=arrays.operations(content.arrays),
         published_words=published_words.paragraph(content.printed),

@@ -205,7 +205,7 @@ function turnScale(figure) {
   const on = figure.dataset.turned !== "1";
   figure.dataset.turned = on ? "1" : "";
   $("svg[data-scale]", figure).forEach((chart) => (on ? turn(chart) : turnBack(chart)));
-  $("button.scale", figure).forEach((button) => button.setAttribute("aria-pressed", String(on)));
+  $("button.scale", figure).forEach((button) => { button.textContent = button.dataset.words.split(",")[Number(on)]; });
   hide();
 }
 const before = new WeakMap();
@@ -258,14 +258,19 @@ $("figure.chart").forEach((figure) => {
   if (!figure.querySelector("svg[data-scale]")) return;
   const button = document.createElement("button");
   button.type = "button";
-  button.className = "key scale";
-  button.setAttribute("aria-pressed", "false");
-  button.textContent = "Other axis scale (l)";
+  button.className = "scale";
+  const isLog = figure.querySelector(".panel h4 small") !== null;
+  button.dataset.words = isLog ? "Linear axis (l),Logarithmic axis (l)" : "Logarithmic axis (l),Linear axis (l)";
+  button.textContent = button.dataset.words.split(",")[0];
   button.addEventListener("click", (event) => { event.stopPropagation(); turnScale(figure); });
-  const tools = document.createElement("div");
-  tools.className = "tools only-script";
-  tools.append(button);
-  figure.querySelector(".panels").before(tools);
+  // Beside the keys of the legend, or where they would stand.
+  let row = figure.querySelector(".legend");
+  if (!row) {
+    row = document.createElement("div");
+    figure.querySelector(".panels").before(row);
+  }
+  row.classList.add("legend");
+  row.append(button);
 });
 
 // Printing shows everything --------------------------------------------------------------------------------------------------------
