@@ -74,7 +74,8 @@ def html(found: LiveOutcome) -> str:
         headline=answer.headline(found),
         alternatives=answer.alternatives(found),
         open_text=answer.open_text(found),
-        notes=[*stages.sentences(found), *notes(found)],
+        staged=stages.sentences(found),
+        notes=notes(found),
         looks=looks,
         shown=known,
         uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
@@ -264,14 +265,18 @@ def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | N
     shown = sorted(mine, key=lambda record: float(record.conditions["start_s"]))[:BANDS_MAX]
     if not shown:
         return None
-    origin = float(shown[0].conditions["start_s"])
     numbers = {setting: number + 1 for number, setting in enumerate(looks)}
-    bands = []
+    bands: list[live_svg.Band] = []
+    ended = 0.0
     for record in shown:
         phase = next((each for each in record.phases if job_of(each) == job), None)
         if phase is None:
             continue
-        start = float(record.conditions["start_s"]) - origin
+        length = float(record.conditions["length_s"])
+        pause = float(record.conditions["start_s"]) - ended if bands else 0.0
+        # What other uses and stages took is cut out: their time says nothing here.
+        start = (bands[-1].end_s if bands else 0.0) + min(pause, length)
+        ended = float(record.conditions["start_s"]) + length
         bands.append(
             live_svg.Band(
                 start,
