@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from report import pages
 from report.sample import sample_records
-from seekwise.report import array_choice, arrays, pareto
+from seekwise.analysis import outcome
+from seekwise.report import array_choice, arrays, page, pareto
+from seekwise.store.database import Store
 
 LEVELS = {
     # level: (capacity in drives, failures survived, rate factor)
@@ -106,3 +109,55 @@ def test_the_picture_numbers_the_arrays_and_fills_those_on_the_front():
 
 def test_advice_for_a_use_leaves_unsafe_arrays_out():
     assert array_choice.unsafe_settings(records_of("raid0", "raid10", "raid5")) == {"raid_level=raid0"}
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory) -> outcome.Outcome:
+    """A study of levels that says nothing of failures."""
+    folder = tmp_path_factory.mktemp("levels")
+    (folder / "levels.toml").write_text(pages.ARRAYS)
+    pages.invoke(folder, "run", str(folder / "levels.toml"))
+    with Store.open(folder / "records.db", create=False) as store:
+        return outcome.of(store, store.run("last"))
+
+
+def test_rates_with_a_failed_drive_and_while_it_is_rebuilt_stand_beside_those_of_the_study(planned):
+    found = {row.name: row for row in planned.content.arrays}
+    for level in ("RAID 10", "RAID 5", "RAID 6"):
+        whole, failed, rebuilt = (
+            found[f"{level} of 4, chunk 64 KiB{state}"] for state in ("", ", 1 missing", ", rebuilding")
+        )
+        assert not whole.beyond_study and failed.beyond_study and rebuilt.is_degraded
+        assert failed.survives_failures == rebuilt.survives_failures == whole.survives_failures - 1
+        assert failed.rates_mb_s.keys() == rebuilt.rates_mb_s.keys() == whole.rates_mb_s.keys()
+        # A rebuild shares the drives with the load, and the load with it.
+        assert all(rebuilt.rates_mb_s[name] < failed.rates_mb_s[name] for name in failed.rates_mb_s)
+        assert whole.rebuild_loaded_s >= whole.rebuild_s
+    assert "RAID 0 of 4, chunk 64 KiB, 1 missing" not in found
+    assert [row.name for row in array_choice.candidates(planned.content.arrays)] == [
+        f"{level} of 4, chunk 64 KiB" for level in ("RAID 0", "RAID 10", "RAID 5", "RAID 6")
+    ]
+
+
+def test_what_is_simulated_beside_the_study_is_what_the_study_with_missing_drives_finds(planned, tmp_path):
+    text = pages.ARRAYS.replace('scheduler = ["mq-deadline"]', 'scheduler = ["mq-deadline"]\nmissing = [0, 1]')
+    (tmp_path / "missing.toml").write_text(text.replace('"raid0", "raid10", "raid5", "raid6"', '"raid5"'))
+    pages.invoke(tmp_path, "run", str(tmp_path / "missing.toml"))
+    with Store.open(tmp_path / "records.db", create=False) as store:
+        studied = outcome.of(store, store.run("last")).content.arrays
+    assert not any(row.beyond_study for row in studied)
+    name = "RAID 5 of 4, chunk 64 KiB, 1 missing"
+    beside = next(row for row in planned.content.arrays if row.name == name)
+    own = next(row for row in studied if row.name == name)
+    # Other seeds, and the best load of the whole array may be another one than that of the degraded array.
+    for operation, rate in own.rates_mb_s.items():
+        assert beside.rates_mb_s[operation] == pytest.approx(rate, rel=0.3)
+
+
+def test_the_answer_and_the_page_say_what_a_failure_costs(planned):
+    reasons = " ".join(planned.content.advice.reasons)
+    assert "With a failed drive: " in reasons and "While it is rebuilt: " in reasons and "under this load" in reasons
+    assert "was not simulated" not in reasons
+    text = page.render(planned.content)
+    assert text.count('class="state"') == 6 and "simulated in addition to the study, for the same loads" in text
+    assert "raid_level=" not in text.partition('id="insights"')[2].partition("<h2")[0]

@@ -189,6 +189,63 @@ def test_tooltips_are_reachable_by_keyboard_and_say_interval_and_repeats(written
     assert browser.evaluate("document.querySelector('.tip').hidden")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_chart_is_read_by_keyboard(kind, written, browser):
+    """Whatever is drawn and is no decoration can be focused, and says a value with its unit when it is."""
+    browser.open(written[kind])
+    browser.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    found = browser.evaluate("""
+      Array.from(document.querySelectorAll("svg[role=img]")).filter((each) => !each.closest(".sheet") && each.checkVisibility()).map((chart) => {
+        chart.focus();
+        const tip = document.querySelector(".tip");
+        return [chart.getAttribute("class"), document.activeElement === chart, tip.hidden ? "" : tip.textContent, document.querySelectorAll(".aim line").length];
+      })""")
+    bad = [
+        each
+        for each in found
+        if not each[1] or not re.search(r"\d|fastest|shortest|best|not measured", each[2]) or each[3] != 2
+    ]
+    assert not bad, bad[:5]
+    assert found or kind in ("index", "long-index", "agreement")
+
+
+def test_arrow_keys_go_through_requests_of_a_stretch_and_from_one_loss_to_the_next(written, browser):
+    browser.open(written["schedulers"])
+    browser.evaluate("document.querySelector('#why ~ figure svg.tips').focus()")
+    said = set()
+    for _ in range(5):
+        said.add(browser.evaluate("document.querySelector('.tip').textContent"))
+        browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight")
+    assert len(said) == 5 and all(re.search(r"ms: (read|write) .* KiB at .* GB, thread \d+", each) for each in said)
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="End")
+    assert browser.evaluate("document.querySelector('.tip').textContent") not in said
+    browser.evaluate("document.querySelector('svg.loss.tips').focus()")
+    first = browser.evaluate("document.querySelector('.tip').textContent")
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown")
+    assert browser.evaluate("document.querySelector('.tip').textContent") != first
+
+
+def test_a_chart_changes_between_linear_and_logarithmic_at_a_key_and_back(written, browser):
+    browser.open(written["schedulers"])
+    marks = """(() => { const chart = document.querySelector("svg.xy"); const plot = chart.closest(".plot");
+      const ticks = Array.from(plot.querySelectorAll(".yaxis text")).map((t) => [Number(t.getAttribute("y")) - 4, parseFloat(t.textContent) * (t.textContent.endsWith("k") ? 1000 : 1)]);
+      return [ticks, Array.from(chart.querySelectorAll("use")).map((u) => [Number(u.getAttribute("y")), parseFloat(u.dataset.t)]), plot.previousElementSibling.textContent]; })()"""
+    before = browser.evaluate(marks)
+    browser.evaluate("document.querySelector('svg.xy').focus()")
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="l", text="l")
+    ticks, points, title = browser.evaluate(marks)
+    was_log = "logarithmic" in before[2]
+    assert ("logarithmic" in title) != was_log and len(points) > 5
+    (y0, v0), (y1, v1) = ticks[0], ticks[-1]
+    for y, value in points:
+        share = (y - y0) / (y1 - y0)
+        drawn = v0 + (v1 - v0) * share if was_log else v0 * (v1 / v0) ** share
+        assert drawn == pytest.approx(value, rel=0.05, abs=0.02 * v1 if was_log else 0)
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="l", text="l")
+    assert browser.evaluate(marks) == before
+    assert not browser.errors()
+
+
 def test_a_line_is_hidden_by_its_key(written, browser):
     browser.open(written["schedulers"])
     assert (

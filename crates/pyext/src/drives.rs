@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seekwise_device::hdd::rotation::TURN;
+use seekwise_device::hdd::{parts, Hdd};
 use seekwise_device::measure::{self, Load, Pattern};
 use seekwise_device::{Command, CommandKind, Device, Drive, Model, Tag};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -58,6 +59,10 @@ enum What {
     Next { from: u64, sectors: Vec<u64> },
     /// Order and time of reads that the drive gets all at once (`together`), or each when the one before is done.
     Served { sectors: Vec<u64>, together: bool },
+    /// What the time of each of these commands was made of, in the order in which they were done: `[sector, sectors, write, given ns, done ns]`.
+    Parts {
+        commands: Vec<(u64, u64, bool, u64, u64)>,
+    },
 }
 
 fn whole() -> f64 {
@@ -230,6 +235,12 @@ fn measure(request: &Request) -> Result<Value, String> {
                 .collect();
             Ok(json!({"ms": times}))
         }
+        What::Parts { commands } => {
+            let Drive::Hdd(disk) = &drive else {
+                return Err(format!("{} has no arm", request.model));
+            };
+            Ok(json!({"parts": parts_of(disk, commands)?}))
+        }
         What::Served { sectors, together } => {
             within(&drive, sectors)?;
             if sectors.is_empty() || sectors.len() > drive.depth().0 as usize {
@@ -241,6 +252,41 @@ fn measure(request: &Request) -> Result<Value, String> {
             Ok(json!({"served": served(&mut drive, sectors, *together)}))
         }
     }
+}
+
+/// Rows of seek, rotation, transfer, the drive's own work (ns), cylinders moved, and whether it was the drive's memory that answered.
+fn parts_of(disk: &Hdd, commands: &[(u64, u64, bool, u64, u64)]) -> Result<Vec<Value>, String> {
+    let capacity = disk.capacity().0;
+    let seen: Vec<parts::Seen> = commands
+        .iter()
+        .map(|&(start, sectors, write, given, done)| {
+            if sectors == 0 || start.checked_add(sectors).is_none_or(|end| end > capacity) {
+                return Err(format!(
+                    "{sectors} sectors from {start} do not lie on the drive"
+                ));
+            }
+            Ok(parts::Seen {
+                start: Lba(start),
+                sectors: Sectors(sectors),
+                write,
+                given: Nanos(given),
+                done: Nanos(done),
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(parts::parts(disk, &seen)
+        .iter()
+        .map(|p| {
+            json!([
+                p.seek.0,
+                p.rotation.0,
+                p.transfer.0,
+                p.own.0,
+                p.cylinders,
+                p.cached
+            ])
+        })
+        .collect())
 }
 
 fn within(drive: &Drive, sectors: &[u64]) -> Result<(), String> {

@@ -33,6 +33,10 @@ LEVEL_LOSS = 0.10
 CHUNK = "chunk_kib"
 
 
+SO_FAR = "(best so far)"
+"""Not beaten by another setting, which is not proved worse either."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What to set on one system for one kind of work."""
@@ -69,7 +73,7 @@ class Choice:
             return "no difference"
         said = either(_word(name) for name in self.named)
         preferred = len(self.unbeaten) > len(self.named) or self.repeats < RULE.blocks_min
-        return f"rather {said}" if preferred else said
+        return f"{said} {SO_FAR}" if preferred else said
 
 
 @dataclass(frozen=True)
@@ -236,8 +240,8 @@ def _headline(overall: Sequence[Choice]) -> str:
         common = [name for name in members[0].named if all(name in member.named for member in members)]
         if common and len({member.is_level for member in members}) == 1:
             said = members[0].text if members[0].is_level else either(_word(name) for name in common)
-            rather = any(member.text.startswith("rather ") for member in members) and not members[0].is_level
-            parts.append(f"{title}: {'rather ' if rather else ''}{said}")
+            so_far = any(member.text.endswith(SO_FAR) for member in members) and not members[0].is_level
+            parts.append(f"{title}: {said}{f' {SO_FAR}' if so_far else ''}")
         else:
             # A family's name begins with its kind already.
             each = (f"{member.text} ({member.system.removeprefix(kind).lstrip(', ')})" for member in members)

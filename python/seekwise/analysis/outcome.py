@@ -125,7 +125,7 @@ def judged(
         environment=environment,
         repeat_lines=repeat_lines(run, plan),
         traces=traces(compared),
-        arrays=arrays.rows(compared),
+        arrays=arrays.with_states(compared),
         printed=shown,
         figures=tuple(study.figure) if study else (),
         systems=tuple(study.system) if study else (),
@@ -276,9 +276,12 @@ def _kept(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) ->
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
         return Advice(f"Inconclusive: {why}.", reasons)
     if all(v.word == "undecided" for v in verdicts):
-        keep = "" if others else f" Keep {name}."
-        headline = f"Inconclusive: no setting proved better{f' than {name}' if others else ''}.{keep}"
-        return Advice(headline, reasons, recommended=() if others else (name,))
+        # What was in force where other tools measured is not known.
+        stays = not others and plan.backend != "imported"
+        headline = f"Inconclusive: no setting proved better{f' than {name}' if others else ''}."
+        return Advice(
+            f"{headline} Keep {name}." if stays else headline, reasons, recommended=(name,) if stays else ()
+        )
     if others:
         return Advice(f"Nothing that was tested is better than {name} everywhere.", reasons)
     headline = f"Keep {name}: no other setting is better somewhere without being worse elsewhere."

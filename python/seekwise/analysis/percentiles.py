@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import cache
 
 TAIL_OPERATIONS_MIN = 20
 """A percentile needs this many operations beyond it: N (1 − p) ≥ 20."""
@@ -26,7 +27,12 @@ def merged(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 def percentile_is_supported(operations: int, percent: float) -> bool:
     """Whether so many operations say anything about this percentile."""
     # Exact: 2000 × (1 − 0.99) is 20, which floating point does not know.
-    return operations * (100 - Fraction(str(percent))) >= 100 * TAIL_OPERATIONS_MIN
+    return operations * (100 - _exactly(percent)) >= 100 * TAIL_OPERATIONS_MIN
+
+
+@cache
+def _exactly(percent: float) -> Fraction:
+    return Fraction(str(percent))
 
 
 def percentile_ns(histogram: Mapping[int, int], percent: float) -> int | None:
@@ -35,7 +41,7 @@ def percentile_ns(histogram: Mapping[int, int], percent: float) -> int | None:
     if operations <= 0:
         return None
     # ceil(p N), at least the first operation; exact for the same reason as above.
-    rank = max(1, -int(-(Fraction(str(percent)) * operations) // 100))
+    rank = max(1, -int(-(_exactly(percent) * operations) // 100))
     seen = 0
     for bound_ns in sorted(histogram):
         seen += histogram[bound_ns]

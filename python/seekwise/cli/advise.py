@@ -156,7 +156,7 @@ def _each_system(found: outcome.Outcome, workload: workloads.Workload | None, as
         table.add_row(name, *(row.get(use, "–") for use in uses))
     _shown.out().print(table)
     click.echo(
-        "\n`rather`: not beaten, but others are not proved worse; `inconclusive`: no setting proved better.\n"
+        "\n`best so far`: not beaten, but others are not proved worse; `inconclusive`: no setting proved better.\n"
         f"next: seekwise advise {found.run.run_id} --system NAME"
     )
 

@@ -57,7 +57,8 @@ def show(path: Path, page: Path | None, as_json: bool) -> None:
         from seekwise.report import trace_page
 
         try:
-            trace_page.write(page, f"Trace {path.name}", words.lines(found, notes, processes), found, notes)
+            begun = next(open_trace(path)[1], None)
+            trace_page.write(page, f"Trace {path.name}", words.lines(found, notes, processes), found, notes, begun)
         except OSError as error:
             raise SeekwiseError(f"{page}: cannot be written: {error.strerror}") from None
         click.echo(f"\n{page}", err=as_json)

@@ -41,7 +41,7 @@ def headline(found: LiveOutcome) -> str:
     if choice is None:
         reason = no_verdict(found)
         return f"{reason}. Keep {found.plan.in_force.label}." if reason else "Inconclusive: nothing was measured."
-    group = f" for {found.plan.group}" if found.plan.group else ""
+    group = f" for {', '.join(found.plan.group.split(','))}" if found.plan.group else ""
     verb = f"Set {choice.setting}{group}" if choice.changes else f"Keep {choice.setting}{group}"
     relevant = _relevant(found)
     if choice.basis == "safe":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from seekwise.report.arrays import ArrayRow, rows
+from seekwise.report.arrays import ArrayRow, rows, with_states
 from seekwise.report.content import Advice
 from seekwise.report.number_text import three
 from seekwise.store.record import Record
@@ -88,14 +88,40 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
     if all(row.survives_failures == 0 for row in found):
         why = "the fastest of these, but no array here survives a drive failure"
     headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why} ({rates_text(chosen)})."
-    reasons = [_beside(row, chosen) for row in found if row is not chosen and row.survives_failures > 0]
-    reasons += [_refused(row, chosen) for row in unsafe if row is not chosen]
-    if chosen.rebuild_s is not None:
-        reasons.append(exposure(chosen))
-    if not any(row.is_degraded for row in rows(records)):
-        reasons.append("Speed with a failed drive was not simulated; `missing = [0, 1]` under [settings] adds it")
+    states = with_states(records)
+    chosen = next((row for row in states if row.name == chosen.name), chosen)
+    reasons = [exposure(chosen)] if chosen.rebuild_s is not None else []
+    reasons += _states(chosen, states)
+    reasons += [_beside(row, chosen) for row in found if row.name != chosen.name and row.survives_failures > 0]
+    reasons += [_refused(row, chosen) for row in unsafe if row.name != chosen.name]
     settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}))
     return Advice(headline, tuple(reasons), caution=cautions, recommended=settings)
+
+
+def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
+    """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under load."""
+    said = []
+    for row in found:
+        if not row.is_degraded or not row.name.startswith(f"{chosen.name}, "):
+            continue
+        changes = [
+            f"{WORDS[name]} {_less(chosen.rates_mb_s[name] / rate)}"
+            for name, rate in row.rates_mb_s.items()
+            if rate > 0 and chosen.rates_mb_s.get(name, 0) * (1 - LEVEL) > rate
+        ]
+        state = (
+            "While it is rebuilt"
+            if "rebuilding" in row.name
+            else "With a failed drive"
+            if row.survives_failures < chosen.survives_failures
+            else row.name
+        )
+        said.append(f"{state}: {', '.join(changes) or 'as fast'}")
+    if len(said) == 2:
+        said = [f"{said[0]}. {said[1]}"]
+    if said or any(row.is_degraded for row in found):
+        return said
+    return ["Speed with a failed drive was not simulated; `missing = [0, 1]` under [settings] adds it"]
 
 
 def _is_of(record: Record, row: ArrayRow) -> bool:
@@ -148,4 +174,5 @@ def exposure(row: ArrayRow) -> str:
     during = "it survives no further failure" if left <= 0 else f"it still survives {left} more"
     if row.rebuild_s is None:
         return ""
-    return f"Rebuilding one drive takes {time_text(row.rebuild_s)} with no other load, longer under load; until then {during}"
+    loaded = f"up to {time_text(row.rebuild_loaded_s)} under this load" if row.rebuild_loaded_s else "longer under load"
+    return f"Rebuilding one drive takes {time_text(row.rebuild_s)} with no other load, {loaded}; until then {during}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from seekwise.backend import degraded
 from seekwise.report.rows import OPERATION_ORDER, trial_row
 from seekwise.store.record import Record
 from seekwise.study.quantity import bytes_text, parse_bytes, time_text
@@ -26,11 +27,17 @@ class ArrayRow:
     """By operation."""
     settings: dict[str, str]
     """The setting and cell that gave it, by operation."""
+    best: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By operation, the label of that setting and the key of that cell."""
     cell_rates: dict[str, float] = field(default_factory=dict)
     """By operation and load, the best setting's mean rate."""
     is_degraded: bool = False
     """A drive is missing, or one is being rebuilt."""
     members: int = 0
+    beyond_study: bool = False
+    """Simulated beside the study, which does not vary `missing`."""
+    rebuild_loaded_s: float | None = None
+    """Time to rebuild one drive beside the load that slows it most; None where it was not simulated."""
 
     @property
     def capacity_text(self) -> str:
@@ -61,6 +68,11 @@ class ArrayRow:
     def rebuild_text(self) -> str:
         return "–" if self.rebuild_s is None else time_text(self.rebuild_s)
 
+    @property
+    def rebuild_loaded_text(self) -> str:
+        """`up to 31 h under load`; empty where it is not known."""
+        return "" if self.rebuild_loaded_s is None else f"up to {time_text(self.rebuild_loaded_s)} under load"
+
 
 def rows(records: Sequence[Record]) -> list[ArrayRow]:
     """A row per array in the order of the run, empty when there is none."""
@@ -73,18 +85,80 @@ def rows(records: Sequence[Record]) -> list[ArrayRow]:
     return sorted((_row(members, many) for members in groups.values()), key=lambda row: row.name)
 
 
+def with_states(records: Sequence[Record]) -> list[ArrayRow]:
+    """`rows`, and below each array the same one with a drive failed and while it is rebuilt, unless the study has such states itself."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record.valid and degraded.can(record) and record.conditions.get("role") != "sentinel":
+            groups.setdefault(rows([record])[0].name if len(_systems(records)) < 2 else _named(record), []).append(
+                record
+            )
+    found = []
+    own = rows(records)
+    studied = any(row.is_degraded for row in own)
+    for row in own:
+        made = [] if studied or row.name not in groups else _states(row, groups[row.name])
+        loaded = [each.rebuild_loaded_s for each in made if each.rebuild_loaded_s is not None]
+        found += [replace(row, rebuild_loaded_s=max(loaded, default=None)), *made]
+    return found
+
+
+def _systems(records: Sequence[Record]) -> set[object]:
+    return {record.factors.get("system") for record in records if record.valid and "array" in record.load}
+
+
+def _named(record: Record) -> str:
+    return f"{record.factors.get('system')}: {name_of(record.load['array'])}"  # type: ignore[arg-type]
+
+
+def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
+    """The array in its other states, under the load and setting that gave each operation's best rate."""
+    rates: dict[str, dict[str, float]] = {}
+    arrays: dict[str, dict[str, object]] = {}
+    slowest: dict[str, float] = {}
+    for operation, (setting, cell) in row.best.items():
+        mine = [record for record in records if (record.setting, record.cell) == (setting, cell)]
+        for state, result in degraded.results(mine, operation).items() if mine else ():
+            rates.setdefault(state, {})[operation] = result.rate_bytes_per_s / 1e6
+            arrays[state] = result.array
+            if result.slowdown:
+                slowest[state] = max(slowest.get(state, 1.0), result.slowdown)
+    system = row.name.removesuffix(name_of(records[0].load["array"]))  # type: ignore[arg-type]
+    made = []
+    for state, array in arrays.items():
+        made.append(
+            ArrayRow(
+                name=system + name_of(array),
+                capacity_bytes=row.capacity_bytes,
+                survives_failures=int(str(array["survives_failures"])),
+                rebuild_s=None,
+                rates_mb_s=rates[state],
+                settings={name: text for name, text in row.settings.items() if name in rates[state]},
+                is_degraded=True,
+                members=row.members,
+                beyond_study=True,
+                rebuild_loaded_s=row.rebuild_s * slowest[state] if row.rebuild_s and state in slowest else None,
+            )
+        )
+    return made
+
+
 def operations(found: Sequence[ArrayRow]) -> list[str]:
     """The operations that any array has a rate for."""
     return [name for name in OPERATION_ORDER if any(name in row.rates_mb_s for row in found)]
+
+
+STATE_WORDS = {"resync": "resyncing", "rebuild": "rebuilding"}
 
 
 def name_of(array: dict[str, object]) -> str:
     parts = [f"{array['level']} of {array['members']}"]
     parts += [str(array["layout"])] if array.get("layout") else []
     parts += [f"chunk {array['chunk_kib']} KiB"] if array["chunk_kib"] else []
-    parts += [f"{len(array['missing'])} missing"] if array["missing"] else []
+    # A drive whose replacement is being filled is missing, too; that it is being rebuilt says so.
+    parts += [f"{len(array['missing'])} missing"] if array["missing"] and array.get("state") != "rebuild" else []
     parts += ["bitmap"] if array.get("bitmap", "none") != "none" else []
-    parts += [str(array["state"])] if array.get("state") in ("resync", "rebuild") else []
+    parts += [STATE_WORDS[str(array["state"])]] if array.get("state") in STATE_WORDS else []
     return ", ".join(parts)
 
 
@@ -98,6 +172,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
             rates.setdefault(phase.operation, {}).setdefault(key, []).append(rate)
     best: dict[str, float] = {}
     where: dict[str, str] = {}
+    keys: dict[str, tuple[str, str]] = {}
     cells: dict[str, float] = {}
     for operation, by_setting in rates.items():
         means = {key: sum(values) / len(values) for key, values in by_setting.items()}
@@ -105,7 +180,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
             name = f"{operation} {_load_of(cell)}"
             cells[name] = max(cells.get(name, 0.0), mean)
         key = max(means, key=lambda each: means[each])
-        best[operation], where[operation] = means[key], load_words(key[1])
+        best[operation], where[operation], keys[operation] = means[key], load_words(key[1]), key
     system = f"{records[0].factors.get('system')}: " if many_systems else ""
     order = {name: place for place, name in enumerate(OPERATION_ORDER)}
     best = dict(sorted(best.items(), key=lambda item: order.get(item[0], len(order))))
@@ -116,6 +191,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
         rebuild_s=array["rebuild_s"],
         rates_mb_s=best,
         settings=where,
+        best=keys,
         cell_rates=cells,
         is_degraded=bool(array["missing"]) or array.get("state") in ("resync", "rebuild"),
         members=int(array["members"]),

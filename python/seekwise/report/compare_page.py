@@ -9,10 +9,11 @@ from pathlib import Path
 from markupsafe import Markup, escape
 
 from seekwise.report import site
+from seekwise.report.charts.live_svg import tips
 from seekwise.report.comparison import METRIC_WORDS, NOT_INTERLEAVED, Pairing, Row, cell_words, name_of
 from seekwise.report.losses import shown_setting
 from seekwise.report.markdown import table, text
-from seekwise.report.number_text import one_line
+from seekwise.report.number_text import one_line, three
 from seekwise.store.database import Run
 
 LIMIT = math.log(20.0)
@@ -72,9 +73,11 @@ def picture(row: Row) -> Markup:
         )
     low, middle, high = (_place(value) for value in values)
     css = {"regression": "differs", "improvement": "agrees"}.get(row.outcome, "undecided")
-    title = escape(f"{row.where}, {row.setting}, {row.metric}: {row.words}")
+    words = f"{row.where}, {row.setting}, {row.metric}: {row.words}"
+    title = escape(words)
+    read = tips([(middle, 9, f"{words}; 95 % interval of the ratio: {three(row.low)} to {three(row.high)}")])
     return Markup(
-        f'<svg class="loss gain {css}" role="img" width="100%" height="18"><title>{title}</title>'
+        f'<svg class="loss tips gain {css}" role="img" {read} width="100%" height="18"><title>{title}</title>'
         f'<line class="tick" x1="50%" x2="50%" y1="0" y2="18"/><line class="bar" x1="{low:.2f}%" x2="{high:.2f}%" y1="9" y2="9"/>'
         f'<svg x="{middle:.2f}%" y="9" overflow="visible"><path class="dot" d="M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z"/></svg></svg>'
     )

@@ -102,11 +102,13 @@ class Pairing:
         if not worse and not better:
             return f"{names[0]} against {names[1]}: no difference shown; {equal} of {len(self.rows)} comparisons shown to be equal, {undecided} undecided."
         parts = []
+        of = f" of {len(self.rows)} comparisons"
         for word, group in (("worse", worse), ("better", better)):
             if group:
                 top = group[0]
-                parts.append(f"{word} in {len(group)} (most: {top.where}, {top.metric} {change(top.ratio)})")
-        return f"{names[0]} against {names[1]}: {' and '.join(parts)} of {len(self.rows)} comparisons."
+                parts.append(f"{word} in {len(group)}{of} (most: {top.where}, {top.metric} {change(top.ratio)})")
+                of = ""
+        return f"{names[0]} against {names[1]}: {' and '.join(parts)}."
 
 
 def name_of(run: Run) -> str:

@@ -53,36 +53,39 @@ def figures(table: Frame, looks: Looks, at: Axes | None = None) -> tuple[list[Fi
     """(shown first, behind "more", how many are left to the explorer)."""
     at = at or axes(table)
     groups = combinations(table, at.rest)
-    found = [
-        drawn
+    by_group: dict[tuple[object, ...], list[dict[str, object]]] = {}
+    for row in table.rows:
+        by_group.setdefault(tuple(row[name] for name in at.rest), []).append(row)
+    wanted = [
+        (metric, number)
         for metric in DRAWN
-        if has(table, metric)
         for number, group in enumerate(groups)
-        if (drawn := figure(table, at, metric, group, looks, number)) is not None
+        if any(row[metric] is not None for row in by_group[tuple(group.values())])
     ]
     if len(groups) > 3:
         # Every metric of the fullest combination first, then throughput of the others.
-        found.sort(key=lambda each: (int(str(each.spec["group"])) > 0, DRAWN.index(str(each.spec["metric"]))))
+        wanted.sort(key=lambda pair: (pair[1] > 0, DRAWN.index(pair[0])))
     first, more, points = [], [], 0
-    for each in found:
+    for metric, number in wanted:
+        each = figure(table, at, metric, groups[number], looks, number, by_group[tuple(groups[number].values())])
         points += each.points
         if first and (points > POINTS_MOST or len(more) == MORE_MOST):
             break
         (first if len(first) < CHARTS_FIRST else more).append(each)
-    return first, more, len(found) - len(first) - len(more)
+    return first, more, len(wanted) - len(first) - len(more)
 
 
 def figure(
-    table: Frame, at: Axes, metric: str, group: dict[str, object], looks: Looks, number: int = 0
-) -> Figure | None:
-    """One metric over one factor, all else held at `group`."""
-    rows = [
-        row
-        for row in table.rows
-        if row[metric] is not None and all(row[name] == value for name, value in group.items())
-    ]
-    if not rows:
-        return None
+    table: Frame,
+    at: Axes,
+    metric: str,
+    group: dict[str, object],
+    looks: Looks,
+    number: int,
+    of_group: Sequence[dict[str, object]],
+) -> Figure:
+    """One metric over one factor, all else held at `group`, of which `of_group` are the rows."""
+    rows = [row for row in of_group if row[metric] is not None]
     view = VIEWS[metric]
     here = {name: [v for v in table.factors[name] if any(row[name] == v for row in rows)] for name in (at.x, at.panel, at.colour) if name}  # fmt: skip
     colours = here.get(at.colour or "", [None])

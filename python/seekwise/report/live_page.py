@@ -14,7 +14,7 @@ from seekwise.analysis.decision.records import job_of, period_of
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.analysis.live import LiveOutcome, notes
 from seekwise.control.files import write_product
-from seekwise.report import answer, load_words, site, stages, terms, tested
+from seekwise.report import answer, close_up, load_words, site, stages, terms, tested
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks
 from seekwise.report.number_text import one_line
@@ -37,6 +37,10 @@ class Row:
     picture: Markup
     chosen: bool
     in_force: bool
+
+
+STRETCHES_MOST = 3
+"""Uses of which a stretch is drawn request by request: 60 kB each."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,12 @@ def html(found: LiveOutcome) -> str:
         headline=answer.headline(found),
         alternatives=answer.alternatives(found),
         open_text=answer.open_text(found),
-        notes=[*stages.sentences(found), *notes(found)],
+        staged=stages.sentences(found),
+        notes=notes(found),
         looks=looks,
         shown=known,
         uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
+        stretches=_stretches(found, measured, blocks, looks),
         compact=len(measured) > USES_IN_FULL,
         chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
@@ -88,6 +94,24 @@ def html(found: LiveOutcome) -> str:
         terms=words,
         term_anchors=terms.anchors(words, known),
     )
+
+
+def _stretches(found: LiveOutcome, uses, blocks: dict[str, list[Block]], looks: Looks) -> dict[str, close_up.Stretch]:
+    """By use, why the settings differ: of a simulated run, where a setting is shown to lose and no job goes through the page cache."""
+    if found.plan.provenance != "simulated":
+        return {}
+    chosen = found.choice.setting if found.choice is not None else None
+    made: dict[str, close_up.Stretch] = {}
+    for use in uses:
+        if len(made) == STRETCHES_MOST or not any(
+            row.standing.verdict == "worse" for b in blocks[use.name] for row in b.rows
+        ):
+            continue
+        mine = [record for record in found.records if record.valid and record.factors.get("use") == use.name]
+        stretch = close_up.of_use(mine, looks, use.title, chosen)
+        if stretch is not None:
+            made[use.name] = stretch
+    return made
 
 
 def write_pictures(folder: Path, found: LiveOutcome) -> list[Path]:
@@ -142,7 +166,7 @@ PROVENANCE = {
 def tested_text(found: LiveOutcome) -> str:
     """What was tested, on what, for how long, in one line."""
     names = ", ".join(each.label for each in found.plan.candidates)
-    where = f"{found.plan.target} on {', '.join(found.plan.leaves)}"
+    where = found.plan.target + (f" on {', '.join(found.plan.leaves)}" if found.plan.leaves else "")
     uses = len({record.factors.get("use") for record in found.records})
     return (
         f"{len(found.plan.candidates)} settings ({names}) under {uses} use{'' if uses == 1 else 's'} on {where}, "
@@ -241,14 +265,18 @@ def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | N
     shown = sorted(mine, key=lambda record: float(record.conditions["start_s"]))[:BANDS_MAX]
     if not shown:
         return None
-    origin = float(shown[0].conditions["start_s"])
     numbers = {setting: number + 1 for number, setting in enumerate(looks)}
-    bands = []
+    bands: list[live_svg.Band] = []
+    ended = 0.0
     for record in shown:
         phase = next((each for each in record.phases if job_of(each) == job), None)
         if phase is None:
             continue
-        start = float(record.conditions["start_s"]) - origin
+        length = float(record.conditions["length_s"])
+        pause = float(record.conditions["start_s"]) - ended if bands else 0.0
+        # What other uses and stages took is cut out: their time says nothing here.
+        start = (bands[-1].end_s if bands else 0.0) + min(pause, length)
+        ended = float(record.conditions["start_s"]) + length
         bands.append(
             live_svg.Band(
                 start,
@@ -269,7 +297,7 @@ def _timeline(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | N
 def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None:
     """Latency over the share of requests that are faster."""
     job = use.foreground[0].name
-    curves = []
+    curves, names = [], []
     for setting, look in looks.items():
         counts = sum(
             (
@@ -287,7 +315,8 @@ def _nines(mine: Sequence[Record], use, looks: dict[str, Look]) -> Markup | None
         most = min(4.0, math.log10(total))
         points = [(step / 20, quantile_ns(counts, 1 - 10 ** (-step / 20)) / 1e6) for step in range(int(20 * most) + 1)]
         curves.append((f"series {look.css}", look.dash, points))
-    return live_svg.nines(curves, f"Latency of {job} by the share of faster requests") if curves else None
+        names.append(setting)
+    return live_svg.nines(curves, f"Latency of {job} by the share of faster requests", names) if curves else None
 
 
 def _figures(mine: Sequence[Record], use, looks: dict[str, Look]) -> list[dict[str, object]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 
 def three(value: float | None) -> str:
@@ -16,3 +17,11 @@ def three(value: float | None) -> str:
 def one_line(value: object) -> str:
     """Text of others on one line."""
     return " ".join(str(value).split())
+
+
+def plain_settings(text: object) -> str:
+    """Labels inside a sentence as words: `raid_level=raid5 scheduler=bfq` as `RAID 5 bfq`, `chunk_kib=64` as `chunk 64 KiB`."""
+    said = re.sub(r"\braid_level=raid(\d+)", r"RAID \1", str(text))
+    said = re.sub(r"\bscheduler=", "", said)
+    said = re.sub(r"\bchunk_kib=(\d+)", r"chunk \1 KiB", said)
+    return re.sub(r"\b([a-z]\w*)=(?=[\w.]+)", lambda found: found[1].replace("_", " ") + " ", said)

@@ -9,7 +9,19 @@ from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from seekwise.control.files import write_product
-from seekwise.report import array_choice, arrays, evidence, losses, pareto, published_words, site, terms, tested, why
+from seekwise.report import (
+    array_choice,
+    arrays,
+    close_up,
+    evidence,
+    losses,
+    pareto,
+    published_words,
+    site,
+    terms,
+    tested,
+    why,
+)
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.diagrams import diagram
 from seekwise.report.charts.export import compact, svg
@@ -53,7 +65,8 @@ def render(content: ReportContent) -> str:
     ]
     names = [name for name in evidence.VIEWS if table.rows and any(row[name] is not None for row in table.rows)]
     late = len(table.rows) > ROWS_STATIC
-    causes = why.causes(content.records)
+    stretches = close_up.stretches(content.records, looks, content.advice.recommended)
+    causes = why.causes(content.records, shown=bool(stretches))
     labels = list(dict.fromkeys(losses.shown_setting(record.setting) for record in content.records))
     words = terms.terms(labels, terms.ALWAYS)
     discarded = content.discarded or [record for record in content.records if not record.valid]
@@ -72,7 +85,7 @@ def render(content: ReportContent) -> str:
         date=date,
         headline=sentence(content.advice.headline),
         reasons=[sentence(one_line(each)) for each in reasons(content, loss_blocks)],
-        reasons_first=REASONS_FIRST,
+        reasons_first=REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
         cautions=[sentence(one_line(each)) for each in content.advice.caution],
         tested=sentence(tested.line(content)).removesuffix("."),
         provenance=tested.PROVENANCE[content.badge],
@@ -84,8 +97,9 @@ def render(content: ReportContent) -> str:
         many_systems=many,
         has_chosen=any(row.chosen for block in loss_blocks for row in block.rows),
         axis=live_svg.loss_axis(),
-        contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes)],
-        pareto=pareto.picture(array_choice.candidates(content.arrays)) if len(content.arrays) > 1 else None,
+        contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes or stretches)],
+        pareto=pareto.picture(array_choice.candidates(content.arrays)) if array_choice.varies_safety(content.records) else None,
+        array_numbers={row.name: number for number, row in enumerate(array_choice.candidates(content.arrays), start=1)},
         array_operations=arrays.operations(content.arrays),
         published_words=published_words.paragraph(content.printed),
         published_charts=published,
@@ -98,6 +112,7 @@ def render(content: ReportContent) -> str:
         sheets=_sheets(content),
         rows_data=site.data(evidence.explorer(table, at, looks) | {"plain": looks.of(["all"], kind="none")["all"].css}) if table.rows else None,
         causes=causes,
+        stretches=stretches,
         metrics=[name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)],
         metric_titles=METRIC_TITLES,
         operation_names=OPERATION_NAMES,
@@ -130,7 +145,7 @@ def sentence(text: str) -> str:
     return head if head.endswith((".", ":", "!", "?")) else f"{head}."
 
 
-OPENERS = {"keep", "set", "stay", "no", "simulated:", "values", "drift:"}
+OPENERS = {"keep", "set", "stay", "no", "simulated:", "values", "drift:", "random", "sequential", "software", "hardware"}
 
 
 def _overview_keys(found: Sequence[losses.LossBlock], looks: Looks) -> Markup:
@@ -169,6 +184,7 @@ def _nines(content: ReportContent, table: Frame, at: Axes, looks: Looks) -> Mark
         picture = live_svg.nines(
             [(f"series {known_looks[name].css}", known_looks[name].dash, points) for name, points in curves],
             f"Latency of {OPERATION_NAMES[operation].lower()} by the share of faster requests",
+            [name for name, _ in curves],
         )
         drawn.append((OPERATION_NAMES[operation], picture, known_looks))
     if not drawn:

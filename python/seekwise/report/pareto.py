@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 
 from seekwise.report.array_choice import speeds
 from seekwise.report.arrays import ArrayRow
+from seekwise.report.charts.live_svg import tips
 
 HEIGHT = 190
 SHAPES = ("M-7-7L7 7M7-7L-7 7", "M8 0A8 8 0 1 1 -8 0A8 8 0 1 1 8 0Z", "M-8-8H8V8H-8Z", "M0-10L10 0L0 10L-10 0Z")
@@ -22,7 +23,7 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
     speed = speeds(found)
     most = max(row.capacity_bytes for row in found)
     places = [(row.capacity_bytes / most, speed[row.name]) for row in found]
-    marks, taken = [], []
+    marks, taken, read = [], [], []
     for number, (row, (capacity, rate)) in enumerate(zip(found, places, strict=True), start=1):
         x, y = 6 + 84 * capacity, 14 + (HEIGHT - 40) * (1 - rate)
         while any(abs(x - other_x) < 7 and abs(y - other_y) < 22 for other_x, other_y in taken):
@@ -33,6 +34,7 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
         shape = min(row.survives_failures, 3)
         front = _on_front(number - 1, found, speed)
         title = f"{number}: {row.name}, {row.capacity_text}, survives {row.failures_text}, {100 * rate:.0f} % of the fastest"
+        read.append((x, y, title))
         marks.append(
             f'<svg x="{x:.1f}%" y="{y:.0f}" overflow="visible"><title>{escape(title)}</title>'
             f'<path class="pareto{" front" if front else ""}" d="{SHAPES[shape]}"/>'
@@ -57,7 +59,7 @@ def picture(found: Sequence[ArrayRow]) -> Markup | None:
     return Markup(
         '<figure class="chart" id="speed-capacity"><h3>Speed against usable capacity <small>right and up is better</small></h3>'
         f'<div class="legend">{keys}</div><div class="plot"><svg class="yaxis" width="52" height="{HEIGHT}" aria-hidden="true">{axis}</svg>'
-        f'<svg width="100%" height="{HEIGHT}" role="img" aria-label="Speed of each array against its usable capacity">{grid}{capacities}{"".join(marks)}</svg></div>'
+        f'<svg class="tips" {tips(read)} width="100%" height="{HEIGHT}" role="img" aria-label="Speed of each array against its usable capacity">{grid}{capacities}{"".join(marks)}</svg></div>'
         "<figcaption>Numbers name the rows of the table below. Speed: geometric mean over all operations and loads, relative to the fastest of each. "
         "Filled: no other array is at least as good by speed, capacity and failures survived.</figcaption></figure>"
     )

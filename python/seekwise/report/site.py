@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from seekwise.control.files import write_product
-from seekwise.report.number_text import one_line, three
+from seekwise.report.number_text import one_line, plain_settings, three
 
 
 @cache
@@ -31,6 +31,7 @@ def environment() -> Environment:
     )
     made.filters["three"] = three
     made.filters["oneline"] = one_line
+    made.filters["plain"] = plain_settings
     return made
 
 

@@ -26,6 +26,8 @@ def sentences(found: LiveOutcome) -> list[str]:
         if second["kept"]
         else "none gained"
     )
+    if not second["periods"]:
+        text = f"There was no time for the {_count(second['tried'], 'further value')}"
     said.append(text + _why([each for each in second["pruned"] if each["why"] == "worse"], found))
     late = [each for each in second["pruned"] if each["why"] in ("no time", "open")]
     if late:

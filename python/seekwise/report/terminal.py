@@ -8,6 +8,7 @@ from rich.text import Text
 
 from seekwise.report import arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
+from seekwise.report.number_text import plain_settings, three
 from seekwise.report.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.study.shown import RESERVED
@@ -113,7 +114,7 @@ def print_arrays(content: ReportContent, console: Console) -> None:
     for name in names:
         table.add_column(f"{OPERATION_NAMES[name]} [MB/s]", justify="right")
     for row in content.arrays:
-        rates = [f"{row.rates_mb_s[name]:.3g}" if name in row.rates_mb_s else "–" for name in names]
+        rates = [three(row.rates_mb_s.get(name)) for name in names]
         table.add_row(row.name, row.capacity_text, row.survives_text, row.rebuild_text, *rates)
     console.print()
     console.print(table)
@@ -129,7 +130,7 @@ def print_findings(content: ReportContent, console: Console) -> None:
     if content.findings:
         console.print("\nInsights, strongest first", style="bold")
         for finding in content.findings:
-            console.print(f"  {finding.text}", highlight=False, markup=False)
+            console.print(f"  {plain_settings(finding.text)}", highlight=False, markup=False)
 
 
 def print_advice(content: ReportContent, console: Console) -> None:

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from markupsafe import Markup
 
-from seekwise.report import site
+from seekwise.report import close_up, site
 from seekwise.report.charts import trace as charts
 from seekwise.report.charts.export import compact, svg
+from seekwise.report.looks import Looks
+from seekwise.trace.close_up import of_rows
 from seekwise.trace.columns import Notes
 from seekwise.trace.summary import Summary
 
+REQUESTS_MOST = 180
 
-def write(path: Path, title: str, words: list[str], summary: Summary, notes: Notes) -> None:
-    """Draws the page."""
+
+def write(
+    path: Path, title: str, words: list[str], summary: Summary, notes: Notes, begun: np.ndarray | None = None
+) -> None:
+    """Draws the page. `begun`: the first requests of the trace, of which the busiest stretch is shown request by request."""
     pictures = [
         ("Rate and requests outstanding", charts.over_time(summary)),
         ("Where requests start", charts.offsets(summary)),
         ("Sizes", charts.sizes(summary)),
         ("Requests by process", charts.mix(summary, notes)),
     ]
+    looks = Looks()
+    stretch = None if begun is None else _stretch(begun, notes, looks)
     shown = [(name, Markup(compact(svg(chart)))) for name, chart in pictures]
-    site.write(path, site.render("trace.html", title=title, words="\n".join(words), charts=shown))
+    site.write(path, site.render("trace.html", title=title, words="\n".join(words), charts=shown, looks=looks, stretch=stretch))
+
+
+def _stretch(rows: np.ndarray, notes: Notes, looks: Looks) -> close_up.Stretch | None:
+    """Of the device with the most requests; None where the trace does not say when requests were issued."""
+    devices, counts = np.unique(rows["device"], return_counts=True)
+    device = int(devices[int(np.argmax(counts))])
+    name = notes.devices[device] if device < len(notes.devices) else "device"
+    found = of_rows(rows[rows["device"] == device], name, REQUESTS_MOST)
+    return None if found is None else close_up.stretch([found], looks, "The busiest stretch")

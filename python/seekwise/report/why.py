@@ -40,8 +40,8 @@ class Causes:
     missing: str
 
 
-def causes(records: Sequence[Record]) -> Causes | None:
-    """A row per operation and setting over all that it did; None where no column is known."""
+def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
+    """`shown`: a stretch is drawn request by request. A row per operation and setting over all that it did; None where no column is known."""
     groups: dict[tuple[str, str], list[tuple[Record, Phase]]] = {}
     for record in records:
         if record.valid and record.conditions.get("role", "candidate") == "candidate":
@@ -61,11 +61,11 @@ def causes(records: Sequence[Record]) -> Causes | None:
     )
     simulated = any(record.badge == "simulated" for record in records)
     source = "Counted by the simulator's block layer and drives." if simulated else "Counted by the kernel and fio."
-    traced = any("trace" in record.load for record in records)
     missing = ""
-    if not traced:
+    if not shown:
         missing = (
-            "Seek distances and the order of dispatch are kept with `seekwise run … --trace`."
+            "Seek distances and the order of dispatch are shown for direct I/O on drives, arrays and controllers; these loads go through a "
+            "page cache or a file system."
             if simulated
             else "Seek distances and the order of dispatch are not in these records: `seekwise record DEVICE` traces them."
         )

@@ -187,6 +187,12 @@ class Array(Part):
     """Whether drives of it are missing."""
     members: int = 0
     """Drives that it is made of."""
+    best: dict[str, list[str]] = Field(default_factory=dict)
+    """By operation, the label of the setting and the key of the combination that gave its rate."""
+    beyond_study: bool = False
+    """Whether this state was simulated beside a study that does not vary `missing`."""
+    rebuild_loaded_s: Number = None
+    """Time to rebuild one drive beside the load that slows it most; null where it was not simulated."""
 
 
 class Insight(Part):

@@ -18,6 +18,7 @@ pub mod cache;
 mod filter;
 pub mod geometry;
 pub mod ncq;
+pub mod parts;
 pub mod rotation;
 pub mod seek;
 #[cfg(test)]

@@ -5,6 +5,7 @@ Horizontal places are per cents and curves keep the width of their strokes, so t
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,6 +46,21 @@ def factor_of(loss: float | None, more_is_better: bool) -> float:
     return 1 + loss
 
 
+def tips(rows: Sequence[tuple[float, float, str]]) -> str:
+    """Attributes of an svg whose values can be read at the pointer or with the arrow keys: (per cent of the width, pixels from the top, words)."""
+    values = [[round(10 * x), round(y), words] for x, y, words in rows]
+    return f"tabindex=\"0\" data-tips='{escape(json.dumps(values, separators=(',', ':'), ensure_ascii=True))}'"
+
+
+def behind(low: float, high: float) -> str:
+    """`; 95 % interval: 0 to 9 % behind the best`, of two factors behind the best."""
+    if not math.isfinite(high):
+        return "; no upper bound"
+    if high >= 2:
+        return f"; 95 % interval: {three(low)} to {three(high)} times behind the best"
+    return f"; 95 % interval: {three(100 * (low - 1)) if low > 1.0005 else 0} to {three(100 * (high - 1)) if high > 1.0005 else 0} % behind the best"
+
+
 def loss_interval(
     low: float, middle: float | None, high: float, limit: float, mark: str, css: str, title: str, *, strong: bool
 ) -> Markup:
@@ -60,8 +76,10 @@ def loss_interval(
         parts.append(
             f'<svg x="{_place(middle):.2f}%" y="9" overflow="visible"><path class="dot" d="{MARKS[mark]}"/></svg>'
         )
+    words = f"{title}{behind(low, high)}" if middle is not None else title
+    reading = tips([(_place(middle) if middle is not None else LEFT, 9, words)])
     return Markup(
-        f'<svg class="loss {css}" role="img" width="100%" height="18"><title>{escape(title)}</title>{"".join(parts)}</svg>'
+        f'<svg class="loss tips {css}" role="img" {reading} width="100%" height="18"><title>{escape(title)}</title>{"".join(parts)}</svg>'
     )
 
 
@@ -99,8 +117,13 @@ def loss_rows(rows: Sequence[Interval], limit: float, title: str) -> Markup:
             )
         parts.append("</g>")
     words = "; ".join(row.title for row in rows)
+    reading = tips([
+        (_place(row.middle), 8 + step * number, f"{row.title}{behind(row.low, row.high)}")
+        for number, row in enumerate(rows)
+        if row.middle is not None
+    ])  # fmt: skip
     return Markup(
-        f'<svg class="loss" role="img" width="100%" height="{height}"><title>{escape(title)}. {escape(words)}</title>{"".join(parts)}</svg>'
+        f'<svg class="loss tips" role="img" {reading} width="100%" height="{height}"><title>{escape(title)}. {escape(words)}</title>{"".join(parts)}</svg>'
     )
 
 
@@ -136,7 +159,7 @@ def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110)
     end = max(band.end_s for band in bands)
     above = 16  # what the value of the top line needs
     top = max((value for band in bands for value in band.values), default=0.0) or 1.0
-    shades, curves, words = [], [], []
+    shades, curves, words, read = [], [], [], []
     for band in bands:
         at, width = 100 * band.start_s / end, 100 * (band.end_s - band.start_s) / end
         cut = 100 * min(band.cut_s, band.end_s - band.start_s) / end
@@ -156,8 +179,18 @@ def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110)
         ]
         if points:
             curves.append(f'<path class="curve {band.css}" d="M{"L".join(points)}"/>')
+        counted = [value for i, value in enumerate(band.values) if i * band.bin_s >= band.cut_s] or list(band.values)
+        mean = sum(counted) / len(counted) if counted else 0.0
+        place = above + height * (1 - mean / top)
+        read.append(
+            (
+                at + width / 2,
+                place,
+                f"{band.start_s:.1f} s: {band.title}; {three(mean)} {unit} (n = {len(counted)} bins of {band.bin_s:g} s)",
+            )
+        )
     return Markup(
-        f'<svg class="timeline" role="img" width="100%" height="{above + height + 20}" style="min-width:{20 * len(bands)}px">'
+        f'<svg class="timeline tips" role="img" {tips(read)} width="100%" height="{above + height + 20}" style="min-width:{20 * len(bands)}px">'
         f"<title>{escape(title)}</title>{''.join(shades)}"
         f'<svg x="0" y="{above}" width="100%" height="{height}" viewBox="0 0 1000 {height}" preserveAspectRatio="none">'
         f"{''.join(curves)}</svg>"
@@ -169,7 +202,13 @@ def timeline(bands: Sequence[Band], unit: str, title: str, *, height: int = 110)
 NINES = ((0.0, "0"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"))
 
 
-def nines(curves: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], title: str, *, height: int = 170) -> Markup:
+def nines(
+    curves: Sequence[tuple[str, str, Sequence[tuple[float, float]]]],
+    title: str,
+    names: Sequence[str] = (),
+    *,
+    height: int = 170,
+) -> Markup:
     """Latency [ms] over the share of requests that are faster, on a scale of nines. Curves: (css class, dash, [(nines, ms)])."""
     points = [point for _, _, line in curves for point in line if point[1] > 0]
     if not points:
@@ -192,17 +231,29 @@ def nines(curves: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], titl
             anchor = "end" if place > 90 else "middle"
             parts.append(f'<line class="grid" x1="{place:.2f}%" x2="{place:.2f}%" y1="{top}" y2="{top + height}"/>')
             parts.append(f'<text x="{place:.2f}%" y="{top + height + 14}" text-anchor="{anchor}">{text}</text>')
-    drawn = []
+    drawn, read = [], []
+    for number, (_, _, line) in enumerate(curves):
+        name = f"{names[number]}: " if number < len(names) else ""
+        read += [
+            (100 * x / most, y(math.log10(value)), f"{name}{_share(x)} of the requests took at most {three(value)} ms")
+            for x, value in line
+            if value > 0 and abs(x - round(2 * x) / 2) < 0.02
+        ]
     for css, dash, line in curves:
         at = [f"{1000 * x / most:.0f} {y(math.log10(value)):.1f}" for x, value in line if value > 0]
         if at:
             drawn.append(f'<g class="{css}"><path class="curve" stroke-dasharray="{dash}" d="M{"L".join(at)}"/></g>')
     return Markup(
         f'<div class="plot nines"><svg class="yaxis" width="60" height="{total}" aria-hidden="true">{"".join(axis)}</svg>'
-        f'<svg role="img" width="100%" height="{total}"><title>{escape(title)}</title>{"".join(parts)}'
+        f'<svg class="tips" role="img" {tips(read)} width="100%" height="{total}"><title>{escape(title)}</title>{"".join(parts)}'
         f'<svg x="0" y="0" width="100%" height="{total}" viewBox="0 0 1000 {total}" preserveAspectRatio="none">'
         f"{''.join(drawn)}</svg></svg></div>"
     )
+
+
+def _share(nines_: float) -> str:
+    """`50 %`, `99 %`, `99.97 %`."""
+    return "half" if abs(nines_ - 0.301) < 0.02 else f"{100 * (1 - 10**-nines_):.4g} %"
 
 
 def _time(power: int) -> str:

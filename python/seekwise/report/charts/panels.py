@@ -198,13 +198,15 @@ def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
 
 def _panel(drawn: Figure, panel: Panel, number: int) -> Markup:
     axis, plot = parts(panel)
+    scale = Scale.of(panel)
+    limits = f"{scale.bottom or ''},{scale.top:g}"
     name = ", ".join(part for part in (drawn.title, panel.title, f"over {drawn.x_title}") if part)
     heading = f"{escape(panel.title)}{' <small>logarithmic axis</small>' if is_wide(panel) else ''}"
     heading = f"<h4>{heading.strip()}</h4>" if heading else ""
     return Markup(
         f'<div class="panel">{heading}<div class="plot">'
         f'<svg class="yaxis" width="52" height="{TOTAL}" aria-hidden="true">{axis}</svg>'
-        f'<svg class="xy" width="100%" height="{TOTAL}" role="img" tabindex="0" data-panel="{number}" aria-label="{escape(name)}">'
+        f'<svg class="xy" width="100%" height="{TOTAL}" role="img" tabindex="0" data-panel="{number}" data-scale="{limits}" aria-label="{escape(name)}">'
         f"<title>{escape(name)}</title>{plot}</svg></div>"
         f'<div class="xtitle">{escape(drawn.x_title)}</div></div>'
     )

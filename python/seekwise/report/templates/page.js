@@ -101,7 +101,7 @@ $("input[data-filter]").forEach((input) => {
 
 // Legends ------------------------------------------------------------------------------------------------------------------------
 document.addEventListener("click", (event) => {
-  const key = event.target.closest(".key");
+  const key = event.target.closest(".key[data-s]");
   if (!key) return;
   const on = key.getAttribute("aria-pressed") !== "true";
   key.setAttribute("aria-pressed", String(on));
@@ -109,64 +109,168 @@ document.addEventListener("click", (event) => {
 });
 
 // Values at the pointer, or by the arrow keys ----------------------------------------------------------------------------------------
+// A chart is any svg that can be focused. Its values stand in `data-t` of its marks, or as [x, y, words] in `data-tips`, x in thousandths of
+// the width and y in pixels.
+const CHART = "svg.xy, svg.tips";
 const tip = document.createElement("div");
 tip.className = "tip";
 tip.setAttribute("role", "status");
 tip.hidden = true;
 document.body.append(tip);
-function points(chart) {
-  return $(".series:not(.off) use", chart);
+const read = new WeakMap();
+function values(chart) {
+  if (chart.dataset.tips) {
+    if (!read.has(chart)) read.set(chart, JSON.parse(chart.dataset.tips));
+    return read.get(chart);
+  }
+  return $("[data-t]", chart).filter((mark) => !mark.closest(".series.off"));
 }
-function show(chart, point) {
-  const box = point.getBoundingClientRect();
-  const figure = chart.closest("figure");
-  const key = $(".key", figure).find((each) => point.closest(".series").classList.contains(each.dataset.s));
-  tip.textContent = `${key ? `${key.textContent}: ` : ""}${point.dataset.t}`;
+function placeOf(chart, value, frame) {
+  if (Array.isArray(value)) return [frame.left + (value[0] / 1000) * frame.width, frame.top + value[1]];
+  const box = value.getBoundingClientRect();
+  return [box.left + box.width / 2, box.top + box.height / 2];
+}
+function words(chart, value) {
+  if (Array.isArray(value)) return value[2];
+  const series = value.closest(".series");
+  const key = series && $(".key", chart.closest("figure")).find((each) => series.classList.contains(each.dataset.s));
+  return `${key ? `${key.textContent}: ` : ""}${value.dataset.t}`;
+}
+function show(chart, number) {
+  const value = values(chart)[number];
+  if (!value) return;
+  const frame = chart.getBoundingClientRect();
+  const [x, y] = placeOf(chart, value, frame);
+  tip.textContent = words(chart, value);
   tip.hidden = false;
-  const left = Math.min(Math.max(box.left + scrollX - tip.offsetWidth / 2, scrollX + 4), scrollX + document.documentElement.clientWidth - tip.offsetWidth - 4);
-  const above = box.top + scrollY - tip.offsetHeight - 8;
+  const left = Math.min(Math.max(x + scrollX - tip.offsetWidth / 2, scrollX + 4), scrollX + document.documentElement.clientWidth - tip.offsetWidth - 4);
+  const above = y + scrollY - tip.offsetHeight - 12;
   tip.style.left = `${left}px`;
-  tip.style.top = `${above < scrollY ? box.bottom + scrollY + 8 : above}px`;
-  $(".aim", chart).forEach((line) => line.remove());
-  const aim = document.createElementNS("http://www.w3.org/2000/svg", "line");
-  for (const [name, value] of [["class", "aim"], ["x1", point.getAttribute("x")], ["x2", point.getAttribute("x")], ["y1", "8"], ["y2", "158"]]) aim.setAttribute(name, value);
-  chart.prepend(aim);
-  chart.dataset.at = String(points(chart).indexOf(point));
+  tip.style.top = `${above < scrollY ? y + scrollY + 14 : above}px`;
+  $(".aim").forEach((line) => line.remove());
+  const aim = document.createElementNS("http://www.w3.org/2000/svg", "g");
+  aim.setAttribute("class", "aim");
+  for (const [x1, x2, y1, y2] of [[x, x, frame.top, frame.bottom], [frame.left, frame.right, y, y]]) {
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    for (const [name, at] of [["x1", x1 - frame.left], ["x2", x2 - frame.left], ["y1", y1 - frame.top], ["y2", y2 - frame.top]]) line.setAttribute(name, at);
+    aim.append(line);
+  }
+  chart.append(aim);
+  chart.dataset.at = String(number);
 }
 function hide() {
   tip.hidden = true;
   $(".aim").forEach((line) => line.remove());
 }
 document.addEventListener("pointermove", (event) => {
-  const chart = event.target.closest && event.target.closest("svg.xy");
-  if (!chart) return document.activeElement.matches("svg.xy") ? undefined : hide();
-  let best = null;
+  const chart = event.target.closest && event.target.closest(CHART);
+  if (!chart) return document.activeElement.matches(CHART) ? undefined : hide();
+  const frame = chart.getBoundingClientRect();
+  let best = -1;
   let least = Infinity;
-  for (const point of points(chart)) {
-    const box = point.getBoundingClientRect();
-    const far = Math.hypot(box.left + box.width / 2 - event.clientX, (box.top + box.height / 2 - event.clientY) / 2);
-    if (far < least) [best, least] = [point, far];
-  }
-  if (best) show(chart, best);
+  values(chart).forEach((value, number) => {
+    const [x, y] = placeOf(chart, value, frame);
+    const far = Math.hypot(x - event.clientX, (y - event.clientY) / 2);
+    if (far < least) [best, least] = [number, far];
+  });
+  if (best >= 0) show(chart, best);
 });
 document.addEventListener("focusin", (event) => {
-  if (event.target.matches && event.target.matches("svg.xy")) {
-    const first = points(event.target)[Number(event.target.dataset.at) || 0];
-    if (first) show(event.target, first);
-  }
+  if (event.target.matches && event.target.matches(CHART)) show(event.target, Number(event.target.dataset.at) || 0);
 });
 document.addEventListener("focusout", hide);
 document.addEventListener("keydown", (event) => {
-  const chart = event.target.matches && event.target.matches("svg.xy") ? event.target : null;
   if (event.key === "Escape") return hide();
+  const chart = event.target.matches && event.target.matches(CHART) ? event.target : null;
   if (!chart) return;
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  const all = points(chart);
-  if (step && all.length) {
+  const count = values(chart).length;
+  const now = Number(chart.dataset.at) || 0;
+  if (count && (step || event.key === "Home" || event.key === "End")) {
     event.preventDefault();
-    show(chart, all[((Number(chart.dataset.at) || 0) + step + all.length) % all.length]);
+    show(chart, step ? (now + step + count) % count : event.key === "Home" ? 0 : count - 1);
+  }
+  if (step && count < 2 && chart.matches(".loss")) {
+    // Pictures of one value follow each other like the values of a chart.
+    const all = $("svg.loss.tips", chart.closest("section, table, main") || document).filter((each) => each.checkVisibility());
+    all[(all.indexOf(chart) + step + all.length) % all.length].focus();
   }
   if (event.key === "l" && chart.closest("#explore")) explore.logarithmic(event);
+  else if (event.key === "l" && chart.dataset.scale) turnScale(chart.closest("figure"));
+});
+
+// Linear or logarithmic axis of a chart that stands in the page ---------------------------------------------------------------------
+const TOP = 8, HEIGHT = 150;
+function turnScale(figure) {
+  const on = figure.dataset.turned !== "1";
+  figure.dataset.turned = on ? "1" : "";
+  $("svg[data-scale]", figure).forEach((chart) => (on ? turn(chart) : turnBack(chart)));
+  $("button.scale", figure).forEach((button) => { button.textContent = button.dataset.words.split(",")[Number(on)]; });
+  hide();
+}
+const before = new WeakMap();
+function turn(chart) {
+  const plot = chart.closest(".plot");
+  const title = plot.previousElementSibling;
+  before.set(chart, [...plot.children, ...(title ? [title] : [])].map((each) => Array.from(each.cloneNode(true).childNodes)));
+  const [low, high] = chart.dataset.scale.split(",").map(Number);
+  const wasLog = low > 0;
+  const share = (y) => 1 - (Number(y) - TOP) / HEIGHT;
+  const valueAt = (y) => (wasLog ? low * (high / low) ** share(y) : high * share(y));
+  const known = $("use", chart).map((mark) => valueAt(mark.getAttribute("y"))).filter((value) => value > 0);
+  if (!known.length) return;
+  const most = Math.max(...known);
+  const bottom = wasLog ? 0 : 10 ** Math.floor(Math.log10(Math.min(...known)) + 1e-9);
+  const top = wasLog ? 1.04 * most : Math.max(10 ** Math.ceil(Math.log10(most) - 1e-9), 10 * bottom);
+  const place = (value) => TOP + HEIGHT * (1 - Math.min(Math.max(bottom ? Math.log10(Math.max(value, bottom) / bottom) / Math.log10(top / bottom) : value / top, 0), 1));
+  const moved = (y) => place(valueAt(y)).toFixed(1);
+  $(".series use, .series > svg[y]", chart).forEach((mark) => mark.setAttribute("y", moved(mark.getAttribute("y"))));
+  $(".series > line", chart).forEach((line) => ["y1", "y2"].forEach((name) => line.setAttribute(name, moved(line.getAttribute(name)))));
+  $(".series path.curve", chart).forEach((path) => path.setAttribute("d", path.getAttribute("d").replace(/([ML])([\d.]+) ([\d.-]+)/g, (_, step, x, y) => `${step}${x} ${moved(y)}`)));
+  $(".grid", chart).forEach((line) => line.remove());
+  if (title) {
+    $("small", title).forEach((each) => each.remove());
+    if (bottom) title.append(" ", element("small", {}, "logarithmic axis"));
+  }
+  const axis = $(".yaxis", plot)[0];
+  axis.replaceChildren();
+  for (const value of ticks(bottom, top)) {
+    axis.append(make("text", { x: 48, y: place(value) + 4, "text-anchor": "end" }, short(value)));
+    chart.prepend(make("line", { class: "grid", x1: 0, x2: "100%", y1: place(value), y2: place(value) }));
+  }
+}
+function turnBack(chart) {
+  const plot = chart.closest(".plot");
+  const title = plot.previousElementSibling;
+  [...plot.children, ...(title ? [title] : [])].forEach((each, number) => each.replaceChildren(...before.get(chart)[number]));
+}
+function ticks(bottom, top) {
+  const marks = [];
+  if (bottom) for (let power = Math.log10(bottom); power <= Math.log10(top) + 1e-9; power += Math.max(1, Math.round(Math.log10(top / bottom) / 4))) marks.push(10 ** power);
+  else {
+    const power = 10 ** Math.floor(Math.log10(top / 4));
+    const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= top / 4 * 0.999);
+    for (let each = 0; each <= top; each += step) marks.push(Number(each.toPrecision(12)));
+  }
+  return marks;
+}
+$("figure.chart").forEach((figure) => {
+  if (!figure.querySelector("svg[data-scale]")) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "scale";
+  const isLog = figure.querySelector(".panel h4 small") !== null;
+  button.dataset.words = isLog ? "Linear axis (l),Logarithmic axis (l)" : "Logarithmic axis (l),Linear axis (l)";
+  button.textContent = button.dataset.words.split(",")[0];
+  button.addEventListener("click", (event) => { event.stopPropagation(); turnScale(figure); });
+  // Beside the keys of the legend, or where they would stand.
+  let row = figure.querySelector(".legend");
+  if (!row) {
+    row = document.createElement("div");
+    figure.querySelector(".panels").before(row);
+  }
+  row.classList.add("legend");
+  row.append(button);
 });
 
 // Printing shows everything --------------------------------------------------------------------------------------------------------
@@ -266,7 +370,7 @@ function startExplorer(box, table) {
     if (!counted.length) place.replaceChildren(element("p", {}, "No result for this choice."));
   }
   function drawPanel(mine, title, metric, value, colour, levels) {
-    const H = 150, TOP = 8, total = 180;
+    const H = HEIGHT, total = 180;
     const factor = factors[at[chosen.x]];
     const xs = [...new Set(mine.map((row) => row[at[factor.name]]))].sort((a, b) => a - b);
     const most = Math.max(...mine.map((row) => row[value]));
@@ -279,13 +383,7 @@ function startExplorer(box, table) {
     const share = (each) => log ? Math.log10(Math.max(each, bottom) / bottom) / Math.log10(top / bottom) : each / top;
     const y = (each) => TOP + H * (1 - Math.min(Math.max(share(each), 0), 1));
     const x = (place) => 100 * (place + 0.5) / xs.length;
-    const marks = [];
-    if (log) for (let power = Math.log10(bottom); power <= Math.log10(top) + 1e-9; power += Math.max(1, Math.round(Math.log10(top / bottom) / 4))) marks.push(10 ** power);
-    else {
-      const power = 10 ** Math.floor(Math.log10(top / 4));
-      const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= top / 4 * 0.999);
-      for (let each = 0; each <= top; each += step) marks.push(Number(each.toPrecision(12)));
-    }
+    const marks = ticks(bottom, top);
     const axis = make("svg", { class: "yaxis", width: 52, height: total, "aria-hidden": "true" }, ...marks.map((each) => make("text", { x: 48, y: y(each) + 4, "text-anchor": "end" }, short(each))));
     const chart = make("svg", { class: "xy", width: "100%", height: total, role: "img", tabindex: 0, "aria-label": `${metric.title}, ${title}, over ${factor.title}` });
     for (const each of marks) chart.append(make("line", { class: "grid", x1: 0, x2: "100%", y1: y(each), y2: y(each) }));

@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seekwise import _core
 from seekwise.backend import simulated
@@ -33,6 +33,8 @@ STORE_BYTES = 512 * MIB
 # Simulated time of a period: some hundred requests of a disk, some ten thousand of flash.
 SECONDS = {True: (2.0, 8.0), False: (0.2, 0.6)}
 """{rotational: (before what counts, what counts)}."""
+OPERATION = "mixed"
+"""Of every phase, whatever its jobs do."""
 MEMORY_BYTES = {True: 192 * MIB, False: 512 * MIB}
 
 
@@ -105,12 +107,12 @@ def carry_out(
         batch = todo[start : start + BATCH]
         specs = [_spec(model, use, candidate, plan.seed + number) for use, number, candidate in batch]
         results = json.loads(_core.simulate_cells(json.dumps(specs), os.cpu_count() or 1))
-        for (use, number, candidate), result in zip(batch, results, strict=True):
+        for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
-            store.add(
-                _record(run.run_id, made, use, number, candidate, result["phases"][-1], plan.seed + number, model)
-            )
+            record = _record(run.run_id, made, use, number, candidate, result["phases"][-1], plan.seed + number, model)
+            # One of each is enough to be simulated again.
+            store.add(replace(record, load={**record.load, "spec": spec}) if number == 0 else record)
             made += 1
         tell(batch[-1][0].title, made / len(todo))
     store.end_run(run.run_id, "complete")
@@ -151,7 +153,7 @@ def _spec(model: Model, use: Use, candidate: Candidate, seed: int) -> dict:
 
 
 def _phase(jobs: list[dict], seconds: float) -> dict:
-    return {"operation": "mixed", "runtime_ns": round(seconds * 1e9), "jobs": jobs or [_IDLE]}
+    return {"operation": OPERATION, "runtime_ns": round(seconds * 1e9), "jobs": jobs or [_IDLE]}
 
 
 _IDLE = {"pattern": "random", "block_bytes": 4096, "ios": 1}

@@ -1,0 +1,154 @@
+"""A short stretch of a simulated trial again, with a trace: from the spec and the seed that its record keeps, so it is always the same.
+
+Nothing has to be asked for when a study runs. A stretch is short enough to be drawn request by request, and simulating it takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from seekwise import _core
+from seekwise.store.record import Record
+from seekwise.trace.close_up import CloseUp, Parts, Served, cut
+
+SPAN_MOST_S = 1.0
+REQUESTS = 180
+"""So many of the fastest setting make a picture in which single requests can be told apart."""
+SLOWEST_LEAST, FASTEST_MOST = 40, 2000
+"""A slow setting beside a fast one needs some requests, too; more of the fast one than this say nothing further."""
+WARM_UP_LEAST_S = 0.005
+EVENTS_PER_IO = 8
+EVENTS_MOST = 400_000
+
+
+def can(record: Record, operation: str) -> bool:
+    """Whether the trial can be simulated again with a trace: direct I/O on a drive, md or a controller's unit."""
+    spec = record.load.get("spec")
+    return (
+        record.badge == "simulated"
+        and isinstance(spec, dict)
+        and spec.get("cache") is None
+        and any(phase["operation"] == operation and phase.get("jobs") for phase in spec["phases"])
+    )
+
+
+def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:
+    """One stretch for each record, all of the same length: a second, or less where that is too much to draw."""
+    speeds = [phase.iops for r in records for phase in r.phases if phase.operation == operation and phase.iops > 0]
+    return of_specs([(record.setting, record.load["spec"]) for record in records], operation, speeds)  # type: ignore[misc]
+
+
+def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:
+    """The same of (setting, spec of a cell); `speeds`: I/Os per second that they reach."""
+    fastest, slowest = max(speeds, default=1.0), min(speeds, default=1.0)
+    span_s = min(SPAN_MOST_S, max(REQUESTS / fastest, SLOWEST_LEAST / slowest), FASTEST_MOST / fastest)
+    warm_up_s = max(span_s, WARM_UP_LEAST_S)
+    events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(fastest, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
+    # Some time more, so that what is under way at the end of the stretch is done.
+    specs = [_spec(spec, operation, warm_up_s + 1.5 * span_s, events) for _, spec in asked]
+    results = json.loads(_core.simulate_cells(json.dumps(specs), 2))
+    return [
+        _close_up(setting, spec, result, 1e3 * warm_up_s, 1e3 * span_s)
+        for (setting, _), spec, result in zip(asked, specs, results, strict=True)
+        if "trace" in result
+    ]
+
+
+def _spec(whole: dict, operation: str, seconds: float, events: int) -> dict:
+    """That operation alone, for so long."""
+    spec = copy.deepcopy(whole)
+    phase = next(each for each in spec["phases"] if each["operation"] == operation)
+    phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(seconds * 1e9 + 1e6 * _late_ms(phase)))
+    return {**spec, "phases": [phase], "trace_events_max": events}
+
+
+def _late_ms(phase: dict) -> float:
+    """When the last thread has started."""
+    return max(job.get("start_ns", 0) + job.get("stagger_ns", 0) * job.get("threads", 1) for job in phase["jobs"]) / 1e6
+
+
+def _close_up(setting: str, spec: dict, result: dict, from_ms: float, span_ms: float) -> CloseUp:
+    found = json.loads(_core.describe_cell(json.dumps(spec)))
+    array = found.get("array")
+    served = _served(result["trace"]["rows"], members_only=array is not None)
+    if "controller" not in spec["device"]:
+        served = _with_parts(served, spec["device"])
+    size = (array["member_bytes"] if array else found["capacity_bytes"]) // 512
+    rows = result["trace"]["rows"]
+    # A trial that ends sooner shows its last stretch.
+    end = max((time / 1e6 for time, event, *_ in rows if event == "submit"), default=0.0)
+    start = from_ms + _late_ms(spec["phases"][0])
+    if end < start + span_ms:
+        start = max(0.0, end - span_ms)
+    shown = cut(served, setting, start, span_ms, size)
+    if array is None:
+        return shown
+    asked = sum(event == "submit" and start <= time / 1e6 <= start + span_ms for time, event, *_ in rows)
+    return replace(shown, drives=int(array["members"]), ios_of_array=asked)
+
+
+def _served(rows: Sequence[Sequence], *, members_only: bool) -> list[Served]:
+    """Requests out of events. Of an array the submitted I/Os have addresses of the array, those after them of its first drive."""
+    bios: dict[int, deque[tuple[int, int, int]]] = defaultdict(deque)
+    inserted: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+    issued: dict[tuple[int, int], deque[tuple[int, int, int, int]]] = defaultdict(deque)
+    found: list[Served] = []
+    for time, event, op, sector, sectors, process in rows:
+        match event:
+            case "submit" if not members_only:
+                bios[sector].append((time, sectors, process))
+            case "insert" if members_only:
+                inserted[sector, sectors].append(time)
+            case "issue":
+                arrival, thread, count = _bios_of(bios, sector, sectors, time, process)
+                if members_only and inserted[sector, sectors]:
+                    arrival = inserted[sector, sectors].popleft()
+                issued[sector, sectors].append((arrival, time, thread, count))
+            case "complete" if issued[sector, sectors]:
+                arrival, issue, thread, count = issued[sector, sectors].popleft()
+                found.append(
+                    Served(arrival / 1e6, issue / 1e6, time / 1e6, sector, sectors, op != "R", thread, max(count - 1, 0))
+                )  # fmt: skip
+    return found
+
+
+def _bios_of(
+    bios: dict[int, deque[tuple[int, int, int]]], sector: int, sectors: int, now: int, process: int
+) -> tuple[int, int, int]:
+    """(time of the first, its thread, how many) of the I/Os that a request is made of; what is left of a longer one stays."""
+    at, end, first, thread, count = sector, sector + sectors, now, process, 0
+    while at < end and bios.get(at):
+        time, length, owner = bios[at].popleft()
+        if not count or time < first:
+            first, thread = time, owner
+        count += 1
+        if at + length > end:
+            bios[end].append((time, at + length - end, owner))
+        at += length
+    return first, thread, count
+
+
+def _with_parts(served: list[Served], device: dict) -> list[Served]:
+    """With seek, rotation and transfer, where the drive model has an arm."""
+    order = sorted(served, key=lambda one: one.end)
+    commands = [(one.sector, one.sectors, one.write, round(one.issue * 1e6), round(one.end * 1e6)) for one in order]
+    wish = {
+        "model": device["model"],
+        "parameters": device.get("parameters", {}),
+        "measure": "parts",
+        "commands": commands,
+    }
+    try:
+        answer = json.loads(_core.measure_drives(json.dumps([wish])))[0]
+    except ValueError:
+        return order
+    if "parts" not in answer:
+        return order
+    return [
+        replace(one, parts=Parts(seek / 1e6, rotation / 1e6, transfer / 1e6, own / 1e6, cached))
+        for one, (seek, rotation, transfer, own, _, cached) in zip(order, answer["parts"], strict=True)
+    ]

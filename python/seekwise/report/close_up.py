@@ -1,0 +1,434 @@
+"""Why one setting is faster: one second of the loads in which settings differ most, request by request.
+
+Simulated runs are simulated again from what their records keep; nothing has to be asked for beforehand. The time of one I/O is split into parts
+that add up: seek, rotation, transfer, the drive's own work, and the time in which the drive had nothing to do.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from seekwise.analysis.rule import CONTROL_SUFFIX
+from seekwise.backend import close_up as again
+from seekwise.report.arrays import load_words
+from seekwise.report.charts import close_up_svg
+from seekwise.report.looks import Look, Looks
+from seekwise.report.number_text import three
+from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
+from seekwise.store.record import Record
+from seekwise.trace.close_up import CloseUp, threads_of
+
+LOADS_MOST = 3
+SETTINGS_MOST = 4
+DIFFERENT = 0.03
+"""Settings closer than this share in a stretch are called alike: the rule's threshold of the rate."""
+PART_WORDS = {
+    "seek": "seeking",
+    "rotation": "waiting for the platter to turn",
+    "transfer": "transferring data",
+    "own": "writing cached data to the platters",
+    "idle": "an idle drive",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting's stretch in numbers; times are ms per I/O and add up to `total`."""
+
+    look: Look
+    total: float
+    parts: dict[str, float]
+    iops: float
+    merged: float
+    """I/Os per request of the drive."""
+    depth: float
+    jump: float
+    """Mean distance between requests, as a share of the drive."""
+    turns: float | None
+    cached: float | None
+    idle_share: float = 0.0
+    drives: int = 1
+    commands: float = 1.0
+    """Requests to the drives per I/O of the load."""
+    cpu_us: float | None = None
+    """System CPU time of one I/O in the whole trial, µs."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """One load, all its settings."""
+
+    anchor: str
+    title: str
+    sentence: str
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    legend: Markup
+    picture: Markup
+    caption: str
+
+
+@dataclass(frozen=True)
+class Load:
+    cell: str
+    operation: str
+    gap: float
+    """Logarithm of the fastest over the slowest rate; zero where repeats scatter as much."""
+    records: dict[str, Record]
+    """The first valid trial of each setting, fastest setting first."""
+
+
+def loads(records: Sequence[Record]) -> list[Load]:
+    """Loads that can be simulated again, one per operation, the largest difference first."""
+    groups: dict[tuple[str, str], dict[str, list[tuple[Record, float]]]] = {}
+    for record in records:
+        candidate = record.conditions.get("role", "candidate") == "candidate"
+        if not record.valid or not candidate or record.setting.endswith(CONTROL_SUFFIX):
+            continue
+        for phase in record.phases:
+            if phase.rate_bytes_per_s > 0 and again.can(record, phase.operation):
+                by_setting = groups.setdefault((record.cell, phase.operation), {})
+                by_setting.setdefault(record.setting, []).append((record, math.log(phase.rate_bytes_per_s)))
+    best: dict[str, Load] = {}
+    for (cell, operation), by_setting in groups.items():
+        if len(by_setting) < 2:
+            continue
+        means = {name: statistics.fmean(rate for _, rate in found) for name, found in by_setting.items()}
+        order = sorted(means, key=lambda name: -means[name])
+        gap = means[order[0]] - means[order[-1]]
+        scatter = max(_scatter([rate for _, rate in by_setting[name]]) for name in (order[0], order[-1]))
+        load = Load(cell, operation, gap if gap > 2 * scatter else 0.0, {n: by_setting[n][0][0] for n in order})
+        if operation not in best or load.gap > best[operation].gap:
+            best[operation] = load
+    place = {name: number for number, name in enumerate(OPERATION_ORDER)}
+    return sorted(best.values(), key=lambda load: (-load.gap, place.get(load.operation, len(place))))
+
+
+def _scatter(rates: Sequence[float]) -> float:
+    """Standard error of the mean of logarithms; zero for a single repeat, of which it is not known."""
+    return statistics.stdev(rates) / math.sqrt(len(rates)) if len(rates) > 1 else 0.0
+
+
+def stretches(records: Sequence[Record], looks: Looks, recommended: Sequence[str] = ()) -> list[Stretch]:
+    """The loads that differ, at most LOADS_MOST; where none does, the one that differs most shows why."""
+    found = loads(records)
+    different = [load for load in found if load.gap > DIFFERENT] or found[:1]
+    return [made for load in different[:LOADS_MOST] if (made := _stretch(load, looks, recommended)) is not None]
+
+
+def _stretch(load: Load, looks: Looks, recommended: Sequence[str]) -> Stretch | None:
+    names = _shown(list(load.records), recommended)
+    close = again.close_ups([load.records[name] for name in names], load.operation)
+    if sum(len(each.requests) > 1 for each in close) < 2:
+        return None
+    cpu = {name: _cpu_us(load.records[name], load.operation) for name in names}
+    title = OPERATION_NAMES.get(load.operation, load.operation)
+    return stretch(close, looks, title, where_words(load), left_out=len(load.records) - len(names), cpu_us=cpu)
+
+
+def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str | None) -> Stretch | None:
+    """A use of a simulated `tune`; None where its records keep no spec, or a job goes through the page cache."""
+    kept: dict[str, Record] = {}
+    rates: dict[str, list[float]] = {}
+    for record in records:
+        rates.setdefault(record.setting, []).append(sum(phase.iops for phase in record.phases))
+        if isinstance(spec := record.load.get("spec"), dict) and spec.get("cache") is None:
+            kept.setdefault(record.setting, record)
+    order = sorted(kept, key=lambda name: -statistics.fmean(rates[name]))
+    if len(order) < 2:
+        return None
+    names = _shown(order, [recommended] if recommended else [])
+    asked = [(name, kept[name].load["spec"]) for name in names]
+    speeds = [rate for name in names if (rate := statistics.fmean(rates[name])) > 0]
+    close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)  # type: ignore[arg-type, index]
+    if sum(len(each.requests) > 1 for each in close) < 2:
+        return None
+    return stretch(close, looks, f"{title}: all jobs together", left_out=len(order) - len(names))
+
+
+def _cpu_us(record: Record, operation: str) -> float | None:
+    phases = [phase for phase in record.phases if phase.operation == operation]
+    ios = sum(phase.ios for phase in phases)
+    return 1e6 * sum(phase.cpu.system_cpu for phase in phases) / ios if ios else None
+
+
+def where_words(load: Load) -> str:
+    system = next((word.partition("=")[2] for word in load.cell.split() if word.startswith("system=")), "")
+    return ", ".join(part for part in (system, load_words(load.cell)) if part)
+
+
+def _shown(names: list[str], recommended: Sequence[str]) -> list[str]:
+    """Fastest, slowest, the recommended one, then the next ones; in the order of their rates."""
+    wanted = list(dict.fromkeys([names[0], names[-1], *(n for n in names if n in recommended), *names]))
+    return sorted(wanted[:SETTINGS_MOST], key=names.index)
+
+
+def stretch(
+    close: Sequence[CloseUp],
+    looks: Looks,
+    title: str,
+    where: str = "",
+    *,
+    left_out: int = 0,
+    cpu_us: dict[str, float | None] | None = None,
+) -> Stretch:
+    """Numbers, sentence and picture of stretches of one load."""
+    from seekwise.report.losses import shown_setting
+
+    known = looks.of([shown_setting(each.setting) for each in close])
+    rows = [row(each, known[shown_setting(each.setting)], (cpu_us or {}).get(each.setting)) for each in close]
+    threads = threads_of(close)
+    places = close_up_svg.Range.of(close)
+    panels = Markup("").join(
+        close_up_svg.panel(each, one.look, threads, places, f"{three(one.iops)} I/O per second")
+        for each, one in zip(close, rows, strict=True)
+    )
+    columns = _columns(rows)
+    span = close[0].span_ms
+    drives = max(each.drives for each in close)
+    after = " after a warm-up" if len(close) > 1 else ""
+    is_split = any(one.parts is not None for each in close for one in each.requests)
+    caption = (
+        f"{'One second' if span >= 999.5 else f'{three(span)} ms'}{after}. From the top: {'position of the head' if is_split else 'address'} at each request "
+        f"(of {close_up_svg.gigabytes(close[0].capacity_sectors)} GB{'; low: outer tracks' if is_split else ''}); what the drive does; each thread's requests, pale while the scheduler holds them, dark at the drive; "
+        "requests under way."
+    )
+    if drives > 1:
+        caption += " Shown is the first drive of the array; times in the table are those of all drives together."
+    if len(threads) > close_up_svg.LANES_MOST:
+        caption += f" Threads: the first {close_up_svg.LANES_MOST} of {len(threads)}."
+    if left_out > 0:
+        caption += f" {left_out} more setting{'' if left_out == 1 else 's'} not shown."
+    return Stretch(
+        "stretch-" + re.sub(r"[^a-z0-9]+", "-", f"{title} {where}".lower()).strip("-"),
+        f"{title}{f', {where}' if where else ''}",
+        sentence(rows),
+        tuple((name, meaning) for name, meaning, _ in columns),
+        tuple((one.look.label, tuple(text(one) for _, _, text in columns)) for one in rows),
+        _legend(close),
+        panels,
+        caption,
+    )
+
+
+def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> Row:
+    """Parts of the time of one I/O: the drive does one thing at a time, so they add up to the stretch."""
+    # All drives of an array work alike: what one does, all do.
+    per_io = found.drives / max(found.ios, 1)
+    is_split = any(one.parts is not None for one in found.requests)
+    parts = {
+        name: per_io * sum(getattr(one.parts, name) for one in found.requests if one.parts is not None)
+        for name in ("seek", "rotation", "transfer", "own")
+        if is_split
+    }
+    idle = per_io * found.idle_share * found.span_ms
+    total = per_io * found.span_ms
+    parts["cache" if is_split else "work"] = max(0.0, total - idle - sum(parts.values()))
+    if found.drives == 1:
+        parts["idle"] = idle
+    else:
+        # Drives of an array wait for each other's part of a load: that is no cost of an I/O.
+        total -= idle
+    jumps = found.jumps
+    return Row(
+        look,
+        total,
+        parts,
+        1e3 * found.ios / found.span_ms,
+        1.0 if found.ios_of_array is not None else found.ios / max(len(found.requests), 1),
+        found.depth_mean,
+        statistics.fmean(jumps) if jumps else 0.0,
+        found.turns,
+        found.cached_share,
+        found.idle_share,
+        found.drives,
+        per_io * len(found.requests),
+        cpu_us,
+    )
+
+
+def _legend(close: Sequence[CloseUp]) -> Markup:
+    """What colours and rows mean."""
+    split = any(one.parts is not None for each in close for one in each.requests)
+    kinds = close_up_svg.KINDS if split else (("busy", "drive at work"),)
+    used = [
+        k
+        for k in kinds
+        if k[0] != "own" or any(one.parts and one.parts.own > 0 for each in close for one in each.requests)
+    ]
+    keys = [*used, ("queued", "in the scheduler's queue"), ("drive", "at the drive")]
+    return Markup("").join(
+        Markup(
+            '<span class="shape"><svg width="22" height="9" aria-hidden="true"><path class="k-{}" d="M0 4.5H22"/></svg> {}</span>'
+        ).format(name, escape(text))
+        for name, text in keys
+    )
+
+
+def _columns(rows: Sequence[Row]) -> list[tuple]:
+    """(title, meaning, text of a row) of what is known and says something."""
+    is_array = any(one.drives > 1 for one in rows)
+    fine = max(one.total for one in rows) < 0.1
+    unit = "µs" if fine else "ms"
+
+    def time(value: float) -> str:
+        return three(1e3 * value if fine else value) if value >= (5e-7 if fine else 5e-4) else "0"
+
+    columns: list[tuple] = [("I/O per second", "I/Os of the load in the stretch.", lambda one: three(one.iops))]
+    if is_array:
+        columns.append(
+            ("Requests per I/O", "Requests to all drives for one I/O of the load.", lambda one: three(one.commands))
+        )
+        columns.append(
+            (
+                f"Drive time per I/O [{unit}]",
+                "Working time of all drives together for one I/O; the next columns are its parts.",
+                lambda one: time(one.total),
+            )
+        )
+    else:
+        columns.append(
+            (
+                f"Time per I/O [{unit}]",
+                "Length of the stretch divided by the I/Os done in it; the next columns are its parts.",
+                lambda one: time(one.total),
+            )
+        )
+    for name, title, meaning in (
+        ("seek", "Seek", "Moving the head."),
+        ("rotation", "Rotation", "Waiting until the sector passes the head."),
+        ("transfer", "Transfer", "Data passing the head, and the command itself."),
+        ("own", "Drive's own work", "Writing cached data to the platters in between."),
+        ("cache", "From cache", "The drive answered from its memory."),
+        ("work", "Drive at work", "The drive had at least one request."),
+        ("idle", "Drive idle", "The drive had no request."),
+    ):
+        if any(one.parts.get(name, 0.0) > 0.002 * one.total for one in rows):
+            columns.append((f"{title} [{unit}]", meaning, lambda one, name=name: time(one.parts.get(name, 0.0))))
+    columns.append(
+        (
+            "Distance [%]",
+            "Mean distance between two requests on the drive, in per cent of its size.",
+            lambda one: _share(one.jump),
+        )
+    )
+    if is_array:
+        columns.append(
+            (
+                "Drive idle [%]",
+                "Share of the time in which the first drive had no request.",
+                lambda one: _share(one.idle_share),
+            )
+        )
+    if any(one.merged > 1.005 for one in rows):
+        columns.append(
+            (
+                "I/Os per request",
+                "How many I/Os the block layer merged into one request.",
+                lambda one: three(one.merged),
+            )
+        )
+    if any(one.turns is not None for one in rows):
+        columns.append(
+            (
+                "Requests in a row",
+                "Requests of one thread served before another thread's turn, on average.",
+                lambda one: three(one.turns),
+            )
+        )
+    if any(one.cpu_us for one in rows):
+        columns.append(
+            ("System CPU [µs]", "System CPU time of one I/O in the whole trial.", lambda one: three(one.cpu_us))
+        )
+    columns.append(("Under way", "Mean number of requests in scheduler and drive.", lambda one: three(one.depth)))
+    if any(one.cached for one in rows if one.cached is not None):
+        columns.append(
+            ("Cache hits [%]", "Requests that the drive answered from its memory.", lambda one: _share(one.cached))
+        )
+    return columns
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else three(100 * value) if value >= 0.00005 else "0"
+
+
+def sentence(rows: Sequence[Row]) -> str:
+    """What sets the fastest apart from the slowest, in a few sentences."""
+    if len(rows) < 2:
+        return ""
+    fast, slow = max(rows, key=lambda one: one.iops), min(rows, key=lambda one: one.iops)
+    if slow.iops >= (1 - DIFFERENT) * fast.iops:
+        return f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."
+    said = _of_array(fast, slow) if max(fast.drives, slow.drives) > 1 else _of_drive(fast, slow)
+    if fast.merged > 1.2 * slow.merged:
+        said += f" {fast.look.label} merges {three(fast.merged)} I/Os into a request, {slow.look.label} {three(slow.merged)}."
+    is_split = "seek" in fast.parts
+    if not is_split and fast.cpu_us and slow.cpu_us and slow.cpu_us > 1.1 * fast.cpu_us:
+        said += f" {slow.look.label} needs {three(slow.cpu_us)} µs of system CPU per I/O, {fast.look.label} {three(fast.cpu_us)} µs."
+    if not is_split and fast.depth > 1.1 * slow.depth:
+        said += (
+            f" {fast.look.label} keeps {three(fast.depth)} requests under way, {slow.look.label} {three(slow.depth)}."
+        )
+    return said
+
+
+def _of_drive(fast: Row, slow: Row) -> str:
+    said = f"An I/O takes {_time(fast.total)} with {fast.look.label} and {_time(slow.total)} with {slow.look.label}."
+    more = slow.total - fast.total
+    name, more_of_it, against = _largest(fast, slow)
+    if name and more_of_it >= 0.3 * more:
+        share = (
+            f"{100 * more_of_it / more:.0f} % of the difference is" if more_of_it < 0.95 * more else "The difference is"
+        )
+        said += f" {share} {PART_WORDS[name]}{_detail(name, fast, slow)}."
+        if against:
+            said += f" {fast.look.label} spends more on {' and '.join(against)} in return."
+    return said
+
+
+def _of_array(fast: Row, slow: Row) -> str:
+    said = f"An I/O costs {_time(fast.total)} of the drives' time with {fast.look.label} and {_time(slow.total)} with {slow.look.label}."
+    if slow.commands > 1.1 * fast.commands:
+        said += f" {slow.look.label} sends {three(slow.commands)} requests to the drives for one I/O, {fast.look.label} {three(fast.commands)}."
+    name, more, _ = _largest(fast, slow)
+    if name and more >= 0.3 * (slow.total - fast.total) > 0:
+        said += f" Most of the difference is {PART_WORDS[name]}{_detail(name, fast, slow)}."
+    if slow.idle_share > fast.idle_share + 0.1:
+        said += (
+            f" A drive has nothing to do for {_share(slow.idle_share)} % of the time with {slow.look.label}, "
+            f"for {_share(fast.idle_share)} % with {fast.look.label}."
+        )
+    return said
+
+
+def _largest(fast: Row, slow: Row) -> tuple[str, float, list[str]]:
+    """(the part that differs most in favour of the fast one, by how much, what the fast one spends more on)."""
+    differences = {name: slow.parts.get(name, 0.0) - fast.parts.get(name, 0.0) for name in PART_WORDS}
+    name = max(differences, key=lambda each: differences[each])
+    more = slow.total - fast.total
+    against = [PART_WORDS[other] for other, value in differences.items() if value < -0.15 * abs(more)]
+    return (name if differences[name] > 0 else ""), differences[name], against
+
+
+def _detail(name: str, fast: Row, slow: Row) -> str:
+    """The figure that goes with the part."""
+    if name == "seek" and slow.jump > 1.1 * fast.jump:
+        text = f": the head moves {_share(fast.jump)} % of the drive between requests instead of {_share(slow.jump)} %"
+        if fast.turns and slow.turns and fast.turns > 1.3 * slow.turns:
+            text += f", because {three(fast.turns)} requests of one thread are served in a row instead of {three(slow.turns)}"
+        return text
+    if name == "rotation":
+        return f": {_time(fast.parts['rotation'])} per I/O instead of {_time(slow.parts['rotation'])}"
+    if name == "idle":
+        return f": it has no request for {_share(slow.idle_share)} % of the time, with {fast.look.label} for {_share(fast.idle_share)} %"
+    return f": {_time(fast.parts[name])} per I/O instead of {_time(slow.parts[name])}"
+
+
+def _time(ms: float) -> str:
+    return f"{three(ms)} ms" if ms >= 0.1 else f"{three(1e3 * ms)} µs"

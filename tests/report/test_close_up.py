@@ -1,0 +1,187 @@
+"""These tests will hold "why" to its numbers: parts of an I/O's time add up, the same run gives the same picture, and the cause named is the one there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from report import pages
+from seekwise.analysis import outcome
+from seekwise.backend import close_up as again
+from seekwise.report import close_up, page
+from seekwise.report.looks import Looks
+from seekwise.store.database import Store
+from seekwise.trace import close_up as shape
+from seekwise.trace.columns import REQUEST, UNKNOWN
+
+ELEVATORS = """
+name = "elevators"
+backend = "simulated"
+[[system]]
+name = "disk"
+drive = "st3250620ns"
+kernel = "2.6.24"
+[settings]
+scheduler = ["noop", "cfq"]
+queue_depth = [1]
+[[workload]]
+operations = ["rand_read", "seq_read"]
+threads = [8]
+block_bytes = "16k"
+size = "4g"
+runtime = "3s"
+[design]
+blocks = 3
+"""
+
+
+def ran(folder: Path, text: str) -> outcome.Outcome:
+    (folder / "study.toml").write_text(text)
+    pages.invoke(folder, "run", str(folder / "study.toml"))
+    with Store.open(folder / "records.db", create=False) as store:
+        return outcome.of(store, store.run("last"))
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory) -> outcome.Outcome:
+    return ran(tmp_path_factory.mktemp("disk"), ELEVATORS)
+
+
+@pytest.fixture(scope="module")
+def arrays(tmp_path_factory) -> outcome.Outcome:
+    return ran(tmp_path_factory.mktemp("arrays"), pages.ARRAYS)
+
+
+def stretch_of(found: outcome.Outcome, operation: str) -> list[shape.CloseUp]:
+    load = next(each for each in close_up.loads(found.content.records) if each.operation == operation)
+    return again.close_ups(list(load.records.values()), operation)
+
+
+def test_the_time_of_a_request_is_seek_rotation_and_transfer(disk):
+    for each in stretch_of(disk, "rand_read"):
+        assert len(each.requests) > 30
+        for before, one in zip(each.requests, each.requests[1:], strict=False):
+            # One command at a time: from when the drive could begin until the end.
+            spent = one.end - max(one.issue, before.end)
+            assert one.parts.seek + one.parts.rotation + one.parts.transfer + one.parts.own == pytest.approx(
+                spent, abs=1e-3
+            )
+            assert one.parts.rotation <= 60e3 / 7200 + 1e-3 and one.arrival <= one.issue < one.end
+
+
+def test_parts_of_an_io_add_up_to_its_time(disk):
+    for each in stretch_of(disk, "rand_read"):
+        row = close_up.row(each, Looks().of(["x"])["x"])
+        assert sum(row.parts.values()) == pytest.approx(row.total, rel=0.03)
+        assert row.total * row.iops == pytest.approx(1000)
+
+
+def test_the_stretch_goes_as_fast_as_the_trial_that_was_recorded(disk):
+    load = next(each for each in close_up.loads(disk.content.records) if each.operation == "rand_read")
+    for record, each in zip(
+        load.records.values(), again.close_ups(list(load.records.values()), "rand_read"), strict=True
+    ):
+        whole = next(phase.iops for phase in record.phases if phase.operation == "rand_read")
+        assert 1e3 * each.ios / each.span_ms == pytest.approx(whole, rel=0.25)
+
+
+def test_the_same_run_gives_the_same_picture(disk):
+    first, second = (close_up.stretches(disk.content.records, Looks()) for _ in range(2))
+    assert first == second and first
+
+
+def test_an_elevator_that_sorts_is_told_by_the_distance_of_its_requests(disk):
+    noop, cfq = (
+        next(each for each in stretch_of(disk, "rand_read") if name in each.setting) for name in ("noop", "cfq")
+    )
+    # cfq serves a thread, in a file of its own, for a while; noop goes to all files in turn.
+    assert cfq.turns > 3 * noop.turns and np.mean(cfq.jumps) < 0.5 * np.mean(noop.jumps)
+    found = next(
+        each for each in close_up.stretches(disk.content.records, Looks()) if each.title.startswith("Random read")
+    )
+    assert found.title == "Random read, disk, 8 threads"
+    assert "seeking: the head moves" in found.sentence and "in a row" in found.sentence
+
+
+def test_a_raid_level_is_told_by_the_requests_that_one_write_costs(arrays):
+    found = next(
+        each for each in close_up.stretches(arrays.content.records, Looks()) if each.title.startswith("Random write")
+    )
+    heads = [name for name, _ in found.columns]
+    commands = {name: float(cells[heads.index("Requests per I/O")]) for name, cells in found.rows}
+    # A small write: once; to both copies; data and parity read and written (RAID 6 reads the rest of the stripe, too, as md does).
+    assert commands["RAID 0"] == pytest.approx(1, abs=0.25) and commands["RAID 10"] == pytest.approx(2, abs=0.4)
+    assert commands["RAID 5"] > 3 and commands["RAID 6"] > 3
+    assert "requests to the drives for one I/O" in found.sentence
+
+
+def test_settings_that_dispatch_alike_are_called_so():
+    served = tuple(shape.Served(t - 5, t - 4, t, 1000 * n, 8, False, 1) for n, t in enumerate(np.arange(5.0, 100, 5)))
+    rows = [close_up.row(shape.CloseUp(name, 100.0, 10**6, served), Looks().of([name])[name]) for name in ("a", "b")]
+    assert close_up.sentence(rows).startswith("The settings dispatch alike")
+
+
+def test_idle_time_and_depth_are_those_of_the_requests():
+    served = (
+        shape.Served(0, 10, 30, 0, 8, False, 1),
+        shape.Served(20, 30, 40, 8, 8, False, 2),
+        shape.Served(60, 60, 70, 0, 8, True, 1),
+    )
+    found = shape.CloseUp("x", 100.0, 1000, served)
+    assert found.busy == [(10, 40), (60, 70)] and found.idle_share == pytest.approx(0.6)
+    assert found.depth == [(0.0, 1), (20, 2), (30, 1), (40, 0), (60, 1), (70, 0)]
+    assert found.depth_mean == pytest.approx((30 + 20 + 10) / 100)
+
+
+def test_merged_and_split_ios_are_found_again_in_their_requests():
+    rows = [
+        [1000, "submit", "R", 0, 8, 1], [2000, "submit", "R", 8, 8, 2], [3000, "issue", "R", 0, 16, 1], [9000, "complete", "R", 0, 16, 1],
+        [4000, "submit", "W", 100, 32, 3], [5000, "issue", "W", 100, 16, 3], [6000, "issue", "W", 116, 16, 3],
+        [7000, "complete", "W", 100, 16, 3], [8000, "complete", "W", 116, 16, 3],
+    ]  # fmt: skip
+    merged, first, second = sorted(again._served(rows, members_only=False), key=lambda one: one.sector)
+    assert (merged.arrival, merged.merged, merged.thread) == (0.001, 1, 1)
+    assert [first.arrival, second.arrival] == [0.004, 0.004] and first.write and not first.merged
+
+
+def test_a_recorded_trace_gives_its_busiest_stretch():
+    rows = np.zeros(300, dtype=REQUEST)
+    # One request in 10 ms, but between 1 s and 1.1 s one per ms.
+    ends = np.concatenate([np.arange(100) * 10, 1000 + np.arange(100), 1100 + np.arange(100) * 10]) * 1e6
+    rows["complete_ns"], rows["issue_ns"], rows["arrival_ns"] = ends + 5e5, ends, ends - 1e5
+    rows["sector"], rows["sectors"] = np.arange(300) * 8, 8
+    found = shape.of_rows(rows, "sda", 80)
+    assert found.span_ms == pytest.approx(79, abs=0.1) and len(found.requests) == 80
+    assert found.requests[0].arrival == pytest.approx(-0.6)
+    rows["issue_ns"] = UNKNOWN
+    assert shape.of_rows(rows, "sda", 80) is None
+
+
+def test_buffered_loads_are_not_claimed(disk):
+    record = disk.content.records[0]
+    buffered = replace(record, load={**record.load, "spec": {**record.load["spec"], "cache": {"limit_bytes": 1 << 26}}})
+    assert again.can(record, "rand_read") and not again.can(buffered, "rand_read")
+    assert not again.can(replace(record, badge="measured"), "rand_read")
+
+
+def test_the_page_of_a_simulated_study_says_why_without_being_asked_and_without_delay(disk):
+    began = time.monotonic()
+    found = close_up.stretches(disk.content.records, Looks())
+    assert time.monotonic() - began < 2
+    text = page.render(disk.content)
+    assert found[0].sentence in text.replace("&#39;", "'")
+    assert text.count('class="panel wider"') == sum(len(each.rows) for each in found)
+
+
+def test_the_page_of_a_simulated_tune_says_why_a_setting_loses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pages.invoke(tmp_path, "tune", "model:wd2500ys", "--for", "web-server,random-read")
+    text = next(tmp_path.glob("seekwise-*.html")).read_text()
+    assert text.count('id="why-web-server"') == 1 and "all jobs together" in text
+    assert "(simulated) on ," not in text
+    # Where nobody loses there is nothing to explain, and a job that goes through the page cache leaves no trace.
+    assert 'id="why-random-read"' not in text
