@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from seekwise import _core
 from seekwise.backend.simulated import SimulatedSession
+from seekwise.errors import RefusedError
 from seekwise.release import release
 from seekwise.store import codec
 from seekwise.study.model import Study, System
@@ -95,3 +96,11 @@ def simulate(batch: Batch) -> Done:
     session = SimulatedSession(batch.plan, batch.run_id, batch.systems, batch.study, batch.trace, processors=1)
     rows = tuple(codec.row(record) for record in session.run(list(batch.trials), batch.attempts))
     return Done(rows, time.perf_counter() - began)
+
+
+def cells(specs_json: str, wanted: Identity) -> str:
+    """Results of cells, on one processor; a JSON list for a JSON list. Raises RefusedError where the models differ."""
+    difference = _same_models(wanted, os.getpid())
+    if difference is not None:
+        raise RefusedError(f"a worker {difference}: its trials would not be the same")
+    return _core.simulate_cells(specs_json, 1)
