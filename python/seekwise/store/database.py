@@ -142,7 +142,13 @@ class Store:
         self.close()
 
     def add_run(self, run: Run) -> None:
-        self._change(
+        try:
+            self._insert_run(run)
+        except UNREADABLE as error:
+            raise _translated(self.path, error) from error
+
+    def _insert_run(self, run: Run) -> None:
+        self._connection.execute(
             "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 run.run_id,
@@ -159,6 +165,15 @@ class Store:
             ),
         )
 
+    def add_whole(self, run: Run, rows: Sequence[codec.Row]) -> None:
+        """A run that has ended, with its trials: all of it or nothing."""
+        try:
+            with _transaction(self._connection):
+                self._insert_run(run)
+                self._insert_rows(rows)
+        except UNREADABLE as error:
+            raise _translated(self.path, error) from error
+
     def end_run(self, run_id: str, outcome: str | None) -> None:
         self._change("UPDATE run SET ended_at = ?, outcome = ? WHERE run_id = ?", (now(), outcome, run_id))
 
@@ -172,12 +187,15 @@ class Store:
 
     def add_rows(self, rows: Sequence[codec.Row]) -> None:
         """Commits trials, all or none of them: one fsync, however many there are."""
-        values = [tuple(getattr(row, name) for name in codec.Row.__dataclass_fields__) for row in rows]
         try:
             with _transaction(self._connection):
-                self._connection.executemany("INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+                self._insert_rows(rows)
         except UNREADABLE as error:
             raise _translated(self.path, error) from error
+
+    def _insert_rows(self, rows: Sequence[codec.Row]) -> None:
+        values = [tuple(getattr(row, name) for name in codec.Row.__dataclass_fields__) for row in rows]
+        self._connection.executemany("INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def runs(self) -> list[Run]:
         """Every run that can be read, oldest first; of any other `damage` tells."""
