@@ -69,9 +69,9 @@ def command(
     on: str | None,
     as_json: bool,
 ) -> None:
-    """Find the array to build of some DRIVEs for a load, simulated.
+    """Find the array to build of some DRIVEs for a load.
 
-    DRIVE is a drive model (`seekwise explain models`). RAID level, number of drives, chunk, scheduler, queue depth and read-ahead are searched
+    Simulated: DRIVE is a drive model (`seekwise explain models`). RAID level, number of drives, chunk, scheduler, queue depth and read-ahead are searched
     in stages, not tried one by one.
     """
     from seekwise.cli import _shown, _spread

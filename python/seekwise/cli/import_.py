@@ -59,7 +59,7 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Import results of other tools as one run, or bundles of other hosts.
+    """Import results of other tools, or bundles of hosts.
 
     FILE.bundle, which `seekwise export --bundle` makes on a host, keeps its runs; several hosts' are pooled.
 
