@@ -58,7 +58,7 @@ def test_the_kernel_of_2008_has_its_own_schedulers(tune):
 def test_every_shipped_use_becomes_jobs_that_the_simulator_takes():
     model = simulated.model_of("model:crucial_mx500_1tb", None)
     for use in shipped():
-        jobs = simulated._jobs(use, model)
+        jobs = simulated.jobs_of(use, model)
         assert [each["name"] for each in jobs] == [job.name for job in use.job]
         ends = [each["region_start_bytes"] + each["region_bytes"] for each in jobs]
         assert max(ends) <= model.capacity_bytes

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from seekwise.store.codec import Row
 from seekwise.store.record import Badge, Record
 from seekwise.study.model import Study
 from seekwise.study.plan import Plan, SystemFacts, Trial
@@ -43,6 +44,18 @@ class Session(Protocol):
         ...
 
 
+@runtime_checkable
+class SpreadSession(Protocol):
+    """A session whose trials run on many processors at once: they end in any order, several at a time, and need no repetitions in between."""
+
+    workers: int
+    """Processors at work now."""
+
+    def run_spread(self, trials: Sequence[Trial], attempts: dict[int, int]) -> Iterator[Sequence[Row]]:
+        """Carries out the trials; the rows of some of them as they end, each trial exactly once."""
+        ...
+
+
 class Backend(Protocol):
     badge: Badge
 
@@ -54,4 +67,4 @@ class Backend(Protocol):
         """Raises for whatever the session would refuse; touches nothing."""
         ...
 
-    def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[Session]: ...
+    def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[Session | SpreadSession]: ...

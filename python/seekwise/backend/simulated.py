@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from seekwise import _core
@@ -231,11 +231,12 @@ class SimulatedSession:
     study: Study
     trace: bool = False
     ended_ahead: int = 0
+    processors: int = field(default_factory=lambda: os.cpu_count() or 1)
 
     def run(self, trials: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
         for whole, group in itertools.groupby(trials, key=self._is_storage):
             given = list(group)
-            size = (os.cpu_count() or 1) * (STORAGE_BATCH if whole else BATCH)
+            size = self.processors * (STORAGE_BATCH if whole else BATCH)
             batches = [given[first : first + size] for first in range(0, len(given), size)]
             if whole:
                 yield from self._storages(batches, attempts)
@@ -277,14 +278,13 @@ class SimulatedSession:
             (each, trial_seed(self.plan.seed, each.index, number), number)
             for each, number in zip(batch, numbers, strict=True)
         ]
-        return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded, heed)
+        return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded, heed, self.processors)
 
     def _cells(self, batch: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        workers = os.cpu_count() or 1
         seeds = [trial_seed(self.plan.seed, each.index, attempts.get(each.index, 0) + 1) for each in batch]
         specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
         started = now()
-        results = json.loads(_core.simulate_cells(json.dumps(specs), workers))
+        results = json.loads(_core.simulate_cells(json.dumps(specs), self.processors))
         for at, (trial, seed, spec, result) in enumerate(zip(batch, seeds, specs, results, strict=True), start=1):
             self.ended_ahead = len(batch) - at
             if "error" in result:

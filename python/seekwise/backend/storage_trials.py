@@ -173,12 +173,13 @@ def records(
     run_id: str,
     batch: Sequence[tuple[Trial, int, int]],
     tell: cells.Tell | None = None,
+    processors: int | None = None,
 ) -> list[Record]:
     """The records of trials (with their seed and attempt), simulated side by side."""
     started = now()
     asked = [_wishes_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
     specs = list(dict.fromkeys(wish.spec for group in asked for wish in group if wish.spec is not None))
-    results = dict(zip(specs, cells.raw(specs, os.cpu_count() or 1, tell), strict=True))
+    results = dict(zip(specs, cells.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
     return [
         _record(plan, run_id, trial, seed, attempt, group, results, started)
         for (trial, seed, attempt), group in zip(batch, asked, strict=True)

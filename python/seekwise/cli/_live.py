@@ -1,6 +1,6 @@
 """What a person sees while a run goes on: a line with progress and time left, on standard error.
 
-Where standard error is no terminal nothing moves: one line per repetition tells that it goes on.
+Where standard error is no terminal nothing moves: one line per repetition, or per tenth of a run that is spread, tells that it goes on.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Watcher:
         self.task = bar.add_task("preparing", total=None, left="") if bar is not None else None
         self.block = 0
         self.repeated = 0
+        self.tenths = 0
 
     def say(self, sentence: str) -> None:
         self.console.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)
@@ -42,8 +43,15 @@ class Watcher:
                 self.say("further discarded trials are in the records only")
         if self.bar is not None and self.task is not None:
             doing = f"repetition {last.block} of {self.blocks}" if last is not None else "first trial"
+            if told.workers is not None:
+                doing = f"{told.workers} at once"
             left = f"{time_text(told.left_s)} left" if told.done < told.total else "done"
             self.bar.update(self.task, description=doing, completed=told.done, total=told.total, left=left)
+        elif told.workers is not None:
+            if (tenth := 10 * told.done // max(told.total, 1)) > self.tenths:
+                self.tenths = tenth
+                left = f"about {time_text(told.left_s)} left" if told.done < told.total else "done"
+                self.say(f"{told.done} of {told.total} trials, {left}")
         elif last is not None and last.block != self.block:
             self.block = last.block
             self.say(f"repetition {last.block} of {self.blocks}, about {time_text(told.left_s)} left")

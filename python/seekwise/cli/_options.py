@@ -108,3 +108,19 @@ until = click.option(
     type=click.Choice(["decided", "best"]),
     help="Stop early: when every comparison is decided, or when the best setting is found (losers drop out).",
 )
+
+
+def spread(function: Callable) -> Callable:
+    """`--workers` and `--on`: simulated trials on more than this process."""
+    function = click.option(
+        "--on",
+        type=NotEmpty(),
+        metavar="WHERE",
+        help="Spread simulated trials over a Dask cluster: dask://HOST:PORT, ssh://HOST,…, slurm or k8s.",
+    )(function)
+    return click.option(
+        "--workers",
+        type=click.IntRange(1, 4096),
+        metavar="N",
+        help="Spread simulated trials over N local worker processes, or N workers that --on starts.",
+    )(function)

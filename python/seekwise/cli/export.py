@@ -1,4 +1,4 @@
-"""`seekwise export RUN`: its records as JSON or CSV, or its study, for other programs and other machines."""
+"""`seekwise export [RUN]…`: records as JSON, CSV or Parquet, a study, or a host's runs as one file for a fleet."""
 
 from __future__ import annotations
 
@@ -7,23 +7,79 @@ from pathlib import Path
 
 import click
 
+from seekwise.errors import UsageError
 from seekwise.store import export
-from seekwise.store.database import Store
+from seekwise.store.database import Run, Store
 
 
 @click.command("export")
-@click.argument("run", metavar="RUN")
-@click.option("--format", "form", type=click.Choice(["json", "csv", "study"]), default="json", help="Default: json.")
-@click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="File of records instead of the usual one.")
-def command(run: str, form: str, db: Path | None) -> None:
-    """Print the records of RUN.
+@click.argument("names", nargs=-1, metavar="[RUN]…")
+@click.option("--format", "form", type=click.Choice(["json", "csv", "study"]), help="Default: json.")
+@click.option(
+    "--bundle", is_flag=True, help="Write this host's measured runs, or RUN…, into one file for `seekwise import`."
+)
+@click.option("--parquet", is_flag=True, help="Write every run, or RUN…, as Parquet for Dask, DuckDB and pandas.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File of --bundle or --parquet; default: HOST.bundle or seekwise.parquet.",
+)
+@click.option("--db", type=click.Path(path_type=Path, dir_okay=False), help="Results database to use.")
+def command(
+    names: tuple[str, ...], form: str | None, bundle: bool, parquet: bool, output: Path | None, db: Path | None
+) -> None:
+    """Print the records of RUN, or write many runs into a file.
 
     json holds everything; csv has a line per phase; study is the TOML of the study that was run.
     """
+    to_file = bundle or parquet
+    if bundle and parquet:
+        raise UsageError("`--bundle` and `--parquet` are two files", hint="export one after the other")
+    if to_file and form is not None:
+        raise UsageError(f"`--format {form}` is printed, so it goes with neither `--bundle` nor `--parquet`")
+    if output is not None and not to_file:
+        raise UsageError("`--output` goes with `--bundle` or `--parquet`", hint="redirect what is printed: `… > FILE`")
+    if not to_file and len(names) != 1:
+        raise UsageError("which run?" if not names else "one run at a time", hint="`seekwise results` lists them")
     with Store.open(db, create=False) as store:
-        found = store.run(run)
+        if to_file:
+            _to_file(store, names, bundle, output)
+            return
+        found = store.run(names[0])
         if form == "study":
             click.echo(found.study.rstrip())
             return
-        writer = export.write_json if form == "json" else export.write_csv
+        writer = export.write_csv if form == "csv" else export.write_json
         writer(found, store.records(found.run_id), sys.stdout)
+
+
+def _to_file(store: Store, names: tuple[str, ...], bundle: bool, output: Path | None) -> None:
+    import platform
+
+    from seekwise.cli import _output
+
+    runs = [store.run(name) for name in names] or [
+        run for run in store.runs() if not bundle or _is_measured(store, run)
+    ]
+    if not runs:
+        raise UsageError(f"{store.path} has no measured run", hint="`seekwise tune PATH` measures")
+    if not bundle:
+        from seekwise.fleet import parquet
+
+        parquet.arrow()
+        path = output or Path("seekwise.parquet")
+        count = parquet.write(path, (store.records(run.run_id) for run in runs))
+        click.echo(f"{count} rows of {len(runs)} run{'' if len(runs) == 1 else 's'}: {path}")
+        click.echo(f"\nnext: seekwise results {path}")
+        return
+    from seekwise.fleet import bundle as bundles
+
+    host = platform.node() or "host"
+    path = output or Path(f"{_output.safe_line(host).replace('/', '_')}{bundles.SUFFIX}")
+    count_runs, count = bundles.write(path, host, ((run, store.records(run.run_id)) for run in runs))
+    click.echo(f"{count} records of {count_runs} run{'' if count_runs == 1 else 's'}: {path}")
+    click.echo(f"\nnext: seekwise import {path}")
+
+
+def _is_measured(store: Store, run: Run) -> bool:
+    return any(record.badge == "measured" for record in store.records(run.run_id))

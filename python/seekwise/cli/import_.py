@@ -1,4 +1,4 @@
-"""`seekwise import FILE…`: results of other tools become records that are judged like our own, DiskSim's drives become drive models."""
+"""`seekwise import FILE…`: results of other tools and hosts become records like our own, DiskSim's drives become drive models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from seekwise.cli import _options
+from seekwise.cli import _fleet, _options
 from seekwise.control.files import write_product
 from seekwise.errors import SeekwiseError, UsageError
 
@@ -27,6 +27,7 @@ FORMAT_NAMES = (
 """Names of `store.foreign.registry.FORMATS`, written out so that `--help` need not load them; a test compares the two."""
 
 DRIVES = (".parv", ".diskspecs")
+BUNDLE = ".bundle"
 
 
 @click.command("import")
@@ -58,7 +59,9 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Import results of other tools as one run.
+    """Import results of other tools, or bundles of hosts.
+
+    FILE.bundle, which `seekwise export --bundle` makes on a host, keeps its runs; several hosts' are pooled.
 
     Reads fio (JSON, terse, logs), tiotest and tiobench, gnome-disks, Phoronix Test Suite, bonnie++, IOzone, elbencho,
     vdbench and sysbench fileio.
@@ -68,6 +71,16 @@ def command(
 
     A .parv or .diskspecs file of DiskSim becomes the model file ID.toml; the layout and seek files that it names must lie beside it.
     """
+    bundles = [path for path in files if path.suffix == BUNDLE]
+    if bundles:
+        if len(bundles) < len(files):
+            raise UsageError("bundles and other files cannot be imported together", "import them one after the other")
+        if name != "imported" or setting or given or format_name or output:
+            raise UsageError(
+                "a bundle says itself what it holds, so it goes with no other option than `--db` and `--json`"
+            )
+        _fleet.import_bundles(bundles, db, as_json)
+        return
     drives = [path for path in files if path.suffix in DRIVES]
     for path in files:
         if path.suffix in (".model", ".seek"):

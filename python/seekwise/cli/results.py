@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seekwise.cli import _live_runs, _options, _shown
+from seekwise.cli import _fleet, _live_runs, _options, _shown
 from seekwise.errors import UsageError
 from seekwise.store.database import Store
 
@@ -15,18 +15,34 @@ RUNS_SCHEMA = "seekwise.runs/1"
 
 
 @click.command("results")
-@click.argument("names", nargs=-1, metavar="[RUN]…")
+@click.argument("names", nargs=-1, metavar="[RUN|FILE.parquet]…")
 @click.option("--figures", is_flag=True, help="Show every rate, access time and CPU efficiency.")
+@click.option("--fleet", is_flag=True, help="Pool the measured runs of all hosts, or of RUN…, by like devices.")
 @_options.printed
 @_options.common
 def command(
-    names: tuple[str, ...], figures: bool, mean: str, acceptable: float | None, db: Path | None, as_json: bool
+    names: tuple[str, ...],
+    figures: bool,
+    fleet: bool,
+    mean: str,
+    acceptable: float | None,
+    db: Path | None,
+    as_json: bool,
 ) -> None:
     """List the runs, or show the verdicts and advice of RUN.
 
     `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
+    FILE.parquet, made by `export --parquet`, is pooled by like devices.
     """
+    if any(name.endswith(".parquet") for name in names):
+        if figures or not all(name.endswith(".parquet") for name in names):
+            raise UsageError("Parquet files are pooled as a whole, so they go with no run and no `--figures`")
+        _fleet.show_parquet([Path(name) for name in names], as_json)
+        return
     with Store.open(db, create=False) as store:
+        if fleet:
+            _fleet.show_store(store, names, as_json)
+            return
         if not names:
             _list(store, as_json)
             return

@@ -9,9 +9,10 @@ import click
 
 from seekwise import backend as backends
 from seekwise.backend.protocol import Options
-from seekwise.cli import _job, _options
+from seekwise.cli import _job, _options, _spread
 from seekwise.errors import UsageError
 from seekwise.run import execute as runs
+from seekwise.run.cluster import where
 from seekwise.store.database import Store
 from seekwise.study import parse, starters
 from seekwise.study.model import Study
@@ -39,6 +40,7 @@ from seekwise.study.shown import SUCCESSORS
     metavar="PARAM[=LOW..HIGH]",
     help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one.",
 )
+@_options.spread
 @click.option("--resume", metavar="RUN", help="Finish this run (`last`: the newest) without repeating what is done.")
 @_options.common
 def command(
@@ -53,6 +55,8 @@ def command(
     until: Literal["decided", "best"] | None,
     trace: bool,
     vary: tuple[str, ...],
+    workers: int | None,
+    on: str | None,
     resume: str | None,
     db: Path | None,
     as_json: bool,
@@ -61,6 +65,7 @@ def command(
 
     STUDY is a TOML file or the name of a study that ships with the program.
     """
+    place = where.parse(on, workers)
     if resume is not None:
         if (
             study is not None
@@ -78,7 +83,7 @@ def command(
             )
         with Store.open(db, create=False) as store:
             run, plan = runs.to_resume(store, resume)
-            chosen = backends.get(run.backend, Options(run.target, destroy))
+            chosen = _spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
             whole = parse.loads(run.study, f"study of run {run.run_id}")
             part = {facts.name for facts in plan.systems}
             chosen.describe(whole.model_copy(update={"system": [each for each in whole.system if each.name in part]}))
@@ -97,10 +102,14 @@ def command(
         raise UsageError(
             f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
         )
+    _spread.check(chosen.backend, place)
+    if vary and place is not None:
+        raise UsageError("`--vary` runs in this process, so it takes no `--workers` and no `--on`")
     if vary:
         _vary_study(chosen, vary, Options(target, destroy), budget, until, seed, as_json)
         return
     made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
+    carrier = _spread.over(carrier, made.backend, place)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)
 
 

@@ -8,15 +8,16 @@ import itertools
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from seekwise.backend.protocol import Backend, Say
+from seekwise.backend.protocol import Backend, Say, SpreadSession
 from seekwise.control import files
 from seekwise.control.state import state_folder
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.release import release
+from seekwise.store.codec import Row
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Trial
@@ -29,7 +30,9 @@ class Progress:
     done: int
     total: int
     left_s: float
-    last: Record | None
+    last: Record | Row | None
+    workers: int | None = None
+    """Processors that trials are spread over, which then end in any order."""
 
 
 def new_run_id() -> str:
@@ -102,14 +105,18 @@ def _carry_out(
     known = any(each.run_id == run_id for each in store.runs())
     done = store.attempts(run_id) if known else {}
     open_trials = [trial for trial in plan.trials if not _is_done(done.get(trial.index), plan.attempts)]
+    attempts = {index: count for index, (count, _) in done.items()}
     try:
         with backend.session(plan, run_id, say) as session:
             if not known:
                 store.add_run(run)
                 known = True
             pace = Pace(plan, open_trials)
-            tell(Progress(len(plan.trials) - len(open_trials), len(plan.trials), pace.left_s(open_trials), None))
-            for block in _blocks(open_trials):
+            tell(Progress(pace.done, len(plan.trials), pace.left_s(), None))
+            spread = session if isinstance(session, SpreadSession) else None
+            # Trials that run anywhere wait for a whole repetition only where its outcome says which ones come next.
+            portions = [open_trials] if spread and plan.until is None else _blocks(open_trials)
+            for block in portions:
                 trials = block
                 if plan.until is not None:
                     from seekwise.run import early  # judging loads half a second of libraries
@@ -119,14 +126,19 @@ def _carry_out(
                         say(state.text)
                     if len(trials) < len(block):
                         # What is not needed takes no time: the pace is measured anew.
-                        pace = Pace(plan, [*trials, *(each for each in open_trials if each.block > block[0].block)])
-                for record in session.run(trials, {index: count for index, (count, _) in done.items()}):
+                        later = [each for each in open_trials if each.block > block[0].block]
+                        pace = Pace(plan, [*trials, *later])
+                if spread is not None:
+                    for rows in spread.run_spread(trials, attempts):
+                        store.add_rows(rows)
+                        pace.ended(*(row.trial for row in rows))
+                        tell(Progress(pace.done, len(plan.trials), pace.left_s(), rows[-1], spread.workers))
+                    continue
+                for record in session.run(trials, attempts):
                     store.add(record)
-                    # Trials come in order: what stands before this one is done, valid or given up.
-                    todo = [trial for trial in open_trials if trial.index > record.trial]
-                    left = todo[session.ended_ahead :]
-                    pace.reached(left)
-                    tell(Progress(len(plan.trials) - len(todo), len(plan.trials), pace.left_s(left), record))
+                    pace.ended_until(record.trial)
+                    left_s = pace.left_s(session.ended_ahead)
+                    tell(Progress(pace.done, len(plan.trials), left_s, record))
     except BaseException as error:
         if known:
             with contextlib.suppress(SeekwiseError):
@@ -151,25 +163,33 @@ def _blocks(trials: list[Trial]) -> Iterator[list[Trial]]:
 
 
 class Pace:
-    """Time left: the plan's estimate, corrected by how the trials so far compare with it."""
+    """Time left: the plan's estimate, corrected by how the trials so far compare with it. A trial costs the same however many there are."""
 
-    def __init__(self, plan: Plan, todo: list[Trial]) -> None:
-        self.plan = plan
-        self.started = time.monotonic()
-        self.estimated_s = self._estimate(todo)
-        self.estimated_done_s = 0.0
+    def __init__(self, plan: Plan, todo: Sequence[Trial]) -> None:
+        self._started = time.monotonic()
+        self._total = len(plan.trials)
+        self._estimates = {trial.index: plan.trial_s[trial.cell] for trial in todo}
+        """Of the trials still to be done, in their order."""
+        self._left_s = self._all_s = sum(self._estimates.values())
 
-    def reached(self, todo: list[Trial]) -> None:
-        self.estimated_done_s = self.estimated_s - self._estimate(todo)
+    @property
+    def done(self) -> int:
+        return self._total - len(self._estimates)
 
-    def _estimate(self, trials: list[Trial]) -> float:
-        return sum(self.plan.trial_s[trial.cell] for trial in trials)
+    def ended(self, *indices: int) -> None:
+        for index in indices:
+            self._left_s -= self._estimates.pop(index, 0.0)
 
-    def left_s(self, todo: list[Trial]) -> float:
-        estimated = self._estimate(todo)
-        if self.estimated_done_s <= 0:
-            return estimated
-        return estimated * (time.monotonic() - self.started) / self.estimated_done_s
+    def ended_until(self, index: int) -> None:
+        """Trials came in order: what stands before this one is done, valid or given up."""
+        while self._estimates and (first := next(iter(self._estimates))) <= index:
+            self.ended(first)
+
+    def left_s(self, ended_ahead: int = 0) -> float:
+        """`ended_ahead`: trials that have ended, too, and will be told of at once."""
+        left = max(self._left_s - sum(itertools.islice(self._estimates.values(), ended_ahead)), 0.0)
+        done = self._all_s - left
+        return left if done <= 0 else left * (time.monotonic() - self._started) / done
 
 
 def to_resume(store: Store, name: str) -> tuple[Run, Plan]:

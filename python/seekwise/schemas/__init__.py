@@ -16,7 +16,7 @@ from typing import Any
 
 from seekwise.errors import UsageError
 
-MODULES = ("runs", "live", "machine", "tools", "validation")
+MODULES = ("runs", "live", "machine", "tools", "validation", "fleet")
 WRITTEN = ("devices",)
 """Schemas kept as JSON: names of files in this folder, `NAME.schema.json`."""
 

@@ -6,7 +6,7 @@ Keys of `latency_bins` are integers in memory and text in JSON; everything else 
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from seekwise.store.record import RECORD_SCHEMA, CpuSeconds, Phase, Record
 
@@ -47,6 +47,30 @@ def _phase(document: dict[str, object]) -> Phase:
     plain["cpu"] = CpuSeconds(**{key: cpu[key] for key in CpuSeconds.__dataclass_fields__ if key in cpu})
     plain["windows"] = tuple((rate, latency) for rate, latency in document.get("windows", ()))
     return Phase(**plain)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record as it lies in the database: its text, and the columns that one searches by."""
+
+    run_id: str
+    trial: int
+    attempt: int
+    block: int
+    cell: str
+    setting: str
+    badge: str
+    valid: bool
+    invalid_reason: str | None
+    seed: int
+    started_at: str
+    record: str
+
+
+def row(record: Record) -> Row:
+    return Row(
+        **{name: getattr(record, name) for name in Row.__dataclass_fields__ if name != "record"}, record=encode(record)
+    )
 
 
 def encode(record: Record) -> str:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -142,7 +142,13 @@ class Store:
         self.close()
 
     def add_run(self, run: Run) -> None:
-        self._change(
+        try:
+            self._insert_run(run)
+        except UNREADABLE as error:
+            raise _translated(self.path, error) from error
+
+    def _insert_run(self, run: Run) -> None:
+        self._connection.execute(
             "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 run.run_id,
@@ -159,6 +165,15 @@ class Store:
             ),
         )
 
+    def add_whole(self, run: Run, rows: Sequence[codec.Row]) -> None:
+        """A run that has ended, with its trials: all of it or nothing."""
+        try:
+            with _transaction(self._connection):
+                self._insert_run(run)
+                self._insert_rows(rows)
+        except UNREADABLE as error:
+            raise _translated(self.path, error) from error
+
     def end_run(self, run_id: str, outcome: str | None) -> None:
         self._change("UPDATE run SET ended_at = ?, outcome = ? WHERE run_id = ?", (now(), outcome, run_id))
 
@@ -168,23 +183,19 @@ class Store:
 
     def add(self, record: Record) -> None:
         """Commits one trial. When this returns, the row survives a kill of this process."""
-        self._change(
-            "INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                record.run_id,
-                record.trial,
-                record.attempt,
-                record.block,
-                record.cell,
-                record.setting,
-                record.badge,
-                int(record.valid),
-                record.invalid_reason,
-                record.seed,
-                record.started_at,
-                codec.encode(record),
-            ),
-        )
+        self.add_rows([codec.row(record)])
+
+    def add_rows(self, rows: Sequence[codec.Row]) -> None:
+        """Commits trials, all or none of them: one fsync, however many there are."""
+        try:
+            with _transaction(self._connection):
+                self._insert_rows(rows)
+        except UNREADABLE as error:
+            raise _translated(self.path, error) from error
+
+    def _insert_rows(self, rows: Sequence[codec.Row]) -> None:
+        values = [tuple(getattr(row, name) for name in codec.Row.__dataclass_fields__) for row in rows]
+        self._connection.executemany("INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def runs(self) -> list[Run]:
         """Every run that can be read, oldest first; of any other `damage` tells."""
@@ -255,6 +266,18 @@ class Store:
             self._connection.execute(query, values).close()
         except UNREADABLE as error:
             raise _translated(self.path, error) from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _run(row: sqlite3.Row) -> Run:

@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import os
 import random
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
@@ -260,7 +261,7 @@ def make(study: Study, systems: tuple[SystemFacts, ...], *, seed: int | None = N
             f"study {study.name}: `start_stagger` works with the simulated backend, not with `{study.backend}`",
             hint="add `--backend simulated`, or write the jobs with their `startdelay` into one fio job file (`job`)",
         )
-    double = next((cell.key for cell in cells if [each.key for each in cells].count(cell.key) > 1), None)
+    double = next((key for key, count in Counter(cell.key for cell in cells).items() if count > 1), None)
     if double is not None:
         raise UsageError(
             f"study {study.name}: two combinations are the same: `{double}`", hint="give the workloads names"

@@ -66,7 +66,7 @@ def model_of(target: str, kernel: str | None) -> Model:
     name = known["id"]
     default = simulated.default_scheduler(kernel, name)
     probe = {"seed": 0, "device": {"model": name}, "queue": {"scheduler": default, "kernel": kernel}}
-    found = simulated.describe({**probe, "phases": [_phase([], 0.1)]})
+    found = simulated.describe({**probe, "phases": [phase_of([], 0.1)]})
     rotational = known.get("kind") in ("hdd", "disk", "rotating")
     return Model(
         name, known["name"], kernel, rotational, int(found["capacity_bytes"]), tuple(found["schedulers"]), default
@@ -89,7 +89,7 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
     found.sort(key=lambda each: not each.in_force)
     for each in found:
         # What the model does not have is refused before anything runs.
-        simulated.describe(simulated.cell_spec(model.system, each.values, seed=0, phases=[_phase([], 0.1)]))
+        simulated.describe(simulated.cell_spec(model.system, each.values, seed=0, phases=[phase_of([], 0.1)]))
     return Candidates(tuple(found))
 
 
@@ -126,7 +126,7 @@ def played_otherwise(uses: tuple[Use, ...]) -> list[str]:
         said.append("Jobs of mixed request sizes are simulated with their mean size")
     if any(job.sync_every for job in jobs):
         said.append("fdatasync is simulated without the flush of the drive's cache that it asks for")
-    if any(not job.direct and _is_direct(job) for job in jobs):
+    if any(not job.direct and is_direct(job) for job in jobs):
         said.append("Buffered writers that wait or pause after each request are simulated as direct ones")
     return said
 
@@ -143,23 +143,23 @@ def check_uses(uses: list[Use]) -> None:
 
 def _spec(model: Model, use: Use, candidate: Candidate, seed: int) -> dict:
     before_s, counted_s = SECONDS[model.rotational]
-    jobs = _jobs(use, model)
+    jobs = jobs_of(use, model)
     spec = simulated.cell_spec(
-        model.system, candidate.values, seed=seed, phases=[_phase(jobs, before_s), _phase(jobs, counted_s)]
+        model.system, candidate.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
     )
     if not all(job["direct"] for job in jobs):
         spec["cache"] = {"limit_bytes": MEMORY_BYTES[model.rotational]}
     return spec
 
 
-def _phase(jobs: list[dict], seconds: float) -> dict:
+def phase_of(jobs: list[dict], seconds: float) -> dict:
     return {"operation": OPERATION, "runtime_ns": round(seconds * 1e9), "jobs": jobs or [_IDLE]}
 
 
 _IDLE = {"pattern": "random", "block_bytes": 4096, "ios": 1}
 
 
-def _jobs(use: Use, model: Model) -> list[dict]:
+def jobs_of(use: Use, model: Model) -> list[dict]:
     made, stores = [], 0
     data = min(DATA_BYTES, model.capacity_bytes // 4)
     store = min(STORE_BYTES, model.capacity_bytes // 16)
@@ -178,7 +178,7 @@ def _jobs(use: Use, model: Model) -> list[dict]:
                 "pattern": "random" if str(job.pattern).startswith("random") else "sequential",
                 "read_percent": _read_percent(job),
                 "block_bytes": block,
-                "direct": _is_direct(job),
+                "direct": is_direct(job),
                 "think_ns": round(job.think_time * 1e9),
                 "region_start_bytes": region,
                 "region_bytes": size - size % (block * job.jobs),
@@ -189,7 +189,7 @@ def _jobs(use: Use, model: Model) -> list[dict]:
     return made
 
 
-def _is_direct(job: Job) -> bool:
+def is_direct(job: Job) -> bool:
     """Writers that wait for the drive, or pause after each request, have one request under way with or without a page cache."""
     return job.direct or job.sync_every == 1 or job.think_time > 0
 

@@ -1,0 +1,162 @@
+"""`seekwise design DRIVE`: which array to build of some drives for a load."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from seekwise.cli import _options, _output
+from seekwise.errors import UsageError
+
+
+class Size(click.ParamType):
+    """`500g`, `20t` as bytes."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, context: click.Context | None) -> int:
+        from seekwise.study.quantity import SIZE_FORM, parse_bytes
+
+        try:
+            found = parse_bytes(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not {SIZE_FORM}", param, context)
+        if found < 2**20:
+            self.fail(f"{value!r} is less than 1 MiB", param, context)
+        return found
+
+
+@click.command("design")
+@click.argument("drive", metavar="DRIVE")
+@click.option("--drives", default="4..12", show_default=True, metavar="N..M", help="How many drives there may be.")
+@click.option("--for", "uses", required=True, metavar="USE,…", help="What the array is for: uses as in `tune --for`.")
+@click.option(
+    "--level", "levels", multiple=True, metavar="LEVEL", help="Only these: raid0, raid1, raid10, raid5, raid6."
+)
+@click.option("--survives", type=click.IntRange(0, 10), help="Drive failures to survive, at least; default: 1.")
+@click.option("--capacity", type=Size(), help="Usable capacity, at least, e.g. 20t.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help="MB/s to reach under each use: then the fewest drives win.",
+)
+@click.option(
+    "--data", type=Size(), help="How much of the array random requests reach; default: half of the smallest array."
+)
+@click.option("--kernel", metavar="VERSION", help="Linux version to model.")
+@click.option(
+    "--trials", type=click.IntRange(64, 10**6), default=512, show_default=True, help="Trials to simulate, about."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of the whole search."
+)
+@_options.spread
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    drive: str,
+    drives: str,
+    uses: str,
+    levels: tuple[str, ...],
+    survives: int | None,
+    capacity: int | None,
+    rate: float | None,
+    data: int | None,
+    kernel: str | None,
+    trials: int,
+    seed: int,
+    workers: int | None,
+    on: str | None,
+    as_json: bool,
+) -> None:
+    """Find the array to build of some DRIVEs for a load.
+
+    Simulated: DRIVE is a drive model (`seekwise explain models`). RAID level, number of drives, chunk, scheduler, queue depth and read-ahead are searched
+    in stages, not tried one by one.
+    """
+    from seekwise.cli import _shown, _spread
+    from seekwise.design import answer, search
+    from seekwise.design import space as spaces
+    from seekwise.run.cluster import cells, where
+    from seekwise.run.live import simulated
+    from seekwise.study import uses as use_files
+
+    place = where.parse(on, workers)
+    _spread.check("simulated", place)
+    named = _levels(levels)
+    counts = spaces.parse_drives(drives)
+    if survives is None:
+        # Who names only RAID 0 has asked for it.
+        survives = 0 if named == ("raid0",) else 1
+    elif survives > 0 and named == ("raid0",):
+        raise UsageError("RAID 0 survives no failure", hint="`--survives 0` accepts that")
+    chosen = tuple(use_files.chosen(uses))
+    simulated.check_uses(list(chosen))
+    model = simulated.model_of(drive, kernel)
+    arrays = spaces.arrays_of(model, named or spaces.LEVELS, counts, survives)
+    if capacity is not None:
+        most = max(array.capacity_bytes for array in arrays)
+        arrays = tuple(array for array in arrays if array.capacity_bytes >= capacity)
+        if not arrays:
+            raise UsageError(
+                f"no array of these holds {capacity / 1e12:.3g} TB: the largest has {answer.capacity_text(most)}",
+                hint="more drives, or a smaller `--capacity`",
+            )
+    smallest = min(array.capacity_bytes for array in arrays)
+    if data is not None and data > smallest:
+        raise UsageError(
+            f"`--data` is more than the smallest array holds, {answer.capacity_text(smallest)}",
+            hint="a smaller `--data`",
+        )
+    reads_ahead = any(job.feels_read_ahead and not simulated.is_direct(job) for use in chosen for job in use.job)
+    with cells.simulating(place, [("drive", model.name)], _output.progress) as simulate:
+        sweep = search.Sweep(
+            model=model,
+            space=spaces.space_of(model, arrays, reads_ahead=reads_ahead),
+            uses=chosen,
+            data_bytes=data or smallest // 2,
+            seed=seed,
+            trials_most=trials,
+            simulate=simulate,
+            tell=_Told(),
+        )
+        racers = search.carry_out(sweep)
+    found = answer.of(sweep, racers, rate)
+    if as_json:
+        _shown.echo_json(answer.document(found, sweep))
+        return
+    for line in answer.lines(found, sweep):
+        click.echo(line)
+
+
+class _Told:
+    """A line on standard error for each stage, with the time left by the pace so far."""
+
+    def __init__(self) -> None:
+        import time
+
+        self._clock = time.monotonic
+        self._began, self._said_at = time.monotonic(), 0.0
+
+    def __call__(self, done: int, of: int, stage: str) -> None:
+        from seekwise.study.quantity import time_text
+
+        now = self._clock()
+        if now - self._said_at < 5 or done >= of:
+            return
+        self._said_at = now
+        left = f", about {time_text((now - self._began) * (of - done) / done)} left" if done else ""
+        _output.progress(f"{done} of {of} trials ({stage}){left}")
+
+
+def _levels(words: tuple[str, ...]) -> tuple[str, ...]:
+    """`raid10`, `10`, `RAID 10` and lists of them; UsageError for what is no level."""
+    from seekwise.design.space import LEVELS
+
+    found = []
+    for word in (part for each in words for part in each.split(",")):
+        level = "raid" + re.sub(r"^raid[ -]?", "", word.strip().lower())
+        if level not in LEVELS:
+            raise UsageError(f"`--level {word}` is no level that is modelled", hint=f"one of {', '.join(LEVELS)}")
+        found.append(level)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,202 @@
+"""Seekwise for programs and notebooks: `simulate` a study, `analyse` its records, `plot` what came out.
+
+    import seekwise
+
+    run = seekwise.simulate("queue-depth", seed=1)      # a study that ships with the program, a TOML file, or TOML text
+    found = seekwise.analyse(run)
+    print(found.answer)
+    seekwise.plot(found)[0]                             # an SVG that notebooks show
+
+The functions do what `seekwise run` and `seekwise results` do, with the same records and verdicts for the same study and seed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seekwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from seekwise.analysis.model import Verdict
+    from seekwise.analysis.outcome import Outcome
+    from seekwise.store.database import Run, Store
+    from seekwise.store.record import Record
+
+__all__ = ["Analysis", "Picture", "Simulation", "analyse", "load", "plot", "simulate"]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A run and its records, in the order of its trials."""
+
+    run: Run
+    records: tuple[Record, ...]
+
+    def rows(self) -> list[dict[str, object]]:
+        """A row per operation of each trial, as `pandas.DataFrame` takes them: every factor, `setting`, `block`, `operation`, `rate_mb_s`
+        (10⁶ bytes/s), `iops`, `latency_mean_us`, `latency_p99_us` (None where too few requests tell) and `cpu_mb_per_s` (MB moved per second of
+        system CPU, or None)."""
+        from seekwise.store.codec import percentiles_of
+
+        found = []
+        for record in self.records:
+            for phase in record.phases:
+                p99_ns = percentiles_of(phase).get("99")
+                found.append(
+                    {
+                        **record.factors,
+                        "setting": record.setting,
+                        "block": record.block,
+                        "valid": record.valid,
+                        "operation": phase.operation,
+                        "rate_mb_s": phase.rate_bytes_per_s / 1e6,
+                        "iops": phase.iops,
+                        "latency_mean_us": phase.latency_mean_ns / 1e3,
+                        "latency_p99_us": None if p99_ns is None else p99_ns / 1e3,
+                        "cpu_mb_per_s": phase.cpu_efficiency,
+                    }
+                )
+        return found
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a run's records say: the same as `seekwise results` shows."""
+
+    outcome: Outcome
+
+    @property
+    def answer(self) -> str:
+        """The recommendation in a sentence."""
+        return self.outcome.content.advice.headline
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What stands behind it."""
+        return tuple(self.outcome.content.advice.reasons)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every comparison of two settings."""
+        return tuple(self.outcome.verdicts)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Insights, the strongest first."""
+        return tuple(finding.text for finding in self.outcome.content.findings)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart as SVG; notebooks show it by itself."""
+
+    name: str
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> Path:
+        """Writes it, as PNG if the name ends so, else as SVG. Raises OSError."""
+        from seekwise.control.files import write_product
+        from seekwise.report.charts import files
+
+        path = Path(path)
+        return write_product(path, files.png(self.svg) if path.suffix == ".png" else self.svg.encode())
+
+
+def simulate(
+    study: str | Path,
+    *,
+    seed: int | None = None,
+    drive: str | None = None,
+    workers: int | None = None,
+    on: str | None = None,
+    db: str | Path | None = None,
+) -> Simulation:
+    """Carries out a study on the simulated backend, as `seekwise run STUDY --backend simulated`.
+
+    `study`: path of a TOML file, name of a study that ships with the program, or TOML text (with a line break). `seed`: of order and trials, the
+    study's own by default. `drive`: a drive model instead of the study's. `workers`, `on`: as `--workers` and `--on`. `db`: results database to
+    keep the run in; by default it is kept nowhere.
+
+    Raises UsageError for a study that cannot be simulated, and what `seekwise run` ends with otherwise.
+    """
+    from seekwise import backend as backends
+    from seekwise.backend.protocol import Options
+    from seekwise.run import execute
+    from seekwise.run.cluster import where
+    from seekwise.study import parse, plan, starters
+
+    if seed is not None and not 0 <= seed < 2**63:
+        raise UsageError(f"seed {seed} is not from 0 to 2^63 - 1")
+    if workers is not None and workers < 1:
+        raise UsageError(f"{workers} workers can do nothing")
+    text = str(study)
+    if "\n" in text:
+        chosen = parse.loads(text, "study")
+    else:
+        chosen, text = starters.open_study(text)
+    chosen = chosen.model_copy(update={"backend": "simulated"})
+    backend = backends.get("simulated", Options(drive))
+    made = plan.make(chosen, backend.describe(chosen), seed=seed)
+    if (place := where.parse(on, workers)) is not None:
+        from seekwise.run.cluster.spread import SpreadBackend
+
+        backend = SpreadBackend(backend, place)
+    backend.check(made)
+    with _store(db) as store:
+        run = execute.new_run(made, text, drive)
+        execute.carry_out(store, run, made, backend)
+        return Simulation(store.run(run.run_id), tuple(store.records(run.run_id)))
+
+
+def load(run: str = "last", *, db: str | Path | None = None) -> Simulation:
+    """A run of a results database by its id, its name or `last`: measured ones, too. Raises UsageError for one that is not there."""
+    from seekwise.store.database import Store
+
+    with Store.open(None if db is None else Path(db), create=False) as store:
+        found = store.run(run)
+        return Simulation(found, tuple(store.records(found.run_id)))
+
+
+def analyse(run: Simulation) -> Analysis:
+    """Verdicts, insights and recommendation of a run, by the rule of `seekwise results`. Raises UsageError for a run of `seekwise tune`."""
+    from seekwise.analysis import outcome
+    from seekwise.run.live.plan import is_live
+    from seekwise.study.plan import Plan
+
+    if is_live(run.run.plan):
+        raise UsageError(f"run {run.run.run_id} is of `tune`", hint=f"`seekwise results {run.run.run_id}` shows it")
+    return Analysis(
+        outcome.judged(run.run, Plan.from_document(run.run.plan), list(run.records), outcome.study_of(run.run))
+    )
+
+
+def plot(analysis: Analysis, name: str | None = None) -> list[Picture]:
+    """The charts of the report, or only that of this name. Raises UsageError for a name that none has."""
+    from seekwise.report.page import pictures
+
+    found = [Picture(each, svg) for each, svg in pictures(analysis.outcome.content)]
+    if name is None:
+        return found
+    chosen = [each for each in found if each.name == name]
+    if not chosen:
+        raise UsageError(f"no chart is called {name!r}", hint="charts: " + ", ".join(each.name for each in found))
+    return chosen
+
+
+@contextmanager
+def _store(db: str | Path | None) -> Iterator[Store]:
+    from seekwise.store.database import Store
+
+    with (
+        tempfile.TemporaryDirectory(prefix="seekwise-") as folder,
+        Store.open(Path(db or Path(folder) / "run.db")) as store,
+    ):
+        yield store

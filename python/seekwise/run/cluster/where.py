@@ -1,0 +1,158 @@
+"""Which cluster: `--workers N` and `--on WHERE` as something that a client can connect to.
+
+local     processes on this machine, over TLS with keys that live as long as the run: nobody else here can give them work
+dask://   a scheduler that is there (`tls://` where it asks for certificates, which Dask's own configuration names)
+ssh://    `distributed.SSHCluster`: the first host has the scheduler
+slurm     dask-jobqueue, k8s: dask-kubernetes; both are configured in Dask's own files
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from seekwise.errors import MissingError, SeekwiseError, UsageError
+
+FORMS = "dask://HOST:PORT, tls://HOST:PORT, ssh://HOST,HOST,…, slurm or k8s"
+INSTALL = "pip install 'seekwise[cluster]'"
+NEEDS = {
+    "ssh": ("asyncssh", "pip install asyncssh"),
+    "slurm": ("dask_jobqueue", "pip install dask-jobqueue"),
+    "k8s": ("dask_kubernetes", "pip install dask-kubernetes"),
+}
+PORT_MAX = 65535
+
+Kind = Literal["local", "scheduler", "ssh", "slurm", "k8s"]
+
+
+@dataclass(frozen=True)
+class Where:
+    kind: Kind
+    workers: int | None = None
+    address: str = ""
+    """Of the scheduler: `tcp://HOST:PORT` or `tls://HOST:PORT`."""
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """As in a sentence: `the scheduler at tcp://…`."""
+        return {
+            "local": "the local workers",
+            "scheduler": f"the scheduler at {self.address}",
+            "ssh": "the workers on " + ", ".join(self.hosts),
+            "slurm": "the workers of SLURM",
+            "k8s": "the workers of Kubernetes",
+        }[self.kind]
+
+
+def parse(on: str | None, workers: int | None) -> Where | None:
+    """What `--on` and `--workers` name; None for this process alone. Raises UsageError for what is neither."""
+    if on is None:
+        return None if workers is None else Where("local", workers)
+    scheme, _, rest = on.partition("://")
+    if scheme in ("dask", "tcp", "tls"):
+        if workers is not None:
+            raise UsageError(
+                f"`--workers` goes with a cluster that this command starts, and {on} has its own",
+                hint="leave `--workers` out",
+            )
+        return Where("scheduler", address=_address("tls" if scheme == "tls" else "tcp", rest, on))
+    if scheme == "ssh" and rest:
+        hosts = tuple(rest.split(","))
+        if not all(re.fullmatch(r"[A-Za-z0-9_.:@\[\]-]+", host) and not host.startswith("-") for host in hosts):
+            raise UsageError(f"`--on {on}` names no hosts", hint="for example: --on ssh://node1,node2")
+        return Where("ssh", workers, hosts=hosts)
+    if on in ("slurm", "k8s"):
+        if workers is None:
+            raise UsageError(f"`--on {on}` starts workers: how many?", hint=f"for example: --on {on} --workers 8")
+        return Where(on, workers)
+    raise UsageError(f"`--on {on}` names no cluster", hint=f"one of {FORMS}")
+
+
+def _address(protocol: str, rest: str, on: str) -> str:
+    host, colon, port = rest.rstrip("/").rpartition(":")
+    named = re.fullmatch(r"[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]", host)
+    if not colon or named is None or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
+        raise UsageError(f"`--on {on}` names no scheduler", hint="for example: --on dask://10.0.0.5:8786")
+    return f"{protocol}://{host}:{port}"
+
+
+def require(where: Where) -> None:
+    """Raises MissingError for what has to be installed first, before anything is planned."""
+    if importlib.util.find_spec("distributed") is None:
+        raise MissingError("spreading trials over workers needs Dask, which is not installed", hint=INSTALL)
+    module, line = NEEDS.get(where.kind, ("distributed", ""))
+    if importlib.util.find_spec(module) is None:
+        raise MissingError(f"`--on {where.kind}` needs {module}, which is not installed", hint=line)
+
+
+@contextmanager
+def cluster(where: Where) -> Iterator[Any]:
+    """What `distributed.Client` connects to: a cluster that ends with this, or the address of one that stays."""
+    if where.kind == "scheduler":
+        yield where.address
+        return
+    quiet()
+    try:
+        started = _start(where)
+    except (OSError, ValueError, RuntimeError, ImportError, TimeoutError) as error:
+        raise SeekwiseError(f"cannot start {where.text}: {first_line(error)}") from error
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+def _start(where: Where) -> Any:
+    if where.kind == "local":
+        return _local(where.workers or 1)
+    if where.kind == "ssh":
+        from distributed import SSHCluster
+
+        # Its first name is the scheduler's host, which works, too.
+        hosts = [where.hosts[0], *where.hosts]
+        return SSHCluster(hosts, worker_options={"nthreads": 1, "n_workers": where.workers or 1})
+    if where.kind == "slurm":
+        from dask_jobqueue import SLURMCluster
+
+        started = SLURMCluster(processes=1, cores=1)
+        started.scale(jobs=where.workers)
+        return started
+    from dask_kubernetes.operator import KubeCluster
+
+    return KubeCluster(name="seekwise", n_workers=where.workers)
+
+
+def _local(workers: int) -> Any:
+    from distributed import LocalCluster, Security
+
+    security = None
+    if importlib.util.find_spec("cryptography") is not None:
+        security = Security.temporary()
+    elif workers:
+        raise MissingError("local workers need `cryptography`, which is not installed", hint=INSTALL)
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        # Any port that is free: another run may have Dask's own.
+        dashboard_address="127.0.0.1:0",
+        security=security,
+        preload=["seekwise.run.cluster.local_worker"],
+        silence_logs=logging.CRITICAL,
+    )
+
+
+def quiet() -> None:
+    """Dask's own log says nothing here: what matters of it is told in our words."""
+    for name in ("distributed", "bokeh", "tornado", "asyncssh"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:200]

@@ -1,0 +1,155 @@
+"""`seekwise design`: finds what trying everything finds, recommends nothing that loses data, and says one sentence about wrong words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from tests import schemas as checking
+
+from seekwise.cli.main import cli
+from seekwise.design import answer, search, surrogate
+from seekwise.design.front import front
+from seekwise.design.space import Array, Point, Space, arrays_of, parse_drives, space_of
+from seekwise.errors import NotMetError, SeekwiseError, UsageError
+from seekwise.run.cluster import cells
+from seekwise.run.live import simulated
+from seekwise.study import uses
+
+MODEL = "wd2500ys"
+
+
+def swept(trials: int, levels=("raid0", "raid10", "raid5"), drives=(4, 6), survives=1, seed=1, use="random-read-1"):
+    model = simulated.model_of(MODEL, None)
+    arrays = arrays_of(model, levels, drives, survives)
+    space = space_of(model, arrays, reads_ahead=False, chunks=(16, 64, 512))
+    sweep = search.Sweep(
+        model=model, space=space, uses=(uses._shipped()[use],), data_bytes=50 * 10**9, seed=seed, trials_most=trials,
+        simulate=cells.here,
+    )  # fmt: skip
+    return sweep, search.carry_out(sweep)
+
+
+def test_the_search_finds_what_trying_everything_finds() -> None:
+    sweep, racers = swept(128, use="random-write")
+    found = answer.of(sweep, racers, None)
+    everything = search.Sweep(
+        model=sweep.model, space=sweep.space, uses=sweep.uses, data_bytes=sweep.data_bytes, seed=99, trials_most=0,
+        simulate=cells.here,
+    )  # fmt: skip
+    every = sweep.space.every()
+    everything.run([(point, number) for point in every for number in range(2)], "all")
+    rates = np.exp(everything.logs(every)[:, search.RATE])
+    chosen = rates[every.index(found.chosen.point)]
+    assert chosen > 0.95 * rates.max()
+    assert len({point for point, _ in sweep.found}) < 0.6 * len(every)
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    first, second = (answer.document(answer.of(*found, None), found[0]) for found in (swept(64), swept(64)))
+    assert first == second
+
+
+def test_an_array_that_survives_nothing_is_recommended_only_when_asked_for() -> None:
+    sweep, racers = swept(64)
+    assert {row.point.array.level for row in answer.of(sweep, racers, None).rows} == {"raid10", "raid5"}
+    sweep, racers = swept(64, levels=("raid0",), survives=0)
+    text = answer.lines(answer.of(sweep, racers, None), sweep)
+    assert any("loses all data" in line for line in text)
+
+
+def test_the_answer_fits_a_terminal() -> None:
+    sweep, racers = swept(64, drives=(4, 5, 6, 7, 8), levels=("raid10", "raid5", "raid6"))
+    text = answer.lines(answer.of(sweep, racers, None), sweep)
+    assert len(text) <= 25 and max(map(len, text)) <= 80
+    assert text[0].startswith("Build RAID ")
+
+
+def test_with_a_wanted_rate_the_fewest_drives_win() -> None:
+    sweep, racers = swept(64, drives=(4, 6, 8))
+    free = answer.of(sweep, racers, None)
+    slow = min(min(row.rates_mb_s) for row in free.rows)
+    modest = answer.of(sweep, racers, slow * 0.9)
+    assert modest.chosen.point.array.drives == 4
+    with pytest.raises(NotMetError, match="no array of these reaches"):
+        answer.of(sweep, racers, 1e6)
+
+
+def test_the_error_of_the_surrogate_is_that_of_points_it_has_not_seen() -> None:
+    """Noise of 10 % cannot be predicted; an error below it would be that of points it had learnt."""
+    arrays = tuple(Array("raid10", count, count * 10**12, 1, 1.0) for count in range(4, 13))
+    space = Space(arrays, (16, 64, 256), ("none", "bfq"), (1, 4, 16), (0,))
+    points = space.spread(150, 3)
+    noise = np.random.default_rng(4).normal(0, 0.1, (len(points), 3))
+    truth = np.array([[np.log(p.array.drives), np.log(p.depth), 0.0] for p in points])
+    made = surrogate.fit(space, points, truth + noise, 5)
+    assert made is not None and 0.05 < np.mean(made.error_share) < 0.15
+    exact = surrogate.fit(space, points, truth, 5)
+    assert exact is not None and max(exact.error_share) < 0.03
+    assert surrogate.fit(space, points[:20], truth[:20], 5) is None
+
+
+def test_spread_points_are_even_over_levels_and_all_different() -> None:
+    space = swept_space()
+    points = space.spread(60, 1)
+    assert len(points) == len(set(points)) == 60
+    shares = [sum(point.array.level == level for point in points) for level in ("raid10", "raid5")]
+    assert abs(shares[0] - shares[1]) <= 12
+    assert set(points) <= set(space.every()) and len(space.every()) == space.size
+
+
+def swept_space() -> Space:
+    model = simulated.model_of(MODEL, None)
+    return space_of(model, arrays_of(model, ("raid10", "raid5"), (4, 5, 6), 1), reads_ahead=False)
+
+
+def test_the_front_holds_what_nothing_beats() -> None:
+    values = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 3.0], [1.0, 1.0], [3.0, 1.0]])
+    assert front(values).tolist() == [True, True, True, False, True]
+
+
+@pytest.mark.parametrize(("text", "found"), [("4..6", (4, 5, 6)), ("8", (8,)), ("4, 8,6", (4, 6, 8))])
+def test_numbers_of_drives(text, found) -> None:
+    assert parse_drives(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "x", "12..4", "1", "0..3", "4..", "100", "4..1000000"])
+def test_what_is_no_number_of_drives(text) -> None:
+    with pytest.raises(UsageError):
+        parse_drives(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("nosuchdrive", "--for", "database"), "nosuchdrive"),
+        ((MODEL, "--for", "nosuchuse"), "no use is called"),
+        ((MODEL, "--for", "database", "--level", "raid7"), "no level"),
+        ((MODEL, "--for", "database", "--level", "raid0", "--survives", "1"), "survives no failure"),
+        ((MODEL, "--for", "database", "--survives", "5"), "survives 5 failures"),
+        ((MODEL, "--for", "database", "--drives", "2", "--level", "raid6"), "survives 1 failures"),
+        ((MODEL, "--for", "database", "--capacity", "900t"), "the largest has"),
+        ((MODEL, "--for", "database", "--data", "900t"), "smallest array holds"),
+        ((MODEL, "--for", "database", "--kernel", "banana"), "banana"),
+        ((MODEL, "--for", "database", "--on", "dask://x"), "names no scheduler"),
+    ],
+)
+def test_wrong_words_end_in_one_error(words, says) -> None:
+    done = CliRunner().invoke(cli, ["design", *words], standalone_mode=False, obj={})
+    assert isinstance(done.exception, SeekwiseError), done.exception
+    assert says in done.exception.message
+
+
+def test_the_document_is_what_its_schema_says() -> None:
+    import json
+
+    words = ["design", MODEL, "--for", "random-read-1", "--drives", "4,5", "--trials", "64", "--json"]
+    done = CliRunner().invoke(cli, words, standalone_mode=False, obj={})
+    document = json.loads(done.stdout)
+    checking.check(document)
+    assert document["recommended"]["survives_failures"] >= 1
+
+
+def test_a_point_is_settings_of_a_study() -> None:
+    point = Point(Array("raid1", 2, 1, 1, None), 0, "none", 4, 0)
+    assert point.values == {"raid_level": "raid1", "drives": 2, "scheduler": "none", "queue_depth": 4}

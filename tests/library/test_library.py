@@ -1,0 +1,113 @@
+"""`import seekwise` gives what the command gives; the notebooks run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import seekwise
+from seekwise.analysis.document import document
+from seekwise.cli.main import cli
+from seekwise.errors import UsageError
+from seekwise.store import codec
+
+NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
+STUDY = """
+name = "small"
+backend = "simulated"
+[[system]]
+name = "disk"
+drive = "wd2500ys"
+[settings]
+scheduler = ["none", "bfq"]
+[[workload]]
+operations = ["rand_read"]
+threads = [1, 4]
+random_ios = 100
+direct = true
+size = "64m"
+[design]
+blocks = 4
+"""
+
+
+def without_clock(record: dict) -> dict:
+    return {key: value for key, value in record.items() if key not in ("run_id", "started_at")}
+
+
+def test_the_library_gives_what_the_command_gives(tmp_path) -> None:
+    (tmp_path / "small.toml").write_text(STUDY)
+    words = ["run", str(tmp_path / "small.toml"), "--seed", "3", "--db", str(tmp_path / "x.db"), "--json"]
+    printed = json.loads(CliRunner().invoke(cli, words, standalone_mode=False, obj={}).stdout)
+    run = seekwise.simulate(tmp_path / "small.toml", seed=3)
+    found = seekwise.analyse(run)
+    ours = [without_clock(json.loads(codec.encode(record))) for record in run.records]
+    assert ours == [without_clock(record) for record in printed["records"]]
+    # Its table is the run's id.
+    verdicts = json.loads(json.dumps([document(each) | {"table": ""} for each in found.verdicts]))
+    assert verdicts == [each | {"table": ""} for each in printed["verdicts"]]
+    assert found.answer == printed["advice"]["headline"]
+    assert list(found.findings) == [each["text"] for each in printed["findings"]]
+    stored = seekwise.load(db=tmp_path / "x.db")
+    assert seekwise.analyse(stored).answer == found.answer
+
+
+def test_text_a_path_and_a_name_are_studies(tmp_path) -> None:
+    (tmp_path / "small.toml").write_text(STUDY)
+    assert seekwise.simulate(STUDY).rows() == seekwise.simulate(tmp_path / "small.toml").rows()
+    assert seekwise.simulate(STUDY, drive="crucial_mx500_1tb").rows() != seekwise.simulate(STUDY).rows()
+
+
+def test_charts_are_pictures_that_a_notebook_shows(tmp_path) -> None:
+    found = seekwise.analyse(seekwise.simulate(STUDY))
+    pictures = seekwise.plot(found)
+    assert pictures and all(each._repr_svg_().startswith("<svg") for each in pictures)
+    assert seekwise.plot(found, pictures[0].name) == [pictures[0]]
+    assert pictures[0].save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(UsageError, match="no chart is called"):
+        seekwise.plot(found, "nosuch")
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("nosuch-study", {}),
+        ("name = 1\n", {}),
+        (STUDY, {"seed": -1}),
+        (STUDY, {"workers": 0}),
+        (STUDY, {"on": "nowhere"}),
+        (STUDY, {"drive": "nosuchdrive"}),
+    ],
+)
+def test_wrong_arguments_are_usage_errors(words, options) -> None:
+    with pytest.raises(UsageError):
+        seekwise.simulate(words, **options)
+
+
+def test_importing_seekwise_loads_nothing_else() -> None:
+    code = "import sys, seekwise; assert 'numpy' not in sys.modules and 'pydantic' not in sys.modules; assert 'simulate' in dir(seekwise)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    with pytest.raises(AttributeError):
+        _ = seekwise.nosuch
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs(path, tmp_path) -> None:
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    book = nbformat.read(path, as_version=4)
+    nbclient.NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert outputs and not any(output.output_type == "error" for output in outputs)
+
+
+def test_there_are_three_notebooks_without_stored_output() -> None:
+    books = [json.loads(path.read_text()) for path in NOTEBOOKS.glob("*.ipynb")]
+    assert len(books) == 3
+    assert not any(cell.get("outputs") for book in books for cell in book["cells"])
