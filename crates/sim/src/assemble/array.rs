@@ -10,6 +10,7 @@ use crate::spec::CellSpec;
 use crate::storage::md::Md;
 use crate::storage::served::{Served, Services};
 use crate::storage::spindle::Spindle;
+use crate::storage::unit::Unit;
 use crate::task::cached::Watch;
 use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
@@ -62,7 +63,7 @@ impl<'a> Planned<'a> {
         let Some(spec) = &cell.device.array else {
             return Ok(None);
         };
-        if !matches!(drive, AnyDrive::Model(..)) {
+        if !drive.modelled {
             return Err(format!(
                 "{} stands for a recording's drive and has no array",
                 cell.device.model
@@ -135,9 +136,9 @@ impl<'a> Planned<'a> {
     }
 
     fn built(&self, instance: u32) -> Result<Drive, String> {
-        match drive::build(&self.cell.device, instance)? {
-            AnyDrive::Model(drive, ..) => Ok(drive),
-            _ => unreachable!("refused in `of`"),
+        match drive::build(&self.cell.device, instance)?.unit {
+            Unit::Drive(drive) => Ok(drive),
+            Unit::Controller(_) => unreachable!("refused in `of`"),
         }
     }
 

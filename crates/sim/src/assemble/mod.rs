@@ -14,6 +14,7 @@ use crate::spec::threads;
 use crate::spec::{CellSpec, DeviceSpec, HostSpec, JobSpec, PatternSpec, PhaseSpec, QueueSpec};
 use crate::storage::served::Services;
 use crate::storage::spindle::Spindle;
+use crate::storage::unit::Unit;
 use crate::storage::{Single, Stack};
 use crate::task::cached::{CachedThreads, Watch};
 use crate::task::direct::DirectThreads;
@@ -222,12 +223,12 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         || spec.device.in_use(drive.capacity()),
         |array| array.geometry.capacity(),
     );
-    let traits = drive.traits();
+    let traits = drive.traits;
     let legacy = entry.kernels.until.is_some();
     let depth = depth(&spec.device, &drive, &kernel)?;
     let rotational = queue.rotational.unwrap_or(traits.rotational);
     let mut numbers = numbers(queue, &kernel, legacy, depth, rotational, traits.budget)?;
-    if let Some(kib) = drive.command_kib() {
+    if let Some(kib) = drive.command_kib {
         numbers.max_sectors = numbers.max_sectors.min(Sectors::from_kib(u64::from(kib)));
     }
     let setup = setup_of(entry, queue, &kernel, &numbers, (depth, rotational))?;
@@ -272,7 +273,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         "iosched": entry.parameters.iter().filter(|p| p.kernels.contains(kernel.version))
             .map(|p| (p.name.to_owned(), json!(setup.get(entry.parameters, p.name)))).collect::<serde_json::Map<_, _>>(),
     });
-    let drive_name = drive.name().to_owned();
+    let drive_name = drive.name;
     let frame = Frame {
         costs: costs.clone(),
         processors,
@@ -290,30 +291,21 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         Some(cache) => Some(cache_plan(cache, &frame, array.as_ref())?),
         None => None,
     };
-    let machine = match drive {
-        _ if array.is_none() && cached.is_some() => {
-            let cached = cached.expect("just looked at");
-            match drive {
-                AnyDrive::Model(device, ..) => with_cache(spec, &frame, device, policy, cached),
-                _ => {
-                    return Err(format!(
-                        "buffered jobs need a drive model, and {drive_name} is none"
-                    ))
-                }
-            }
+    let machine = match (&array, cached, drive.unit) {
+        (Some(array), cached, _) => array.machine(&frame, rotational, cached, policy)?,
+        (None, Some(plan), Unit::Drive(device)) if drive.modelled => {
+            with_cache(spec, &frame, device, policy, plan)
         }
-        _ if array.is_some() => {
-            let array = array.expect("just looked at");
-            array.machine(&frame, rotational, cached, policy)?
+        (None, Some(_), _) => {
+            return Err(format!(
+                "buffered jobs need a drive model, and {drive_name} is none"
+            ))
         }
-        AnyDrive::Fixed(device) => with_any_policy(spec, frame, device, policy),
-        AnyDrive::Linear(device) => with_any_policy(spec, frame, device, policy),
-        AnyDrive::Model(Drive::Hdd(device), ..) => with_device(spec, frame, device, policy),
-        AnyDrive::Model(Drive::Ssd(device), ..) => with_device(spec, frame, device, policy),
-        AnyDrive::Model(Drive::Null(device), ..) => with_device(spec, frame, device, policy),
-        AnyDrive::Controller(unit, ..) => with_device(spec, frame, *unit, policy),
-        #[allow(unreachable_patterns)]
-        AnyDrive::Model(device, ..) => with_any_policy(spec, frame, device, policy),
+        (.., Unit::Drive(Drive::Hdd(device))) => with_device(spec, frame, device, policy),
+        (.., Unit::Drive(Drive::Ssd(device))) => with_device(spec, frame, device, policy),
+        (.., Unit::Drive(Drive::Null(device))) => with_device(spec, frame, device, policy),
+        (.., Unit::Drive(device)) => with_any_policy(spec, frame, device, policy),
+        (.., Unit::Controller(unit)) => with_device(spec, frame, *unit, policy),
     };
     Ok(Built {
         machine,
@@ -332,7 +324,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
 pub(crate) fn depth(device: &DeviceSpec, drive: &AnyDrive, kernel: &Kernel) -> Result<u32, String> {
     let own = drive.depth().0;
     match device.depth {
-        None if drive.traits().sata && !kernel.at_least(4, 19, 0) => Ok(own.min(NCQ_LEGACY)),
+        None if drive.traits.sata && !kernel.at_least(4, 19, 0) => Ok(own.min(NCQ_LEGACY)),
         None => Ok(own),
         Some(depth) => {
             let most = f64::from(own);

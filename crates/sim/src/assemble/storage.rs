@@ -16,11 +16,11 @@ pub use crate::spec::storage::StorageSpec;
 use crate::spec::DeviceSpec;
 use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
-use crate::storage::volume::Volume;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::cpu::CpuCost;
+use seekwise_raid::md::volume::Volume;
 use seekwise_raid::Geometry;
 use seekwise_sched::kernel::HZ_DEFAULT;
 use seekwise_sched::Kernel;
@@ -288,7 +288,7 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
     // Spindles of a storage do not turn in step, and stand elsewhere in each repeat.
     let first = (spec.seed as u32).wrapping_mul(device.drives());
     let drive = drive::build(device, first)?;
-    let traits = drive.traits();
+    let traits = drive.traits;
     let rotational = spec.queue.rotational.unwrap_or(traits.rotational);
     let mut depth = super::depth(device, &drive, &kernel)?;
     if device.controller.is_some() && !single_queue {
@@ -306,7 +306,7 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
             (Volume::md(geometry, generation, rotational), Some(geometry))
         }
     };
-    let command_kib = drive.command_kib();
+    let command_kib = drive.command_kib;
     let mut units = vec![unit(device, drive)?];
     let members = device.array.as_ref().map_or(1, |array| array.members);
     for place in 1..members {
@@ -327,14 +327,14 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
 }
 
 fn unit(device: &DeviceSpec, drive: AnyDrive) -> Result<Unit, String> {
-    match drive {
-        AnyDrive::Model(drive, ..) => Ok(Unit::Drive(drive)),
-        AnyDrive::Controller(unit, ..) if device.array.is_none() => Ok(Unit::Controller(unit)),
-        _ => Err(format!(
-            "{} below files or under an array is not modelled",
-            drive.name()
-        )),
+    let fits = drive.modelled || (device.controller.is_some() && device.array.is_none());
+    if fits {
+        return Ok(drive.unit);
     }
+    Err(format!(
+        "{} below files or under an array is not modelled",
+        drive.name
+    ))
 }
 
 /// Runs specs on `threads` workers; results in their order. Specs that ask for different phases of one run share it.

@@ -3,11 +3,11 @@
 use super::Engine;
 use crate::assemble::{legacy_members, mq_members, MqMembers};
 use crate::spec::QueueSpec;
-use crate::storage::reference::Fixed;
 use crate::storage::spindle::Spindle;
 use crate::storage::Single;
 use crate::task::direct::DirectThreads;
 use crate::task::{ThreadLoad, ThreadPlan};
+use seekwise_device::null::Null;
 use seekwise_host::block::{Bio, BlockQueue, Observer};
 use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::job::stream::ALWAYS;
@@ -119,7 +119,7 @@ fn plans() -> Vec<ThreadPlan> {
 }
 
 fn watched<Q: BlockQueue>(queue: Q) -> Once {
-    let drive = Fixed::new(Sectors(1 << 24), Depth(DEPTH), Nanos::from_micros(300));
+    let drive = Null::new(Sectors(1 << 24), Depth(DEPTH), Nanos::from_micros(300));
     let storage = Single {
         queue,
         drive: Spindle::new(drive, DEPTH),

@@ -15,13 +15,13 @@ use crate::files::Files;
 use crate::storage::md::{Order, MD_THREAD};
 use crate::storage::queued::{Due, Owner, QueuedDrive, QueuedVolume, UnderWay};
 use crate::storage::spindle::Spindle;
-use crate::storage::volume::{Piece, Volume};
 use crate::storage::Storage;
 use crate::task::Tasks;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
 use seekwise_host::cache::read_ahead::ReadAhead;
 use seekwise_host::cpu::{Payer, Processors, Times};
+use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
@@ -412,7 +412,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 write,
             } = self.storage.under_way[token as usize];
             if !write {
-                self.storage.volume.read_done(&piece);
+                self.storage.volume.piece_done(&piece);
             }
             match owner {
                 Owner::Reader(reader) => self.host.readers[reader as usize].piece_done(&piece),
@@ -617,7 +617,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     }
                     piece.volume_end.0 - piece.sectors.0 - start.0
                 } else {
-                    self.storage.volume.read_done(&piece);
+                    self.storage.volume.piece_done(&piece);
                     pieces[..place].iter().map(|piece| piece.sectors.0).sum()
                 };
                 rest = Some((start + Sectors(sent), Sectors(sectors.0 - sent)));

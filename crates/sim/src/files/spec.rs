@@ -44,7 +44,6 @@ pub struct FilesSpec {
     #[serde(default)]
     pub written: bool,
     /// Part of each file that sequential phases go through; the whole file when absent.
-    #[serde(default)]
     pub span_bytes: Option<u64>,
 }
 
@@ -54,7 +53,6 @@ pub struct PhaseSpec {
     pub write: bool,
     pub random: bool,
     /// Calls of each thread; once through the file or its part when absent.
-    #[serde(default)]
     pub calls: Option<u64>,
     #[serde(default)]
     pub fsync: bool,
@@ -66,7 +64,6 @@ pub struct PhaseSpec {
     #[serde(default = "one")]
     pub depth: u32,
     /// Threads begin no further call after this long; sequential ones begin again at the file's start until then.
-    #[serde(default)]
     pub runtime_ns: Option<u64>,
 }
 

@@ -24,7 +24,6 @@ pub struct StorageSpec {
     #[serde(default)]
     pub host: HostSpec,
     /// read_ahead_kb of what the files lie on; the kernel's own choice for a drive or an array when absent.
-    #[serde(default)]
     pub read_ahead_kib: Option<u32>,
     pub load: LoadSpec,
 }
@@ -46,10 +45,8 @@ pub struct LoadSpec {
     #[serde(default)]
     pub span_ns: u64,
     /// Samples at even distances over the volume, as gnome-disks takes them, in place of files: `random` and `file_bytes` mean nothing then.
-    #[serde(default)]
     pub samples: Option<u64>,
     /// Files of a file system, through a page cache with limited memory: `random`, `write` and `span_ns` are its phases' own then.
-    #[serde(default)]
     pub files: Option<FilesSpec>,
 }
 

@@ -3,12 +3,12 @@
 //! They ask when the drives are due at every step of a task: a member is asked again only when somebody had a hand on it since.
 
 use crate::storage::spindle::Spindle;
-use crate::storage::volume::{Piece, Volume};
 use crate::storage::{Storage, Totals};
 use core::cell::Cell;
 use core::ops::{Index, IndexMut};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
+use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::ProcessId;
 use seekwise_units::Nanos;
 use slab::Slab;
