@@ -1,6 +1,8 @@
 //! A cell over an array: its members, each with a queue of its own, under md.
 
-use crate::assemble::{legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, Shows};
+use crate::assemble::{
+    either_queue, legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, Shows,
+};
 use crate::engine::Engine;
 use crate::result::probe::Recorder;
 use crate::spec::array::{describe, ArraySpec};
@@ -33,13 +35,7 @@ const PLACES: u64 = 5;
 
 /// A queue of either kind under any policy.
 fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
-    move |frame| {
-        if frame.numbers.legacy {
-            EitherQueue::Legacy(legacy_queue(policy.clone(), frame, frame.depth))
-        } else {
-            EitherQueue::Mq(mq_queue(policy.clone(), frame, frame.depth))
-        }
-    }
+    move |frame| either_queue(policy.clone(), frame)
 }
 
 /// Programs and the md thread book one processor.
@@ -191,7 +187,7 @@ impl<'a> Planned<'a> {
             ($($kind:ident: $queue:ident),*) => {
                 match policy {
                     $(AnyScheduler::$kind(policy) => {
-                        let queue = |frame: &Frame| $queue(policy.clone(), frame, frame.depth);
+                        let queue = |frame: &Frame| $queue(policy.clone(), frame);
                         self.prepared(frame, machine!(queue, disks, Unobserved), Direct)
                     })*
                     other => self.prepared(frame, machine!(either(other), disks, Unobserved), Direct),
