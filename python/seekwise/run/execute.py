@@ -6,11 +6,9 @@ import contextlib
 import fcntl
 import itertools
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from seekwise.backend.protocol import Backend, Say
 from seekwise.control import files
@@ -19,6 +17,7 @@ from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.release import release
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
+from seekwise.store.run_id import new_run_id
 from seekwise.study.plan import Plan, Trial
 
 
@@ -30,11 +29,6 @@ class Progress:
     total: int
     left_s: float
     last: Record | None
-
-
-def new_run_id() -> str:
-    """Sorts by time, can be typed, and is a file name: `20261121-1204-3f9a`."""
-    return f"{datetime.now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
 def new_run(plan: Plan, study_text: str, target: str | None) -> Run:
