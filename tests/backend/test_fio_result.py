@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from seekwise.backend.kernel import fio_result
+from seekwise.store import fio_result
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 

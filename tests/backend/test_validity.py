@@ -6,7 +6,7 @@ import pytest
 
 from seekwise.backend.kernel import validity
 from seekwise.backend.kernel.disk import DiskCounters
-from seekwise.backend.kernel.fio_result import FioPhase
+from seekwise.store.fio_result import FioPhase
 from seekwise.study.plan import Load, Phase
 
 MB = 1_000_000

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.backend.kernel import fio_result, user_job, windows
+from seekwise.backend.kernel import user_job, windows
 from seekwise.control import recovery
 from seekwise.control.journal import Journal, _line
 from seekwise.errors import SeekwiseError
 from seekwise.linux.stack import read_stack
-from seekwise.store import foreign
+from seekwise.store import fio_result, foreign
 from seekwise.store.database import Store
 from seekwise.study import parse
 

@@ -17,6 +17,7 @@ from insights.test_insights import record
 from seekwise import insights
 from seekwise.advise.answer import answer
 from seekwise.analysis import outcome, sensitivity
+from seekwise.backend import setup_lines
 from seekwise.backend.protocol import Options
 from seekwise.backend.simulated import SimulatedBackend, default_scheduler
 from seekwise.cli.main import cli
@@ -27,7 +28,7 @@ from seekwise.report.printed import Style, printed
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.report.terminal import print_table
 from seekwise.store.record import Record
-from seekwise.study import hosts, setup_lines, starters
+from seekwise.study import hosts, starters
 from seekwise.study.model import Study
 
 SEEDS = Path(__file__).parents[1] / "seeds"

@@ -135,7 +135,7 @@ def test_fio_logs_with_every_request_are_exact():
 
 
 def test_bins_of_fios_histogram_log_have_the_bounds_of_its_json():
-    from seekwise.backend.kernel.fio_result import bin_upper
+    from seekwise.store.fio_result import bin_upper
 
     for index in (0, 5, 127, 128, 129, 200, 640, 1000, fio_logs.BINS - 1):
         bound = fio_logs.upper_bound_ns(index)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from seekwise.backend import setup_lines
 from seekwise.cli.main import cli
-from seekwise.study import setup_lines, starters
+from seekwise.study import starters
 
 PROTOCOL = tomllib.loads((Path(__file__).parents[1] / "seeds" / "protocol.toml").read_text())
 

@@ -11,7 +11,7 @@ import json
 import pytest
 
 from seekwise import _core
-from seekwise.backend.kernel import fio_result
+from seekwise.store import fio_result
 from seekwise.testbed import machine
 from seekwise.testbed.cpio import Entry
 

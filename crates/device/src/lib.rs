@@ -1,12 +1,13 @@
 //! Drive models. A device does not know who asks.
 //!
 //! [`Model`] reads and checks the parameters of a drive, [`Drive`] is the running device, [`hdd`], [`ssd`](crate::ssd),
-//! [`extracted`], [`null`] and [`exact`] are the kinds of device.
+//! [`extracted`], [`null`], [`linear`] and [`exact`] are the kinds of device.
 
 pub mod device;
 pub mod exact;
 pub mod extracted;
 pub mod hdd;
+pub mod linear;
 pub mod measure;
 pub mod model;
 pub mod null;
@@ -27,6 +28,7 @@ pub enum Drive {
     Exact(exact::Exact),
     Extracted(extracted::ExtractedDisk),
     Null(null::Null),
+    Linear(linear::Linear),
 }
 
 impl Drive {
@@ -41,5 +43,6 @@ device_is_one_of!(Drive {
     Ssd,
     Exact,
     Extracted,
-    Null
+    Null,
+    Linear
 });

@@ -18,13 +18,13 @@ from seekwise.backend.protocol import Backend
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.insights import schedulers
 from seekwise.insights.means import NAMES, UNITS, Means, number
+from seekwise.published.rule import METRICS, decide
 from seekwise.report.printed import MISSING, Style, printed
 from seekwise.store.record import Record
 from seekwise.study import parameters, plan
 from seekwise.study.model import Study
 from seekwise.study.parameters import Parameter
 from seekwise.study.quantity import size_word
-from seekwise.validate.verdicts import METRICS, decide
 
 POINTS = 3
 POINTS_MAX = 25

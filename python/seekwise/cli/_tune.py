@@ -15,11 +15,11 @@ import click
 
 from seekwise.cli import _standing
 from seekwise.errors import MissingError, UsageError
-from seekwise.run.execute import new_run_id
 from seekwise.run.live import candidates as candidates_of
 from seekwise.run.live.candidates import Candidate, Candidates
 from seekwise.run.live.plan import LivePlan
 from seekwise.store.database import Run, Store, now
+from seekwise.store.run_id import new_run_id
 from seekwise.study import uses as use_files
 from seekwise.study.uses import Use
 

@@ -50,7 +50,7 @@ def command(
     if system is not None:
         chosen = one_system(chosen, system)
     if setup:
-        from seekwise.study import setup_lines
+        from seekwise.backend import setup_lines
 
         found = setup_lines.lines(chosen)
         if as_json:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from seekwise.published.rule import METRICS, RULE, decide
 from seekwise.store.record import Phase, Record
 from seekwise.study.quantity import parse_bytes, size_word
 from seekwise.study.shown import RESERVED, SUCCESSORS, TABLE_METRICS, Block, Grid, Metric, Side, Table
-from seekwise.validate.verdicts import METRICS, RULE, decide
 
 PRINTED_MB = 2**20
 Mean = Literal["plain", "high"]

@@ -6,11 +6,9 @@ import contextlib
 import fcntl
 import itertools
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from seekwise.backend.protocol import Backend, Say, SpreadSession
 from seekwise.control import files
@@ -20,6 +18,7 @@ from seekwise.release import release
 from seekwise.store.codec import Row
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import Record
+from seekwise.store.run_id import new_run_id
 from seekwise.study.plan import Plan, Trial
 
 
@@ -33,11 +32,6 @@ class Progress:
     last: Record | Row | None
     workers: int | None = None
     """Processors that trials are spread over, which then end in any order."""
-
-
-def new_run_id() -> str:
-    """Sorts by time, can be typed, and is a file name: `20261121-1204-3f9a`."""
-    return f"{datetime.now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
 def new_run(plan: Plan, study_text: str, target: str | None) -> Run:

@@ -16,6 +16,7 @@ from typing import Any
 
 from seekwise.control.files import read_text
 from seekwise.published.foresight import prepare
+from seekwise.published.rule import METRICS, RULE, decide
 from seekwise.published.simulated import SimulatedWorld
 from seekwise.published.value import ClaimError, NotModelled
 from seekwise.published.world import OPERATIONS, SCHEDULERS, Query, World
@@ -25,13 +26,6 @@ SUMMARY = "winners of published tables against the simulator"
 REQUIRES_FILES = False
 DEFAULT = (Path(__file__).parent / "data" / "verdicts.toml").resolve()
 SHARE = 0.85
-TIE = 0.03
-RULE = (
-    "mean over the repeats and the thread counts; within 3 % of the greater value, or within the standard error that ticks leave in CPU "
-    "efficiency, is a tie"
-)
-# The printed metric, its name in the language, and whether more of it is better.
-METRICS = {"rate": ("rate", True), "access_time": ("access", False), "cpu_efficiency": ("cpueff", True)}
 
 Side = tuple[str, str]
 """System and scheduler."""
@@ -91,13 +85,6 @@ def _outcome(cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], w
     if winner == cell.get("winner"):
         return True, None
     return True, f"{winner} ({names[0]} {first:.4g}, {names[1]} {second:.4g}), printed {cell.get('winner')}"
-
-
-def decide(first: float, second: float, names: tuple[str, str], more_is_better: bool, error: float = 0.0) -> str:
-    """`error`: standard error of the difference."""
-    if abs(first - second) <= max(TIE * max(first, second), error):
-        return "tie"
-    return names[0] if (first > second) == more_is_better else names[1]
 
 
 def _sides(block: Mapping[str, Any]) -> tuple[Side, Side]:

@@ -187,16 +187,18 @@ pub fn address(block: Block, offset: Lba) -> Lba {
     Lba(block * BLOCK_SECTORS + offset.0)
 }
 
-/// Files of equal size one after the other.
-#[derive(Clone, Copy, Debug)]
+/// Files in one piece each.
+#[derive(Clone, Debug)]
 pub struct Raw {
-    pub first: Block,
-    pub file_pages: u64,
+    /// Where each begins.
+    pub places: Vec<Block>,
+    /// Pages of the largest bio.
+    pub bio_pages: u64,
 }
 
 impl Raw {
     fn locate(&self, file: u32, page: Page, most: u64) -> (Block, u64) {
-        (self.first + u64::from(file) * self.file_pages + page, most)
+        (self.places[file as usize] + page, most.min(self.bio_pages))
     }
 }
 

@@ -7,6 +7,8 @@ pub mod balance;
 pub mod bitmap;
 pub mod plug;
 pub mod raid5;
+pub mod resync;
+pub mod volume;
 
 /// Kernels whose md differs. A recording's or study's kernel maps to the newest generation not after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

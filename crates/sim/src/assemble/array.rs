@@ -1,6 +1,8 @@
 //! A cell over an array: its members, each with a queue of its own, under md.
 
-use crate::assemble::{legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, Shows};
+use crate::assemble::{
+    either_queue, legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, Shows,
+};
 use crate::engine::Engine;
 use crate::result::probe::Recorder;
 use crate::spec::array::{describe, ArraySpec};
@@ -10,6 +12,7 @@ use crate::spec::CellSpec;
 use crate::storage::md::Md;
 use crate::storage::served::{Served, Services};
 use crate::storage::spindle::Spindle;
+use crate::storage::unit::Unit;
 use crate::task::cached::Watch;
 use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
@@ -32,13 +35,7 @@ const PLACES: u64 = 5;
 
 /// A queue of either kind under any policy.
 fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
-    move |frame| {
-        if frame.numbers.legacy {
-            EitherQueue::Legacy(legacy_queue(policy.clone(), frame, frame.depth))
-        } else {
-            EitherQueue::Mq(mq_queue(policy.clone(), frame, frame.depth))
-        }
-    }
+    move |frame| either_queue(policy.clone(), frame)
 }
 
 /// Programs and the md thread book one processor.
@@ -62,7 +59,7 @@ impl<'a> Planned<'a> {
         let Some(spec) = &cell.device.array else {
             return Ok(None);
         };
-        if !matches!(drive, AnyDrive::Model(..)) {
+        if !drive.modelled {
             return Err(format!(
                 "{} stands for a recording's drive and has no array",
                 cell.device.model
@@ -135,9 +132,9 @@ impl<'a> Planned<'a> {
     }
 
     fn built(&self, instance: u32) -> Result<Drive, String> {
-        match drive::build(&self.cell.device, instance)? {
-            AnyDrive::Model(drive, ..) => Ok(drive),
-            _ => unreachable!("refused in `of`"),
+        match drive::build(&self.cell.device, instance)?.unit {
+            Unit::Drive(drive) => Ok(drive),
+            Unit::Controller(_) => unreachable!("refused in `of`"),
         }
     }
 
@@ -190,7 +187,7 @@ impl<'a> Planned<'a> {
             ($($kind:ident: $queue:ident),*) => {
                 match policy {
                     $(AnyScheduler::$kind(policy) => {
-                        let queue = |frame: &Frame| $queue(policy.clone(), frame, frame.depth);
+                        let queue = |frame: &Frame| $queue(policy.clone(), frame);
                         self.prepared(frame, machine!(queue, disks, Unobserved), Direct)
                     })*
                     other => self.prepared(frame, machine!(either(other), disks, Unobserved), Direct),

@@ -14,11 +14,13 @@ use crate::spec::threads;
 use crate::spec::{CellSpec, DeviceSpec, HostSpec, JobSpec, PatternSpec, PhaseSpec, QueueSpec};
 use crate::storage::served::Services;
 use crate::storage::spindle::Spindle;
+use crate::storage::unit::Unit;
 use crate::storage::{Single, Stack};
 use crate::task::cached::{CachedThreads, Watch};
 use crate::task::direct::DirectThreads;
 use crate::task::ThreadPlan;
 use seekwise_device::{Device, Drive};
+use seekwise_host::block::either::EitherQueue;
 use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
 use seekwise_host::block::merge::MergeRule;
 use seekwise_host::block::mq::{MqLimits, MqQueue};
@@ -202,36 +204,27 @@ pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(
 }
 
 pub fn build(spec: &CellSpec) -> Result<Built, String> {
-    let queue = &spec.queue;
-    // Linux kernel/Kconfig.hz: HZ_250 is the default (2.6.13 on).
-    let kernel = Kernel::parse(
-        &queue.kernel,
-        queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT),
-    )?;
-    let entry = registry::find(&queue.scheduler).ok_or_else(|| {
-        let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
-        format!(
-            "there is no scheduler \"{}\" (known: {})",
-            queue.scheduler,
-            known.join(", ")
-        )
-    })?;
     let drive = drive::build(&spec.device, drive::instance(spec.seed))?;
     let array = array::Planned::of(spec, &drive)?;
     let capacity = array.as_ref().map_or_else(
         || spec.device.in_use(drive.capacity()),
         |array| array.geometry.capacity(),
     );
-    let traits = drive.traits();
-    let legacy = entry.kernels.until.is_some();
-    let depth = depth(&spec.device, &drive, &kernel)?;
-    let rotational = queue.rotational.unwrap_or(traits.rotational);
-    let mut numbers = numbers(queue, &kernel, legacy, depth, rotational, traits.budget)?;
-    if let Some(kib) = drive.command_kib() {
-        numbers.max_sectors = numbers.max_sectors.min(Sectors::from_kib(u64::from(kib)));
-    }
-    let setup = setup_of(entry, queue, &kernel, &numbers, (depth, rotational))?;
+    let traits = drive.traits;
+    let depth = depth(&spec.device, &drive, &kernel_of(&spec.queue)?)?;
+    let below = Below {
+        depth,
+        rotational: spec.queue.rotational.unwrap_or(traits.rotational),
+        budget: traits.budget,
+        command_kib: drive.command_kib,
+    };
+    let Alike {
+        entry,
+        setup,
+        mut frame,
+    } = Alike::of(&spec.queue, &below)?;
     let policy = entry.build(&setup)?;
+    let (kernel, numbers, rotational) = (frame.kernel, frame.numbers, below.rotational);
     let processors = processors(&spec.host)?;
     let costs = cost(&spec.host, entry.name, traits.light)?;
     let costs = OperationCosts::of(&spec.host, &kernel, entry.name, costs)?;
@@ -272,53 +265,42 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         "iosched": entry.parameters.iter().filter(|p| p.kernels.contains(kernel.version))
             .map(|p| (p.name.to_owned(), json!(setup.get(entry.parameters, p.name)))).collect::<serde_json::Map<_, _>>(),
     });
-    let drive_name = drive.name().to_owned();
-    let frame = Frame {
-        costs: costs.clone(),
-        processors,
-        numbers,
-        kernel,
-        merge_rule: entry.merge_rule,
-        direct: entry.name == "none",
-        depth,
-        tags: costs.tags().unwrap_or(depth),
-        flusher: spec.cache.is_some(),
-        services,
-    };
+    let drive_name = drive.name;
+    frame.costs = costs.clone();
+    frame.processors = processors;
+    frame.tags = costs.tags().unwrap_or(depth);
+    frame.flusher = spec.cache.is_some();
+    frame.services = services;
     let described = array.as_ref().map(array::Planned::describe).transpose()?;
     let cached = match &spec.cache {
         Some(cache) => Some(cache_plan(cache, &frame, array.as_ref())?),
         None => None,
     };
-    let machine = match drive {
-        _ if array.is_none() && cached.is_some() => {
-            let cached = cached.expect("just looked at");
-            match drive {
-                AnyDrive::Model(device, ..) => with_cache(spec, &frame, device, policy, cached),
-                _ => {
-                    return Err(format!(
-                        "buffered jobs need a drive model, and {drive_name} is none"
-                    ))
-                }
-            }
+    let machine = match (&array, cached, drive.unit) {
+        (Some(array), cached, _) => array.machine(&frame, rotational, cached, policy)?,
+        (None, Some(plan), Unit::Drive(device)) if drive.modelled => {
+            let queue = mq_queue(policy, &frame);
+            assemble(spec, &frame, device, Watch::default(), queue, plan)
         }
-        _ if array.is_some() => {
-            let array = array.expect("just looked at");
-            array.machine(&frame, rotational, cached, policy)?
+        (None, Some(_), _) => {
+            return Err(format!(
+                "buffered jobs need a drive model, and {drive_name} is none"
+            ))
         }
-        AnyDrive::Fixed(device) => with_any_policy(spec, frame, device, policy),
-        AnyDrive::Linear(device) => with_any_policy(spec, frame, device, policy),
-        AnyDrive::Model(Drive::Hdd(device), ..) => with_device(spec, frame, device, policy),
-        AnyDrive::Model(Drive::Ssd(device), ..) => with_device(spec, frame, device, policy),
-        AnyDrive::Model(Drive::Null(device), ..) => with_device(spec, frame, device, policy),
-        AnyDrive::Controller(unit, ..) => with_device(spec, frame, *unit, policy),
-        #[allow(unreachable_patterns)]
-        AnyDrive::Model(device, ..) => with_any_policy(spec, frame, device, policy),
+        (.., Unit::Drive(Drive::Hdd(device))) => with_device(spec, &frame, device, policy),
+        (.., Unit::Drive(Drive::Ssd(device))) => with_device(spec, &frame, device, policy),
+        (.., Unit::Drive(Drive::Null(device))) => with_device(spec, &frame, device, policy),
+        (.., Unit::Drive(device)) => with_any_policy(spec, &frame, device, policy),
+        (.., Unit::Controller(unit)) => with_device(spec, &frame, *unit, policy),
     };
     Ok(Built {
         machine,
         kernel,
-        queue_kind: if legacy { "single queue" } else { "blk-mq" },
+        queue_kind: if numbers.legacy {
+            "single queue"
+        } else {
+            "blk-mq"
+        },
         costs,
         processors,
         drive_name,
@@ -332,7 +314,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
 pub(crate) fn depth(device: &DeviceSpec, drive: &AnyDrive, kernel: &Kernel) -> Result<u32, String> {
     let own = drive.depth().0;
     match device.depth {
-        None if drive.traits().sata && !kernel.at_least(4, 19, 0) => Ok(own.min(NCQ_LEGACY)),
+        None if drive.traits.sata && !kernel.at_least(4, 19, 0) => Ok(own.min(NCQ_LEGACY)),
         None => Ok(own),
         Some(depth) => {
             let most = f64::from(own);
@@ -399,59 +381,24 @@ fn cache_plan(
     })
 }
 
-fn with_cache(
-    spec: &CellSpec,
-    frame: &Frame,
-    device: Drive,
-    policy: AnyScheduler,
-    plan: CachePlan,
-) -> Box<dyn Running> {
-    let capacity = spec.device.in_use(device.capacity());
-    Box::new(Prepared {
-        engine: Engine::new(
-            Single {
-                queue: mq_queue(policy, frame, frame.depth),
-                drive: Spindle::new(device, frame.depth),
-            },
-            Watch::default(),
-            Processors::new(frame.processors),
-            frame.numbers.max_sectors,
-        ),
-        spec: spec.clone(),
-        capacity,
-        costs: frame.costs.clone(),
-        phases: plan,
-    })
-}
-
 /// Drives whose speed does not matter share one machine for all policies: each further one costs seconds of compilation.
 fn with_any_policy<D: Device + Send + 'static>(
     spec: &CellSpec,
-    frame: Frame,
+    frame: &Frame,
     device: D,
     policy: AnyScheduler,
 ) -> Box<dyn Running> {
-    let events = spec.trace_events_max;
-    match (frame.numbers.legacy, events > 0) {
-        (true, true) => assemble(spec, &frame, device, Recorder::new(events), |depth| {
-            legacy_queue(policy, &frame, depth)
-        }),
-        (false, true) => assemble(spec, &frame, device, Recorder::new(events), |depth| {
-            mq_queue(policy, &frame, depth)
-        }),
-        (true, false) => assemble(spec, &frame, device, Unobserved, |depth| {
-            legacy_queue(policy, &frame, depth)
-        }),
-        (false, false) => assemble(spec, &frame, device, Unobserved, |depth| {
-            mq_queue(policy, &frame, depth)
-        }),
+    let queue = either_queue(policy, frame);
+    match spec.trace_events_max {
+        0 => assemble(spec, frame, device, Unobserved, queue, Direct),
+        most => assemble(spec, frame, device, Recorder::new(most), queue, Direct),
     }
 }
 
 /// The hot combinations get a machine of their own; whatever else the registry holds, and traced runs, go through [`AnyScheduler`].
 fn with_device<D: Device + Send + 'static>(
     spec: &CellSpec,
-    frame: Frame,
+    frame: &Frame,
     device: D,
     policy: AnyScheduler,
 ) -> Box<dyn Running> {
@@ -459,41 +406,40 @@ fn with_device<D: Device + Send + 'static>(
         return with_any_policy(spec, frame, device, policy);
     }
     macro_rules! own_machine {
-        (legacy: $($single:ident),*; mq: $($multi:ident),*) => {
+        ($($kind:ident: $queue:ident),*) => {
             match policy {
-                $(AnyScheduler::$single(p) => {
-                    assemble(spec, &frame, device, Unobserved, |depth| legacy_queue(p, &frame, depth))
-                })*
-                $(AnyScheduler::$multi(p) => {
-                    assemble(spec, &frame, device, Unobserved, |depth| mq_queue(p, &frame, depth))
+                $(AnyScheduler::$kind(policy) => {
+                    assemble(spec, frame, device, Unobserved, $queue(policy, frame), Direct)
                 })*
                 #[allow(unreachable_patterns)]
-                other if frame.numbers.legacy => {
-                    assemble(spec, &frame, device, Unobserved, |depth| legacy_queue(other, &frame, depth))
-                }
-                #[allow(unreachable_patterns)]
-                other => assemble(spec, &frame, device, Unobserved, |depth| mq_queue(other, &frame, depth)),
+                other => with_any_policy(spec, frame, device, other),
             }
         };
     }
-    own_machine!(legacy: Noop, Deadline, Cfq; mq: None, MqDeadline, Bfq, Kyber)
+    own_machine!(
+        Noop: legacy_queue, Deadline: legacy_queue, Cfq: legacy_queue, None: mq_queue, MqDeadline: mq_queue, Bfq: mq_queue,
+        Kyber: mq_queue
+    )
 }
 
-fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows + 'static>(
+fn assemble<Q, D, O, P>(
     spec: &CellSpec,
     frame: &Frame,
     device: D,
     observer: O,
-    queue: impl FnOnce(u32) -> Q,
-) -> Box<dyn Running> {
+    queue: Q,
+    phases: P,
+) -> Box<dyn Running>
+where
+    Q: BlockQueue + Send + 'static,
+    D: Device + Send + 'static,
+    O: Shows + 'static,
+    P: Phases<Single<Q, D>, O> + Send + 'static,
+{
     let capacity = spec.device.in_use(device.capacity());
-    let spindle = Spindle::new(device, frame.depth);
-    let queue = queue(frame.depth);
+    let drive = Spindle::new(device, frame.depth);
     let engine = Engine::new(
-        Single {
-            queue,
-            drive: spindle,
-        },
+        Single { queue, drive },
         observer,
         Processors::new(frame.processors),
         frame.numbers.max_sectors,
@@ -503,11 +449,20 @@ fn assemble<Q: BlockQueue + Send + 'static, D: Device + Send + 'static, O: Shows
         spec: spec.clone(),
         capacity,
         costs: frame.costs.clone(),
-        phases: Direct,
+        phases,
     })
 }
 
-pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> LegacyQueue<S> {
+/// A queue of the kind that the policy belongs to.
+pub(crate) fn either_queue(policy: AnyScheduler, frame: &Frame) -> EitherQueue<AnyScheduler> {
+    if frame.numbers.legacy {
+        EitherQueue::Legacy(legacy_queue(policy, frame))
+    } else {
+        EitherQueue::Mq(mq_queue(policy, frame))
+    }
+}
+
+pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueue<S> {
     let kernel = frame.kernel;
     let limits = LegacyLimits {
         nr_requests: frame.numbers.nr_requests,
@@ -526,10 +481,10 @@ pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -
             Pools::ByDirection
         },
     };
-    LegacyQueue::new(policy, limits, depth)
+    LegacyQueue::new(policy, limits, frame.depth)
 }
 
-pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> MqQueue<S> {
+pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame) -> MqQueue<S> {
     let numbers = frame.numbers;
     let limits = MqLimits {
         nr_requests: numbers.nr_requests,
@@ -540,56 +495,62 @@ pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame, depth: u32) -> Mq
         direct: frame.direct,
         kernel: frame.kernel,
     };
-    MqQueue::new(
-        policy,
-        limits,
-        depth,
-        numbers.wbt.map(|target| {
-            let mut throttle =
-                Throttle::new(target, if frame.flusher { frame.tags } else { depth });
-            throttle.background = frame.flusher;
-            throttle
-        }),
-    )
+    let throttled = if frame.flusher {
+        frame.tags
+    } else {
+        frame.depth
+    };
+    let throttle = numbers.wbt.map(|target| {
+        let mut throttle = Throttle::new(target, throttled);
+        throttle.background = frame.flusher;
+        throttle
+    });
+    MqQueue::new(policy, limits, frame.depth, throttle)
 }
 
-/// Queues of the members of an array, all set alike, on a kernel with the single queue.
-pub fn legacy_members(
-    queue: &QueueSpec,
-    depth: u32,
-    members: u32,
-    rotational: bool,
-) -> Result<(Vec<LegacyQueue<AnyScheduler>>, Kernel), String> {
-    let alike = Alike::of(queue, depth, rotational, true)?;
-    let queues = alike.each(members, |policy, frame| legacy_queue(policy, frame, depth))?;
-    Ok((queues, alike.frame.kernel))
-}
-
-/// Members on blk-mq.
+/// What a queue is told of what lies below it.
 #[derive(Clone, Copy, Debug)]
-pub struct MqMembers {
-    pub count: u32,
+pub struct Below {
+    /// Commands that the host keeps outstanding.
     pub depth: u32,
     pub rotational: bool,
-    /// SCSI and SATA drives.
+    /// SCSI and SATA: a slot of the drive is taken before the scheduler is asked.
     pub budget: bool,
-    /// What write-back throttling takes for the queue's depth.
-    pub tags: u32,
+    /// Largest command, where the driver's is below the kernel's own limit.
+    pub command_kib: Option<u32>,
 }
 
-/// The same on blk-mq. What nobody waits for is the flusher's.
-pub fn mq_members(
-    queue: &QueueSpec,
-    members: &MqMembers,
-) -> Result<(Vec<MqQueue<AnyScheduler>>, Kernel), String> {
-    let mut alike = Alike::of(queue, members.depth, members.rotational, members.budget)?;
-    alike.frame.direct = queue.scheduler == "none";
-    alike.frame.flusher = true;
-    alike.frame.tags = members.tags;
-    let queues = alike.each(members.count, |policy, frame| {
-        mq_queue(policy, frame, members.depth)
-    })?;
-    Ok((queues, alike.frame.kernel))
+/// Queues of the members of a storage, all set alike. What nobody waits for is the flusher's there; `tags`: what write-back throttling takes for
+/// the queue's depth.
+pub struct MemberQueues(Alike);
+
+impl MemberQueues {
+    pub fn of(queue: &QueueSpec, below: &Below, tags: Option<u32>) -> Result<Self, String> {
+        let mut alike = Alike::of(queue, below)?;
+        alike.frame.flusher = true;
+        alike.frame.tags = tags.unwrap_or(below.depth);
+        Ok(Self(alike))
+    }
+
+    pub fn kernel(&self) -> Kernel {
+        self.0.frame.kernel
+    }
+
+    pub fn single_queue(&self) -> bool {
+        self.0.frame.numbers.legacy
+    }
+
+    pub fn legacy(&self) -> Result<LegacyQueue<AnyScheduler>, String> {
+        Ok(legacy_queue(self.policy()?, &self.0.frame))
+    }
+
+    pub fn mq(&self) -> Result<MqQueue<AnyScheduler>, String> {
+        Ok(mq_queue(self.policy()?, &self.0.frame))
+    }
+
+    fn policy(&self) -> Result<AnyScheduler, String> {
+        self.0.entry.build(&self.0.setup)
+    }
 }
 
 /// Whether a scheduler is one of the single queue, and not of blk-mq.
@@ -598,10 +559,20 @@ pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
 }
 
 fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
-    registry::find(scheduler).ok_or_else(|| format!("there is no scheduler \"{scheduler}\""))
+    registry::find(scheduler).ok_or_else(|| {
+        let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
+        let known = known.join(", ");
+        format!("there is no scheduler \"{scheduler}\" (known: {known})")
+    })
 }
 
-/// What queues of the members of a storage have in common.
+/// Linux kernel/Kconfig.hz: HZ_250 is the default (2.6.13 on).
+fn kernel_of(queue: &QueueSpec) -> Result<Kernel, String> {
+    let hz = queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT);
+    Kernel::parse(&queue.kernel, hz)
+}
+
+/// What queues that are set alike have in common.
 struct Alike {
     entry: &'static registry::Entry,
     setup: Setup,
@@ -609,24 +580,32 @@ struct Alike {
 }
 
 impl Alike {
-    fn of(queue: &QueueSpec, depth: u32, rotational: bool, budget: bool) -> Result<Self, String> {
-        let kernel = Kernel::parse(
-            &queue.kernel,
-            queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT),
-        )?;
+    fn of(queue: &QueueSpec, below: &Below) -> Result<Self, String> {
+        let kernel = kernel_of(queue)?;
         let entry = entry_of(&queue.scheduler)?;
         let legacy = entry.kernels.until.is_some();
-        let numbers = numbers(queue, &kernel, legacy, depth, rotational, budget)?;
-        let setup = setup_of(entry, queue, &kernel, &numbers, (depth, rotational))?;
+        let mut numbers = numbers(queue, &kernel, legacy, below)?;
+        if let Some(kib) = below.command_kib {
+            numbers.max_sectors = numbers.max_sectors.min(Sectors::from_kib(u64::from(kib)));
+        }
+        let mut setup = Setup::new(kernel);
+        setup.rotational = below.rotational;
+        setup.depth_device = below.depth;
+        setup.nr_requests = numbers.nr_requests;
+        for (name, &value) in &queue.tunables {
+            let value = i128::from(value);
+            let known = entry.parameters;
+            setup.values.set(entry.name, known, &kernel, name, value)?;
+        }
         let frame = Frame {
             costs: OperationCosts::Same(CpuCost::default(), CacheCost::default()),
             processors: 1,
             numbers,
             kernel,
             merge_rule: entry.merge_rule,
-            direct: false,
-            depth,
-            tags: depth,
+            direct: entry.name == "none",
+            depth: below.depth,
+            tags: below.depth,
             flusher: false,
             services: None,
         };
@@ -636,50 +615,15 @@ impl Alike {
             frame,
         })
     }
-
-    fn each<Q>(
-        &self,
-        members: u32,
-        queue: impl Fn(AnyScheduler, &Frame) -> Q,
-    ) -> Result<Vec<Q>, String> {
-        (0..members)
-            .map(|_| Ok(queue(self.entry.build(&self.setup)?, &self.frame)))
-            .collect()
-    }
-}
-
-/// What a policy is built with: the disk as the queue sees it, and its tunables.
-fn setup_of(
-    entry: &registry::Entry,
-    queue: &QueueSpec,
-    kernel: &Kernel,
-    numbers: &QueueNumbers,
-    (depth, rotational): (u32, bool),
-) -> Result<Setup, String> {
-    let mut setup = Setup::new(*kernel);
-    setup.rotational = rotational;
-    setup.depth_device = depth;
-    setup.nr_requests = numbers.nr_requests;
-    for (name, value) in &queue.tunables {
-        setup.values.set(
-            entry.name,
-            entry.parameters,
-            kernel,
-            name,
-            i128::from(*value),
-        )?;
-    }
-    Ok(setup)
 }
 
 fn numbers(
     queue: &QueueSpec,
     kernel: &Kernel,
     legacy: bool,
-    depth: u32,
-    rotational: bool,
-    budget: bool,
+    below: &Below,
 ) -> Result<QueueNumbers, String> {
+    let depth = below.depth;
     // 128 per pool (Linux 2.6.23 include/linux/blkdev.h: BLKDEV_MAX_RQ). blk-mq (v6.1 block/blk-mq-sched.c: blk_mq_init_sched): twice the smaller of tags and 128 with a scheduler; the device's depth without one.
     let default = match (legacy, queue.scheduler.as_str()) {
         (true, _) => 128,
@@ -712,16 +656,18 @@ fn numbers(
         0.0,
         2.0,
     )?;
-    let wbt =
-        queue
-            .wbt_lat_usec
-            .unwrap_or(wbt_default(&queue.scheduler, kernel, rotational, legacy));
+    let wbt = queue.wbt_lat_usec.unwrap_or(wbt_default(
+        &queue.scheduler,
+        kernel,
+        below.rotational,
+        legacy,
+    ));
     check("wbt_lat_usec", wbt as f64, "us", 0.0, 10_000_000.0)?;
     Ok(QueueNumbers {
         nr_requests,
         max_sectors: Sectors::from_kib(u64::from(kb)),
         nomerges: queue.nomerges,
-        budget: queue.budget.unwrap_or(budget),
+        budget: queue.budget.unwrap_or(below.budget),
         wbt: (wbt > 0).then_some(Nanos::from_micros(wbt)),
         legacy,
     })

@@ -6,21 +6,20 @@
 //! Queues are of the kind that the scheduler belongs to: the single queue's (up to 4.20) or blk-mq's.
 
 use crate::cost::{CacheCost, OperationCosts, StepCosts};
-use crate::files::machine::{FileEngine, ReaderKind, ReaderPlan, SamplesPlan};
+use crate::files::machine::FileEngine;
 use crate::files::spec as files;
 use crate::parallel;
-use crate::result::Calls;
 use crate::spec::array::generation;
 use crate::spec::drive::{self, AnyDrive};
 pub use crate::spec::storage::StorageSpec;
 use crate::spec::DeviceSpec;
 use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
-use crate::storage::volume::Volume;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::cpu::CpuCost;
+use seekwise_raid::md::volume::Volume;
 use seekwise_raid::Geometry;
 use seekwise_sched::kernel::HZ_DEFAULT;
 use seekwise_sched::Kernel;
@@ -32,12 +31,9 @@ use std::collections::BTreeMap;
 const READ_AHEAD_PAGES: u64 = 32;
 /// A bio holds at most 256 pages (BIO_MAX_PAGES up to 5.0).
 const BIO_PAGES: u64 = 256;
-/// Threads are started one after the other.
-const FORK: Nanos = Nanos::from_micros(200);
-
 /// Runs a spec. The error is one sentence that says what cannot be.
 pub fn run(spec: &StorageSpec) -> Result<Value, String> {
-    let report = spec.load.files.as_ref().map_or(0, |files| files.report);
+    let report = spec.load.files().report;
     Ok(run_phases(spec)?.swap_remove(report))
 }
 
@@ -48,26 +44,14 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     let mut below = below(spec, single_queue)?;
     check_room(spec, &below)?;
     let host = host(spec, &below, single_queue)?;
-    let mut queue = spec.queue.clone();
-    if let Some(most) = below.command_kib {
-        queue.max_sectors_kb = Some(queue.max_sectors_kb.map_or(most, |set| set.min(most)));
-    }
-    let (depth, rotational) = (below.depth, below.rotational);
     let units = core::mem::take(&mut below.units);
-    let count = units.len() as u32;
+    let queues = super::MemberQueues::of(&spec.queue, &below.queue, host.tags)?;
     if single_queue {
-        let (queues, kernel) = super::legacy_members(&queue, depth, count, rotational)?;
-        run_over(spec, below, units, queues, kernel, &host, true)
+        let queue = || queues.legacy();
+        run_over(spec, below, units, queue, queues.kernel(), &host, true)
     } else {
-        let members = super::MqMembers {
-            count,
-            depth,
-            rotational,
-            budget: below.budget,
-            tags: host.tags.unwrap_or(depth),
-        };
-        let (queues, kernel) = super::mq_members(&queue, &members)?;
-        run_over(spec, below, units, queues, kernel, &host, false)
+        let queue = || queues.mq();
+        run_over(spec, below, units, queue, queues.kernel(), &host, false)
     }
 }
 
@@ -83,7 +67,7 @@ fn check_room(spec: &StorageSpec, below: &Below) -> Result<(), String> {
         ));
     }
     if let Some(count) = load.samples {
-        if below.depth >= below.units[0].depth().0 {
+        if below.queue.depth >= below.units[0].depth().0 {
             return Err(
                 "samples need a depth below the drive's own: a flush is one command more"
                     .to_owned(),
@@ -119,7 +103,7 @@ fn host(spec: &StorageSpec, below: &Below, single_queue: bool) -> Result<Host, S
             (StepCosts::of_cells(&request, &CacheCost::default()), None)
         }
         // Disks stand in machines of their time.
-        None if below.rotational => (StepCosts::default(), None),
+        None if below.queue.rotational => (StepCosts::default(), None),
         None => (StepCosts::modern(), None),
     };
     if spec.device.controller.is_some() {
@@ -139,10 +123,8 @@ fn measured(spec: &StorageSpec) -> Result<(StepCosts, Option<u32>), String> {
     let own = CpuCost::default();
     let measured = OperationCosts::of(&spec.host, &kernel, &spec.queue.scheduler, own)?;
     let load = &spec.load;
-    let write = match &load.files {
-        Some(files) => files.phases[files.report].write,
-        None => load.write,
-    };
+    let files = load.files();
+    let write = files.phases[files.report].write;
     let request = measured.request(!write, load.block_bytes as f64 / PAGE_BYTES as f64);
     let costs = StepCosts::of_cells(&request, &measured.cache());
     Ok((costs, measured.tags()))
@@ -152,7 +134,7 @@ fn run_over<Q: BlockQueue>(
     spec: &StorageSpec,
     below: Below,
     units: Vec<Unit>,
-    queues: Vec<Q>,
+    queue: impl Fn() -> Result<Q, String>,
     kernel: Kernel,
     host: &Host,
     single_queue: bool,
@@ -160,17 +142,13 @@ fn run_over<Q: BlockQueue>(
     let load = &spec.load;
     let Below {
         volume,
-        depth,
-        command_kib,
+        queue: of_queue,
         ..
     } = below;
-    let (from, file) = (load.start_bytes / PAGE_BYTES, load.file_bytes / PAGE_BYTES);
-    let pages = load.block_bytes / PAGE_BYTES;
-    let members = queues
-        .into_iter()
-        .zip(units)
-        .map(|(queue, unit)| (queue, Spindle::new(unit, depth)))
-        .collect();
+    let mut members = Vec::new();
+    for unit in units {
+        members.push((queue()?, Spindle::new(unit, of_queue.depth)));
+    }
     let of = (
         u32::from(kernel.version.0),
         u32::from(kernel.version.1),
@@ -182,45 +160,12 @@ fn run_over<Q: BlockQueue>(
         (None, _) => READ_AHEAD_PAGES,
     };
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
-    let plan = |thread: u32| {
-        let from = from + u64::from(thread) * file;
-        let kind = if let Some(count) = load.samples {
-            ReaderKind::Samples(SamplesPlan {
-                write: load.write,
-                count,
-                pages,
-            })
-        } else if load.buffered && !load.random {
-            ReaderKind::Buffered { from, pages }
-        } else {
-            // A random read through the cache misses and fetches what it asks for, no more.
-            ReaderKind::Direct {
-                write: load.write,
-                random: load.random,
-                from,
-                file,
-                pages,
-                calls: (file / pages).max(1),
-            }
-        };
-        ReaderPlan {
-            kind,
-            starts: Nanos(FORK.0 * u64::from(thread)),
-        }
-    };
-    let readers = if load.files.is_some() {
-        0
-    } else {
-        load.threads
-    };
-    let plans: Vec<ReaderPlan> = (0..readers).map(plan).collect();
-    let span = Nanos(load.span_ns);
     // No bio is longer than a command of the device.
-    let bio_pages = command_kib.map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
+    let bio_pages = of_queue
+        .command_kib
+        .map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
     let capacity = volume.0.capacity();
-    let mut machine = FileEngine::over(
-        members, volume.0, read_ahead, bio_pages, host.costs, &plans, spec.seed,
-    );
+    let mut machine = FileEngine::over(members, volume.0, host.costs);
     machine.host.kick_after_mark = of >= (2, 6, 32);
     if !single_queue {
         machine.max_sectors = machine.member_sectors_max();
@@ -228,55 +173,35 @@ fn run_over<Q: BlockQueue>(
     if let Some(array) = &spec.device.array {
         machine.write_stripes(array, &spec.queue.kernel, kernel)?;
     }
-    if let Some(wanted) = &load.files {
-        let around = files::Around {
-            capacity,
-            kernel: of,
-            hz: kernel.hz,
-            single_queue,
-            buffered: load.buffered,
-            start_bytes: load.start_bytes,
-            file_bytes: load.file_bytes,
-            block_bytes: load.block_bytes,
-            threads: load.threads,
-            processors: host.processors,
-            read_ahead,
-            read_ahead_pages: window,
-            seed: spec.seed,
-        };
-        return files::run(&mut machine, wanted, &around);
-    }
-    let readers = machine.run_until(span);
-    let mut done = Calls::default();
-    for reader in &readers {
-        done.merge(&reader.done);
-    }
-    let ended = readers.iter().map(|reader| reader.ended).max();
-    if done.count == 0 {
+    let around = files::Around {
+        capacity,
+        kernel: of,
+        hz: kernel.hz,
+        single_queue,
+        buffered: load.buffered,
+        start_bytes: load.start_bytes,
+        // Samples are taken of all there is.
+        file_bytes: load.samples.map_or(load.file_bytes, |_| capacity.bytes().0),
+        block_bytes: load.block_bytes,
+        threads: load.threads,
+        processors: host.processors,
+        read_ahead,
+        read_ahead_pages: window,
+        bio_pages,
+        seed: spec.seed,
+    };
+    let phases = files::run(&mut machine, &load.files(), &around)?;
+    if load.files.is_none() && phases[0]["calls"] == 0 {
         return Err("no call was done in the time given".to_owned());
     }
-    let sample_rate: f64 = readers.iter().map(|reader| reader.sample_rate).sum();
-    Ok(vec![json!({
-        "sample_rate": sample_rate,
-        "bytes": done.bytes,
-        "calls": done.count,
-        "elapsed_ns": ended.map_or(0, |end| end.0),
-        "latency_mean_ns": done.latency_mean_ns(),
-        "latency_max_ns": done.latency_max.0,
-    })])
+    Ok(phases)
 }
 
 /// What the host finds below its queues.
 struct Below {
     units: Vec<Unit>,
     volume: (Volume, Option<Geometry>),
-    /// Commands that the host keeps outstanding on each unit.
-    depth: u32,
-    rotational: bool,
-    /// Largest command, where the driver's is below the kernel's own limit.
-    command_kib: Option<u32>,
-    /// SCSI and SATA: a slot of the drive is taken before the scheduler is asked.
-    budget: bool,
+    queue: super::Below,
     /// A short driver path (NVMe).
     light: bool,
 }
@@ -288,7 +213,7 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
     // Spindles of a storage do not turn in step, and stand elsewhere in each repeat.
     let first = (spec.seed as u32).wrapping_mul(device.drives());
     let drive = drive::build(device, first)?;
-    let traits = drive.traits();
+    let traits = drive.traits;
     let rotational = spec.queue.rotational.unwrap_or(traits.rotational);
     let mut depth = super::depth(device, &drive, &kernel)?;
     if device.controller.is_some() && !single_queue {
@@ -306,7 +231,7 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
             (Volume::md(geometry, generation, rotational), Some(geometry))
         }
     };
-    let command_kib = drive.command_kib();
+    let command_kib = drive.command_kib;
     let mut units = vec![unit(device, drive)?];
     let members = device.array.as_ref().map_or(1, |array| array.members);
     for place in 1..members {
@@ -318,23 +243,25 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
     Ok(Below {
         units,
         volume,
-        depth,
-        rotational,
-        command_kib,
-        budget: traits.budget,
+        queue: super::Below {
+            depth,
+            rotational,
+            budget: traits.budget,
+            command_kib,
+        },
         light: traits.light,
     })
 }
 
 fn unit(device: &DeviceSpec, drive: AnyDrive) -> Result<Unit, String> {
-    match drive {
-        AnyDrive::Model(drive, ..) => Ok(Unit::Drive(drive)),
-        AnyDrive::Controller(unit, ..) if device.array.is_none() => Ok(Unit::Controller(unit)),
-        _ => Err(format!(
-            "{} below files or under an array is not modelled",
-            drive.name()
-        )),
+    let fits = drive.modelled || (device.controller.is_some() && device.array.is_none());
+    if fits {
+        return Ok(drive.unit);
     }
+    Err(format!(
+        "{} below files or under an array is not modelled",
+        drive.name
+    ))
 }
 
 /// Runs specs on `threads` workers; results in their order. Specs that ask for different phases of one run share it.
@@ -356,10 +283,7 @@ pub fn run_all(
     let share = |places: &Vec<usize>| -> Vec<(usize, Value)> {
         let outcome = run_phases(&specs[places[0]]);
         let value = |place: usize| match &outcome {
-            Ok(phases) => {
-                let files = specs[place].load.files.as_ref();
-                phases[files.map_or(0, |files| files.report)].clone()
-            }
+            Ok(phases) => phases[specs[place].load.files().report].clone(),
             Err(error) => json!({"error": error}),
         };
         places.iter().map(|&place| (place, value(place))).collect()

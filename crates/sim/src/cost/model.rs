@@ -52,7 +52,6 @@ pub struct HostModel {
     #[serde(default)]
     pub aliases: Vec<String>,
     /// Of a host that says nothing: as many as the load asks for.
-    #[serde(default)]
     pub processors: Option<u32>,
     /// Of a host measured as a whole.
     #[serde(default)]
@@ -64,7 +63,6 @@ pub struct HostModel {
     #[serde(default)]
     nanoseconds: BTreeMap<String, Number>,
     /// Measured under one kernel, taken for all.
-    #[serde(default)]
     pub(super) md: Option<Md>,
     #[serde(default)]
     kernel: Vec<Measured>,

@@ -1,13 +1,13 @@
 //! Every request enters once, is taken once, is accepted once and completes once, and as many sectors go out as came in.
 
 use super::Engine;
-use crate::assemble::{legacy_members, mq_members, MqMembers};
+use crate::assemble::{Below, MemberQueues};
 use crate::spec::QueueSpec;
-use crate::storage::reference::Fixed;
 use crate::storage::spindle::Spindle;
 use crate::storage::Single;
 use crate::task::direct::DirectThreads;
 use crate::task::{ThreadLoad, ThreadPlan};
+use seekwise_device::null::Null;
 use seekwise_host::block::{Bio, BlockQueue, Observer};
 use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::job::stream::ALWAYS;
@@ -119,7 +119,7 @@ fn plans() -> Vec<ThreadPlan> {
 }
 
 fn watched<Q: BlockQueue>(queue: Q) -> Once {
-    let drive = Fixed::new(Sectors(1 << 24), Depth(DEPTH), Nanos::from_micros(300));
+    let drive = Null::new(Sectors(1 << 24), Depth(DEPTH), Nanos::from_micros(300));
     let storage = Single {
         queue,
         drive: Spindle::new(drive, DEPTH),
@@ -134,21 +134,23 @@ fn watched<Q: BlockQueue>(queue: Q) -> Once {
 #[test]
 fn under_every_scheduler_each_request_takes_each_step_once_and_no_sector_is_lost() {
     for entry in seekwise_sched::ENTRIES {
-        let single_queue = entry.kernels.until.is_some();
-        let queue = QueueSpec::of(entry.name, if single_queue { "2.6.32" } else { "6.1" });
-        let once = if single_queue {
-            let (mut queues, _) = legacy_members(&queue, DEPTH, 1, true).unwrap();
-            watched(queues.remove(0))
+        let kernel = if entry.kernels.until.is_some() {
+            "2.6.32"
         } else {
-            let members = MqMembers {
-                count: 1,
-                depth: DEPTH,
-                rotational: true,
-                budget: true,
-                tags: DEPTH,
-            };
-            let (mut queues, _) = mq_members(&queue, &members).unwrap();
-            watched(queues.remove(0))
+            "6.1"
+        };
+        let below = Below {
+            depth: DEPTH,
+            rotational: true,
+            budget: true,
+            command_kib: None,
+        };
+        let queue = QueueSpec::of(entry.name, kernel);
+        let queues = MemberQueues::of(&queue, &below, None).unwrap();
+        let once = if queues.single_queue() {
+            watched(queues.legacy().unwrap())
+        } else {
+            watched(queues.mq().unwrap())
         };
         let operations = u64::from(THREADS) * OPERATIONS;
         assert_eq!(once.sectors_out, 16 * operations, "{}", entry.name);

@@ -40,11 +40,22 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     fn begin_flush(&mut self, files: &mut Files) {
         files.flushes.begun += 1;
-        files.flushes.left = self.flush_drives();
+        files.flushes.left = self.storage.members.len() as u32;
+        for member in self.storage.members.iter_mut() {
+            member.spindle.flush(self.now);
+        }
     }
 
     /// A drive's cache is empty.
-    pub(crate) fn drive_flushed(&mut self, files: &mut Files) {
+    pub(crate) fn flush_done(&mut self) {
+        self.spend(self.host.costs.interrupt);
+        if let Some(mut files) = self.host.files.take() {
+            self.drive_flushed(&mut files);
+            self.host.files = Some(files);
+        }
+    }
+
+    fn drive_flushed(&mut self, files: &mut Files) {
         files.flushes.left -= 1;
         if files.flushes.left > 0 {
             return;

@@ -54,6 +54,16 @@ impl Direct {
         !self.through.is_empty()
     }
 
+    /// A call has to be handed down.
+    pub fn sends(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// The program hears of a call that is through.
+    pub fn hear(&mut self) -> Option<Nanos> {
+        self.through.pop_front()
+    }
+
     /// Nothing under way, and nothing to be told.
     pub fn quiet(&self) -> bool {
         self.under_way == 0 && self.through.is_empty()
@@ -73,7 +83,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if !self.send_rest(files, index) {
             return false;
         }
-        if files.thread(index).direct.sending.is_some() {
+        if files.thread(index).direct.sends() {
             return self.send_call(files, index, plan.write);
         }
         // fio looks for what is done once it can begin no further call, and takes one of them (iodepth_batch_complete_max): a call keeps its place
@@ -105,7 +115,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// The program hears of the call that has been through longest.
     fn tell_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
         let direct = &mut files.thread(index).direct;
-        let Some(began) = direct.through.pop_front() else {
+        let Some(began) = direct.hear() else {
             return;
         };
         if !core::mem::take(&mut direct.slept) {
@@ -119,29 +129,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     fn begin_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
-        let (now, file_pages, written) = (self.now, files.file_pages, files.written);
+        let (file_pages, written) = (files.file_pages, files.written);
         let thread = files.thread(index);
         let file = thread.file;
-        let page = if plan.random {
-            thread.random.below(file_pages / plan.pages) * plan.pages
-        } else if thread.page + plan.pages > file_pages {
-            0
-        } else {
-            thread.page
-        };
+        let page = thread.next_place(plan, file_pages);
         thread.page = page + plan.pages;
         thread.calls_left -= 1;
-        thread.direct.under_way += 1;
-        let io = files.new_io(IoKind::Direct {
-            task: index as u32,
-            began: now,
-        });
-        files.thread(index).direct.sending = Some(Sending {
-            io,
-            page,
-            end: page + plan.pages,
-            rest: None,
-        });
         if plan.write {
             if !written {
                 self.allocate(files, file, page, plan.pages);
@@ -149,7 +142,35 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             self.stamp(files, file);
         }
         self.spend_user(self.host.costs.user);
-        self.spend_direct_call(plan.pages, plan.write);
+        self.begin_transfer(files, index, page, plan.pages, plan.write);
+    }
+
+    /// A call past the cache begins now; its bios go out once the processor has made them: only then is the plug released.
+    pub(crate) fn begin_transfer(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        page: Page,
+        pages: u64,
+        write: bool,
+    ) {
+        let io = files.new_io(IoKind::Direct {
+            task: index as u32,
+            began: self.now,
+        });
+        let direct = &mut files.thread(index).direct;
+        direct.under_way += 1;
+        direct.sending = Some(Sending {
+            io,
+            page,
+            end: page + pages,
+            rest: None,
+        });
+        let sectors = Sectors(pages * PAGE_SECTORS);
+        let bios = self.storage.volume.pieces(sectors, write);
+        let costs = &self.host.costs;
+        let making = Nanos(costs.page_pin.0 * pages + costs.bio.0 * bios);
+        self.spend(costs.call + making);
     }
 
     /// A write changes the file's times, which go by ticks.
@@ -176,7 +197,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     /// Hands the call's bios down under a plug. False when the task has to wait on the way.
-    fn send_call(&mut self, files: &mut Files, index: usize, write: bool) -> bool {
+    pub(crate) fn send_call(&mut self, files: &mut Files, index: usize, write: bool) -> bool {
         self.begin_plugs();
         let done = self.send_call_plugged(files, index, write);
         self.end_plugs();

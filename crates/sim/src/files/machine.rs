@@ -1,34 +1,23 @@
-//! Programs and kernel threads over a volume, on processors whose steps are booked one by one: readers, tasks with files, md's thread.
-//!
-//! At equal times md's thread comes before readers, and these before tasks with files, each in order of number.
-
-mod reader;
-mod samples;
+//! Tasks with files over a volume, on processors whose steps are booked one by one, and md's thread, which comes before them at equal times.
 
 use crate::cost::StepCosts;
 use crate::engine::Engine;
-use crate::files::machine::reader::{readers, Reader, State};
-pub use crate::files::machine::reader::{ReaderKind, ReaderOutcome, ReaderPlan};
-pub use crate::files::machine::samples::SamplesPlan;
 use crate::files::stripes::Stripes;
 use crate::files::Files;
 use crate::storage::md::{Order, MD_THREAD};
 use crate::storage::queued::{Due, Owner, QueuedDrive, QueuedVolume, UnderWay};
 use crate::storage::spindle::Spindle;
-use crate::storage::volume::{Piece, Volume};
 use crate::storage::Storage;
 use crate::task::Tasks;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
-use seekwise_host::cache::read_ahead::ReadAhead;
 use seekwise_host::cpu::{Payer, Processors, Times};
+use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
 /// No bio of a write is longer than 256 pages.
 const WRITE_SECTORS_MAX: u64 = 256 * PAGE_SECTORS;
-/// Threads are started one after the other.
-pub(crate) const FORK: Nanos = Nanos::from_micros(200);
 
 /// How a range is handed to the volume, and for whom.
 #[derive(Clone, Copy, Debug)]
@@ -55,14 +44,13 @@ impl Sender {
     }
 }
 
-/// The engine over a volume whose users are readers and tasks with files.
+/// The engine over a volume whose users are tasks with files.
 pub type FileEngine<Q, D> = Engine<QueuedVolume<Q, D>, Unobserved, Host>;
 
 /// Those users and the processors that they share.
 pub struct Host {
     /// Writes to a volume with parity.
     pub(crate) stripes: Option<Box<Stripes>>,
-    readers: Vec<Reader>,
     pub(crate) costs: StepCosts,
     /// When the processor of the running step is free, and when the others are.
     pub(crate) processor_free: Nanos,
@@ -71,8 +59,6 @@ pub struct Host {
     pub(crate) times: Times,
     pub(crate) payer: Payer,
     pub(crate) files: Option<Box<Files>>,
-    /// Reader that has the processor.
-    running: Option<usize>,
     /// Reading ahead past a page that is there runs the drives at once (2.6.32.y, 2.6.34 on: blk_run_backing_dev).
     pub kick_after_mark: bool,
     /// When the interrupts so far are served, one after the other.
@@ -88,7 +74,7 @@ struct Until {
 impl<Q: BlockQueue, D: Device> Tasks<QueuedVolume<Q, D>, Unobserved, Host> for Until {
     fn at_work(&mut self, engine: &mut FileEngine<Q, D>) -> bool {
         self.next = engine.next_of_host();
-        let storage = engine.storage.next_at().min(self.timer(engine));
+        let storage = engine.storage.next_at().min(engine.storage.timer());
         let first = storage.min(self.next.0);
         first < Nanos::NEVER && first.max(engine.now) <= self.end
     }
@@ -97,20 +83,10 @@ impl<Q: BlockQueue, D: Device> Tasks<QueuedVolume<Q, D>, Unobserved, Host> for U
         self.next.0
     }
 
-    /// The kernel thread that runs a queue after its timer (kblockd, nice -5 and mostly asleep) gets the processor at the next return to user
-    /// mode. Tasks with files look out for timers themselves.
-    fn timer(&self, engine: &FileEngine<Q, D>) -> Nanos {
-        let timer = engine.storage.timer();
-        match engine.host.files {
-            None => timer.max(engine.host.processor_free),
-            Some(_) => timer,
-        }
-    }
-
     fn storage_due(&mut self, engine: &mut FileEngine<Q, D>) {
         let alone = engine.storage.members.len() == 1;
         // A controller alone below the host takes the steps of which the host hears nothing, up to the next one that the host takes.
-        let until = self.end.min(self.next.0).min(self.timer(engine));
+        let until = self.end.min(self.next.0).min(engine.storage.timer());
         while !engine.drive_done(engine.storage.members.first_drive()) && alone {
             let next = engine.storage.next_at();
             if next > until || next == Nanos::NEVER {
@@ -127,7 +103,6 @@ impl<Q: BlockQueue, D: Device> Tasks<QueuedVolume<Q, D>, Unobserved, Host> for U
 
     fn act(&mut self, engine: &mut FileEngine<Q, D>) {
         match self.next.1 {
-            Source::Reader(reader) => engine.step_reader(reader),
             Source::Task(task) => engine.step_task(task),
             Source::Stripes => engine.run_stripes(),
         }
@@ -136,74 +111,29 @@ impl<Q: BlockQueue, D: Device> Tasks<QueuedVolume<Q, D>, Unobserved, Host> for U
 }
 
 impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
-    /// `members`: a queue and a drive each. `read_ahead` is what each reader's file starts with.
-    pub fn over(
-        members: Vec<(Q, Spindle<D>)>,
-        volume: Volume,
-        read_ahead: ReadAhead,
-        bio_pages_max: u64,
-        costs: StepCosts,
-        plans: &[ReaderPlan],
-        seed: u64,
-    ) -> Self {
+    /// `members`: a queue and a drive each.
+    pub fn over(members: Vec<(Q, Spindle<D>)>, volume: Volume, costs: StepCosts) -> Self {
         let host = Host {
             stripes: None,
-            readers: readers(plans, read_ahead, seed),
             costs,
             processor_free: Nanos::ZERO,
             other_processors: Vec::new(),
             times: Times::default(),
             payer: Payer::System,
             files: None,
-            running: None,
             kick_after_mark: false,
             interrupts_free: Nanos::ZERO,
         };
-        let storage = QueuedVolume::new(members, volume, bio_pages_max);
+        let storage = QueuedVolume::new(members, volume);
         let whole = Sectors(u64::MAX);
         Self::around(host, storage, Unobserved, Processors::new(1), whole)
     }
 
-    /// The readers end, what they left under way is brought to its end, and others begin with an empty cache: drives, queues and md are
-    /// as the load before left them. `plans` count from the next whole second, which is given.
-    pub fn follow_with(&mut self, plans: &[ReaderPlan], read_ahead: ReadAhead, seed: u64) -> Nanos {
-        for reader in &mut self.host.readers {
-            reader.state = State::Ended;
-            reader.queued.clear();
-        }
-        self.host.running = None;
-        self.run_until(Nanos::NEVER);
-        const SECOND: u64 = 1_000_000_000;
-        let begin = Nanos(self.now.max(self.host.processor_free).0.div_ceil(SECOND) * SECOND);
-        let later = |plan: &ReaderPlan| ReaderPlan {
-            kind: plan.kind,
-            starts: begin + plan.starts,
-        };
-        let plans: Vec<ReaderPlan> = plans.iter().map(later).collect();
-        self.host.readers = readers(&plans, read_ahead, seed);
-        begin
-    }
-
     /// Runs until `end`; what is under way then does not count.
-    pub fn run_until(&mut self, end: Nanos) -> Vec<ReaderOutcome> {
+    pub(crate) fn run_until(&mut self, end: Nanos) {
         let next = (Nanos::NEVER, Source::Stripes);
         let through = self.run(&mut Until { end, next });
         debug_assert!(through.is_ok(), "it looks for events before it waits");
-        let outcome = |reader: &Reader| ReaderOutcome {
-            done: reader.done,
-            ended: reader.ended,
-            sample_rate: reader.samples.mean_rate(reader.done.count),
-        };
-        self.host.readers.iter().map(outcome).collect()
-    }
-
-    /// It keeps a processor against other readers until it waits: those woken meanwhile have no credit that would push it aside (wake-up
-    /// granularity of 1 to 10 ms up to 2.6.32). Then the one that became ready first.
-    fn step_reader(&mut self, reader: usize) {
-        self.host.payer = Payer::System;
-        self.step(reader);
-        let ready = matches!(self.host.readers[reader].state, State::Ready(_));
-        self.host.running = ready.then_some(reader);
     }
 
     fn next_of_host(&self) -> (Nanos, Source) {
@@ -213,28 +143,6 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             let time = stripes.due().max(self.earliest_processor());
             if stripes.due() < Nanos::NEVER && time < best.0 {
                 best = (time, Source::Stripes);
-            }
-        }
-        let reader = self
-            .host
-            .running
-            .map(|reader| (self.host.processor_free, reader));
-        let first = || {
-            let ready = self
-                .host
-                .readers
-                .iter()
-                .enumerate()
-                .filter_map(|(index, reader)| match reader.state {
-                    State::Ready(time) => Some((time, index)),
-                    _ => None,
-                });
-            let (time, index) = ready.min()?;
-            Some((time.max(self.host.processor_free), index))
-        };
-        if let Some((time, index)) = reader.or_else(first) {
-            if time < best.0 {
-                best = (time, Source::Reader(index));
             }
         }
         if let Some(files) = &self.host.files {
@@ -271,10 +179,6 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             .map_or(Nanos::NEVER, |stripes| stripes.due());
         let Due { drive, timer } = self.storage.members.first_due();
         stripes.min(drive).min(timer)
-    }
-
-    pub(crate) fn readers_count(&self) -> usize {
-        self.host.readers.len()
     }
 
     pub(crate) fn begin_plugs(&mut self) {
@@ -410,12 +314,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 owner,
                 piece,
                 write,
-            } = self.storage.under_way[token as usize];
+            } = self.storage.under_way.remove(token as usize);
             if !write {
-                self.storage.volume.read_done(&piece);
+                self.storage.volume.piece_done(&piece);
             }
             match owner {
-                Owner::Reader(reader) => self.host.readers[reader as usize].piece_done(&piece),
                 Owner::File(io) => {
                     if let Some(files) = &mut self.host.files {
                         files.piece_done(io, piece.volume_end, piece.sectors.0);
@@ -429,12 +332,6 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             }
         }
         let wake = self.now.max(self.host.processor_free) + self.host.costs.switch;
-        for &token in &finished {
-            match self.storage.under_way.remove(token as usize).owner {
-                Owner::Reader(reader) => self.host.readers[reader as usize].wake(wake),
-                Owner::File(_) | Owner::Stripe => {}
-            }
-        }
         if let Some(mut files) = self.host.files.take() {
             files.wake(wake);
             self.end_congestion(&mut files);
@@ -463,25 +360,14 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 woken.push(process);
             }
         }
+        let wake = self.now + self.host.costs.switch;
         for process in woken {
-            {
-                if process == MD_THREAD {
-                    if let Some(stripes) = &mut self.host.stripes {
-                        stripes.request_free(self.now);
-                    }
-                    continue;
+            if process == MD_THREAD {
+                if let Some(stripes) = &mut self.host.stripes {
+                    stripes.request_free(self.now);
                 }
-                if process.0 as usize >= self.host.readers.len() {
-                    let wake = self.now + self.host.costs.switch;
-                    if let Some(files) = &mut self.host.files {
-                        files.wake_for_request(process, wake);
-                    }
-                    continue;
-                }
-                let reader = &mut self.host.readers[process.0 as usize];
-                if reader.state == State::WaitsForRequest {
-                    reader.state = State::Ready(self.now + self.host.costs.switch);
-                }
+            } else if let Some(files) = &mut self.host.files {
+                files.wake_for_request(process, wake);
             }
         }
     }
@@ -489,10 +375,6 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// A write of the stripe cache is through.
     pub(crate) fn tell(&mut self, owner: Owner, piece: &Piece, wake: Nanos) {
         match owner {
-            Owner::Reader(reader) => {
-                self.host.readers[reader as usize].piece_done(piece);
-                self.host.readers[reader as usize].wake(wake);
-            }
             Owner::File(io) => {
                 if let Some(mut files) = self.host.files.take() {
                     files.piece_done(io, piece.volume_end, piece.sectors.0);
@@ -617,7 +499,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     }
                     piece.volume_end.0 - piece.sectors.0 - start.0
                 } else {
-                    self.storage.volume.read_done(&piece);
+                    self.storage.volume.piece_done(&piece);
                     pieces[..place].iter().map(|piece| piece.sectors.0).sum()
                 };
                 rest = Some((start + Sectors(sent), Sectors(sectors.0 - sent)));
@@ -659,7 +541,6 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    Reader(usize),
     /// The stripe cache of a volume with parity.
     Stripes,
     Task(usize),

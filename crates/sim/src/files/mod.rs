@@ -19,6 +19,7 @@ mod flusher;
 pub mod machine;
 mod pass;
 mod reader;
+mod samples;
 pub mod spec;
 mod stripes;
 mod writer;
@@ -33,6 +34,7 @@ use direct::Direct;
 use flusher::Flusher;
 use pass::Pass;
 use reader::Reading;
+use samples::Samples;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::metadata::MetadataCache;
@@ -54,6 +56,15 @@ use std::collections::{BTreeSet, VecDeque};
 const SLICE: Nanos = Nanos::from_millis(1);
 /// Processors at work at once take turns in the event loop after this long; a step must get somewhere.
 const GRAIN: Nanos = Nanos::from_micros(50);
+/// Threads are started one after the other.
+const FORK: Nanos = Nanos::from_micros(200);
+/// Calls of a thread that only time ends.
+const CALLS_MAX: u64 = 1 << 50;
+/// Files that lie there already were written by threads that took the processor by turns of about this many pages (2.6: a check of the
+/// dirty limits each 4 MiB at most; range 64 to 1024).
+const TURN_PAGES: u64 = 256;
+/// Memory to spare: 4 GiB.
+const MEMORY_PAGES: u64 = 1 << 20;
 /// The block device's own file: metadata on its way to its place.
 const DEVICE_FILE: FileNumber = FileNumber::MAX;
 
@@ -70,6 +81,8 @@ pub struct PhasePlan {
     pub runtime: Nanos,
     /// Past the page cache, with so many calls of a thread under way.
     pub direct: Option<u32>,
+    /// The calls are samples as gnome-disks takes them.
+    pub samples: bool,
     /// State of a file that is opened.
     pub read_ahead: ReadAhead,
     /// At the end of the thread's calls.
@@ -82,7 +95,27 @@ pub struct PhasePlan {
     pub whole: f64,
 }
 
-/// Files and their users before the first phase.
+impl PhasePlan {
+    /// Reads through the page cache, each thread's file over and over, `pages` a call.
+    pub fn reads(random: bool, pages: u64, read_ahead: ReadAhead) -> Self {
+        Self {
+            write: false,
+            random,
+            pages,
+            calls: CALLS_MAX,
+            runtime: Nanos::NEVER,
+            direct: None,
+            samples: false,
+            read_ahead,
+            fsync: false,
+            o_sync: false,
+            drop_caches: false,
+            whole: 1.0,
+        }
+    }
+}
+
+/// Files and their users before the first phase, a thread for each of `starts`.
 pub struct FilesPlan {
     pub file_system: FileSystem,
     pub generation: WriteBackGeneration,
@@ -95,7 +128,7 @@ pub struct FilesPlan {
     /// Where the file system begins on the volume.
     pub offset: Lba,
     pub file_pages: u64,
-    pub threads: u32,
+    pub starts: Vec<Start>,
     pub phases: Vec<PhasePlan>,
     /// The files lie there already.
     pub written: bool,
@@ -105,8 +138,60 @@ pub struct FilesPlan {
     pub barriers: bool,
     /// How writers of a cgroup are held back; None: by the limits of the whole machine.
     pub pacing: Option<Pacing>,
+    /// A task keeps the processor until it waits: those woken meanwhile have no credit that would push it aside (wake-up granularity of 1 to
+    /// 10 ms up to 2.6.32). Otherwise who is woken has it next.
+    pub keeps_processor: bool,
     pub processors: u32,
     pub seed: u64,
+}
+
+/// Where in its file a thread begins, and when, counted from a phase's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start {
+    pub after: Nanos,
+    pub page: Page,
+}
+
+impl FilesPlan {
+    /// Files of a machine with one processor, the single queue and memory to spare, and nobody who uses them.
+    pub fn of(
+        kernel: (u32, u32, u32),
+        hz: u32,
+        file_system: FileSystem,
+        file_pages: u64,
+        phases: Vec<PhasePlan>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            file_system,
+            generation: WriteBackGeneration::of(kernel),
+            memory_pages: MEMORY_PAGES,
+            total_pages: MEMORY_PAGES,
+            hz,
+            // Which colour the first process has is chance.
+            process: (seed % 16) as u32,
+            offset: Lba(0),
+            file_pages,
+            starts: Vec::new(),
+            phases,
+            written: false,
+            turn_pages: TURN_PAGES,
+            barriers: false,
+            pacing: None,
+            keeps_processor: false,
+            processors: 1,
+            seed,
+        }
+    }
+
+    /// Threads that one parent starts one after the other.
+    pub fn forked(threads: u32) -> Vec<Start> {
+        let start = |thread| Start {
+            after: Nanos(FORK.0 * u64::from(thread)),
+            page: 0,
+        };
+        (0..threads).map(start).collect()
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -120,6 +205,8 @@ pub struct PhaseOutcome {
     /// Bytes more than before the phase that are told written and not yet on the drives at its end.
     pub held: i64,
     pub whole: f64,
+    /// Of samples: their rates in bytes per second, summed.
+    pub sample_rates: f64,
 }
 
 /// One operation on its way to the drives.
@@ -246,6 +333,20 @@ struct FileThread {
     /// What the running fsync waits for when there is nothing to commit.
     flush: Option<u64>,
     direct: Direct,
+    samples: Samples,
+}
+
+impl FileThread {
+    /// The page at which the next call begins.
+    fn next_place(&mut self, plan: &PhasePlan, file_pages: Page) -> Page {
+        if plan.random {
+            self.random.below(file_pages / plan.pages) * plan.pages
+        } else if self.page + plan.pages > file_pages {
+            0
+        } else {
+            self.page
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -271,8 +372,6 @@ pub(crate) struct Files {
     file_pages: u64,
     states: Vec<FileState>,
     tasks: Vec<Task>,
-    /// First task's process number in the queues.
-    first_process: u32,
     /// Dirty files: those that the running pass takes, and those dirtied since.
     io: VecDeque<FileNumber>,
     dirty: VecDeque<FileNumber>,
@@ -296,6 +395,7 @@ pub(crate) struct Files {
     was_congested: bool,
     /// A step has to end here at the latest: a task wakes up, or the slice is over.
     horizon: Nanos,
+    starts: Vec<Start>,
     phases: Vec<PhasePlan>,
     phase: usize,
     running: u32,
@@ -310,12 +410,16 @@ pub(crate) struct Files {
     inode_block: Option<Block>,
     /// No call begins then.
     deadline: Nanos,
+    keeps_processor: bool,
+    /// The task that keeps it.
+    kept_by: Option<usize>,
 }
 
 impl Files {
-    fn new(plan: FilesPlan, first_process: u32) -> Self {
+    fn new(plan: FilesPlan) -> Self {
         let mut system = plan.file_system;
-        for thread in 0..plan.threads {
+        let threads = plan.starts.len() as u32;
+        for thread in 0..threads {
             match &mut system {
                 FileSystem::Raw(_) => {}
                 FileSystem::Ext3(ext3) => {
@@ -345,10 +449,11 @@ impl Files {
                 syncs_call: false,
                 flush: None,
                 direct: Direct::default(),
+                samples: Samples::default(),
             })),
             pass: Pass::default(),
         };
-        let mut tasks: Vec<Task> = (0..plan.threads).map(thread).collect();
+        let mut tasks: Vec<Task> = (0..threads).map(thread).collect();
         tasks.push(Task {
             state: TaskState::Ready(write_back::PERIOD),
             role: Role::Flusher(Flusher::default()),
@@ -365,7 +470,7 @@ impl Files {
         let generation = plan.generation;
         let inode_block = system.inode_block().filter(|_| plan.barriers);
         let mut files = Self {
-            cache: PageCache::new(plan.threads as usize, plan.memory_pages),
+            cache: PageCache::new(threads as usize, plan.memory_pages),
             system,
             generation,
             limits: generation.limits(plan.memory_pages),
@@ -377,9 +482,8 @@ impl Files {
             hz: plan.hz,
             offset: plan.offset,
             file_pages: plan.file_pages,
-            states: vec![FileState::default(); plan.threads as usize],
+            states: vec![FileState::default(); threads as usize],
             tasks,
-            first_process,
             io: VecDeque::new(),
             dirty: VecDeque::new(),
             over: false,
@@ -399,6 +503,7 @@ impl Files {
             ios: Slab::new(),
             was_congested: false,
             horizon: Nanos::NEVER,
+            starts: plan.starts,
             phases: plan.phases,
             phase: 0,
             running: 0,
@@ -410,6 +515,8 @@ impl Files {
             flushes: Flushes::default(),
             inode_block,
             deadline: Nanos::NEVER,
+            keeps_processor: plan.keeps_processor,
+            kept_by: None,
         };
         if plan.written {
             files.complete_files();
@@ -522,7 +629,7 @@ impl Files {
     }
 
     fn process(&self, task: usize) -> ProcessId {
-        ProcessId(self.first_process + task as u32)
+        ProcessId(task as u32)
     }
 
     fn flusher_task(&self) -> usize {
@@ -563,7 +670,11 @@ impl Files {
     /// The earliest event of a task, and which.
     pub(crate) fn next_task(&self, processor_free: Nanos) -> (Nanos, Nanos, usize) {
         let mut best = (Nanos::NEVER, Nanos::NEVER, 0);
+        let keeps = |index: usize| self.kept_by.is_none_or(|by| by == index);
         for (index, task) in self.tasks.iter().enumerate() {
+            if !keeps(index) {
+                continue;
+            }
             if let TaskState::Ready(at) | TaskState::Congested(at) = task.state {
                 let due = at.max(processor_free);
                 if due < best.0 || (due == best.0 && at < best.1) {
@@ -607,11 +718,7 @@ impl Files {
     }
 
     pub(crate) fn wake_for_request(&mut self, process: ProcessId, at: Nanos) {
-        let Some(task) = process
-            .0
-            .checked_sub(self.first_process)
-            .and_then(|index| self.tasks.get_mut(index as usize))
-        else {
+        let Some(task) = self.tasks.get_mut(process.0 as usize) else {
             return;
         };
         if task.state == TaskState::Waits(Wait::Request) {
@@ -692,17 +799,41 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Puts files and their users on the volume; [`FileEngine::run_files`] runs them.
     pub fn set_files(&mut self, plan: FilesPlan) {
         self.host.other_processors = vec![Nanos::ZERO; plan.processors.max(1) as usize - 1];
-        self.host.files = Some(Box::new(Files::new(plan, self.readers_count() as u32)));
+        self.host.files = Some(Box::new(Files::new(plan)));
     }
 
     /// Runs all phases; None when they do not end before `end`.
     pub fn run_files(&mut self, end: Nanos) -> Option<Vec<PhaseOutcome>> {
-        let mut files = self.host.files.take()?;
-        self.begin_file_phase(&mut files);
-        self.host.files = Some(files);
+        self.begin_file_phases();
         self.run_until(end);
         let files = self.host.files.as_mut()?;
         (files.phase >= files.phases.len()).then(|| core::mem::take(&mut files.outcomes))
+    }
+
+    /// Runs a plan of one phase from the next whole second on; gives what is done after `span`. What is under way then comes to its end and
+    /// does not count. Drives, queues and md go on as the load before left them.
+    pub fn run_span(&mut self, mut plan: FilesPlan, span: Nanos) -> Calls {
+        const SECOND: u64 = 1_000_000_000;
+        let free = self.now.max(self.host.processor_free);
+        self.now = Nanos(free.0.div_ceil(SECOND) * SECOND);
+        let end = self.now + span;
+        for phase in &mut plan.phases {
+            phase.runtime = span;
+        }
+        self.set_files(plan);
+        self.begin_file_phases();
+        self.run_until(end);
+        let outcome = |files: &Files| files.outcomes.first().map(|outcome| outcome.done);
+        let done = self.host.files.as_deref().and_then(outcome);
+        self.run_until(Nanos::NEVER);
+        done.unwrap_or_default()
+    }
+
+    fn begin_file_phases(&mut self) {
+        if let Some(mut files) = self.host.files.take() {
+            self.begin_file_phase(&mut files);
+            self.host.files = Some(files);
+        }
     }
 
     fn begin_file_phase(&mut self, files: &mut Files) {
@@ -748,11 +879,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             };
             thread.doing = Doing::Calls;
             thread.calls_left = plan.calls;
-            thread.page = 0;
-            thread.call_end = 0;
+            let Start { after, page } = files.starts[index];
+            (thread.page, thread.call_end) = (page, page);
             thread.read_ahead = plan.read_ahead;
-            files.tasks[index].state =
-                TaskState::Ready(begin + Nanos(machine::FORK.0 * index as u64));
+            files.tasks[index].state = TaskState::Ready(begin + after);
             files.running += 1;
         }
     }
@@ -776,6 +906,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.spend_commands();
         // A task that sleeps has been switched away from and will be switched to.
         let sleeps = !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.host.processor_free.max(self.now));
+        files.kept_by = (files.keeps_processor && !sleeps).then_some(index);
         if sleeps {
             let now = self.host.processor_free.max(self.now);
             self.host
@@ -800,7 +931,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             let (TaskState::Ready(at) | TaskState::Congested(at)) = task.state else {
                 continue;
             };
-            if index == running {
+            if index == running || files.keeps_processor {
                 continue;
             }
             let wanted = match others {
@@ -853,6 +984,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     }
                     true
                 }
+                Doing::Calls if plan.samples => self.sample(files, index, &plan),
                 Doing::Calls if plan.direct.is_some() => {
                     self.direct_calls(files, index, &plan, plan.direct.unwrap_or(1))
                 }

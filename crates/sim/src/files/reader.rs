@@ -25,11 +25,7 @@ pub(crate) struct Reading {
 
 impl FileThread {
     fn begin_call(&mut self, plan: &PhasePlan, now: Nanos, file_pages: u64) {
-        if plan.random {
-            self.page = self.random.below(file_pages / plan.pages) * plan.pages;
-        } else if self.page + plan.pages > file_pages {
-            self.page = 0;
-        }
+        self.page = self.next_place(plan, file_pages);
         self.call_end = self.page + plan.pages;
         self.call_began = now;
     }

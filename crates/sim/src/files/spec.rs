@@ -1,12 +1,11 @@
 //! Files of a storage spec: what of it the engine needs, and what comes of it.
 
 use crate::files::machine::FileEngine;
-use crate::files::{FilesPlan, PhaseOutcome, PhasePlan};
+use crate::files::{FilesPlan, PhaseOutcome, PhasePlan, CALLS_MAX};
 use crate::spec::cache::{self, CachePlan};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::ReadAhead;
-use seekwise_host::cache::write_back;
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, Ext4, FileSystem, Raw};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES};
@@ -19,16 +18,10 @@ const OTHER_BYTES: u64 = 35_000_000;
 const JOURNAL_BLOCKS: u64 = 32_768;
 /// Simulated time after which a run is given up.
 const GIVE_UP: Nanos = Nanos::from_secs(24 * 3_600);
-/// Files that lie there already were written by threads that took the processor by turns of about this many pages (2.6: a check of the
-/// dirty limits each 4 MiB at most; range 64 to 1024).
-const TURN_PAGES: u64 = 256;
 /// Of a file system's blocks, what tables and copies of the superblock take at most, and what they and the journal take of any.
 const FIXED_SHARE: u64 = 40;
 const FIXED_BLOCKS: u64 = 2 * JOURNAL_BLOCKS;
 const DEPTH_MAX: u32 = 65_536;
-/// Calls of a thread that only time ends.
-const CALLS_MAX: u64 = 1 << 50;
-
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilesSpec {
@@ -44,7 +37,6 @@ pub struct FilesSpec {
     #[serde(default)]
     pub written: bool,
     /// Part of each file that sequential phases go through; the whole file when absent.
-    #[serde(default)]
     pub span_bytes: Option<u64>,
 }
 
@@ -54,7 +46,6 @@ pub struct PhaseSpec {
     pub write: bool,
     pub random: bool,
     /// Calls of each thread; once through the file or its part when absent.
-    #[serde(default)]
     pub calls: Option<u64>,
     #[serde(default)]
     pub fsync: bool,
@@ -66,8 +57,13 @@ pub struct PhaseSpec {
     #[serde(default = "one")]
     pub depth: u32,
     /// Threads begin no further call after this long; sequential ones begin again at the file's start until then.
-    #[serde(default)]
     pub runtime_ns: Option<u64>,
+    /// Calls of each thread at most, however long they may take.
+    #[serde(skip)]
+    pub calls_max: Option<u64>,
+    /// They are samples as gnome-disks takes them, over the whole volume.
+    #[serde(skip)]
+    pub samples: bool,
 }
 
 fn one() -> u32 {
@@ -91,6 +87,8 @@ pub struct Around {
     pub read_ahead: ReadAhead,
     /// What it reads ahead at most.
     pub read_ahead_pages: u64,
+    /// Pages of the largest bio to a region.
+    pub bio_pages: u64,
     pub seed: u64,
 }
 
@@ -152,8 +150,8 @@ fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> 
         }
         "ext4" => FileSystem::Ext4(Ext4::new(blocks, used, JOURNAL_BLOCKS)),
         _ => FileSystem::Raw(Raw {
-            first: 0,
-            file_pages,
+            places: (0..threads).map(|thread| thread * file_pages).collect(),
+            bio_pages: around.bio_pages,
         }),
     })
 }
@@ -185,15 +183,13 @@ pub fn run<Q: BlockQueue, D: Device>(
     };
     let phase = |phase: &PhaseSpec| PhasePlan {
         write: phase.write,
-        random: phase.random,
-        pages,
         calls: match phase.runtime_ns {
-            Some(_) => CALLS_MAX,
+            Some(_) => phase.calls_max.unwrap_or(CALLS_MAX),
             None => phase.calls.unwrap_or((span / pages).max(1)),
         },
+        samples: phase.samples,
         runtime: phase.runtime_ns.map_or(Nanos::NEVER, Nanos),
         direct: (!around.buffered).then_some(phase.depth),
-        read_ahead: read_ahead(phase.random),
         fsync: phase.fsync,
         o_sync: phase.o_sync,
         drop_caches: phase.drop_caches,
@@ -202,26 +198,31 @@ pub fn run<Q: BlockQueue, D: Device>(
         } else {
             file_pages as f64 / span as f64
         },
+        ..PhasePlan::reads(phase.random, pages, read_ahead(phase.random))
     };
     let memory_pages = if around.single_queue {
         (spec.memory_bytes - OTHER_BYTES) / PAGE_BYTES
     } else {
         CachePlan::file_pages(spec.memory_bytes)?
     };
+    let phases: Vec<PhasePlan> = spec.phases.iter().map(phase).collect();
+    let system = file_system(spec, around)?;
+    let plan = FilesPlan::of(
+        around.kernel,
+        around.hz,
+        system,
+        file_pages,
+        phases,
+        around.seed,
+    );
     machine.set_files(FilesPlan {
-        file_system: file_system(spec, around)?,
-        generation: write_back::WriteBackGeneration::of(around.kernel),
         memory_pages,
         total_pages: spec.memory_bytes / PAGE_BYTES,
-        hz: around.hz,
-        process: (around.seed % 16) as u32,
         offset: Lba(around.start_bytes / 512),
-        file_pages,
-        threads: around.threads,
-        phases: spec.phases.iter().map(phase).collect(),
+        starts: FilesPlan::forked(around.threads),
         // fio fills one file after the other before it measures.
         turn_pages: if around.single_queue {
-            TURN_PAGES
+            plan.turn_pages
         } else {
             file_pages
         },
@@ -229,7 +230,7 @@ pub fn run<Q: BlockQueue, D: Device>(
         pacing: (!around.single_queue).then(|| cache::pacing(around.hz, memory_pages)),
         written: spec.written || !spec.phases[0].write,
         processors: around.processors,
-        seed: around.seed,
+        ..plan
     });
     let outcomes = machine
         .run_files(GIVE_UP)
@@ -266,6 +267,9 @@ fn value(outcome: &PhaseOutcome) -> Value {
             "hz": outcome.cpu.hz,
         },
     });
+    if outcome.sample_rates > 0.0 {
+        value["sample_rate"] = json!(outcome.sample_rates / outcome.done.count as f64);
+    }
     if let Some(latency) = &outcome.latency {
         value["latency_bins"] = latency.to_json();
     }

@@ -40,13 +40,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             Some(page) => page,
             None => {
                 thread.call_began = time;
-                if plan.random {
-                    thread.random.below(file_pages / plan.pages) * plan.pages
-                } else if thread.page + plan.pages > file_pages {
-                    0
-                } else {
-                    thread.page
-                }
+                thread.next_place(plan, file_pages)
             }
         };
         // Where the file has blocks already their addresses must be known.

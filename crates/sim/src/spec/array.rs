@@ -5,13 +5,13 @@
 //! ```
 
 use crate::cost::MdCosts;
-use crate::storage::md::resync::{Speed, MAX_KIB_S, MIN_KIB_S};
 use crate::storage::md::Md;
 use crate::storage::spindle::Spindle;
-use crate::storage::volume::Volume;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel};
+use seekwise_raid::md::resync::{Speed, MAX_KIB_S, MIN_KIB_S};
+use seekwise_raid::md::volume::Volume;
 use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
 use seekwise_units::{Lba, Sectors};
 use serde::Deserialize;
@@ -24,29 +24,21 @@ pub struct ArraySpec {
     pub level: String,
     pub members: u32,
     /// mdadm's default when absent: 64 KiB before 2.6.39 (mdadm 2), 512 KiB later (mdadm 3.1 on).
-    #[serde(default)]
     pub chunk_kib: Option<u64>,
     /// As mdadm names it: `left-symmetric` … for RAID 5 and 6, `n2`, `f2`, `o2` … for RAID 10.
-    #[serde(default)]
     pub layout: Option<String>,
     /// Part of each member in use, in bytes.
-    #[serde(default)]
     pub member_bytes: Option<u64>,
     /// Members that have failed and are not replaced.
     #[serde(default)]
     pub missing: Vec<u32>,
-    #[serde(default)]
     pub stripe_cache_size: Option<u32>,
-    #[serde(default)]
     pub rmw_level: Option<u8>,
     /// Write-intent bitmap: `none` or `internal`; none when absent, whatever mdadm would make.
-    #[serde(default)]
     pub bitmap: Option<String>,
     /// What a bit stands for (`--bitmap-chunk`); as mdadm picks it when absent.
-    #[serde(default)]
     pub bitmap_chunk_kib: Option<u64>,
     /// A resync runs beside the load; with a missing member, a rebuild onto its replacement.
-    #[serde(default)]
     pub resync: Option<ResyncSpec>,
 }
 
@@ -54,9 +46,7 @@ pub struct ArraySpec {
 #[serde(deny_unknown_fields)]
 pub struct ResyncSpec {
     /// `sync_speed_min` and `sync_speed_max`; md's own when absent.
-    #[serde(default)]
     pub min_kib_s: Option<u64>,
-    #[serde(default)]
     pub max_kib_s: Option<u64>,
 }
 

@@ -26,7 +26,6 @@ pub struct CacheSpec {
     /// memory.max of the load's cgroup.
     pub limit_bytes: u64,
     /// `read_ahead_kb` of the device; the kernel's own when absent.
-    #[serde(default)]
     pub read_ahead_kib: Option<u64>,
 }
 

@@ -16,14 +16,11 @@ pub struct ControllerSpec {
     /// Name of a controller model in `models/`.
     pub model: String,
     /// The text of a model of the user's own, in place of a shipped one.
-    #[serde(default)]
     pub toml: Option<String>,
     /// `single` (the default), `raid0`, `raid1`, `raid5`, `raid6`, `raid10`.
-    #[serde(default)]
     pub level: Option<String>,
     pub drives: u32,
     /// Part of each drive in use.
-    #[serde(default)]
     pub member_bytes: Option<u64>,
     #[serde(default)]
     pub choices: Choices,

@@ -3,21 +3,23 @@
 use crate::assemble::check;
 use crate::spec::controller;
 use crate::spec::DeviceSpec;
-use crate::storage::reference::{Fixed, Linear};
-use seekwise_controller::Controller;
+use crate::storage::unit::Unit;
+use seekwise_device::linear::Linear;
 use seekwise_device::model::Attachment;
+use seekwise_device::null::Null;
 use seekwise_device::{Device, Drive, Model};
 use seekwise_units::{Depth, Nanos, Sectors};
 
 /// Any drive that a cell can have.
-// One a cell, moved once: boxing would cost the hot path a pointer.
-#[allow(clippy::large_enum_variant)]
-pub enum AnyDrive {
-    Fixed(Fixed),
-    Linear(Linear),
-    Model(Drive, Traits, String),
-    /// With its largest command in KiB.
-    Controller(Box<Controller>, Traits, String, u32),
+pub struct AnyDrive {
+    pub unit: Unit,
+    pub traits: Traits,
+    /// The model's full name.
+    pub name: String,
+    /// Largest command of the driver in KiB, where it is below the kernel's own limit.
+    pub command_kib: Option<u32>,
+    /// One drive of a model: not a recording's drive, and no controller.
+    pub modelled: bool,
 }
 
 /// What a kernel knows of a drive before it asks for anything.
@@ -38,49 +40,27 @@ const REFERENCE_SECTORS: f64 = 1_953_525_168.0;
 const REFERENCE_SERVICE_NS: f64 = 5_000_000.0;
 
 impl AnyDrive {
-    fn device(&self) -> &dyn Device {
-        match self {
-            Self::Fixed(device) => device,
-            Self::Linear(device) => device,
-            Self::Model(device, ..) => device,
-            Self::Controller(device, ..) => &**device,
-        }
-    }
-
     pub fn capacity(&self) -> Sectors {
-        self.device().capacity()
+        self.unit.capacity()
     }
 
     pub fn depth(&self) -> Depth {
-        self.device().depth()
+        self.unit.depth()
     }
 
-    /// The model's full name.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Fixed(_) => "reference drive: fixed service time",
-            Self::Linear(_) => "reference drive: service time linear in distance",
-            Self::Model(_, _, name) | Self::Controller(_, _, name, _) => name,
-        }
-    }
-
-    /// Largest command of the driver in KiB, where it is below the kernel's own limit.
-    pub fn command_kib(&self) -> Option<u32> {
-        match self {
-            Self::Controller(_, _, _, kib) => Some(*kib),
-            _ => None,
-        }
-    }
-
-    pub fn traits(&self) -> Traits {
-        match self {
-            Self::Model(_, traits, _) | Self::Controller(_, traits, ..) => *traits,
-            _ => Traits {
+    /// The drive on which a kernel's decisions were recorded.
+    fn recorded(drive: Drive, service: &str) -> Self {
+        Self {
+            unit: Unit::Drive(drive),
+            traits: Traits {
                 rotational: true,
                 budget: false,
                 light: false,
                 sata: false,
             },
+            name: format!("reference drive: {service}"),
+            command_kib: None,
+            modelled: false,
         }
     }
 }
@@ -103,21 +83,18 @@ pub fn build(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
             known(spec, &["capacity_sectors", "service_ns", "depth"])?;
             let depth = number(spec, "depth", "commands", 1.0, 1.0, 65_536.0)? as u32;
             let service = number(spec, "service_ns", "ns", REFERENCE_SERVICE_NS, 0.0, 1e12)?;
-            Ok(AnyDrive::Fixed(Fixed::new(
-                capacity(spec)?,
-                Depth(depth),
-                Nanos(service as u64),
-            )))
+            let drive = Null::new(capacity(spec)?, Depth(depth), Nanos(service as u64));
+            Ok(AnyDrive::recorded(Drive::Null(drive), "fixed service time"))
         }
         "linear" => {
             known(spec, &["capacity_sectors", "base_ns", "sectors_per_ns"])?;
             let base = number(spec, "base_ns", "ns", 1_000_000.0, 0.0, 1e12)?;
             let per_ns = number(spec, "sectors_per_ns", "sectors/ns", 100.0, 1.0, 1e12)?;
-            Ok(AnyDrive::Linear(Linear::new(
-                capacity(spec)?,
-                Nanos(base as u64),
-                per_ns as u64,
-            )))
+            let drive = Linear::new(capacity(spec)?, Nanos(base as u64), per_ns as u64);
+            Ok(AnyDrive::recorded(
+                Drive::Linear(drive),
+                "service time linear in distance",
+            ))
         }
         _ => modelled(spec, instance),
     }
@@ -138,21 +115,30 @@ fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
         light: matches!(model.attachment, Attachment::Nvme | Attachment::None),
         sata: model.attachment == Attachment::Sata,
     };
-    if let Some(controller) = &spec.controller {
-        let (unit, card) = controller::build(controller, &model, instance)?;
-        let name = format!("{} over {} x {}", card.name, controller.drives, model.name);
+    let Some(controller) = &spec.controller else {
+        let drive = model.build(instance).map_err(|e| e.to_string())?;
+        return Ok(AnyDrive {
+            unit: Unit::Drive(drive),
+            traits,
+            name: model.name,
+            command_kib: None,
+            modelled: true,
+        });
+    };
+    let (unit, card) = controller::build(controller, &model, instance)?;
+    Ok(AnyDrive {
+        unit: Unit::Controller(Box::new(unit)),
         // A SCSI disk to the kernel; libata keeps none of its commands.
-        let traits = Traits {
+        traits: Traits {
             budget: true,
             light: false,
             sata: false,
             ..traits
-        };
-        let kib = card.get("command_kib") as u32;
-        return Ok(AnyDrive::Controller(Box::new(unit), traits, name, kib));
-    }
-    let drive = model.build(instance).map_err(|e| e.to_string())?;
-    Ok(AnyDrive::Model(drive, traits, model.name))
+        },
+        name: format!("{} over {} x {}", card.name, controller.drives, model.name),
+        command_kib: Some(card.get("command_kib") as u32),
+        modelled: false,
+    })
 }
 
 fn number(

@@ -44,7 +44,6 @@ pub struct CellSpec {
     pub host: HostSpec,
     pub phases: Vec<PhaseSpec>,
     /// Memory of jobs with `"direct": false`, which need it.
-    #[serde(default)]
     pub cache: Option<crate::spec::cache::CacheSpec>,
     /// Keep a trace of at most this many events.
     #[serde(default)]
@@ -57,22 +56,17 @@ pub struct DeviceSpec {
     /// Name of a model in `models/`, or one of the built-in `null`, `fixed`, `linear`.
     pub model: String,
     /// The model's TOML text, when it is not one of the built-in kinds.
-    #[serde(default)]
     pub toml: Option<String>,
     /// Commands that the host keeps outstanding (NCQ depth, `device/queue_depth`); the device's own depth when absent.
-    #[serde(default)]
     pub depth: Option<u32>,
     /// Numbers of built-in kinds: `service_ns`, `capacity_sectors`, `base_ns`, `sectors_per_ns`.
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,
     /// Part of a drive alone in use (a partition); all of it when absent.
-    #[serde(default)]
     pub bytes: Option<u64>,
     /// md over several such drives, each with a queue as `queue` says.
-    #[serde(default)]
     pub array: Option<crate::spec::array::ArraySpec>,
     /// A controller over such drives, whose unit is the one disk that the host sees. `depth` is then the unit's.
-    #[serde(default)]
     pub controller: Option<crate::spec::controller::ControllerSpec>,
 }
 
@@ -99,23 +93,17 @@ pub struct QueueSpec {
     pub scheduler: String,
     /// Kernel whose behaviour is meant: `2.6.24`, `2.6.32`, `4.4`, `6.1` …
     pub kernel: String,
-    #[serde(default)]
     pub hz: Option<u32>,
     #[serde(default)]
     pub tunables: BTreeMap<String, i64>,
-    #[serde(default)]
     pub nr_requests: Option<u32>,
-    #[serde(default)]
     pub max_sectors_kb: Option<u32>,
     #[serde(default)]
     pub nomerges: u8,
-    #[serde(default)]
     pub rotational: Option<bool>,
     /// The driver takes a budget before it asks the scheduler (SCSI, SATA). Otherwise one request is taken ahead (NVMe, virtio, null_blk).
-    #[serde(default)]
     pub budget: Option<bool>,
     /// Write-back throttling target in µs; 0 turns it off; absent: the kernel's default (75000 rotational, 2000 otherwise; off below 4.10).
-    #[serde(default)]
     pub wbt_lat_usec: Option<u64>,
 }
 
@@ -141,22 +129,15 @@ impl QueueSpec {
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {
     /// A host model of `models/` in place of the costs below.
-    #[serde(default)]
     pub model: Option<String>,
     /// Parameters other than the model's own, by name.
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,
-    #[serde(default)]
     pub processors: Option<u32>,
-    #[serde(default)]
     pub user_ns: Option<u64>,
-    #[serde(default)]
     pub submit_ns: Option<u64>,
-    #[serde(default)]
     pub interrupt_ns: Option<u64>,
-    #[serde(default)]
     pub wake_ns: Option<u64>,
-    #[serde(default)]
     pub scheduler_ns: Option<u64>,
 }
 
@@ -179,12 +160,10 @@ impl HostSpec {
 pub struct PhaseSpec {
     pub operation: String,
     /// Threads stop issuing after this long.
-    #[serde(default)]
     pub runtime_ns: Option<u64>,
     #[serde(default)]
     pub jobs: Vec<JobSpec>,
     /// A request list instead of jobs: a text in the format of `lists/`, `time_us,proc,op,sector,sectors`.
-    #[serde(default)]
     pub list: Option<String>,
 }
 
@@ -217,10 +196,8 @@ pub struct JobSpec {
     pub depth: u32,
     pub pattern: PatternSpec,
     /// Share of random operations of the pattern `mixed`, in percent.
-    #[serde(default)]
     pub random_percent: Option<f64>,
     /// Share of reads, in percent; 100 when absent.
-    #[serde(default)]
     pub read_percent: Option<f64>,
     pub block_bytes: u64,
     #[serde(default = "yes")]
@@ -230,7 +207,6 @@ pub struct JobSpec {
     #[serde(default)]
     pub think_random: bool,
     /// Open loop: operations per second of each thread, whatever is outstanding.
-    #[serde(default)]
     pub rate_iops: Option<f64>,
     /// Gaps of the open loop are exponentially distributed (Poisson arrivals) rather than equal.
     #[serde(default)]
@@ -243,19 +219,15 @@ pub struct JobSpec {
     /// Where the job works; the whole device when absent.
     #[serde(default)]
     pub region_start_bytes: u64,
-    #[serde(default)]
     pub region_bytes: Option<u64>,
     /// Each thread has its own equal part of the region (own file) instead of all sharing it.
     #[serde(default)]
     pub own_regions: bool,
-    #[serde(default)]
     pub class: Option<ClassSpec>,
-    #[serde(default)]
     pub level: Option<u8>,
     /// Writes that nobody waits for (write-back).
     #[serde(default)]
     pub async_writes: bool,
     /// Operations per thread.
-    #[serde(default)]
     pub ios: Option<u64>,
 }

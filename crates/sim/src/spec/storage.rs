@@ -9,7 +9,7 @@
 //!
 //! Drives, queues and host are described as those of a cell are (`spec/mod.rs`).
 
-use crate::files::spec::{self as files, FilesSpec};
+use crate::files::spec::{self as files, FilesSpec, PhaseSpec};
 use crate::spec::array::ArraySpec;
 use crate::spec::{DeviceSpec, HostSpec, QueueSpec};
 use seekwise_units::PAGE_BYTES;
@@ -24,7 +24,6 @@ pub struct StorageSpec {
     #[serde(default)]
     pub host: HostSpec,
     /// read_ahead_kb of what the files lie on; the kernel's own choice for a drive or an array when absent.
-    #[serde(default)]
     pub read_ahead_kib: Option<u32>,
     pub load: LoadSpec,
 }
@@ -46,11 +45,37 @@ pub struct LoadSpec {
     #[serde(default)]
     pub span_ns: u64,
     /// Samples at even distances over the volume, as gnome-disks takes them, in place of files: `random` and `file_bytes` mean nothing then.
-    #[serde(default)]
     pub samples: Option<u64>,
     /// Files of a file system, through a page cache with limited memory: `random`, `write` and `span_ns` are its phases' own then.
-    #[serde(default)]
     pub files: Option<FilesSpec>,
+}
+
+/// Memory for files where none are spoken of: far less than what is read.
+const REGION_MEMORY_BYTES: u64 = 128 << 20;
+
+impl LoadSpec {
+    /// Its files; a load without is one phase over regions that lie one after the other.
+    pub(crate) fn files(&self) -> FilesSpec {
+        self.files.clone().unwrap_or_else(|| FilesSpec {
+            filesystem: "raw".to_owned(),
+            memory_bytes: REGION_MEMORY_BYTES,
+            phases: vec![PhaseSpec {
+                write: self.write,
+                random: self.random,
+                calls: None,
+                fsync: false,
+                o_sync: false,
+                drop_caches: false,
+                depth: 1,
+                runtime_ns: Some(self.span_ns),
+                calls_max: self.samples.or(Some(self.file_bytes / self.block_bytes)),
+                samples: self.samples.is_some(),
+            }],
+            report: 0,
+            written: true,
+            span_bytes: None,
+        })
+    }
 }
 
 impl StorageSpec {

@@ -2,11 +2,9 @@
 
 pub mod md;
 pub mod queued;
-pub mod reference;
 pub mod served;
 pub mod spindle;
 pub mod unit;
-pub mod volume;
 
 use crate::storage::spindle::Spindle;
 use seekwise_device::Device;

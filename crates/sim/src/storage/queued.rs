@@ -3,12 +3,12 @@
 //! They ask when the drives are due at every step of a task: a member is asked again only when somebody had a hand on it since.
 
 use crate::storage::spindle::Spindle;
-use crate::storage::volume::{Piece, Volume};
 use crate::storage::{Storage, Totals};
 use core::cell::Cell;
 use core::ops::{Index, IndexMut};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
+use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::ProcessId;
 use seekwise_units::Nanos;
 use slab::Slab;
@@ -17,7 +17,6 @@ use std::collections::VecDeque;
 /// Who hears of the end of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    Reader(u32),
     /// An operation of the files' side.
     File(u32),
     /// The stripe cache.
@@ -36,8 +35,6 @@ pub struct QueuedVolume<Q, D> {
     pub(crate) members: Members<Q, D>,
     pub(crate) volume: Volume,
     pub(crate) under_way: Slab<UnderWay>,
-    /// Page by page (up to 3.19 for raw block devices), or whole windows.
-    pub(crate) bio_pages_max: u64,
     /// Writes that sleep between their copies: whose, and how many copies are sent.
     pub(crate) copies_sent: Vec<(ProcessId, usize)>,
     pub(crate) pieces: Vec<Piece>,
@@ -45,12 +42,11 @@ pub struct QueuedVolume<Q, D> {
 }
 
 impl<Q: BlockQueue, D: Device> QueuedVolume<Q, D> {
-    pub(crate) fn new(members: Vec<(Q, Spindle<D>)>, volume: Volume, bio_pages_max: u64) -> Self {
+    pub(crate) fn new(members: Vec<(Q, Spindle<D>)>, volume: Volume) -> Self {
         Self {
             members: Members::new(members),
             volume,
             under_way: Slab::new(),
-            bio_pages_max,
             copies_sent: Vec::new(),
             pieces: Vec::new(),
             finished: Vec::new(),

@@ -2,16 +2,18 @@
 //!
 //! Format and loads: `tests/vectors/machine/README.md`. Modelled here: `raw device` on `single`, `raid1`, `raid5xN`.
 
-use crate::assemble;
+use crate::assemble::{Below, MemberQueues};
 use crate::cost::StepCosts;
-use crate::files::machine::{FileEngine, ReaderKind, ReaderPlan};
+use crate::files::machine::FileEngine;
+use crate::files::{FilesPlan, PhasePlan, Start};
 use crate::spec::QueueSpec;
 use crate::storage::spindle::Spindle;
-use crate::storage::volume::Volume;
 use crate::validate::recorded;
 use seekwise_device::{Drive, Model};
 use seekwise_host::block::legacy::LegacyQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
+use seekwise_host::file::{FileSystem, Raw};
+use seekwise_raid::md::volume::Volume;
 use seekwise_raid::{md, Geometry, Level, ParityLayout};
 use seekwise_sched::{AnyScheduler, Kernel};
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS};
@@ -37,7 +39,7 @@ const RECORDED_HZ: u32 = 1000;
 /// read_ahead_kb of a drive, in pages.
 const READ_AHEAD_PAGES: u64 = 32;
 /// Processes begin at whole MiB.
-const MIB: u64 = 1 << 20;
+const MIB_PAGES: u64 = (1 << 20) / PAGE_BYTES;
 /// Forking costs the recordings' processor that long (range 115 to 215 us: the orders that the loads without a sorting scheduler show).
 const FORK: Nanos = Nanos::from_micros(120);
 /// Length of the random reads before the first run.
@@ -131,11 +133,18 @@ impl RecordedStorage {
         };
         let queue = recorded_queue(&conditions.scheduler, &conditions.kernel);
         let depth = conditions.queue_depth;
-        let (queues, kernel) = assemble::legacy_members(&queue, depth, count, true)?;
+        let below = Below {
+            depth,
+            rotational: true,
+            budget: true,
+            command_kib: None,
+        };
+        let queues = MemberQueues::of(&queue, &below, None)?;
+        let kernel = queues.kernel();
         let mut members = Vec::new();
-        for queue in queues {
+        for _ in 0..count {
             let drive = model.build(0).map_err(|error| error.to_string())?;
-            members.push((queue, Spindle::new(drive, depth)));
+            members.push((queues.legacy()?, Spindle::new(drive, depth)));
         }
         let capacity = Sectors(model.get("capacity_sectors") as u64);
         let (volume, window) = match level {
@@ -199,7 +208,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         volume,
         window,
         version: of,
-        ..
+        kernel: Kernel { hz: kernel_hz, .. },
     } = RecordedStorage::of(conditions, &model)?;
     let own_window = match volume {
         Volume::Single { .. } => ra_disk_kb,
@@ -208,27 +217,37 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
     let pages_max = own_window.map_or(window, |kib: u64| kib * 1024 / PAGE_BYTES);
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), pages_max);
     let bio_pages = if of >= (4, 0, 0) { LARGE_BIO_PAGES } else { 1 };
-    let bytes = volume.capacity().bytes().0;
+    let pages = volume.capacity().0 / PAGE_SECTORS;
     let sequential = match phase.as_str() {
         "seqread" => true,
         "rndread" => false,
         other => return Err(format!("{other} on a raw device is not modelled")),
     };
     let order = StartOrder::of(kernel, of);
-    let plans = |processes: u32, sequential: bool| -> Vec<ReaderPlan> {
-        let plan = |process: u32| ReaderPlan {
-            kind: if sequential {
-                let from = bytes / u64::from(processes) * u64::from(process) / MIB;
-                ReaderKind::Buffered {
-                    from: from * (MIB / 4096),
-                    pages: 16,
-                }
-            } else {
-                ReaderKind::DirectRandom { pages: 1 }
-            },
-            starts: order.start(process, processes, unknowns.fork),
+    // In order from places of their own, or at random over all.
+    let plan = |processes: u32, sequential: bool| {
+        let of_process = |process: u32| {
+            let from = match sequential {
+                true => pages * u64::from(process) / u64::from(processes) / MIB_PAGES * MIB_PAGES,
+                false => 0,
+            };
+            // The device's own pages are read ahead: none but its very first begins a file.
+            let page = from.min(MIB_PAGES);
+            let after = order.start(process, processes, unknowns.fork);
+            (from - page, Start { after, page })
         };
-        (0..processes).map(plan).collect()
+        let (places, starts) = (0..processes).map(of_process).unzip();
+        let system = FileSystem::Raw(Raw { places, bio_pages });
+        let phase = PhasePlan {
+            direct: (!sequential).then_some(1),
+            ..PhasePlan::reads(!sequential, if sequential { 16 } else { 1 }, read_ahead)
+        };
+        FilesPlan {
+            starts,
+            written: true,
+            keeps_processor: true,
+            ..FilesPlan::of(of, kernel_hz, system, pages, vec![phase], seed)
+        }
     };
     let span = match drive.as_str() {
         "satf" => Nanos::from_secs(5),
@@ -240,23 +259,13 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         .filter(|count| !unknowns.left_out.contains(count))
         .collect();
     counts.push(*processes);
-    // What ran before: random reads, as the scheduler before did last.
-    let mut machine = FileEngine::over(
-        members,
-        volume,
-        read_ahead,
-        bio_pages,
-        unknowns.costs,
-        &plans(8, false),
-        seed,
-    );
+    let mut machine = FileEngine::over(members, volume, unknowns.costs);
     machine.host.kick_after_mark = of >= (2, 6, 32);
-    machine.run_until(BEFORE);
+    // What ran before: random reads, as the scheduler before did last.
+    machine.run_span(plan(8, false), BEFORE);
     let rate = |count: &u32| {
-        let begin = machine.follow_with(&plans(*count, sequential), read_ahead, seed);
-        let readers = machine.run_until(begin + span);
-        let read: u64 = readers.iter().map(|reader| reader.done.bytes).sum();
-        read as f64 / 1e6 / span.as_secs_f64()
+        let done = machine.run_span(plan(*count, sequential), span);
+        done.bytes as f64 / 1e6 / span.as_secs_f64()
     };
     Ok(counts.iter().map(rate).collect())
 }

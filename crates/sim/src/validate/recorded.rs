@@ -10,10 +10,9 @@ use crate::spec::array::ArraySpec;
 use crate::validate::rates::{Conditions, RecordedStorage};
 use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
-use seekwise_host::cache::write_back;
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, FileSystem};
-use seekwise_units::{Lba, Nanos};
+use seekwise_units::Nanos;
 
 /// In the order in which they run.
 pub const PHASES: [&str; 4] = ["seqwrite", "rndwrite", "seqread", "rndread"];
@@ -61,52 +60,29 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         JournalPlace::Middle,
     ));
     let file_pages = TOTAL_PAGES / u64::from(processes);
-    let phase = |name: &str| PhasePlan {
-        write: name.ends_with("write"),
-        random: name.starts_with("rnd"),
-        pages: 1,
-        calls: if name.starts_with("rnd") {
-            RANDOM_CALLS / u64::from(processes)
-        } else {
-            file_pages
-        },
-        runtime: Nanos::NEVER,
-        direct: None,
-        read_ahead,
-        fsync: true,
-        o_sync: false,
-        drop_caches: true,
-        whole: 1.0,
+    let phase = |name: &str| {
+        let random = name.starts_with("rnd");
+        PhasePlan {
+            write: name.ends_with("write"),
+            calls: if random {
+                RANDOM_CALLS / u64::from(processes)
+            } else {
+                file_pages
+            },
+            fsync: true,
+            drop_caches: true,
+            ..PhasePlan::reads(random, 1, read_ahead)
+        }
     };
-    let mut machine = FileEngine::over(
-        members,
-        volume,
-        read_ahead,
-        1,
-        StepCosts::default(),
-        &[],
-        seed,
-    );
+    let mut machine = FileEngine::over(members, volume, StepCosts::default());
     machine.host.kick_after_mark = of >= (2, 6, 32);
     machine.write_stripes(&ArraySpec::default(), kernel, parsed)?;
+    let phases = PHASES.iter().map(|name| phase(name)).collect();
     machine.set_files(FilesPlan {
-        file_system: system,
-        generation: write_back::WriteBackGeneration::of(of),
         memory_pages: MEMORY_PAGES,
         total_pages: MEMORY_PAGES + OTHER_PAGES,
-        hz: parsed.hz,
-        // Which colour the first process has is chance.
-        process: (seed % 16) as u32,
-        offset: Lba(0),
-        file_pages,
-        threads: processes,
-        phases: PHASES.iter().map(|name| phase(name)).collect(),
-        written: false,
-        turn_pages: 256,
-        barriers: false,
-        pacing: None,
-        processors: 1,
-        seed,
+        starts: FilesPlan::forked(processes),
+        ..FilesPlan::of(of, parsed.hz, system, file_pages, phases, seed)
     });
     let outcomes = machine
         .run_files(GIVE_UP)

@@ -15,7 +15,6 @@ from seekwise.backend.kernel import (
     environment,
     fio,
     fio_job,
-    fio_result,
     ground,
     memory,
     tiotest,
@@ -27,6 +26,7 @@ from seekwise.backend.kernel.target import Target
 from seekwise.backend.protocol import Say
 from seekwise.control import child
 from seekwise.errors import MissingError
+from seekwise.store import fio_result
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import plan as plans

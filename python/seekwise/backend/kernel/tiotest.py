@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from seekwise.backend.kernel import memory
-from seekwise.backend.kernel.fio_result import FioPhase
 from seekwise.control import child
 from seekwise.errors import MissingError, SeekwiseError, UsageError
+from seekwise.store.fio_result import FioPhase
 from seekwise.store.foreign.model import MIB, Given, Source
 from seekwise.store.foreign.tiotest import FORMAT
 from seekwise.store.record import Phase

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.backend.kernel.disk import DiskCounters
-from seekwise.backend.kernel.fio_result import FioPhase
+from seekwise.store.fio_result import FioPhase
 from seekwise.study.plan import Load, Phase
 
 # Bytes that the devices must have moved for every byte asked. Direct: all, but for rounding at the borders of the phase.

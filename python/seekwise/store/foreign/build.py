@@ -14,11 +14,11 @@ from pathlib import Path
 from seekwise.control.files import read_regular
 from seekwise.errors import UsageError
 from seekwise.release import release
-from seekwise.run.execute import new_run_id
 from seekwise.store.database import Run, now
 from seekwise.store.foreign import registry
 from seekwise.store.foreign.model import ForeignError, Format, Given, Result, Source
 from seekwise.store.record import Record
+from seekwise.store.run_id import new_run_id
 from seekwise.study.plan import Cell, Load, Phase, Plan, Setting, SystemFacts, Trial
 from seekwise.study.quantity import size_word
 

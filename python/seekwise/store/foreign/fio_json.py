@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import groupby
 
-from seekwise.backend.kernel import fio_result
 from seekwise.errors import SeekwiseError
+from seekwise.store import fio_result
 from seekwise.store.foreign.model import ForeignError, Format, Given, Result, Source
 from seekwise.store.record import Phase
 from seekwise.study.quantity import parse_bytes

@@ -8,10 +8,10 @@
 //! costs more than is shown here.
 
 use crate::storage::md::{Md, Order, Owner, MD_THREAD};
-use crate::storage::volume::{Piece, Volume};
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Observer};
 use seekwise_raid::md::bitmap::Bitmap;
+use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::Priority;
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 use std::collections::{BTreeMap, VecDeque};

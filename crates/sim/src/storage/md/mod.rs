@@ -11,20 +11,19 @@
 //! Not modelled:  a submitter that sleeps for a stripe (it goes on, its rows wait), several threads (`group_thread_cnt`), write-behind, a resync that a bitmap shortens.
 
 mod intent;
-pub mod resync;
 mod soonest;
 mod steps;
 pub(crate) mod thread;
 
 use crate::cost::MdCosts;
 use crate::storage::spindle::Spindle;
-use crate::storage::volume::{Piece, Volume};
 use crate::storage::{MemberTotals, Stack, Storage, Totals};
 use intent::Intent;
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_host::cpu::SharedProcessor;
 use seekwise_raid::md::raid5::Raid5;
+use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_raid::md::MdGeneration;
 use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -677,7 +676,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let order = self.under_way.remove(number as usize);
         match order.owner {
             Owner::Bio(token) => {
-                self.volume.read_done(&order.piece);
+                self.volume.piece_done(&order.piece);
                 self.ended.push(Done {
                     token,
                     sectors: order.piece.sectors,
@@ -685,11 +684,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.whole_bios -= 1;
             }
             Owner::Call(call) => {
-                if order.write {
-                    self.volume.write_done(&order.piece);
-                } else {
-                    self.volume.read_done(&order.piece);
-                }
+                self.volume.piece_done(&order.piece);
                 self.part_done(call);
             }
             Owner::Stripe(_) => unreachable!("told by its number"),

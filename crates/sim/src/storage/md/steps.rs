@@ -1,11 +1,11 @@
 //! The steps of a resync on the members: what is read, what is written after it.
 
-use crate::storage::md::resync::{Resync, Speed};
 use crate::storage::md::{Md, Order, Owner, RESYNC_THREAD};
-use crate::storage::volume::{Piece, Volume};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_raid::md::raid5::Work;
+use seekwise_raid::md::resync::{Resync, Speed};
+use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::Priority;
 use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;

@@ -2,10 +2,11 @@
 
 use crate::assemble::check;
 use crate::result::probe::{Moment, TraceEvent};
-use crate::storage::reference::{Fixed, Linear};
 use crate::validate::whole::cost::Costs;
 use crate::validate::whole::input::{Input, Recorded, Under};
 use crate::validate::whole::one_cpu::{OneCpu, Process};
+use seekwise_device::linear::Linear;
+use seekwise_device::null::Null;
 use seekwise_device::Device;
 use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
 use seekwise_host::block::merge::MergeRule;
@@ -66,7 +67,7 @@ pub fn run(input: &Input, recorded: &Recorded) -> Result<Vec<TraceEvent>, String
             input,
             recorded,
             policy,
-            Fixed::new(SECTORS, Depth(depth), service),
+            Null::new(SECTORS, Depth(depth), service),
             depth,
             setup.nr_requests,
         ),

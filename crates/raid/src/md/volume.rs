@@ -1,12 +1,12 @@
 //! Where the bios of a volume go: a single drive, or md over members.
 
-use seekwise_raid::layout::parity::Parity;
-use seekwise_raid::layout::raid0::Raid0;
-use seekwise_raid::layout::raid10::Raid10;
-use seekwise_raid::layout::split_at_chunks;
-use seekwise_raid::md::balance::{choose_raid10, MemberState, Raid1Balance};
-use seekwise_raid::md::MdGeneration;
-use seekwise_raid::{Geometry, Level};
+use crate::layout::parity::Parity;
+use crate::layout::raid0::Raid0;
+use crate::layout::raid10::Raid10;
+use crate::layout::split_at_chunks;
+use crate::md::balance::{choose_raid10, MemberState, Raid1Balance};
+use crate::md::MdGeneration;
+use crate::{Geometry, Level};
 use seekwise_units::{Lba, Sectors};
 
 /// A piece of a read on its way to a member.
@@ -17,6 +17,18 @@ pub struct Piece {
     pub sectors: Sectors,
     /// End of the piece in the volume's own addresses.
     pub volume_end: Lba,
+}
+
+impl Piece {
+    /// `sectors` of the volume from `from` on, which lie at `start` of the member.
+    fn new(member: u32, start: Lba, from: Lba, sectors: Sectors) -> Self {
+        Self {
+            member,
+            start,
+            sectors,
+            volume_end: from + sectors,
+        }
+    }
 }
 
 pub enum Volume {
@@ -59,19 +71,14 @@ impl Volume {
                 members,
                 capacity,
             },
-            Level::Raid5(layout) => Self::Parity {
+            Level::Raid5(layout) | Level::Raid6(layout) => Self::Parity {
                 map: Parity {
                     members,
-                    parities: 1,
-                    layout,
-                    chunk,
-                },
-                capacity,
-            },
-            Level::Raid6(layout) => Self::Parity {
-                map: Parity {
-                    members,
-                    parities: 2,
+                    parities: if matches!(geometry.level, Level::Raid5(_)) {
+                        1
+                    } else {
+                        2
+                    },
                     layout,
                     chunk,
                 },
@@ -103,18 +110,12 @@ impl Volume {
 
     /// Splits a read and chooses members; state follows at once. Pieces go to `out` in order.
     pub fn read(&mut self, start: Lba, sectors: Sectors, out: &mut Vec<Piece>) {
-        let piece = |member: u32, at: Lba, from: Lba, length: Sectors| Piece {
-            member,
-            start: at,
-            sectors: length,
-            volume_end: from + length,
-        };
         match self {
-            Self::Single { .. } => out.push(piece(0, start, start, sectors)),
+            Self::Single { .. } => out.push(Piece::new(0, start, start, sectors)),
             Self::Raid0 { map, chunk } => {
                 for (from, length) in split_at_chunks(start, sectors, *chunk) {
                     let (member, at) = map.locate(from);
-                    out.push(piece(member, at, from, length));
+                    out.push(Piece::new(member, at, from, length));
                 }
             }
             Self::Raid1 { balance, .. } => {
@@ -122,12 +123,12 @@ impl Volume {
                     .decide(start, sectors)
                     .expect("an array with a member left");
                 balance.take(member, start, sectors);
-                out.push(piece(member as u32, start, start, sectors));
+                out.push(Piece::new(member as u32, start, start, sectors));
             }
             Self::Parity { map, .. } => {
                 for (from, length) in split_at_chunks(start, sectors, map.chunk) {
                     let (member, at) = map.locate(from);
-                    out.push(piece(member, at, from, length));
+                    out.push(Piece::new(member, at, from, length));
                 }
             }
             Self::Raid10 {
@@ -149,7 +150,7 @@ impl Volume {
                     .expect("an array with a copy left");
                     let (member, at) = copies[place];
                     members[member as usize].pending += 1;
-                    out.push(piece(member, at, from, length));
+                    out.push(Piece::new(member, at, from, length));
                 }
             }
         }
@@ -164,37 +165,28 @@ impl Volume {
             Self::Parity { map, .. } if map.in_one_chunk(start, sectors) => map.locate(start),
             _ => return None,
         };
-        Some(Piece {
-            member,
-            start: at,
-            sectors,
-            volume_end: start + sectors,
-        })
+        Some(Piece::new(member, at, start, sectors))
     }
 
     /// Splits a write into its pieces on every copy, in order; parity is not written here.
     pub fn write(&mut self, start: Lba, sectors: Sectors, out: &mut Vec<Piece>) {
-        let piece = |member: u32, at: Lba, from: Lba, length: Sectors| Piece {
-            member,
-            start: at,
-            sectors: length,
-            volume_end: from + length,
-        };
         match self {
-            Self::Single { .. } => out.push(piece(0, start, start, sectors)),
+            Self::Single { .. } => out.push(Piece::new(0, start, start, sectors)),
             Self::Raid0 { map, chunk } => {
                 for (from, length) in split_at_chunks(start, sectors, *chunk) {
                     let (member, at) = map.locate(from);
-                    out.push(piece(member, at, from, length));
+                    out.push(Piece::new(member, at, from, length));
                 }
             }
             Self::Raid1 { members, .. } => {
-                out.extend((0..*members).map(|member| piece(member, start, start, sectors)));
+                out.extend((0..*members).map(|member| Piece::new(member, start, start, sectors)));
             }
             Self::Parity { .. } => unreachable!("refused when the storage is built"),
             Self::Raid10 { map, .. } => {
                 for (from, length) in split_at_chunks(start, sectors, map.chunk) {
-                    map.copies(from, |member, at| out.push(piece(member, at, from, length)));
+                    map.copies(from, |member, at| {
+                        out.push(Piece::new(member, at, from, length))
+                    });
                 }
             }
         }
@@ -250,13 +242,8 @@ impl Volume {
         }
     }
 
-    /// A write is done: it moves the place that md takes for the head's, as a read does.
-    pub fn write_done(&mut self, piece: &Piece) {
-        self.read_done(piece);
-    }
-
-    /// A piece is back.
-    pub fn read_done(&mut self, piece: &Piece) {
+    /// A piece is back: done writes move the place that md takes for the head's, as reads do.
+    pub fn piece_done(&mut self, piece: &Piece) {
         match self {
             Self::Raid1 { balance, .. } => {
                 balance.complete(piece.member as usize, piece.volume_end)

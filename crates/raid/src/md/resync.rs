@@ -7,7 +7,7 @@
 //! Source: Linux v6.1 and v2.6.23 drivers/md/md.c (md_do_sync, is_mddev_idle, SYNC_MARKS, SYNC_MARK_STEP).
 //! Not modelled: checkpoints, the barrier between a resync and writes to the region under way, check and repair runs.
 
-use seekwise_raid::md::MdGeneration;
+use crate::md::MdGeneration;
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
 

@@ -1,56 +1,8 @@
-//! Drives of exactly specified behaviour, on which the recordings of real kernels were made.
-//!
-//! `Fixed`: every command takes the same time from its start, `depth` at a time. `Linear`: one at a time, a base plus a share of the
-//! distance from the end of the previous command. Source: the README of the recordings ("Devices").
+//! A drive of exactly specified behaviour, on which decisions of real kernels were recorded: one command at a time, a base time plus a share
+//! of the distance from the end of the command before. Source: the README of the recordings ("Devices").
 
-use seekwise_device::{Command, Device, Tag};
+use crate::device::{Command, Device, Tag};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
-use std::collections::VecDeque;
-
-#[derive(Clone, Debug)]
-pub struct Fixed {
-    capacity: Sectors,
-    depth: Depth,
-    service: Nanos,
-    /// Completions in order: with a constant service time first in is first out.
-    outstanding: VecDeque<(Nanos, Tag)>,
-}
-
-impl Fixed {
-    pub fn new(capacity: Sectors, depth: Depth, service: Nanos) -> Self {
-        Self {
-            capacity,
-            depth,
-            service,
-            outstanding: VecDeque::with_capacity(depth.0.min(4096) as usize),
-        }
-    }
-}
-
-impl Device for Fixed {
-    fn capacity(&self) -> Sectors {
-        self.capacity
-    }
-    fn depth(&self) -> Depth {
-        self.depth
-    }
-    #[inline]
-    fn submit(&mut self, now: Nanos, command: Command) {
-        self.outstanding
-            .push_back((now + self.service, command.tag));
-    }
-    #[inline]
-    fn next_completion(&self) -> Option<Nanos> {
-        self.outstanding.front().map(|&(at, _)| at)
-    }
-    #[inline]
-    fn complete_next(&mut self, _now: Nanos) -> Tag {
-        self.outstanding
-            .pop_front()
-            .expect("a command is outstanding")
-            .1
-    }
-}
 
 #[derive(Clone, Debug)]
 pub struct Linear {
@@ -98,7 +50,7 @@ impl Device for Linear {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_device::CommandKind;
+    use crate::device::CommandKind;
 
     fn read(tag: u32, start: u64) -> Command {
         Command {
@@ -120,14 +72,5 @@ mod tests {
             d.next_completion(),
             Some(Nanos(2_000_000 + 1_000_000 + 10_000))
         );
-    }
-
-    #[test]
-    fn fixed_serves_each_with_its_own_time() {
-        let mut d = Fixed::new(Sectors(1000), Depth(2), Nanos(5_000_000));
-        d.submit(Nanos(0), read(1, 0));
-        d.submit(Nanos(100), read(0, 8));
-        assert_eq!(d.complete_next(Nanos(5_000_000)), Tag(1));
-        assert_eq!(d.next_completion(), Some(Nanos(5_000_100)));
     }
 }
