@@ -31,7 +31,7 @@ const SPEED_LIMIT_MAX_BYTES_PER_S: f64 = 200_000.0 * 1024.0;
 const PLACES: u64 = 5;
 
 /// A queue of either kind under any policy.
-fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
+pub(super) fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
     move |frame| {
         if frame.numbers.legacy {
             EitherQueue::Legacy(legacy_queue(policy.clone(), frame, frame.depth))
@@ -42,7 +42,7 @@ fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> 
 }
 
 /// Programs and the md thread book one processor.
-fn share<Q: BlockQueue, D: Device, O: Observer>(
+pub(super) fn share<Q: BlockQueue, D: Device, O: Observer>(
     engine: &mut Engine<Md<Q, D>, O>,
     processor: SharedProcessor,
 ) {
@@ -134,6 +134,13 @@ impl<'a> Planned<'a> {
         self.built(drive::instance(seed))
     }
 
+    /// Every member's drive.
+    pub(super) fn drives(&self) -> Result<Vec<Drive>, String> {
+        (0..self.geometry.members)
+            .map(|member| self.drive(member))
+            .collect()
+    }
+
     fn built(&self, instance: u32) -> Result<Drive, String> {
         match drive::build(&self.cell.device, instance)? {
             AnyDrive::Model(drive, ..) => Ok(drive),
@@ -148,9 +155,7 @@ impl<'a> Planned<'a> {
         cache: Option<CachePlan>,
         policy: AnyScheduler,
     ) -> Result<Box<dyn Running>, String> {
-        let drives = (0..self.geometry.members)
-            .map(|member| self.drive(member))
-            .collect::<Result<Vec<_>, _>>()?;
+        let drives = self.drives()?;
         macro_rules! machine {
             ($queue:expr, $drives:expr, $observer:expr) => {
                 self.assembled(frame, rotational, $queue, $drives, $observer)?
@@ -231,7 +236,7 @@ impl<'a> Planned<'a> {
     }
 
     /// An engine with what a run of it needs beside.
-    fn prepared<Q, D, O, P>(
+    pub(super) fn prepared<Q, D, O, P>(
         &self,
         frame: &Frame,
         engine: Engine<Md<Q, D>, O>,
@@ -252,7 +257,7 @@ impl<'a> Planned<'a> {
         })
     }
 
-    fn assembled<Q: BlockQueue, D: Device, O: Observer>(
+    pub(super) fn assembled<Q: BlockQueue, D: Device, O: Observer>(
         &self,
         frame: &Frame,
         rotational: bool,

@@ -4,6 +4,7 @@
 
 pub mod array;
 pub mod storage;
+pub(crate) mod traced;
 
 use crate::cost::{CacheCost, OperationCosts};
 use crate::engine::{Engine, PhaseOutcome, Stalled};
@@ -224,7 +225,12 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     );
     let traits = drive.traits();
     let legacy = entry.kernels.until.is_some();
-    let depth = depth(&spec.device, &drive, &kernel)?;
+    let mut depth = depth(&spec.device, &drive, &kernel)?;
+    let traced = traced::of(spec)?;
+    if traced::flushes(spec) {
+        // A flush is one command more.
+        depth = depth.min(drive.depth().0.saturating_sub(1)).max(1);
+    }
     let rotational = queue.rotational.unwrap_or(traits.rotational);
     let mut numbers = numbers(queue, &kernel, legacy, depth, rotational, traits.budget)?;
     if let Some(kib) = drive.command_kib() {
@@ -291,6 +297,18 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         None => None,
     };
     let machine = match drive {
+        drive if traced.is_some() => {
+            let load = traced.expect("just looked at");
+            traced::machine(
+                spec,
+                load,
+                &frame,
+                drive,
+                array.as_ref(),
+                policy,
+                rotational,
+            )?
+        }
         _ if array.is_none() && cached.is_some() => {
             let cached = cached.expect("just looked at");
             match drive {

@@ -186,6 +186,9 @@ pub struct PhaseSpec {
     /// A request list instead of jobs: a text in the format of `lists/`, `time_us,proc,op,sector,sectors`.
     #[serde(default)]
     pub list: Option<String>,
+    /// A recorded load instead of either.
+    #[serde(default)]
+    pub traced: Option<crate::task::traced::rows::TracedSpec>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
