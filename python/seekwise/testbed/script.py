@@ -79,19 +79,7 @@ def trial(
 ) -> tuple[str, dict[str, Entry]]:
     """The lines that carry out one trial, and the files they use; results lie in /out/NUMBER."""
     out, group = f"/out/{number}", f"t{number}"
-    files = {f"cell/{group}.json": Entry.file(_drives(storage, group, seed))}
-    scheduler = str(values.get("scheduler", "none"))
-    lines = [
-        f"# trial {number}",
-        f"mkdir {out}",
-        f"modules {' '.join([*storage.modules, *schedulers.testbed_modules(scheduler)])}",
-        f"serve {group} {storage.drives} 0",
-    ]
-    for leaf in storage.leaves:
-        lines += _queue(leaf, storage, scheduler, values)
-    if storage.level:
-        lines += _array(storage)
-    lines += _top(storage, values)
+    lines, files = up(number, storage, values, seed)
     if storage.filesystem:
         filled = fio_job.layout(filesystem.place(load.size_bytes), load.threads)
         files[f"cell/{group}.layout"] = Entry.file(filled.replace("[global]", "[global]\nzero_buffers=1", 1).encode())
@@ -107,13 +95,37 @@ def trial(
             f"{_starter(load, storage)}fio --output-format=json+ --output={out}/fio.{index} --eta=never /cell/{name}",
             f"counted {out}/after.{index}",
         ]
-    lines.append(f"seen {' '.join(storage.leaves)} > {out}/seen.after")
+    lines += down(number, storage)
+    return "\n".join(lines) + "\n", files
+
+
+def up(number: int, storage: Storage, values: dict[str, Value], seed: int) -> tuple[list[str], dict[str, Entry]]:
+    """Drives served, their queues set, the array made."""
+    out, group = f"/out/{number}", f"t{number}"
+    scheduler = str(values.get("scheduler", "none"))
+    lines = [
+        f"# trial {number}",
+        f"mkdir {out}",
+        f"modules {' '.join([*storage.modules, *schedulers.testbed_modules(scheduler)])}",
+        f"serve {group} {storage.drives} 0",
+    ]
+    for leaf in storage.leaves:
+        lines += _queue(leaf, storage, scheduler, values)
+    if storage.level:
+        lines += _array(storage)
+    lines += _top(storage, values)
+    return lines, {f"cell/{group}.json": Entry.file(_drives(storage, group, seed))}
+
+
+def down(number: int, storage: Storage) -> list[str]:
+    """All of it taken away, and the settings at the end kept."""
+    out, group = f"/out/{number}", f"t{number}"
+    lines = [f"seen {' '.join(storage.leaves)} > {out}/seen.after"]
     if storage.filesystem:
         lines += filesystem.unmade()
     if storage.level:
         lines += ["cat /proc/mdstat", "mdadm --stop --quiet /dev/md0"]
-    lines.append(f"unserve {group} {storage.drives} 0 {out}/drives")
-    return "\n".join(lines) + "\n", files
+    return [*lines, f"unserve {group} {storage.drives} 0 {out}/drives"]
 
 
 def _drives(storage: Storage, group: str, seed: int) -> bytes:

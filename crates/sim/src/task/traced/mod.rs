@@ -549,14 +549,20 @@ impl<S: Stack, O: Observer> Tasks<S, O> for TracedPrograms {
 }
 
 impl<S: Stack, O: Observer> Threads<S, O> for TracedPrograms {
+    /// One for each group, with the end of its last program: a trace may have very many.
     fn ends(&self, started: Nanos, _now: Nanos) -> Vec<ThreadEnd> {
-        // A trace may have a million programs; the first ones are those with most requests.
-        const TOLD: usize = 64;
-        let end = |program: &Program| ThreadEnd {
-            job: program.group,
-            process: program.process.0,
-            ended: program.ended - started,
-        };
-        self.programs.iter().take(TOLD).map(end).collect()
+        let mut ends: Vec<ThreadEnd> = Vec::new();
+        for program in &self.programs {
+            let ended = program.ended - started;
+            match ends.iter_mut().find(|end| end.job == program.group) {
+                Some(end) => end.ended = end.ended.max(ended),
+                None => ends.push(ThreadEnd {
+                    job: program.group,
+                    process: program.process.0,
+                    ended,
+                }),
+            }
+        }
+        ends
     }
 }

@@ -1,0 +1,122 @@
+"""How a program sends its requests, decided from its arrivals and completions, and whose requests it waits for.
+
+    replies   a burst (of one or more), then nothing until all of it is done: a thread that reads, a database that commits
+    slots     D requests under way, and one more as one is done: asynchronous I/O of depth D
+    admitted  as fast as the queue takes them: the kernel's write-back
+    open      at their times, whatever was done by then
+
+The test of each is that of `depend`: arrivals that came while requests were under way, against those that would have come by chance.
+Programs that wait for each other (a database and the journal's thread) are found in the same way: one never sends while the other's request is under
+way, and sends after its end. What the recording cannot decide is assumed and marked so; `what-if` says what hangs on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from seekwise.trace import depend
+from seekwise.trace.depend import EXPECTED_MIN, REQUESTS_MIN, SHARE_MAX, SURE_MIN
+
+How = Literal["replies", "slots", "admitted", "open"]
+PARTNERS_MAX = 12
+"""Programs with the most requests, among which waiting for each other is looked for."""
+TURNS_MIN = 10
+UNDECIDED_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Shape:
+    how: How
+    depth: int
+    """Requests under way at most; 0 where nothing bounds them."""
+    is_sure: bool
+    """The recording decides it; otherwise it is assumed."""
+    role: str
+    after: tuple[int, ...] = ()
+    """Programs, by their place in the trace, whose requests it waits for."""
+
+
+def shapes(rows: np.ndarray, names: list[str]) -> dict[int, Shape]:
+    """By place of the program. `rows`: a sample of the trace, in the order of arrival."""
+    places, counts = np.unique(rows["process"], return_counts=True)
+    found: dict[int, Shape] = {}
+    own = {}
+    for place in places[np.argsort(-counts, kind="stable")]:
+        program = rows[rows["process"] == place]
+        own[int(place)] = program
+        found[int(place)] = _shape(names[place] if place < len(names) else "?", program)
+        if len(found) >= 1000:
+            break
+    chained = [place for place, shape in found.items() if shape.how == "replies" or shape.role == "journal"]
+    for place in chained[:PARTNERS_MAX]:
+        after = tuple(
+            other for other in chained[:PARTNERS_MAX] if other != place and _waits_for(own[place], own[other])
+        )
+        if after:
+            found[place] = replace(found[place], after=after)
+    return found
+
+
+def starts(arrivals: np.ndarray, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which arrivals begin a burst (something was done since the one before), and how many were under way before each."""
+    completed = np.searchsorted(done, arrivals, side="right")
+    before = np.arange(len(arrivals)) - completed
+    return np.diff(completed, prepend=-1) > 0, np.maximum(before, 0)
+
+
+def _shape(name: str, rows: np.ndarray) -> Shape:
+    role = depend._role(name, rows)
+    known = rows[rows["complete_ns"] >= rows["arrival_ns"]]
+    if len(known) < REQUESTS_MIN:
+        return Shape("open", 0, False, role)
+    arrivals, done = known["arrival_ns"], np.sort(known["complete_ns"])
+    loop = depend.loop(known)
+    if role == "write-back":
+        closed = loop is not None and loop.closed
+        return Shape("admitted" if closed else "open", 0, closed, role)
+    begins, before = starts(arrivals, done)
+    spent = depend._time_at_least(arrivals, done)
+    whole = float(max(done[-1] - arrivals[0], 1))
+    expected = float(begins.sum()) * (float(spent[1]) / whole if len(spent) > 1 else 0.0)
+    came = int((before[begins] > 0).sum())
+    if expected >= EXPECTED_MIN:
+        if came <= SHARE_MAX * expected and 1.0 - float(stats.poisson.cdf(came, expected)) >= SURE_MIN:
+            return Shape("replies", int(before.max()) + 1, True, role)
+        if loop is not None and loop.closed:
+            return Shape("slots", loop.depth, True, role)
+        return Shape("open", 0, True, role)
+    # Hardly ever busy. A program that never sent while its own was under way is taken for one that waits.
+    waits = came <= UNDECIDED_SHARE * max(float(begins.sum()), 1.0)
+    return Shape("replies", int(before.max()) + 1, False, role) if waits else Shape("open", 0, False, role)
+
+
+def _waits_for(rows: np.ndarray, other: np.ndarray) -> bool:
+    """Whether a program's bursts never begin while the other has a request under way, and begin after its end."""
+    first = max(rows["arrival_ns"][0], other["arrival_ns"][0])
+    last = min(rows["arrival_ns"][-1], other["arrival_ns"][-1])
+    rows = rows[
+        (rows["complete_ns"] >= rows["arrival_ns"]) & (rows["arrival_ns"] >= first) & (rows["arrival_ns"] <= last)
+    ]
+    other = other[
+        (other["complete_ns"] >= other["arrival_ns"]) & (other["complete_ns"] >= first) & (other["arrival_ns"] <= last)
+    ]
+    if min(len(rows), len(other)) < REQUESTS_MIN:
+        return False
+    done, ended = np.sort(rows["complete_ns"]), np.sort(other["complete_ns"])
+    begins, _ = starts(rows["arrival_ns"], done)
+    at = rows["arrival_ns"][begins]
+    sent, finished = np.searchsorted(other["arrival_ns"], at), np.searchsorted(ended, at, side="right")
+    came = int((sent > finished).sum())
+    spent = depend._time_at_least(other["arrival_ns"], ended)
+    expected = len(at) * (float(spent[1]) / float(max(last - first, 1)) if len(spent) > 1 else 0.0)
+    if expected < EXPECTED_MIN or came > SHARE_MAX * expected:
+        return False
+    # The end before the burst is the other's, not its own: turns that it takes after the other.
+    own_end = np.searchsorted(done, at, side="right")
+    newest_own = np.where(own_end > 0, done[np.maximum(own_end - 1, 0)], -1)
+    newest_other = np.where(finished > 0, ended[np.maximum(finished - 1, 0)], -1)
+    return int((newest_other > newest_own).sum()) >= TURNS_MIN
