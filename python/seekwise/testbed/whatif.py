@@ -45,29 +45,35 @@ class Use:
     """A load: fio's jobs on the device itself, or a program on ext4."""
 
     name: str
-    fio: str = ""
+    disk: str = ""
+    """fio's jobs for a disk, and those for flash, whose programs think between requests: the guest's one processor would be all that is seen."""
+    flash: str = ""
     program: str = ""
     """Lines of the guest's shell, with files below /tmp/data."""
     prepare: str = ""
 
 
+THINK = "thinktime=1ms\nthinktime_blocks=1\n"
+READERS = f"[r]\nrw=randread\nbs=4k\nnumjobs=8\nnumber_ios=125\n{REGION}\n"
+WRITERS = f"[w]\nrw=randwrite\nbs=4k\nnumjobs=4\nnumber_ios=250\n{REGION}\n"
+STREAMS = f"[s]\nrw=read\nbs=64k\nnumjobs=4\nnumber_ios=250\n{REGION}\n"
+QUEUE = f"[q]\nrw=randread\nbs=16k\nioengine=libaio\niodepth=16\nnumber_ios=1000\n{REGION}\n"
+DATABASE = (
+    f"[db]\nrw=randrw\nrwmixread=70\nbs=8k\nnumjobs=4\nnumber_ios=150\nthinktime=2ms\nthinktime_blocks=1\n{REGION}\n"
+    "[backup]\nrw=read\nbs=128k\nnumber_ios=400\noffset=60g\nsize=8g\n"
+)
 USES = (
-    Use("readers", HEAD + f"[r]\nrw=randread\nbs=4k\nnumjobs=8\nnumber_ios=125\n{REGION}\n"),
-    Use(
-        "database-backup",
-        HEAD
-        + f"[db]\nrw=randrw\nrwmixread=70\nbs=8k\nnumjobs=4\nnumber_ios=150\nthinktime=2ms\nthinktime_blocks=1\n{REGION}\n"
-        + "[backup]\nrw=read\nbs=128k\nnumber_ios=400\noffset=60g\nsize=8g\n",
-    ),
-    Use("queue", HEAD + f"[q]\nrw=randread\nbs=16k\nioengine=libaio\niodepth=16\nnumber_ios=1000\n{REGION}\n"),
-    Use("writers", HEAD + f"[w]\nrw=randwrite\nbs=4k\nnumjobs=4\nnumber_ios=250\n{REGION}\n"),
-    Use("streams", HEAD + f"[s]\nrw=read\nbs=64k\nnumjobs=4\nnumber_ios=250\n{REGION}\n"),
+    Use("readers", READERS, READERS + THINK),
+    Use("database-backup", DATABASE, DATABASE + THINK),
+    Use("queue", QUEUE, QUEUE.replace("16k", "64k") + "rate_iops=2000\n"),
+    Use("writers", WRITERS, WRITERS + THINK),
+    Use("streams", STREAMS, STREAMS + THINK),
     Use(
         "sqlite",
         program="sqlite3 /tmp/data/db < /cell/work.sql > /dev/null",
         prepare="sqlite3 /tmp/data/db < /cell/make.sql > /dev/null",
     ),
-)  # fmt: skip
+)
 MAKE_SQL = """PRAGMA journal_mode=DELETE; PRAGMA page_size=4096;
 CREATE TABLE t(id INTEGER PRIMARY KEY, owner INTEGER, body BLOB);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<6000)
@@ -163,14 +169,11 @@ def trial(number: int, cell: Cell) -> tuple[list[str], dict[str, Entry], recorde
         ]
         run = cell.use.program
     else:
-        entries[f"cell/t{number}.fio"] = Entry.file(
-            cell.use.fio.replace("[global]", f"[global]\nfilename=/dev/{storage.top}").encode()
-        )
         ahead = "" if storage.rotational else script.AHEAD
-        if ahead:
-            usual = "\n".join(script.USUAL_PRIORITY)
-            text = cell.use.fio.replace("[global]", f"[global]\nfilename=/dev/{storage.top}\n{usual}")
-            entries[f"cell/t{number}.fio"] = Entry.file(text.encode())
+        usual = "" if storage.rotational else "\n".join(script.USUAL_PRIORITY) + "\n"
+        jobs = cell.use.disk if storage.rotational else cell.use.flash
+        text = f"{HEAD}filename=/dev/{storage.top}\n{usual}{jobs}"
+        entries[f"cell/t{number}.fio"] = Entry.file(text.encode())
         run = f"{ahead}fio --output=/out/{number}/fio --eta=never /cell/t{number}.fio"
     lines += [f"seen {' '.join(storage.leaves)} > /out/{number}/seen", *_traced(number, recorded, run)]
     if cell.use.program:

@@ -43,6 +43,9 @@ PROGRAMS_MAX = 1000
 GROUPS_MAX = 12
 OTHERS = "others"
 SECTORS_MAX = 1 << 21
+MAIN_SHARE = 50
+"""A group's time begins with the first request of a program that has at least one in so many of its requests: not with the one that looked at the
+partition table."""
 PER_OCTAVE = 64
 MARKED = ("seekwise", "seekwise record", "blktrace", "blkparse", "perf or trace-cmd")
 """Formats that say which writes somebody waits for."""
@@ -55,6 +58,7 @@ class Group:
     name: str
     role: str
     programs: int = 0
+    rows: int = 0
     requests: int = 0
     reads: int = 0
     bytes: int = 0
@@ -119,7 +123,7 @@ class Load:
 
 def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_open: bool = False) -> Load:
     """The load of a trace, its files in `folder`. TraceError if the trace has no requests that could be played."""
-    gathered = _gather(chunks, folder / "ordered")
+    gathered = _gather(chunks, notes, folder / "ordered")
     counts, late = gathered.counts, gathered.late
     if not gathered.total:
         raise TraceError("the trace holds no reads, writes or flushes to play")
@@ -156,7 +160,11 @@ class _Gathered:
     timeless: bool
 
 
-def _gather(chunks: Iterable[np.ndarray], path: Path) -> _Gathered:
+def _kworkers(notes: Notes) -> list[int]:
+    return [place for place, name in enumerate(notes.processes) if name.startswith("kworker")]
+
+
+def _gather(chunks: Iterable[np.ndarray], notes: Notes, path: Path) -> _Gathered:
     """In the order of arrival into a file; what cannot be played is left out."""
     counts: dict[int, dict[int, int]] = {}
     parts: list[np.ndarray] = []
@@ -168,8 +176,10 @@ def _gather(chunks: Iterable[np.ndarray], path: Path) -> _Gathered:
                 (chunk["sectors"] == 0) & ((chunk["flags"] & (Flag.PREFLUSH | Flag.FUA)) > 0)
             )
             data = ((chunk["kind"] == Kind.READ) | (chunk["kind"] == Kind.WRITE)) & (chunk["sectors"] > 0)
-            kept = chunk[(flush | data) & (chunk["sectors"] <= SECTORS_MAX) & (chunk["sector"] >= 0)]
-            left_out += len(chunk) - len(kept)
+            # What the block layer asks for behind a forced write belongs to that write.
+            own = flush & (chunk["issue_ns"] == chunk["arrival_ns"]) & np.isin(chunk["process"], _kworkers(notes))
+            kept = chunk[(flush | data) & ~own & (chunk["sectors"] <= SECTORS_MAX) & (chunk["sector"] >= 0)]
+            left_out += len(chunk) - len(kept) - int(own.sum())
             if not len(kept):
                 continue
             kept["kind"][kept["sectors"] == 0] = Kind.FLUSH
@@ -227,6 +237,7 @@ def _programs(
             by_group[group] = len(groups)
             groups.append(Group("all" if group == "?" else group, shape.role))
         groups[by_group[group]].programs += 1
+        groups[by_group[group]].rows += counts[place]
         found[place] = Program(name, shape, by_group[group], first, counts[place])
         first += counts[place]
     if shared:
@@ -235,6 +246,7 @@ def _programs(
             by_group[OTHERS] = len(groups)
             groups.append(Group(OTHERS, "foreground"))
         groups[by_group[OTHERS]].programs += len(shared)
+        groups[by_group[OTHERS]].rows += rows
         rest = Program(OTHERS, Shape("open", 0, False, "foreground"), by_group[OTHERS], first, rows)
         found |= dict.fromkeys(shared, rest)
     return found, groups
@@ -375,7 +387,8 @@ class _Compiler:
 
 def _count(group: Group, state: _State, rows: np.ndarray) -> None:
     group.hows[state.program.shape.how] = group.hows.get(state.program.shape.how, 0) + len(rows)
-    group.first_ns = min(group.first_ns, int(rows["arrival_ns"][0]))
+    if state.program.rows * MAIN_SHARE >= group.rows:
+        group.first_ns = min(group.first_ns, int(rows["arrival_ns"][0]))
     group.last_ns = max(group.last_ns, int(rows["arrival_ns"][-1]), int(rows["complete_ns"].max()))
     rows = rows[rows["kind"] != Kind.FLUSH]
     if not len(rows):
