@@ -95,6 +95,10 @@ def _known_key(name: str) -> str:
     row = factors.factor(name)
     if name in KEYS or row is not None and row.name not in ("read_ahead_kb", "filesystem", "resync_kib_s"):
         return next((key for key, own in KEYS.items() if own == name), name)
+    if row is not None:
+        raise UsageError(
+            f"`{name}` changes nothing for recorded requests: they come from behind the page cache and file system"
+        )
     near = difflib.get_close_matches(name, [*KEYS, *factors.FACTORS], 1)
     raise UsageError(
         f"`--vary` has no setting `{name}`", f"did you mean `{near[0]}`?" if near else f"known: {_known()}"

@@ -13,10 +13,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.backend.simulated import KERNEL_DEFAULT
+from seekwise.study.factors import Value
 from seekwise.study.model import System
 from seekwise.testbed import backend, filesystem, image, kernels, machine, script
 from seekwise.testbed.cpio import Entry
@@ -33,6 +34,8 @@ ARRAYS = {
 }
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 BUFFER_KIB = 32_768
+NVME_DEPTH = 64
+"""nbd takes 128 requests at once; an NVMe drive gets so many."""
 TIMEOUT_S = 900.0
 SEED = 7
 REGION = "offset=1g\noffset_increment=8g\nsize=4g"
@@ -155,7 +158,10 @@ def cells() -> Iterator[Cell]:
 def trial(number: int, cell: Cell) -> tuple[list[str], dict[str, Entry], recorder.Device]:
     """The guest's lines for one cell, their files, and the device that is recorded."""
     storage = backend.storage(cell.system, {})
-    values = {"scheduler": cell.scheduler}
+    values: dict[str, Value] = {"scheduler": cell.scheduler}
+    if storage.depth > script.TAGS_MAX:
+        values["queue_depth"] = NVME_DEPTH
+        storage = replace(storage, depth=NVME_DEPTH)
     lines, entries = script.up(number, storage, values, SEED)
     # Linux include/uapi/linux/major.h: md 9, nbd 43.
     device = (9, 0) if storage.level else (43, 0)

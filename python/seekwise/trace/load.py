@@ -126,7 +126,8 @@ def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_
     gathered = _gather(chunks, notes, folder / "ordered")
     counts, late = gathered.counts, gathered.late
     if not gathered.total:
-        raise TraceError("the trace holds no reads, writes or flushes to play")
+        cut = f": it is {notes.truncated}" if notes.truncated else ""
+        raise TraceError(f"the trace holds no reads, writes or flushes to play{cut}")
     device = max(counts, key=lambda number: sum(counts[number].values()))
     mine = counts[device]
     decided = shapes(gathered.sample[gathered.sample["device"] == device], notes.processes)

@@ -26,6 +26,8 @@ PARTNERS_MAX = 12
 """Programs with the most requests, among which waiting for each other is looked for."""
 TURNS_MIN = 10
 UNDECIDED_SHARE = 0.05
+MOSTLY_SHARE = 0.3
+"""A program that reads ahead now and then waits for all the same: each burst by itself is taken as it was, waiting or not."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ def _shape(name: str, rows: np.ndarray) -> Shape:
             return Shape("replies", int(before.max()) + 1, True, role)
         if loop is not None and loop.closed:
             return Shape("slots", loop.depth, True, role)
+        if came <= MOSTLY_SHARE * expected:
+            return Shape("replies", int(before.max()) + 1, True, role)
         return Shape("open", 0, True, role)
     # Hardly ever busy. A program that never sent while its own was under way is taken for one that waits.
     waits = came <= UNDECIDED_SHARE * max(float(begins.sum()), 1.0)
@@ -113,7 +117,7 @@ def _waits_for(rows: np.ndarray, other: np.ndarray) -> bool:
     came = int((sent > finished).sum())
     spent = depend._time_at_least(other["arrival_ns"], ended)
     expected = len(at) * (float(spent[1]) / float(max(last - first, 1)) if len(spent) > 1 else 0.0)
-    if expected < EXPECTED_MIN or came > SHARE_MAX * expected:
+    if expected < EXPECTED_MIN or came > MOSTLY_SHARE / 2 * expected:
         return False
     # The end before the burst is the other's, not its own: turns that it takes after the other.
     own_end = np.searchsorted(done, at, side="right")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import statistics
 import tempfile
@@ -23,10 +24,12 @@ from typing import Any
 
 import click
 
+from seekwise import _core
 from seekwise.analysis.percentiles import percentile_ns
 from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError
 from seekwise.run import whatif
+from seekwise.testbed import whatif as testbed
 from seekwise.trace import load as loads
 from seekwise.trace.readers import open_trace
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
@@ -128,6 +131,9 @@ def setting_of(run: Row) -> dict[str, list[str]]:
     """The run's storage as `whatif` is asked for it."""
     drive, array = run.storage.rsplit(".", 1)
     wanted = {"model": [drive], "scheduler": [run.scheduler], "host": ["laboratory"]}
+    if json.loads(_core.drive_model(drive)).get("attachment") == "nvme":
+        # As the laboratory sets it: nbd has no more.
+        wanted["depth"] = [str(testbed.NVME_DEPTH)]
     if array != "single":
         wanted |= {"level": [array], "drives": ["2" if array == "raid1" else "4"]}
     if array in ("raid5", "raid10"):

@@ -12,6 +12,8 @@
 //! Source:        the counts and gaps are inferred in `python/seekwise/trace/depend.py` and `load.py`.
 
 pub mod rows;
+#[cfg(test)]
+mod tests;
 
 use crate::cost::OperationCosts;
 use crate::engine::Engine;
@@ -184,8 +186,9 @@ impl TracedPrograms {
             return;
         };
         if self.open || row.flags & OPEN != 0 {
+            // Late because the queue was full, it has waited since then.
             let due = engine.phase_start + Nanos(row.at_ns);
-            self.put(engine, index, due.max(from));
+            self.put(engine, index, due);
             return;
         }
         if program.in_flight > row.own {
@@ -372,8 +375,7 @@ impl TracedPrograms {
         let call = &self.calls[token as usize];
         // A program goes on while a request of its waits for a flush.
         if call.unsubmitted == 0 && call.row.flags & FLUSH_FIRST == 0 {
-            let from = self.programs[index as usize].due;
-            self.consider(engine, index, from);
+            self.consider(engine, index, engine.now);
         }
     }
 
