@@ -45,9 +45,9 @@ def test_the_answer_is_a_sentence_and_a_table_of_at_most_25_lines_of_80_columns(
     ).stdout
     lines = text.splitlines()
     assert lines[0].startswith(("Best: ", "No setting stands out"))
-    assert lines[2].split()[:3] == ["setting", "p50", "p99"]
+    assert lines[lines.index("") + 1].split()[:3] == ["setting", "p50", "p99"]
     assert len(lines) <= 25, text
-    assert max(map(len, lines[2:])) <= 80, text
+    assert max(map(len, lines)) <= 80, text
 
 
 def test_four_drives_answer_sooner_than_one_and_flash_sooner_than_both(trace):
@@ -88,7 +88,7 @@ def test_what_the_recording_does_not_decide_is_said_with_what_hangs_on_it(tmp_pa
     notes = Notes(source="seekwise record")
     idle = loops.loop(notes, "cron/1", 100, latency_ns=1e5, think_ns=1e9)
     path = loops.write(tmp_path / "idle.swt", notes, idle)
-    text = ask(path, "--vary", f"{DISK},scheduler=none,bfq").stdout
+    text = " ".join(ask(path, "--vary", f"{DISK},scheduler=none,bfq").stdout.split())
     assert "Assumed: cron: 100 requests; too little load to tell, assumed to wait for their requests" in text
     assert "hang on that" in text or "hangs on that" in text
 

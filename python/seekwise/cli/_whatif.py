@@ -13,8 +13,8 @@ from seekwise.store.record import Record
 from seekwise.trace.load import Group, Load, recorded_percentile_ns
 
 SCHEMA = "seekwise.whatif/1"
-ROWS_SHOWN = 12
-GROUPS_SHOWN = 4
+ROWS_SHOWN = 8
+GROUPS_SHOWN = 3
 TIE = 0.05
 """Settings so close to the best are as good: as much as a prediction may be wrong."""
 
@@ -109,15 +109,19 @@ def sentence(order: Sequence[Row], recorded_p99_ns: float | None) -> str:
     if len(ties) == len(order):
         return f"No setting stands out: all {len(order)} are within 5 % in p99 and rate."
     names = " or ".join(row.setting for row in ties[:3]) + (" …" if len(ties) > 3 else "")
-    return f"Best: {names}. p99 {ms(best.p99_ns)}, {worst.p99_ns / max(best.p99_ns, 1):.3g} times shorter than {worst.setting}."
+    return f"Best: {names}. p99 {ms(best.p99_ns)}, {_factor(worst.p99_ns / max(best.p99_ns, 1))} times shorter than {worst.setting}."
+
+
+def _factor(value: float) -> str:
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
 def _times(old: float, new: float) -> str:
     ratio = new / max(old, 1)
     return (
-        f"{1 / ratio:.3g} times shorter than"
+        f"{_factor(1 / ratio)} times shorter than"
         if ratio < 0.97
-        else f"{ratio:.3g} times"
+        else f"{_factor(ratio)} times"
         if ratio > 1.03
         else "as long as"
     )
@@ -127,7 +131,7 @@ def table(
     order: Sequence[Row], found: dict[tuple[str, str], Row], load: Load, opened: dict[tuple[str, str], Row] | None
 ) -> list[str]:
     """Foreground first, then each group of programs where there are several; at most 80 columns."""
-    width = min(max([len("as recorded"), *(len(row.setting) for row in order)]), 36)
+    width = min(max([len("as recorded"), *(len(row.setting) for row in order)]), 26 if opened else 36)
     head = f"{'setting':{width}} {'p50':>8} {'p99':>8} {'MB/s':>7} {'IOPS':>7} {'time':>7}"
     said = [head + (f" {'open p99':>9}" if opened else "")]
     said += [_recorded(load, width)]
@@ -182,7 +186,7 @@ def how_words(load: Load) -> str:
         for how in ("replies", "slots", "admitted", "open")
     }
     closed = of["replies"] + of["slots"] + of["admitted"]
-    return f"{closed:.0%} of the requests wait for earlier ones and are sent later where the storage is slower, {of['open']:.0%} come at their times"
+    return f"{closed:.0%} of the requests wait for earlier ones, here as in the recording; {of['open']:.0%} come at their times"
 
 
 def ms(ns: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,15 +101,18 @@ def _play(trace, notes, chunks, settings, replay_open, repeats, seed, db, as_jso
         _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
         return
     tail = loads.recorded_percentile_ns(_whatif.front(load), 99)
-    click.echo(_whatif.sentence(order, tail))
+    _paragraph(_whatif.sentence(order, tail))
     click.echo()
     for line in _whatif.table(order, found, load, opened):
         click.echo(line)
     click.echo()
-    click.echo(_whatif.how_words(load))
-    for line in (*said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
-        click.echo(line)
+    for line in (_whatif.how_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
+        _paragraph(line)
     click.echo(f"\nnext: seekwise report {played.run.run_id}")
+
+
+def _paragraph(text: str) -> None:
+    click.echo(textwrap.fill(text, 80, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _told(done: int, of: int) -> None:

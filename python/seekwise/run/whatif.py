@@ -278,7 +278,7 @@ def run_of(
                             "model": release(), "model_version": _core.model_version(),
                             "device_model": outcomes[block - 1]["models"]["device"], "trace": trace,
                         },
-                        load={"trace": trace, "program": key, "requests": load.requests},
+                        load={"recording": trace, "program": key, "requests": load.requests},
                         conditions={"role": "candidate"},
                     )
                 )  # fmt: skip
