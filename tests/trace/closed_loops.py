@@ -43,6 +43,13 @@ def opened(notes, name, count, gap_ns=MS, latency_ns=2 * MS, seed=2):
     )
 
 
+def paced(notes, name, count, period_ns=MS, latency_ns=300_000, seed=4):
+    """At even times, and the one before is always done by then."""
+    arrivals = np.arange(count, dtype=np.int64) * period_ns
+    took = np.random.default_rng(seed).normal(latency_ns, latency_ns / 20, count).astype(np.int64)
+    return rows(notes, name, arrivals, arrivals + took, seed=seed)
+
+
 def database(notes, commits, data=4, latency_ns=2 * MS):
     """Writes of `data` requests at once, then the journal's commit, then the next ones."""
     at, own, journal = 0, [], []

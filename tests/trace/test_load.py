@@ -51,6 +51,12 @@ def test_open_arrivals_keep_their_times(tmp_path):
     assert (rows["at_ns"] == np.sort(part["arrival_ns"])).all()
 
 
+def test_even_arrivals_are_open_though_none_comes_before_the_last_is_done(tmp_path):
+    notes = Notes(source="seekwise record")
+    load, _ = made(tmp_path, loops.paced(notes, "rate/1", 500), loops.loop(notes, "db/2", 500), notes=notes)
+    assert {each.name: each.shape.how for each in load.programs} == {"rate/1": "open", "db/2": "replies"}
+
+
 def test_a_database_waits_for_the_journal_and_the_journal_for_it(tmp_path):
     notes = Notes(source="seekwise record")
     load, written = made(tmp_path, loops.database(notes, 100), notes=notes)

@@ -25,7 +25,8 @@ from seekwise.testbed.debian import Package, Say, fetch, files
 from seekwise.trace.columns import Notes
 from seekwise.trace.record import recorder, ring
 
-DRIVES = ("wd2500ys", "st3250620ns", "crucial_mx500_1tb", "samsung_970_evo_plus")
+DISKS = ("wd2500ys", "st3250620ns")
+DRIVES = (*DISKS, "crucial_mx500_1tb", "samsung_970_evo_plus")
 ARRAYS = {
     "single": (None, 1, None),
     "raid1": ("raid1", 2, None),
@@ -136,7 +137,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        return f"{self.use.name}@{self.drive}.{self.array}@{self.scheduler}"
+        flash = "" if self.use.program or self.drive in DISKS else "-flash"
+        return f"{self.use.name}{flash}@{self.drive}.{self.array}@{self.scheduler}"
 
     @property
     def system(self) -> System:

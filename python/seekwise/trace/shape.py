@@ -26,6 +26,8 @@ PARTNERS_MAX = 12
 """Programs with the most requests, among which waiting for each other is looked for."""
 TURNS_MIN = 10
 UNDECIDED_SHARE = 0.05
+PACED_SLOPE, PACED_SURE = 0.5, 4.0
+"""Below the slope, by so many standard errors."""
 MOSTLY_SHARE = 0.3
 """A program that reads ahead now and then waits for all the same: each burst by itself is taken as it was, waiting or not."""
 
@@ -85,6 +87,8 @@ def _shape(name: str, rows: np.ndarray) -> Shape:
     whole = float(max(done[-1] - arrivals[0], 1))
     expected = float(begins.sum()) * (float(spent[1]) / whole if len(spent) > 1 else 0.0)
     came = int((before[begins] > 0).sum())
+    if _is_paced(arrivals, done, begins & (before == 0)):
+        return Shape("open", 0, True, role)
     if expected >= EXPECTED_MIN:
         if came <= SHARE_MAX * expected and 1.0 - float(stats.poisson.cdf(came, expected)) >= SURE_MIN:
             return Shape("replies", int(before.max()) + 1, True, role)
@@ -96,6 +100,26 @@ def _shape(name: str, rows: np.ndarray) -> Shape:
     # Hardly ever busy. A program that never sent while its own was under way is taken for one that waits.
     waits = came <= UNDECIDED_SHARE * max(float(begins.sum()), 1.0)
     return Shape("replies", int(before.max()) + 1, False, role) if waits else Shape("open", 0, False, role)
+
+
+def _is_paced(arrivals: np.ndarray, done: np.ndarray, alone: np.ndarray) -> bool:
+    """Whether bursts begin at even times, although none begins before the last one is done.
+
+    From one burst to the next a program that waits takes what the storage takes, and thinks: their distance grows with it, one to one. That of a paced
+    one does not. The slope of a line through both decides, where it is known well enough.
+    """
+    at = np.flatnonzero(alone)
+    if len(at) < REQUESTS_MIN:
+        return False
+    began, distance = arrivals[at[:-1]], np.diff(arrivals[at]).astype(float)
+    took = (done[np.maximum(np.searchsorted(done, arrivals[at[1:]], side="right") - 1, 0)] - began).astype(float)
+    # One pause of minutes would decide alone.
+    usual = (distance <= np.percentile(distance, 95)) & (took <= np.percentile(took, 95))
+    distance, took = distance[usual], took[usual]
+    if len(took) < REQUESTS_MIN or took.std() == 0:
+        return False
+    line = stats.linregress(took, distance)
+    return bool(line.slope + PACED_SURE * line.stderr < PACED_SLOPE)
 
 
 def _waits_for(rows: np.ndarray, other: np.ndarray) -> bool:
