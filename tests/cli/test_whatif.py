@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,8 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise import schemas
-from seekwise.cli import results, whatif
+from seekwise.cli import report, results, whatif
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run import whatif as whatif_run
 from seekwise.trace.columns import Notes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
@@ -146,3 +149,29 @@ def test_what_is_no_trace_is_one_error_and_no_run(tmp_path, monkeypatch, content
     with pytest.raises(SeekwiseError) as error:
         ask(tmp_path / "t", "--vary", DISK)
     assert "t" in error.value.message and not (tmp_path / "records.db").exists()
+
+
+def test_the_commands_of_the_how_to_page_do_what_it_says(trace, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "what-if.md").read_text()
+    lines = [
+        line.split() for line in re.findall(r"^ {4}seekwise (whatif srv\.swt .*|report last)$", page, re.MULTILINE)
+    ]
+    assert len(lines) >= 6
+    shutil.copy(trace, tmp_path / "srv.swt")
+    monkeypatch.chdir(tmp_path)
+    for _, name, *words in (line for line in lines if line[0] == "whatif"):
+        # Of a synthetic trace nobody knows the drive.
+        model = [] if any("model=" in word for word in words) else ["--vary", DISK]
+        done = ask(name, *words, *model)
+        assert done.exit_code == 0, words
+    keys = re.findall(r"^\| `(\w+)`", page, re.MULTILINE)
+    assert set(keys) <= {*whatif_run.KEYS, "nr_requests"}
+
+
+def test_the_report_of_a_prediction_is_drawn(trace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = document(trace, "--vary", f"{DISK},scheduler=none,bfq")
+    done = CliRunner().invoke(report.command, [found["run_id"]], catch_exceptions=False, standalone_mode=False, obj={})
+    assert done.exit_code == 0
+    page = next(tmp_path.glob("*.html")).read_text()
+    assert "<svg" in page and "bfq" in page and "simulated" in page

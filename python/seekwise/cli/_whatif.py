@@ -101,15 +101,15 @@ def sentence(order: Sequence[Row], recorded_p99_ns: float | None) -> str:
     """The answer."""
     best, ties = order[0], as_good(order)
     if len(order) == 1:
-        text = f"With {best.setting} the foreground's p99 would be {ms(best.p99_ns)}"
+        text = f"With {best.setting} the foreground's p99 would be {time_word(best.p99_ns)}"
         if recorded_p99_ns:
-            text += f", {_times(recorded_p99_ns, best.p99_ns)} the recorded {ms(recorded_p99_ns)}"
+            text += f", {_times(recorded_p99_ns, best.p99_ns)} the recorded {time_word(recorded_p99_ns)}"
         return text + "."
     worst = max(order, key=lambda row: row.p99_ns)
     if len(ties) == len(order):
         return f"No setting stands out: all {len(order)} are within 5 % in p99 and rate."
     names = " or ".join(row.setting for row in ties[:3]) + (" …" if len(ties) > 3 else "")
-    return f"Best: {names}. p99 {ms(best.p99_ns)}, {_factor(worst.p99_ns / max(best.p99_ns, 1))} times shorter than {worst.setting}."
+    return f"Best: {names}. p99 {time_word(best.p99_ns)}, {_factor(worst.p99_ns / max(best.p99_ns, 1))} times shorter than {worst.setting}."
 
 
 def _factor(value: float) -> str:
@@ -138,7 +138,7 @@ def table(
     for row in order[:ROWS_SHOWN]:
         line = _line(row.setting, row, width)
         if opened:
-            line += f" {ms(opened[row.setting, FOREGROUND].p99_ns):>9}"
+            line += f" {time_word(opened[row.setting, FOREGROUND].p99_ns):>9}"
         said.append(line)
     if len(order) > ROWS_SHOWN:
         said.append(f"and {len(order) - ROWS_SHOWN} more (`seekwise results` and --json have all)")
@@ -157,7 +157,7 @@ def table(
 
 def _line(name: str, row: Row, width: int) -> str:
     return (
-        f"{name[:width]:{width}} {ms(row.p50_ns):>8} {ms(row.p99_ns):>8} {_number(row.rate_bytes_per_s / 1e6):>7} "
+        f"{name[:width]:{width}} {time_word(row.p50_ns):>8} {time_word(row.p99_ns):>8} {_number(row.rate_bytes_per_s / 1e6):>7} "
         f"{_number(row.iops):>7} {seconds(row.elapsed_s):>7}"
     )
 
@@ -169,7 +169,7 @@ def _recorded(load: Load, width: int) -> str:
     elapsed = max(max((group.last_ns for group in groups), default=1) - first, 1) / 1e9
     moved, count = sum(group.bytes for group in groups), sum(group.requests for group in groups)
     return (
-        f"{'as recorded':{width}} {ms(half) if half else '-':>8} {ms(tail) if tail else '-':>8} "
+        f"{'as recorded':{width}} {time_word(half) if half else '-':>8} {time_word(tail) if tail else '-':>8} "
         f"{_number(moved / 1e6 / elapsed):>7} {_number(count / elapsed):>7} {seconds(elapsed):>7}"
     )
 
@@ -189,7 +189,9 @@ def how_words(load: Load) -> str:
     return f"{closed:.0%} of the requests wait for earlier ones, here as in the recording; {of['open']:.0%} come at their times"
 
 
-def ms(ns: float) -> str:
+def time_word(ns: float) -> str:
+    if ns < 999.5e3:
+        return f"{ns / 1e3:.3g} µs"
     return f"{ns / 1e6:.3g} ms" if ns < 999.5e6 else f"{ns / 1e9:.3g} s"
 
 

@@ -118,6 +118,8 @@ def _is_paced(arrivals: np.ndarray, done: np.ndarray, alone: np.ndarray) -> bool
     distance, took = distance[usual], took[usual]
     if len(took) < REQUESTS_MIN or took.std() == 0:
         return False
+    if distance.std() == 0:
+        return True
     line = stats.linregress(took, distance)
     return bool(line.slope + PACED_SURE * line.stderr < PACED_SLOPE)
 

@@ -84,6 +84,10 @@ class Prediction:
     closed: dict[str, float]
     opened: dict[str, float]
 
+    @property
+    def is_same_storage(self) -> bool:
+        return self.recorded.split("@")[1] == self.measured.storage
+
     def error(self, metric: str, opened: bool = False) -> float:
         said = (self.opened if opened else self.closed)[metric]
         return abs(said / self.measured.value(metric) - 1)
@@ -158,7 +162,11 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
         files.append(FileReport(str(path), len(predictions) - len(misses), len(predictions), misses))
     summary = agreement(found)
     met = bool(found) and _meets(summary) and not any(file.extra.get("broken") for file in files)
-    return Report("whatif", files, {"agreement": summary}, met)
+    parts = {
+        "other_scheduler": agreement([each for each in found if each.is_same_storage]),
+        "other_storage": agreement([each for each in found if not each.is_same_storage]),
+    }
+    return Report("whatif", files, {"agreement": {**summary, **parts}}, met)
 
 
 def _miss(each: Prediction) -> str:
@@ -170,7 +178,7 @@ def _of_table(path: Path, same_storage: bool, tell: Any) -> Iterator[Prediction]
     rows = parse(read_text(path))
     recordings = sorted(path.parent.glob("*.swt"))
     if not recordings:
-        raise ValueError("no recording lies beside the table")
+        raise ValueError("no recording is in the folder of the table")
     for number, recording in enumerate(recordings, 1):
         yield from predict(recording, rows, same_storage)
         if tell is not None:
@@ -258,11 +266,17 @@ def text(report: Report) -> str:
     """N of M per file with its misses, then how well all of it agrees, with and without dependencies."""
     lines = [frame_text(report), ""]
     summary = report.extra["agreement"]
-    for name, words in (("closed", "with dependencies"), ("open", "at recorded times")):
-        if name not in summary:
+    for part, title in (
+        (summary, "all"),
+        (summary["other_scheduler"], "other scheduler"),
+        (summary["other_storage"], "other storage"),
+    ):
+        if not part["predictions"]:
             continue
-        row = summary[name]
-        errors = ", ".join(f"{metric} {100 * row[metric]['median_error']:.1f} %" for metric in LIMITS)
-        lines.append(f"{words}: median errors {errors}; best scheduler in {row['best_right']} of {row['best_of']}")
+        lines.append(f"{title}: {part['predictions']} predictions for {part['storages']} storages; median errors")
+        for name, words in (("closed", "with dependencies"), ("open", "at recorded times")):
+            row = part[name]
+            errors = ", ".join(f"{metric} {100 * row[metric]['median_error']:.1f} %" for metric in LIMITS)
+            lines.append(f"  {words}: {errors}; best scheduler in {row['best_right']} of {row['best_of']}")
     lines.append("met" if report.is_met else "not met")
     return "\n".join(lines)
