@@ -135,8 +135,9 @@ def make(chunks: Iterable[np.ndarray], notes: Notes, folder: Path, *, undecided_
     path = folder / "load"
     marked = notes.source in MARKED or bool((gathered.sample["flags"] & (Flag.SYNC | Flag.FUA | Flag.META)).any())
     state = _Compiler(programs, path, sum(mine.values()), marked, device)
-    for chunk in _chunks(folder / "ordered"):
-        state.add(chunk, groups)
+    with state.out:
+        for chunk in _chunks(folder / "ordered"):
+            state.add(chunk, groups)
     (folder / "ordered").unlink()
     written = tuple(each for each in programs.values() if each.rows)
     written = tuple(dict.fromkeys(written))
@@ -297,7 +298,8 @@ class _Compiler:
             numbers.setdefault(program, _State(program, len(numbers)))
         self.states = {place: numbers[program] for place, program in programs.items()}
         self.marked, self.device = marked, device
-        self.out = np.memmap(path, ROW, "w+", shape=(rows,))
+        self.out = path.open("wb")
+        self.out.truncate(rows * ROW.itemsize)
         self.end_sector = self.flushes = 0
 
     def add(self, chunk: np.ndarray, groups: list[Group]) -> None:
@@ -349,7 +351,8 @@ class _Compiler:
             self._chain(state, shape, arrival, out)
         state.last_arrival, state.sent = int(arrival[-1]), state.sent + count
         first = state.program.first + state.written
-        self.out[first : first + count] = out
+        self.out.seek(first * ROW.itemsize)
+        self.out.write(out.tobytes())
         state.written += count
 
     def _chain(self, state: _State, shape: Shape, arrival: np.ndarray, out: np.ndarray) -> None:
