@@ -57,21 +57,28 @@ class Use:
     prepare: str = ""
 
 
-THINK = "thinktime=1ms\nthinktime_blocks=1\n"
-READERS = f"[r]\nrw=randread\nbs=4k\nnumjobs=8\nnumber_ios=125\n{REGION}\n"
-WRITERS = f"[w]\nrw=randwrite\nbs=4k\nnumjobs=4\nnumber_ios=250\n{REGION}\n"
-STREAMS = f"[s]\nrw=read\nbs=64k\nnumjobs=4\nnumber_ios=250\n{REGION}\n"
+THINK_US = (3100, 3700, 4300, 5300)
+"""Different ones, so that the programs do not march in step."""
+
+
+def thinking(name: str, job: str) -> str:
+    """Sections of one job, each with a part and a pause of its own after every request."""
+    parts = ((us, job.replace("offset=1g", f"offset={1 + 20 * place}g")) for place, us in enumerate(THINK_US))
+    return "".join(f"[{name}{us}]\n{own}thinktime={us}us\nthinktime_blocks=1\n" for us, own in parts)
+
+
+READERS = f"rw=randread\nbs=4k\nnumber_ios=125\n{REGION}\n"
+WRITERS = f"rw=randwrite\nbs=4k\nnumber_ios=250\n{REGION}\n"
+STREAMS = f"rw=read\nbs=64k\nnumber_ios=250\n{REGION}\n"
 QUEUE = f"[q]\nrw=randread\nbs=16k\nioengine=libaio\niodepth=16\nnumber_ios=1000\n{REGION}\n"
-DATABASE = (
-    f"[db]\nrw=randrw\nrwmixread=70\nbs=8k\nnumjobs=4\nnumber_ios=150\nthinktime=2ms\nthinktime_blocks=1\n{REGION}\n"
-    "[backup]\nrw=read\nbs=128k\nnumber_ios=400\noffset=60g\nsize=8g\n"
-)
+DATABASE = f"rw=randrw\nrwmixread=70\nbs=8k\nnumber_ios=150\n{REGION}\n"
+BACKUP = "[backup]\nrw=read\nbs=128k\nnumber_ios=400\noffset=100g\nsize=8g\n"
 USES = (
-    Use("readers", READERS, READERS + THINK),
-    Use("database-backup", DATABASE, DATABASE + THINK),
+    Use("readers", f"[r]\nnumjobs=8\n{READERS}", thinking("r", f"numjobs=2\n{READERS}")),
+    Use("database-backup", thinking("db", DATABASE) + BACKUP, thinking("db", DATABASE) + BACKUP + "thinktime=2ms\n"),
     Use("queue", QUEUE, QUEUE.replace("16k", "64k") + "rate_iops=2000\n"),
-    Use("writers", WRITERS, WRITERS + THINK),
-    Use("streams", STREAMS, STREAMS + THINK),
+    Use("writers", f"[w]\nnumjobs=4\n{WRITERS}", thinking("w", WRITERS)),
+    Use("streams", f"[s]\nnumjobs=4\n{STREAMS}", thinking("s", STREAMS)),
     Use(
         "sqlite",
         program="sqlite3 /tmp/data/db < /cell/work.sql > /dev/null",

@@ -25,6 +25,7 @@ How = Literal["replies", "slots", "admitted", "open"]
 PARTNERS_MAX = 12
 """Programs with the most requests, among which waiting for each other is looked for."""
 TURNS_MIN = 10
+SPREAD_LESS = 0.5
 UNDECIDED_SHARE = 0.05
 PACED_SLOPE, PACED_SURE = 0.5, 4.0
 """Below the slope, by so many standard errors."""
@@ -58,7 +59,10 @@ def shapes(rows: np.ndarray, names: list[str]) -> dict[int, Shape]:
     chained = [place for place, shape in found.items() if shape.how == "replies" or shape.role == "journal"]
     for place in chained[:PARTNERS_MAX]:
         after = tuple(
-            other for other in chained[:PARTNERS_MAX] if other != place and _waits_for(own[place], own[other])
+            other
+            for other in chained[:PARTNERS_MAX]
+            if other != place
+            and _waits_for(own[place], own[other], "journal" in (found[place].role, found[other].role))
         )
         if after:
             found[place] = replace(found[place], after=after)
@@ -124,8 +128,12 @@ def _is_paced(arrivals: np.ndarray, done: np.ndarray, alone: np.ndarray) -> bool
     return bool(line.slope + PACED_SURE * line.stderr < PACED_SLOPE)
 
 
-def _waits_for(rows: np.ndarray, other: np.ndarray) -> bool:
-    """Whether a program's bursts never begin while the other has a request under way, and begin after its end."""
+def _waits_for(rows: np.ndarray, other: np.ndarray, is_journal: bool) -> bool:
+    """Whether a program's bursts never begin while the other has a request under way, and begin after its end.
+
+    Programs that pause for the same time fall into step and seem to. Their bursts follow their own requests more closely than the other's; only
+    where a journal is one of the two is that not asked.
+    """
     first = max(rows["arrival_ns"][0], other["arrival_ns"][0])
     last = min(rows["arrival_ns"][-1], other["arrival_ns"][-1])
     rows = rows[
@@ -149,4 +157,12 @@ def _waits_for(rows: np.ndarray, other: np.ndarray) -> bool:
     own_end = np.searchsorted(done, at, side="right")
     newest_own = np.where(own_end > 0, done[np.maximum(own_end - 1, 0)], -1)
     newest_other = np.where(finished > 0, ended[np.maximum(finished - 1, 0)], -1)
-    return int((newest_other > newest_own).sum()) >= TURNS_MIN
+    turns = newest_other > newest_own
+    if int(turns.sum()) < TURNS_MIN:
+        return False
+    return is_journal or _spread(at[turns] - newest_other[turns]) < SPREAD_LESS * _spread(at[turns] - newest_own[turns])
+
+
+def _spread(times: np.ndarray) -> float:
+    low, high = np.percentile(times, [25, 75])
+    return float(high - low)
