@@ -16,6 +16,7 @@ import io
 import json
 import os
 import statistics
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
@@ -280,3 +281,14 @@ def text(report: Report) -> str:
             lines.append(f"  {words}: {errors}; best scheduler in {row['best_right']} of {row['best_of']}")
     lines.append("met" if report.is_met else "not met")
     return "\n".join(lines)
+
+
+def main() -> None:
+    """`python -m seekwise.validate.whatif FOLDER`: the table of the recordings in it."""
+    folder = Path(sys.argv[1])
+    rows = [measured(path) for path in sorted(folder.glob("*.swt"))]
+    (folder / "measured.csv").write_text(text_of(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
