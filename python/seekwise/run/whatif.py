@@ -20,7 +20,7 @@ from seekwise.release import release
 from seekwise.run.execute import new_run_id
 from seekwise.store.database import Run, now
 from seekwise.store.record import CpuSeconds, Phase, Record
-from seekwise.study import factors
+from seekwise.study import factors, parameters
 from seekwise.study.factors import Value
 from seekwise.study.model import System
 from seekwise.study.plan import Cell, Plan, Setting, SystemFacts, Trial, trial_seed
@@ -92,6 +92,15 @@ def _known() -> str:
 
 
 def _known_key(name: str) -> str:
+    model, dot, parameter = name.partition(".")
+    if dot and parameter and model != "iosched" and parameters.of_drive(model):
+        # A number of a drive model, to see what hangs on it.
+        if parameter not in {each.name for each in parameters.of_drive(model)}:
+            near = difflib.get_close_matches(parameter, [each.name for each in parameters.of_drive(model)], 1)
+            raise UsageError(
+                f"model {model} has no parameter `{parameter}`", f"did you mean `{near[0]}`?" if near else None
+            )
+        return name
     row = factors.factor(name)
     if name in KEYS or row is not None and row.name not in ("read_ahead_kb", "filesystem", "resync_kib_s"):
         return next((key for key, own in KEYS.items() if own == name), name)
@@ -168,17 +177,27 @@ def _value(key: str, name: str, text: str) -> Value:
         if size < 4096 or size % 1024:
             raise UsageError(f"a chunk is at least 4 KiB, not {size} bytes", "write it in KiB, or as 64k")
         return size // 1024
+    if _is_parameter(name):
+        try:
+            value: Value = float(text)
+        except ValueError:
+            raise UsageError(f"{key}={text}: a parameter of a model is a number") from None
+        return value
     row = factors.factor(name)
     if row is not None and row.kind == "number":
         if not re.fullmatch(r"\d{1,12}", text):
             raise UsageError(f"{key}={text}: must be {row.allowed}")
-        value: Value = int(text)
+        value = int(text)
         try:
             row.check(value)
         except ValueError as error:
             raise UsageError(f"{key}={text}: {error}") from None
         return value
     return text
+
+
+def _is_parameter(name: str) -> bool:
+    return "." in name and not name.startswith(factors.ISCHED_PREFIX)
 
 
 def _label(combination: dict[str, str], values: dict[str, Value], shown: list[str]) -> str:
@@ -210,7 +229,10 @@ def _spec(values: dict[str, Value]) -> dict[str, object]:
         )
     options: dict[str, Value] = {"host": values["host"]} if "host" in values else {}
     system = System(name=SYSTEM, drive=drive, kernel=kernel, options=options)
-    setting = {name: value for name, value in values.items() if name not in OF_SYSTEM}
+    own = {name: value for name, value in values.items() if _is_parameter(name)}
+    options |= {name.split(".", 1)[1]: value for name, value in own.items() if name.split(".", 1)[0] == drive}
+    system = system.model_copy(update={"options": options})
+    setting = {name: value for name, value in values.items() if name not in OF_SYSTEM and name not in own}
     return cell_spec(system, setting, seed=0, phases=[])
 
 
