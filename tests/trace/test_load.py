@@ -1,9 +1,15 @@
 """This test will make loads of traces whose dependencies are known, and look at what each request waits for."""
 
+import random
+import re
+
 import closed_loops as loops
 import numpy as np
 import pytest
+import samples
 
+from seekwise.errors import SeekwiseError
+from seekwise.run import whatif
 from seekwise.trace import load as loads
 from seekwise.trace.columns import REQUEST, Flag, Kind, Notes, TraceError
 from seekwise.trace.order import Late, ordered
@@ -154,3 +160,41 @@ def test_rows_are_put_in_order_within_the_window_and_counted_beyond():
     shuffled["arrival_ns"][900] = 3
     out = np.concatenate(list(ordered([shuffled[i : i + 100] for i in range(0, 1000, 100)], late, window=50)))
     assert late.count == 1 and len(out) == 1000 and (np.diff(out["arrival_ns"]) >= 0).all()
+
+
+HOSTILE = (
+    b"-1",
+    b"0",
+    b"18446744073709551615",
+    b"9223372036854775807",
+    b"99999999999999999999999",
+    b"nan",
+    b"",
+    b"\x00\xff",
+)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_malformed_trace_is_played_or_is_one_error(tmp_path, seed):
+    chance = random.Random(seed)
+    texts = [value for name, value in vars(samples).items() if name.isupper() and isinstance(value, str | bytes)]
+    text = chance.choice(texts)
+    text = text if isinstance(text, bytes) else text.encode()
+    for _ in range(chance.randint(1, 3)):
+        numbers = list(re.finditer(rb"\d+", text))
+        at = chance.randrange(len(text) + 1)
+        if numbers and chance.random() < 0.6:
+            found = chance.choice(numbers)
+            text = text[: found.start()] + chance.choice(HOSTILE) + text[found.end() :]
+        else:
+            text = text[:at] + (b"" if chance.random() < 0.5 else bytes([chance.randrange(256)]) + text[at + 1 :])
+    (tmp_path / "t").write_bytes(text)
+    settings = whatif.asked({"model": ["wd2500ys"], "scheduler": ["none"]}, {})
+    try:
+        notes, chunks = open_trace(tmp_path / "t")
+        load = loads.make(chunks, notes, tmp_path)
+        for replay_open in (False, True):
+            (result,) = whatif.play(load, settings, [1], threads=1, replay_open=replay_open)[0]
+            assert result["phases"][0]["ios"] == sum(group.requests for group in load.groups)
+    except SeekwiseError as error:
+        assert "\n" not in error.message

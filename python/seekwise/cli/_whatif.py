@@ -147,9 +147,9 @@ def table(
         best = order[0].setting
         said += ["", f"by program, with {best}:"]
         for group in shown[:GROUPS_SHOWN]:
-            row = found.get((best, group.name))
-            if row is not None:
-                said.append(_line(f"  {group.name}"[:width], row, width))
+            own = found.get((best, group.name))
+            if own is not None:
+                said.append(_line(f"  {group.name}"[:width], own, width))
         if len(shown) > GROUPS_SHOWN:
             said.append(f"  and {len(shown) - GROUPS_SHOWN} more")
     return said
@@ -209,8 +209,8 @@ def document(
     load: Load,
     settings: Sequence[Asked],
     order: Sequence[Row],
-    found: dict,
-    opened: dict | None,
+    found: dict[tuple[str, str], Row],
+    opened: dict[tuple[str, str], Row] | None,
     hangs: Sequence[str],
     said: Sequence[str],
 ) -> dict[str, Any]:

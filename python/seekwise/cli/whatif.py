@@ -8,11 +8,18 @@ import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from seekwise.run.whatif import Asked
+    from seekwise.trace.columns import Notes
 
 REQUESTS_REPEATED = 3_000_000
 """Requests times settings up to which every setting is played three times."""
@@ -60,7 +67,7 @@ def command(
         _play(trace, notes, first, settings, replay_open, repeats, seed, db, as_json, folder)
 
 
-def _first(chunks):
+def _first(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
     """The same chunks, the first one read: what is no trace is said before anything else."""
     import itertools
 
@@ -68,7 +75,18 @@ def _first(chunks):
     return chunks if head is None else itertools.chain([head], chunks)
 
 
-def _play(trace, notes, chunks, settings, replay_open, repeats, seed, db, as_json, folder: Path) -> None:
+def _play(
+    trace: Path,
+    notes: Notes,
+    chunks: Iterator[np.ndarray],
+    settings: list[Asked],
+    replay_open: bool,
+    repeats: int | None,
+    seed: int,
+    db: Path | None,
+    as_json: bool,
+    folder: Path,
+) -> None:
     from seekwise.cli import _shown, _whatif
     from seekwise.run import whatif
     from seekwise.store.database import Store

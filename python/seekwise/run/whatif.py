@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seekwise import _core, schedulers
 from seekwise.backend.simulated import KERNEL_DEFAULT, cell_spec, default_scheduler, describe
@@ -248,7 +249,7 @@ def play(
     threads: int,
     replay_open: bool = False,
     progress: Callable[[int, int], object] | None = None,
-) -> list[list[dict]]:
+) -> list[list[dict[str, Any]]]:
     """The simulator's result of each setting under each seed. SeekwiseError if one cannot be."""
     phase = {"operation": "mixed", "traced": load.spec(replay_open=replay_open)}
     specs = [{**each.spec, "seed": seed, "phases": [phase]} for each in settings for seed in seeds]
@@ -272,7 +273,7 @@ def run_of(
     trace: str,
     load: Load,
     settings: Sequence[Asked],
-    results: Sequence[Sequence[dict]],
+    results: Sequence[Sequence[dict[str, Any]]],
     seeds: Sequence[int],
     notes: Sequence[str],
 ) -> Played:
@@ -282,7 +283,8 @@ def run_of(
     shown = [group for group in groups if group.requests]
     keys = [FOREGROUND, *(group.name for group in shown)]
     cells = [_cell(key, _operation(groups, key), load) for key in keys]
-    records, trials = [], []
+    records: list[Record] = []
+    trials: list[Trial] = []
     for block, seed in enumerate(seeds, 1):
         for place, (setting, outcomes) in enumerate(zip(settings, results, strict=True)):
             phase = outcomes[block - 1]["phases"][0]
@@ -350,7 +352,7 @@ def _operation(groups: Sequence[Group], key: str) -> str:
     return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
-def phase_of(result: dict, groups: Sequence[Group], key: str) -> Phase:
+def phase_of(result: dict[str, Any], groups: Sequence[Group], key: str) -> Phase:
     own = members(groups, key)
     jobs = [result["jobs"][number] for number in own]
     bins: dict[int, int] = {}
@@ -376,7 +378,7 @@ def phase_of(result: dict, groups: Sequence[Group], key: str) -> Phase:
     )
 
 
-def _seen(settings: dict) -> dict[str, str]:
+def _seen(settings: dict[str, Any]) -> dict[str, str]:
     return {f"queue/{name}": str(value) for name, value in settings.items() if name != "iosched"}
 
 
