@@ -7,7 +7,7 @@ import os
 import pytest
 
 PIPE = [
-    ("plan", "PIPE"), ("run", "PIPE"), ("lab", "PIPE"), ("import", "PIPE"), ("trace", "show", "PIPE"), ("results", "--db", "PIPE"),
+    ("plan", "PIPE"), ("run", "PIPE"), ("lab", "PIPE"), ("import", "PIPE"), ("trace", "show", "PIPE"), ("whatif", "PIPE", "--vary", "model=wd2500ys"), ("results", "--db", "PIPE"),
     ("export", "last", "--db", "PIPE"), ("report", "last", "--db", "PIPE"), ("advise", "--db", "PIPE"), ("doctor", "--root", "PIPE"),
     ("status", "--root", "PIPE"), ("devices", "--root", "PIPE"), ("devices", "--ncq", "PIPE"), ("verify", "vectors", "PIPE"),
     ("verify", "rates", "PIPE"), ("verify", "mapping", "PIPE"), ("characterize", "PIPE"), ("drive", "PIPE"), ("tune", "PIPE"), ("demo", "--db", "PIPE"), ("compare", "a", "b", "--db", "PIPE"),
@@ -34,7 +34,7 @@ def test_nor_for_one_in_a_folder(seekwise, tmp_path, kind):
 
 
 EMPTY = [
-    ("record", ""), ("characterize", ""), ("status", ""), ("tune", ""), ("devices", ""), ("doctor", "--root", ""), ("results", "--db", ""),
+    ("record", ""), ("whatif", ""), ("characterize", ""), ("status", ""), ("tune", ""), ("devices", ""), ("doctor", "--root", ""), ("results", "--db", ""),
     ("apply", "--device", "", "--set", "nomerges=1"), ("run", "demo", "--target", ""), ("capture", ""), ("report", "last", "--output="),
 ]  # fmt: skip
 
@@ -45,7 +45,7 @@ def test_an_unset_variable_of_a_script_is_not_the_working_folder(seekwise, words
 
 
 LONG = [
-    ("run",), ("plan",), ("tune",), ("record",), ("characterize",), ("trace", "show"), ("status",), ("devices",), ("import",), ("results", "--db"),
+    ("run",), ("plan",), ("tune",), ("record",), ("characterize",), ("trace", "show"), ("whatif",), ("status",), ("devices",), ("import",), ("results", "--db"),
     ("doctor", "--root"), ("capture",), ("lab",), ("drive",),
 ]  # fmt: skip
 

@@ -96,7 +96,9 @@ fn phase_json(
         .iter()
         .enumerate()
         .map(|(i, job)| {
-            let name = phase.jobs.get(i).map_or(String::new(), |j| j.name.clone());
+            let group = phase.traced.as_ref().and_then(|load| load.groups.get(i));
+            let name = phase.jobs.get(i).map(|job| &job.name).or(group);
+            let name = name.cloned().unwrap_or_default();
             let mut value = stats_json(job);
             value["name"] = json!(name);
             value

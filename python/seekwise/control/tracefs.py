@@ -26,6 +26,8 @@ EVENTS = (
     "block_rq_requeue",
     "block_rq_complete",
 )
+BIO_EVENTS = ("block_bio_queue", "block_bio_complete")
+"""Of a device without requests of its own (md, dm): its bios are all there is."""
 CLOCK = "mono"
 BUFFER_KIB_PER_CPU = 4096
 FILTER_DEVICES_MAX = 60
@@ -50,6 +52,7 @@ class Instance:
     """Our own buffers and events."""
 
     path: Path
+    events: tuple[str, ...] = EVENTS
 
     def cpus(self) -> list[Path]:
         return sorted((self.path / "per_cpu").glob("cpu*"), key=lambda path: int(path.name[3:]))
@@ -57,7 +60,7 @@ class Instance:
     def formats(self) -> dict[str, str]:
         """The text that describes each event's fields."""
         folder = self.path / "events" / "block"
-        return {event: (folder / event / "format").read_text() for event in EVENTS if (folder / event).is_dir()}
+        return {event: (folder / event / "format").read_text() for event in self.events if (folder / event).is_dir()}
 
     def dropped(self) -> int:
         """Events for which there was no room, over all CPUs."""
@@ -76,7 +79,10 @@ class Instance:
 
 @contextlib.contextmanager
 def instance(
-    devices: list[tuple[int, int]], buffer_kib: int = BUFFER_KIB_PER_CPU, sector_mask: int = 0
+    devices: list[tuple[int, int]],
+    buffer_kib: int = BUFFER_KIB_PER_CPU,
+    sector_mask: int = 0,
+    events: tuple[str, ...] = EVENTS,
 ) -> Iterator[Instance]:
     """An instance that sees the block events of these devices; gone afterwards. It does not run before `start`.
 
@@ -89,7 +95,7 @@ def instance(
         path.mkdir()
     except OSError as error:
         raise SeekwiseError(f"the kernel gives no tracing instance: {error.strerror}") from None
-    made = Instance(path)
+    made = Instance(path, events)
     try:
         made.stop()
         (path / "options" / "overwrite").write_text("0")

@@ -220,6 +220,72 @@ class Trace(Part):
     dependencies: list[Process]
 
 
+class Predicted(Part):
+    """What a group of programs would see."""
+
+    p50_ms: float
+    p99_ms: float
+    mean_ms: float
+    rate_mb_per_s: float
+    iops: float
+    elapsed_s: float
+
+
+class PredictedProgram(Predicted):
+    """The same of the programs of one name."""
+
+    program: str
+
+
+class WhatIfSetting(Part):
+    """One storage that was asked for."""
+
+    setting: str
+    values: Map
+    """As asked for, by the names of a study."""
+    in_force: Map
+    """Settings of its queues, after defaults."""
+    foreground: Predicted
+    programs: list[PredictedProgram]
+    open: Predicted | None
+    """The foreground with every request sent at its recorded time; only with `--open`."""
+
+
+class WhatIfProgram(Part):
+    """Programs of one name in the trace."""
+
+    program: str
+    role: str
+    processes: int
+    requests: int
+    bytes: int
+    how: dict[str, int]
+    """Requests that wait for all earlier ones (`replies`), for one of them (`slots`), for the queue (`admitted`), for nothing (`open`)."""
+
+
+class WhatIf(Part):
+    """`whatif TRACE --json`."""
+
+    schema_: Literal["seekwise.whatif/1"]
+    run_id: str
+    trace: str
+    requests: int
+    device: str
+    repeats: int
+    best: list[str]
+    """Settings within 5 % of the best one's p99 and rate."""
+    answer: str
+    recorded: dict[str, Number]
+    """p50_ms and p99_ms of the foreground in the trace."""
+    settings: list[WhatIfSetting]
+    """The best one first."""
+    programs: list[WhatIfProgram]
+    notes: list[str]
+    assumed: list[str]
+    hangs_on: list[str]
+    """Whether the answer stays with the other assumption."""
+
+
 class ImportedDrive(Part):
     """A drive model made from DiskSim's parameters."""
 

@@ -80,6 +80,14 @@ class Traces(Verified):
     schema_: Literal["seekwise.validate.traces/1"]
 
 
+class WhatIf(Verified):
+    """`verify whatif --json`."""
+
+    schema_: Literal["seekwise.validate.whatif/1"]
+    agreement: Map
+    """`closed` and `open`: {metric: median_error, p90_error}, best_right, best_of."""
+
+
 class Group(Counted):
     """One scheduler of one kernel."""
 

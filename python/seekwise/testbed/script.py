@@ -79,7 +79,7 @@ def trial(
 ) -> tuple[str, dict[str, Entry]]:
     """The lines that carry out one trial, and the files they use; results lie in /out/NUMBER."""
     out, group = f"/out/{number}", f"t{number}"
-    lines, files = _made(number, storage, values, seed)
+    lines, files = up(number, storage, values, seed)
     if storage.filesystem:
         filled = fio_job.layout(filesystem.place(load.size_bytes), load.threads)
         files[f"cell/{group}.layout"] = Entry.file(filled.replace("[global]", "[global]\nzero_buffers=1", 1).encode())
@@ -95,10 +95,37 @@ def trial(
             f"{_starter(load, storage)}fio --output-format=json+ --output={out}/fio.{index} --eta=never /cell/{name}",
             f"counted {out}/after.{index}",
         ]
-    lines.append(f"seen {' '.join(storage.leaves)} > {out}/seen.after")
+    lines += down(number, storage)
+    return "\n".join(lines) + "\n", files
+
+
+def up(number: int, storage: Storage, values: dict[str, Value], seed: int) -> tuple[list[str], dict[str, Entry]]:
+    """Drives served, their queues set, the array made."""
+    out, group = f"/out/{number}", f"t{number}"
+    scheduler = str(values.get("scheduler", "none"))
+    lines = [
+        f"# trial {number}",
+        f"mkdir {out}",
+        f"modules {' '.join([*storage.modules, *schedulers.testbed_modules(scheduler)])}",
+        f"serve {group} {storage.drives} 0",
+    ]
+    for leaf in storage.leaves:
+        lines += _queue(leaf, storage, scheduler, values)
+    if storage.level:
+        lines += _array(storage)
+    lines += _top(storage, values)
+    return lines, {f"cell/{group}.json": Entry.file(_drives(storage, group, seed))}
+
+
+def down(number: int, storage: Storage) -> list[str]:
+    """All of it taken away, and the settings at the end kept."""
+    out, group = f"/out/{number}", f"t{number}"
+    lines = [f"seen {' '.join(storage.leaves)} > {out}/seen.after"]
     if storage.filesystem:
         lines += filesystem.unmade()
-    return "\n".join([*lines, *_unmade(number, storage)]) + "\n", files
+    if storage.level:
+        lines += ["cat /proc/mdstat", "mdadm --stop --quiet /dev/md0"]
+    return [*lines, f"unserve {group} {storage.drives} 0 {out}/drives"]
 
 
 def use_trial(
@@ -109,7 +136,7 @@ def use_trial(
     `memory_limit_bytes`: of a load that goes through the page cache.
     """
     out, name = f"/out/{number}", f"t{number}.fio"
-    lines, files = _made(number, storage, values, seed)
+    lines, files = up(number, storage, values, seed)
     ahead = memory_limit_bytes is None and not storage.rotational
     added = "\n".join(["[global]", "zero_buffers=1", *(USUAL_PRIORITY if ahead else ())])
     files[f"cell/{name}"] = Entry.file(job_text.replace("[global]", added, 1).encode())
@@ -120,30 +147,9 @@ def use_trial(
         f"cd {out}",
         f"{starter}fio --output-format=terse --output={out}/fio --eta=never /cell/{name}",
         "cd /",
-        f"seen {' '.join(storage.leaves)} > {out}/seen.after",
+        *down(number, storage),
     ]
-    return "\n".join([*lines, *_unmade(number, storage)]) + "\n", files
-
-
-def _made(number: int, storage: Storage, values: dict[str, Value], seed: int) -> tuple[list[str], dict[str, Entry]]:
-    """Drives, queues and array of one trial; the trial's folder is there."""
-    group, scheduler = f"t{number}", str(values.get("scheduler", "none"))
-    lines = [
-        f"# trial {number}",
-        f"mkdir /out/{number}",
-        f"modules {' '.join([*storage.modules, *schedulers.testbed_modules(scheduler)])}",
-        f"serve {group} {storage.drives} 0",
-    ]
-    for leaf in storage.leaves:
-        lines += _queue(leaf, storage, scheduler, values)
-    if storage.level:
-        lines += _array(storage)
-    return lines + _top(storage, values), {f"cell/{group}.json": Entry.file(_drives(storage, group, seed))}
-
-
-def _unmade(number: int, storage: Storage) -> list[str]:
-    array = ["cat /proc/mdstat", "mdadm --stop --quiet /dev/md0"] if storage.level else []
-    return [*array, f"unserve t{number} {storage.drives} 0 /out/{number}/drives"]
+    return "\n".join(lines) + "\n", files
 
 
 def _drives(storage: Storage, group: str, seed: int) -> bytes:

@@ -173,6 +173,20 @@ class Assembler:
         self._take(key)
         return self._row(found, device, time)
 
+    def complete_bio(self, time: int, device: int, sector: int, sectors: int, letters: str) -> bool:
+        """The end of a bio of a device without requests; True when a chunk is full.
+
+        md cuts bios at chunks: what then ends is the last part, whose end is the bio's.
+        """
+        if _is_flush(*flags_of(letters), sectors):
+            return self._flushed(time, device)
+        key = (device, sector) if (device, sector) in self._open else self._ends.get((device, sector + sectors))
+        found = self._take(key) if key else None
+        if found is None:
+            self.orphans += sectors > 0
+            return False
+        return self._row(found, device, time)
+
     def _flushed(self, time: int, device: int) -> bool:
         """What was issued is done; without issue events, all that waits."""
         waiting = self._flushes.pop(device, [])

@@ -34,12 +34,12 @@ const SPEED_LIMIT_MAX_BYTES_PER_S: f64 = 200_000.0 * 1024.0;
 const PLACES: u64 = 5;
 
 /// A queue of either kind under any policy.
-fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
+pub(super) fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<AnyScheduler> {
     move |frame| either_queue(policy.clone(), frame)
 }
 
 /// Programs and the md thread book one processor.
-fn share<Q: BlockQueue, D: Device, O: Observer>(
+pub(super) fn share<Q: BlockQueue, D: Device, O: Observer>(
     engine: &mut Engine<Md<Q, D>, O>,
     processor: SharedProcessor,
 ) {
@@ -131,6 +131,13 @@ impl<'a> Planned<'a> {
         self.built(drive::instance(seed))
     }
 
+    /// Every member's drive.
+    pub(super) fn drives(&self) -> Result<Vec<Drive>, String> {
+        (0..self.geometry.members)
+            .map(|member| self.drive(member))
+            .collect()
+    }
+
     fn built(&self, instance: u32) -> Result<Drive, String> {
         match drive::build(&self.cell.device, instance)?.unit {
             Unit::Drive(drive) => Ok(drive),
@@ -145,9 +152,7 @@ impl<'a> Planned<'a> {
         cache: Option<CachePlan>,
         policy: AnyScheduler,
     ) -> Result<Box<dyn Running>, String> {
-        let drives = (0..self.geometry.members)
-            .map(|member| self.drive(member))
-            .collect::<Result<Vec<_>, _>>()?;
+        let drives = self.drives()?;
         macro_rules! machine {
             ($queue:expr, $drives:expr, $observer:expr) => {
                 self.assembled(frame, rotational, $queue, $drives, $observer)?
@@ -228,7 +233,7 @@ impl<'a> Planned<'a> {
     }
 
     /// An engine with what a run of it needs beside.
-    fn prepared<Q, D, O, P>(
+    pub(super) fn prepared<Q, D, O, P>(
         &self,
         frame: &Frame,
         engine: Engine<Md<Q, D>, O>,
@@ -249,7 +254,7 @@ impl<'a> Planned<'a> {
         })
     }
 
-    fn assembled<Q: BlockQueue, D: Device, O: Observer>(
+    pub(super) fn assembled<Q: BlockQueue, D: Device, O: Observer>(
         &self,
         frame: &Frame,
         rotational: bool,

@@ -4,6 +4,7 @@
 
 pub mod array;
 pub mod storage;
+pub(crate) mod traced;
 
 use crate::cost::{CacheCost, OperationCosts};
 use crate::engine::{Engine, PhaseOutcome, Stalled};
@@ -211,7 +212,12 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         |array| array.geometry.capacity(),
     );
     let traits = drive.traits;
-    let depth = depth(&spec.device, &drive, &kernel_of(&spec.queue)?)?;
+    let mut depth = depth(&spec.device, &drive, &kernel_of(&spec.queue)?)?;
+    let traced = traced::of(spec)?;
+    if traced::flushes(spec) {
+        // A flush is one command more.
+        depth = depth.min(drive.depth().0.saturating_sub(1)).max(1);
+    }
     let below = Below {
         depth,
         rotational: spec.queue.rotational.unwrap_or(traits.rotational),
@@ -277,6 +283,10 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         None => None,
     };
     let machine = match (&array, cached, drive.unit) {
+        (array, _, unit) if traced.is_some() => {
+            let load = traced.expect("just looked at");
+            traced::machine(spec, load, &frame, unit, array.as_ref(), policy, rotational)?
+        }
         (Some(array), cached, _) => array.machine(&frame, rotational, cached, policy)?,
         (None, Some(plan), Unit::Drive(device)) if drive.modelled => {
             let queue = mq_queue(policy, &frame);

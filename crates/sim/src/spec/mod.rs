@@ -165,6 +165,9 @@ pub struct PhaseSpec {
     pub jobs: Vec<JobSpec>,
     /// A request list instead of jobs: a text in the format of `lists/`, `time_us,proc,op,sector,sectors`.
     pub list: Option<String>,
+    /// A recorded load instead of either.
+    #[serde(default)]
+    pub traced: Option<crate::task::traced::rows::TracedSpec>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

@@ -24,6 +24,13 @@ pub fn check_phases(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
 }
 
 fn check_phase(phase: &PhaseSpec, capacity: Sectors) -> Result<(), String> {
+    if let Some(traced) = &phase.traced {
+        return if phase.jobs.is_empty() && phase.list.is_none() {
+            traced.check()
+        } else {
+            Err("a phase has either jobs, a list or a recorded load, not several".to_owned())
+        };
+    }
     if phase.list.is_some() {
         // The list itself is read once, when its phase begins.
         return if phase.jobs.is_empty() {

@@ -12,6 +12,9 @@ use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_sched::ProcessId;
 use seekwise_units::{Nanos, Sectors};
 
+/// Token of a drive's flush that is done: no bio has it.
+pub const FLUSHED: u32 = u32::MAX >> 4;
+
 /// Storage as the event loop sees it.
 pub trait Storage {
     /// When a drive or a thread of the storage's own is due next; `Nanos::NEVER` when none is.
@@ -45,6 +48,10 @@ pub trait Stack: Storage {
     /// nobody outside heard but of the last.
     fn advance<O: Observer>(&mut self, now: Nanos, observer: &mut O, done: impl FnMut(Done))
         -> u64;
+
+    /// Every drive empties its cache: how many were asked. The end of each comes as a [`Done`] of [`FLUSHED`]; until the last one has come no
+    /// further flush is asked for.
+    fn flush(&mut self, now: Nanos) -> u32;
 
     fn has_woken(&self) -> bool;
     /// A process that may try again, oldest sleeper first.
@@ -176,12 +183,24 @@ impl<Q: BlockQueue, D: Device> Stack for Single<Q, D> {
         &mut self,
         now: Nanos,
         observer: &mut O,
-        done: impl FnMut(Done),
+        mut done: impl FnMut(Done),
     ) -> u64 {
         if let Some(tag) = self.drive.advance(now) {
+            if tag == self.drive.flush_tag() {
+                done(Done {
+                    token: FLUSHED,
+                    sectors: Sectors(0),
+                });
+                return 1;
+            }
             self.queue
                 .complete(now, tag, &mut self.drive, observer, done);
         }
+        1
+    }
+
+    fn flush(&mut self, now: Nanos) -> u32 {
+        self.drive.flush(now);
         1
     }
 

@@ -4,6 +4,7 @@ pub mod cached;
 pub mod direct;
 mod flusher;
 mod thread;
+pub mod traced;
 
 use crate::engine::Engine;
 use crate::result::ThreadEnd;

@@ -90,6 +90,7 @@ def read_log(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
             start.append(done - latency)
         arrival = done - latency - start[0]
         checked(arrival, sector, -(-size // 512))
+        checked(done - start[0], sector, 0)
         return rows.add(arrival, sector, -(-size // 512), kind, complete=done - start[0], device=notes.device("fio"))
 
     yield from lines.rows(parse, "time_ms, latency_ns, direction, size, offset", lambda line: False)

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +53,14 @@ class Device:
     name: str
     disk: tuple[int, int]
     numbers: tuple[tuple[int, int], ...]
+    has_requests: bool = True
+    """Otherwise bios pass through it (md, dm), and end as bios."""
+    machine: dict[str, str] = field(default_factory=dict)
+    """Model, scheduler and kernel, as far as they are known."""
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        return tracefs.EVENTS if self.has_requests else tracefs.BIO_EVENTS
 
 
 def device_of(name: str, sys_root: Path = Path("/sys")) -> Device:
@@ -65,7 +73,21 @@ def device_of(name: str, sys_root: Path = Path("/sys")) -> Device:
         place = place.parent
     parts = [part.parent for part in place.glob("*/partition")]
     numbers = [_number(place), *(_number(part) for part in sorted(parts))]
-    return Device(place.name, numbers[0], tuple(numbers))
+    return Device(place.name, numbers[0], tuple(numbers), not _is_stacked(place), _machine(place))
+
+
+def _is_stacked(place: Path) -> bool:
+    """md and dm have members below and no hardware queue of their own (Linux block/genhd.c: `slaves`; dm-multipath has `mq`)."""
+    below = place / "slaves"
+    return not (place / "mq").is_dir() and below.is_dir() and any(below.iterdir())
+
+
+def _machine(place: Path) -> dict[str, str]:
+    found = {"kernel": os.uname().release}
+    for name, attribute in (("model", "device/model"), ("serial", "device/serial"), ("scheduler", "queue/scheduler")):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            found[name] = (place / attribute).read_text().strip()
+    return found
 
 
 def _number(place: Path) -> tuple[int, int]:
@@ -83,9 +105,10 @@ def record(
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> Taken:
     """Records for so long, or until interrupted, and writes the trace."""
-    notes = Notes(source="seekwise record")
+    machine = {"kernel": device.machine.get("kernel", "")} if anonymise else device.machine
+    notes = Notes(source="seekwise record", machine=machine)
     with tempfile.TemporaryDirectory(prefix="seekwise-record-", dir=_spool_folder()) as folder:
-        with tracefs.instance(list(device.numbers)) as instance:
+        with tracefs.instance(list(device.numbers), events=device.events) as instance:
             known = ring.layouts(instance.formats())
             before = _cpu_seconds()
             began = time.monotonic()
@@ -224,6 +247,8 @@ def _take(requests: Assembler, notes: Notes, event: ring.Event, device: int, ano
         requests.requeue(device, sector)
     elif event.event == "block_rq_complete":
         requests.complete(when, device, sector, sectors, letters)
+    elif event.event == "block_bio_complete":
+        requests.complete_bio(when, device, sector, sectors, letters)
 
 
 def _process(notes: Notes, event: ring.Event, anonymise: bool) -> int:

@@ -17,7 +17,7 @@ pub(crate) mod thread;
 
 use crate::cost::MdCosts;
 use crate::storage::spindle::Spindle;
-use crate::storage::{MemberTotals, Stack, Storage, Totals};
+use crate::storage::{MemberTotals, Stack, Storage, Totals, FLUSHED};
 use intent::Intent;
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
@@ -605,6 +605,14 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             self.refresh(now, index);
             return;
         };
+        if tag == member.spindle.flush_tag() {
+            self.ended.push(Done {
+                token: FLUSHED,
+                sectors: Sectors(0),
+            });
+            self.refresh(now, index);
+            return;
+        }
         member.commands += 1;
         let (finished, taken) = (&mut self.finished, &mut member.taken);
         let (mut whole, mut first) = (0, None);
@@ -949,6 +957,19 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             self.ended.drain(..).for_each(done);
         }
         steps
+    }
+
+    fn flush(&mut self, now: Nanos) -> u32 {
+        let mut asked = 0;
+        for index in 0..self.members.len() {
+            if self.members[index].missing {
+                continue;
+            }
+            self.members[index].spindle.flush(now);
+            self.refresh(now, index);
+            asked += 1;
+        }
+        asked
     }
 
     #[inline]

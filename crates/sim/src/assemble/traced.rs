@@ -1,0 +1,127 @@
+//! A cell whose load is a recorded trace, over every storage that a cell knows.
+//!
+//! One machine for all policies and drives: programs of a trace exist a second time for each combination that has a machine of its own, and each
+//! costs seconds of compilation.
+
+use crate::assemble::array::{either, share, Planned};
+use crate::assemble::{Frame, Phases, Prepared, Running};
+use crate::cost::OperationCosts;
+use crate::engine::{Engine, PhaseOutcome, Stalled};
+use crate::spec::{CellSpec, PhaseSpec};
+use crate::storage::served::Served;
+use crate::storage::spindle::Spindle;
+use crate::storage::unit::Unit;
+use crate::storage::{Single, Stack};
+use crate::task::traced::rows::TracedSpec;
+use crate::task::traced::TracedPrograms;
+use crate::task::ThreadPlan;
+use seekwise_device::Device;
+use seekwise_host::block::{Observer, Unobserved};
+use seekwise_host::cpu::{Processors, SharedProcessor};
+use seekwise_sched::AnyScheduler;
+use seekwise_units::Sectors;
+use std::fs::File;
+use std::sync::Arc;
+
+/// Whether a load empties the drives' caches.
+pub(crate) fn flushes(spec: &CellSpec) -> bool {
+    let traced = |phase: &PhaseSpec| phase.traced.as_ref().is_some_and(|load| load.flushes);
+    spec.phases.iter().any(traced)
+}
+
+/// The recorded load of a cell, which is then its only phase.
+pub(crate) fn of(spec: &CellSpec) -> Result<Option<&TracedSpec>, String> {
+    if !spec.phases.iter().any(|phase| phase.traced.is_some()) {
+        return Ok(None);
+    }
+    match spec.phases.as_slice() {
+        [only] if spec.cache.is_none() && spec.trace_events_max == 0 => Ok(only.traced.as_ref()),
+        _ => Err(
+            "a recorded load is the only phase of its cell, without page cache and trace"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Programs of a trace.
+pub(crate) struct Traced {
+    load: TracedSpec,
+    file: Arc<File>,
+    capacity: Sectors,
+}
+
+impl<S: Stack, O: Observer> Phases<S, O> for Traced {
+    fn run(
+        &self,
+        engine: &mut Engine<S, O>,
+        _phase: &PhaseSpec,
+        _plans: Vec<ThreadPlan>,
+        costs: &OperationCosts,
+    ) -> Result<PhaseOutcome, Stalled> {
+        engine.run_phase(self.load.groups.len(), |engine| {
+            TracedPrograms::new(engine, &self.load, &self.file, self.capacity, costs.clone())
+        })
+    }
+}
+
+pub(crate) fn machine(
+    spec: &CellSpec,
+    load: &TracedSpec,
+    frame: &Frame,
+    unit: Unit,
+    array: Option<&Planned>,
+    policy: AnyScheduler,
+    rotational: bool,
+) -> Result<Box<dyn Running>, String> {
+    let capacity = array.map_or_else(
+        || spec.device.in_use(unit.capacity()),
+        |array| array.geometry.capacity(),
+    );
+    let phases = Traced {
+        load: load.clone(),
+        file: load.open_file()?,
+        capacity,
+    };
+    if let Some(array) = array {
+        return over_array(array, frame, policy, rotational, phases);
+    }
+    let engine = Engine::new(
+        Single {
+            queue: either(policy)(frame),
+            drive: Spindle::new(unit, frame.depth),
+        },
+        Unobserved,
+        Processors::new(frame.processors),
+        frame.numbers.max_sectors,
+    );
+    Ok(Box::new(Prepared {
+        engine,
+        spec: spec.clone(),
+        capacity,
+        costs: frame.costs.clone(),
+        phases,
+    }))
+}
+
+fn over_array(
+    array: &Planned,
+    frame: &Frame,
+    policy: AnyScheduler,
+    rotational: bool,
+    phases: Traced,
+) -> Result<Box<dyn Running>, String> {
+    let drives = array.drives()?;
+    let queue = either(policy);
+    let Some(services) = frame.services else {
+        let engine = array.assembled(frame, rotational, queue, drives, Unobserved)?;
+        return Ok(array.prepared(frame, engine, phases));
+    };
+    let processor = SharedProcessor::default();
+    let drives: Vec<_> = drives
+        .into_iter()
+        .map(|drive| Served::new(drive, processor.clone(), services))
+        .collect();
+    let mut engine = array.assembled(frame, rotational, queue, drives, Unobserved)?;
+    share(&mut engine, processor);
+    Ok(array.prepared(frame, engine, phases))
+}

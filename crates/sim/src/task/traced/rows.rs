@@ -1,0 +1,191 @@
+//! The rows of a recorded load: what each program sends, and after what.
+//!
+//! One file for all programs, each program's rows together and in the order in which it sent them; 48 bytes a row, little endian:
+//!
+//! ```text
+//!   u64 sector   u64 at_ns   u64 gap_ns   u32 sectors   u32 own   u32 other   u32 other_count   u8 kind   u8 flags   6 bytes unused
+//! ```
+//!
+//! `at_ns` is when it was sent, from the trace's start; `gap_ns` how long after what it waited for. It waits until no more than `own` of its
+//! program's requests are under way, and until program `other` has `other_count` requests done. A program holds a few of its rows at a time,
+//! so memory does not grow with the trace.
+
+use serde::Deserialize;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+pub const ROW_BYTES: usize = 48;
+/// Rows that all programs together hold, and what each holds at most and at least.
+const ROWS_HELD: usize = 1 << 17;
+const ROWS_EACH: (usize, usize) = (8, 4096);
+pub const NOBODY: u32 = u32::MAX;
+pub const PROGRAMS_MAX: usize = 1 << 20;
+
+/// A recorded load, as `seekwise._core` is given it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracedSpec {
+    pub path: String,
+    /// Names of the groups whose figures are told apart.
+    pub groups: Vec<String>,
+    pub programs: Vec<ProgramSpec>,
+    /// Every request is sent when it was, whatever the storage does.
+    #[serde(default)]
+    pub open: bool,
+    /// Some request empties the drives' caches.
+    #[serde(default)]
+    pub flushes: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramSpec {
+    pub group: u32,
+    /// Its rows: the first one in the file, and how many.
+    pub first: u64,
+    pub rows: u64,
+}
+
+impl TracedSpec {
+    /// Refuses what the file cannot be.
+    pub fn check(&self) -> Result<(), String> {
+        let length = std::fs::metadata(&self.path)
+            .map_err(|error| format!("{}: cannot be read: {error}", self.path))?
+            .len();
+        if self.programs.is_empty() || self.programs.len() > PROGRAMS_MAX {
+            return Err(format!(
+                "a recorded load has 1 to {PROGRAMS_MAX} programs, not {}",
+                self.programs.len()
+            ));
+        }
+        for (index, program) in self.programs.iter().enumerate() {
+            let end = program.first.saturating_add(program.rows);
+            if end > length / ROW_BYTES as u64 || program.rows == 0 {
+                return Err(format!(
+                    "program {index} of the recorded load has rows outside its file"
+                ));
+            }
+            if program.group as usize >= self.groups.len() {
+                return Err(format!(
+                    "program {index} of the recorded load is in no group"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn open_file(&self) -> Result<Arc<File>, String> {
+        File::open(&self.path)
+            .map(Arc::new)
+            .map_err(|error| format!("{}: cannot be read: {error}", self.path))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Read,
+    Write,
+    Flush,
+}
+
+pub const SYNC: u8 = 1;
+pub const META: u8 = 2;
+/// The data are to be on the platters when it is done.
+pub const FORCED: u8 = 4;
+/// What the caches hold is to be on the platters before it.
+pub const FLUSH_FIRST: u8 = 8;
+/// It comes at its time, whatever was done by then.
+pub const OPEN: u8 = 128;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub sector: u64,
+    pub at_ns: u64,
+    pub gap_ns: u64,
+    pub sectors: u32,
+    pub own: u32,
+    pub other: u32,
+    pub other_count: u32,
+    pub kind: Kind,
+    pub flags: u8,
+}
+
+impl Row {
+    fn parse(bytes: &[u8; ROW_BYTES]) -> Self {
+        let wide = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
+        let narrow =
+            |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
+        Self {
+            sector: wide(0),
+            at_ns: wide(8),
+            gap_ns: wide(16),
+            sectors: narrow(24),
+            own: narrow(28),
+            other: narrow(32),
+            other_count: narrow(36),
+            kind: match bytes[40] {
+                0 => Kind::Read,
+                1 => Kind::Write,
+                _ => Kind::Flush,
+            },
+            flags: bytes[41],
+        }
+    }
+}
+
+/// One program's rows, some at a time.
+#[derive(Debug)]
+pub struct Rows {
+    file: Arc<File>,
+    /// The next row that is not held, and the one behind the last.
+    next: u64,
+    end: u64,
+    held: Vec<u8>,
+    at: usize,
+    each: usize,
+}
+
+impl Rows {
+    pub fn new(file: Arc<File>, program: &ProgramSpec, programs: usize) -> Self {
+        let each = (ROWS_HELD / programs.max(1)).clamp(ROWS_EACH.0, ROWS_EACH.1);
+        Self {
+            file,
+            next: program.first,
+            end: program.first + program.rows,
+            held: Vec::new(),
+            at: 0,
+            each,
+        }
+    }
+
+    /// The next row; None behind the last, and where the file has become shorter meanwhile.
+    #[inline]
+    pub fn take(&mut self) -> Option<Row> {
+        if self.at >= self.held.len() && !self.fill() {
+            return None;
+        }
+        let row = self.held[self.at..].first_chunk::<ROW_BYTES>()?;
+        self.at += ROW_BYTES;
+        Some(Row::parse(row))
+    }
+
+    #[cold]
+    fn fill(&mut self) -> bool {
+        let rows = (self.end - self.next).min(self.each as u64);
+        self.at = 0;
+        self.held.resize(rows as usize * ROW_BYTES, 0);
+        if rows == 0
+            || self
+                .file
+                .read_exact_at(&mut self.held, self.next * ROW_BYTES as u64)
+                .is_err()
+        {
+            self.held.clear();
+            self.end = self.next;
+            return false;
+        }
+        self.next += rows;
+        true
+    }
+}

@@ -1,0 +1,277 @@
+"""How the answer of `whatif` is printed: a sentence, a table with the foreground's latency first, and what hangs on an assumption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seekwise.analysis.percentiles import percentile_ns
+from seekwise.run import whatif
+from seekwise.run.whatif import FOREGROUND, Asked, members
+from seekwise.store.record import Record
+from seekwise.trace.load import Group, Load, recorded_percentile_ns
+
+SCHEMA = "seekwise.whatif/1"
+ROWS_SHOWN = 8
+GROUPS_SHOWN = 3
+TIE = 0.05
+"""Settings so close to the best are as good: as much as a prediction may be wrong."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting and one group of programs; means over the repeats, latencies of all of them together."""
+
+    setting: str
+    program: str
+    p50_ns: int
+    p99_ns: int
+    mean_ns: float
+    rate_bytes_per_s: float
+    iops: float
+    elapsed_s: float
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "p50_ms": self.p50_ns / 1e6,
+            "p99_ms": self.p99_ns / 1e6,
+            "mean_ms": self.mean_ns / 1e6,
+            "rate_mb_per_s": self.rate_bytes_per_s / 1e6,
+            "iops": self.iops,
+            "elapsed_s": self.elapsed_s,
+        }
+
+
+def rows(records: Sequence[Record]) -> dict[tuple[str, str], Row]:
+    """By setting and program."""
+    kept: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.phases:
+            kept.setdefault((record.setting, str(record.load["program"])), []).append(record)
+    return {key: _row(*key, found) for key, found in kept.items()}
+
+
+def _row(setting: str, program: str, records: Sequence[Record]) -> Row:
+    phases = [record.phases[0] for record in records]
+    bins: dict[int, int] = {}
+    for phase in phases:
+        for upper, count in phase.latency_bins.items():
+            bins[upper] = bins.get(upper, 0) + count
+    bins = dict(sorted(bins.items()))
+    count = len(phases)
+    return Row(
+        setting,
+        program,
+        percentile_ns(bins, 50) or 0,
+        percentile_ns(bins, 99) or 0,
+        sum(phase.latency_mean_ns for phase in phases) / count,
+        sum(phase.rate_bytes_per_s for phase in phases) / count,
+        sum(phase.iops for phase in phases) / count,
+        sum(phase.elapsed_s for phase in phases) / count,
+    )
+
+
+def ranked(found: dict[tuple[str, str], Row], settings: Sequence[Asked]) -> list[Row]:
+    """The foreground of each setting, the shortest p99 first; within a tie the higher rate."""
+    front = [found[each.label, FOREGROUND] for each in settings if (each.label, FOREGROUND) in found]
+    best = min((row.p99_ns for row in front), default=0)
+    return sorted(
+        front,
+        key=lambda row: (
+            row.p99_ns > best * (1 + TIE),
+            row.p99_ns if row.p99_ns > best * (1 + TIE) else 0,
+            -row.rate_bytes_per_s,
+            row.p99_ns,
+        ),
+    )
+
+
+def as_good(order: Sequence[Row]) -> list[Row]:
+    """Settings that a prediction cannot tell from the best."""
+    best = order[0]
+    return [
+        row
+        for row in order
+        if row.p99_ns <= best.p99_ns * (1 + TIE) and row.rate_bytes_per_s >= best.rate_bytes_per_s * (1 - TIE)
+    ]
+
+
+def sentence(order: Sequence[Row], recorded_p99_ns: float | None) -> str:
+    """The answer."""
+    best, ties = order[0], as_good(order)
+    if len(order) == 1:
+        text = f"With {best.setting} the foreground's p99 would be {time_word(best.p99_ns)}"
+        if recorded_p99_ns:
+            text += f", {_times(recorded_p99_ns, best.p99_ns)} the recorded {time_word(recorded_p99_ns)}"
+        return text + "."
+    worst = max(order, key=lambda row: row.p99_ns)
+    if len(ties) == len(order):
+        return f"No setting stands out: all {len(order)} are within 5 % in p99 and rate."
+    names = " or ".join(row.setting for row in ties[:3]) + (" …" if len(ties) > 3 else "")
+    return f"Best: {names}. p99 {time_word(best.p99_ns)}, {_factor(worst.p99_ns / max(best.p99_ns, 1))} times shorter than {worst.setting}."
+
+
+def _factor(value: float) -> str:
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def _times(old: float, new: float) -> str:
+    ratio = new / max(old, 1)
+    return (
+        f"{_factor(1 / ratio)} times shorter than"
+        if ratio < 0.97
+        else f"{_factor(ratio)} times"
+        if ratio > 1.03
+        else "as long as"
+    )
+
+
+def table(
+    order: Sequence[Row], found: dict[tuple[str, str], Row], load: Load, opened: dict[tuple[str, str], Row] | None
+) -> list[str]:
+    """Foreground first, then each group of programs where there are several; at most 80 columns."""
+    width = min(max([len("as recorded"), *(len(row.setting) for row in order)]), 26 if opened else 36)
+    head = f"{'setting':{width}} {'p50':>8} {'p99':>8} {'MB/s':>7} {'IOPS':>7} {'time':>7}"
+    said = [head + (f" {'open p99':>9}" if opened else "")]
+    said += [_recorded(load, width)]
+    for row in order[:ROWS_SHOWN]:
+        line = _line(row.setting, row, width)
+        if opened:
+            line += f" {time_word(opened[row.setting, FOREGROUND].p99_ns):>9}"
+        said.append(line)
+    if len(order) > ROWS_SHOWN:
+        said.append(f"and {len(order) - ROWS_SHOWN} more (`seekwise results` and --json have all)")
+    shown = [group for group in load.groups if group.requests]
+    if len(shown) > 1 and order:
+        best = order[0].setting
+        said += ["", f"by program, with {best}:"]
+        for group in shown[:GROUPS_SHOWN]:
+            own = found.get((best, group.name))
+            if own is not None:
+                said.append(_line(f"  {group.name}"[:width], own, width))
+        if len(shown) > GROUPS_SHOWN:
+            said.append(f"  and {len(shown) - GROUPS_SHOWN} more")
+    return said
+
+
+def _line(name: str, row: Row, width: int) -> str:
+    return (
+        f"{name[:width]:{width}} {time_word(row.p50_ns):>8} {time_word(row.p99_ns):>8} {_number(row.rate_bytes_per_s / 1e6):>7} "
+        f"{_number(row.iops):>7} {seconds(row.elapsed_s):>7}"
+    )
+
+
+def _recorded(load: Load, width: int) -> str:
+    groups = front(load)
+    half, tail = recorded_percentile_ns(groups, 50), recorded_percentile_ns(groups, 99)
+    first = min((group.first_ns for group in groups), default=0)
+    elapsed = max(max((group.last_ns for group in groups), default=1) - first, 1) / 1e9
+    moved, count = sum(group.bytes for group in groups), sum(group.requests for group in groups)
+    return (
+        f"{'as recorded':{width}} {time_word(half) if half else '-':>8} {time_word(tail) if tail else '-':>8} "
+        f"{_number(moved / 1e6 / elapsed):>7} {_number(count / elapsed):>7} {seconds(elapsed):>7}"
+    )
+
+
+def front(load: Load) -> list[Group]:
+    return [load.groups[number] for number in members(load.groups, FOREGROUND)]
+
+
+def how_words(load: Load) -> str:
+    """How the requests come, in one line: what hangs on the storage and what does not."""
+    total = max(sum(sum(group.hows.values()) for group in load.groups), 1)
+    of = {
+        how: sum(group.hows.get(how, 0) for group in load.groups) / total
+        for how in ("replies", "slots", "admitted", "open")
+    }
+    closed = of["replies"] + of["slots"] + of["admitted"]
+    return f"{closed:.0%} of the requests wait for earlier ones, here as in the recording; {of['open']:.0%} come at their times"
+
+
+def time_word(ns: float) -> str:
+    if ns < 999.5e3:
+        return f"{ns / 1e3:.3g} µs"
+    return f"{ns / 1e6:.3g} ms" if ns < 999.5e6 else f"{ns / 1e9:.3g} s"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.3g} s" if value < 600 else f"{value / 60:.3g} m"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
+
+
+def document(
+    played: Any,
+    trace: Any,
+    load: Load,
+    settings: Sequence[Asked],
+    order: Sequence[Row],
+    found: dict[tuple[str, str], Row],
+    opened: dict[tuple[str, str], Row] | None,
+    hangs: Sequence[str],
+    said: Sequence[str],
+) -> dict[str, Any]:
+    """For `--json`."""
+    programs = [group.name for group in load.groups if group.requests]
+    half, tail = recorded_percentile_ns(front(load), 50), recorded_percentile_ns(front(load), 99)
+    by_label = {each.label: each for each in settings}
+    return {
+        "schema": SCHEMA,
+        "run_id": played.run.run_id,
+        "trace": str(trace),
+        "requests": load.requests,
+        "device": load.device,
+        "repeats": played.run.plan["blocks"],
+        "best": [row.setting for row in as_good(order)],
+        "answer": sentence(order, tail),
+        "recorded": {"p50_ms": half and half / 1e6, "p99_ms": tail and tail / 1e6},
+        "settings": [
+            {
+                "setting": row.setting,
+                "values": by_label[row.setting].values,
+                "in_force": by_label[row.setting].described["settings"],
+                "foreground": row.document(),
+                "programs": [
+                    {"program": name, **found[row.setting, name].document()}
+                    for name in programs
+                    if (row.setting, name) in found
+                ],
+                "open": opened[row.setting, FOREGROUND].document() if opened else None,
+            }
+            for row in order
+        ],
+        "programs": [
+            {
+                "program": group.name,
+                "role": group.role,
+                "processes": group.programs,
+                "requests": group.requests,
+                "bytes": group.bytes,
+                "how": group.hows,
+            }
+            for group in load.groups
+        ],
+        "notes": list(said),
+        "assumed": list(load.assumed),
+        "hangs_on": list(hangs),
+    }
+
+
+def hanging(load: Load, settings: Sequence[Asked], seeds: Sequence[int], best: str, threads: int) -> list[str]:
+    """Whether the answer stays with the other assumption about programs that the recording does not decide."""
+    unsure = [each for each in load.programs if not each.shape.is_sure and each.shape.how != "open"]
+    if len(settings) < 2 or not unsure:
+        return []
+    results = whatif.play(load, settings, seeds, threads=threads, replay_open=True)
+    tails = []
+    for setting, outcome in zip(settings, results, strict=True):
+        made = whatif.phase_of(outcome[0]["phases"][0], load.groups, FOREGROUND)
+        tails.append((percentile_ns(made.latency_bins, 99) or 0, setting.label))
+    other = min(tails)[1]
+    least, own = min(tails)[0], next(tail for tail, label in tails if label == best)
+    if own <= 1.05 * least:
+        return [f"The answer does not hang on that: {best} is best, too, if all come at their times"]
+    return [f"The answer hangs on that: if all requests come at their times, {other} is best"]

@@ -1,0 +1,148 @@
+"""`seekwise whatif TRACE --vary …`: a recorded load on storage that is not there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from seekwise.cli import _options, _output
+from seekwise.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from seekwise.run.whatif import Asked
+    from seekwise.trace.columns import Notes
+
+REQUESTS_REPEATED = 3_000_000
+"""Requests times settings up to which every setting is played three times."""
+SEED = 1
+
+
+@click.command("whatif")
+@click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path))
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KEY=VALUE,…",
+    help="What to try: scheduler, level, chunk, drives, layout, model, depth, kernel, or a queue setting; every combination is simulated.",
+)
+@click.option(
+    "--open", "replay_open", is_flag=True, help="Also replay every request at its recorded time, for comparison."
+)
+@click.option("--repeats", type=click.IntRange(1, 20), help="Runs of each setting; by default 3, for long traces 1.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=SEED, help="Seed of the drives' positions.")
+@_options.common
+def command(
+    trace: Path,
+    vary: tuple[str, ...],
+    replay_open: bool,
+    repeats: int | None,
+    seed: int,
+    db: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what other storage would do to a recorded load.
+
+    TRACE is a recording of `seekwise record` or any format that `seekwise trace show` reads. Requests that waited for earlier ones wait
+    for them on the new storage too, with the recorded think times.
+    """
+    from seekwise.run import whatif
+    from seekwise.trace.readers import open_trace
+
+    wanted = whatif.parse_vary(vary)
+    if not trace.exists():
+        raise UsageError(f"{trace}: does not exist")
+    notes, chunks = open_trace(trace)
+    first = _first(chunks)
+    settings = whatif.asked(wanted, whatif.recorded_on(notes))
+    with _scratch() as folder:
+        _play(trace, notes, first, settings, replay_open, repeats, seed, db, as_json, folder)
+
+
+def _first(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """The same chunks, the first one read: what is no trace is said before anything else."""
+    import itertools
+
+    head = next(chunks, None)
+    return chunks if head is None else itertools.chain([head], chunks)
+
+
+def _play(
+    trace: Path,
+    notes: Notes,
+    chunks: Iterator[np.ndarray],
+    settings: list[Asked],
+    replay_open: bool,
+    repeats: int | None,
+    seed: int,
+    db: Path | None,
+    as_json: bool,
+    folder: Path,
+) -> None:
+    from seekwise.cli import _shown, _whatif
+    from seekwise.run import whatif
+    from seekwise.store.database import Store
+    from seekwise.trace import load as loads
+
+    load = loads.make(chunks, notes, folder)
+    if repeats is None:
+        repeats = 3 if load.requests * len(settings) <= REQUESTS_REPEATED else 1
+    seeds = whatif.seeds_of(seed, repeats)
+    threads = max(1, os.cpu_count() or 1)
+    tell = None if as_json else _told
+    results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
+    said = [*load.said, *whatif.beyond(load, settings)]
+    played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
+    found = _whatif.rows(played.records)
+    if not found:
+        raise UsageError(f"{trace}: holds no reads or writes")
+    order = _whatif.ranked(found, settings)
+    opened = None
+    if replay_open:
+        replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
+        opened = _whatif.rows(whatif.run_of("open", str(trace), load, settings, replayed, seeds, ()).records)
+    hangs = _whatif.hanging(load, settings, seeds[:1], order[0].setting, threads)
+    with Store.open(db) as store:
+        store.add_run(played.run)
+        for record in played.records:
+            store.add(record)
+        store.end_run(played.run.run_id, "complete")
+    if as_json:
+        _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
+        return
+    tail = loads.recorded_percentile_ns(_whatif.front(load), 99)
+    _paragraph(_whatif.sentence(order, tail))
+    click.echo()
+    for line in _whatif.table(order, found, load, opened):
+        click.echo(line)
+    click.echo()
+    for line in (_whatif.how_words(load), *said, *(f"Assumed: {line}" for line in load.assumed), *hangs):
+        _paragraph(line)
+    click.echo(f"\nnext: seekwise report {played.run.run_id}")
+
+
+def _paragraph(text: str) -> None:
+    click.echo(textwrap.fill(text, 80, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def _told(done: int, of: int) -> None:
+    _output.progress(f"simulated {done} of {of}")
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for the load's rows, on disk rather than in memory where /tmp is memory."""
+    with tempfile.TemporaryDirectory(prefix="seekwise-whatif-", dir=_room()) as folder:
+        yield Path(folder)
+
+
+def _room() -> str | None:
+    return "/var/tmp" if os.access("/var/tmp", os.W_OK) else None

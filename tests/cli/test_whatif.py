@@ -1,0 +1,186 @@
+"""This test will ask what other storage would do to recorded loads: the answer, its document, its run, and every wrong word."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from seekwise import schemas
+from seekwise.cli import report, results, whatif
+from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run import whatif as whatif_run
+from seekwise.trace.columns import Notes
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
+import closed_loops as loops
+
+DISK = "model=wd2500ys"
+
+
+@pytest.fixture
+def trace(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    notes = Notes(source="seekwise record")
+    readers = [loops.loop(notes, f"db/{number}", 150, think_ns=5e5, seed=number) for number in range(4)]
+    return loops.write(tmp_path / "load.swt", notes, *readers, chunk=200)
+
+
+def ask(trace, *words):
+    return CliRunner().invoke(whatif.command, [str(trace), *words], catch_exceptions=False, standalone_mode=False)
+
+
+def document(trace, *words):
+    found = json.loads(ask(trace, *words, "--json").stdout)
+    jsonschema.validate(found, schemas.load("whatif"))
+    return found
+
+
+def test_the_answer_is_a_sentence_and_a_table_of_at_most_25_lines_of_80_columns(trace):
+    text = ask(
+        trace, "--vary", f"{DISK},scheduler=none,mq-deadline,bfq,kyber,level=none,raid1,raid5,raid10,drives=4"
+    ).stdout
+    lines = text.splitlines()
+    assert lines[0].startswith(("Best: ", "No setting stands out"))
+    assert lines[lines.index("") + 1].split()[:3] == ["setting", "p50", "p99"]
+    assert len(lines) <= 25, text
+    assert max(map(len, lines)) <= 80, text
+
+
+def test_four_drives_answer_sooner_than_one_and_flash_sooner_than_both(trace):
+    found = document(trace, "--vary", f"{DISK},level=none,raid10,drives=4")
+    times = {each["setting"]: each["foreground"]["p50_ms"] for each in found["settings"]}
+    assert times["raid10"] < 0.6 * times["single drive"]
+    flash = document(trace, "--vary", "model=crucial_mx500_1tb,wd2500ys")
+    assert flash["best"] == ["crucial_mx500_1tb"]
+
+
+def test_a_closed_load_takes_longer_where_an_open_one_queues(trace):
+    found = document(trace, "--vary", f"{DISK},scheduler=none", "--open")
+    closed, opened = found["settings"][0]["foreground"], found["settings"][0]["open"]
+    # Recorded at 5 ms a request on as many requests as there are threads: one disk is slower, and open arrivals pile up before it.
+    assert opened["p99_ms"] > 3 * closed["p99_ms"]
+    assert found["programs"][0]["how"] == {"replies": 600}
+
+
+def test_a_number_of_the_model_can_be_varied_to_see_what_hangs_on_it(trace):
+    found = document(trace, "--vary", f"{DISK},wd2500ys.rpm=5400,15000")
+    times = {each["setting"]: each["foreground"]["mean_ms"] for each in found["settings"]}
+    assert times["wd2500ys.rpm=15000"] < times["wd2500ys.rpm=5400"]
+
+
+def test_the_run_is_stored_and_reported_as_any_other(trace, tmp_path):
+    found = document(trace, "--vary", f"{DISK},scheduler=none,bfq")
+    assert found["repeats"] == 3
+    shown = CliRunner().invoke(
+        results.command, [found["run_id"], "--json"], catch_exceptions=False, standalone_mode=False
+    )
+    kept = json.loads(shown.stdout)
+    assert {each["setting"] for each in kept["records"]} == {"none", "bfq"}
+    assert {each["badge"] for each in kept["records"]} == {"simulated"}
+
+
+def test_the_same_question_has_the_same_answer(trace):
+    words = ("--vary", f"{DISK},scheduler=none,bfq", "--seed", "5")
+    first, second = document(trace, *words), document(trace, *words)
+    assert first["settings"] == second["settings"]
+
+
+def test_what_the_recording_does_not_decide_is_said_with_what_hangs_on_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    notes = Notes(source="seekwise record")
+    idle = loops.loop(notes, "cron/1", 100, latency_ns=1e5, think_ns=1e9)
+    path = loops.write(tmp_path / "idle.swt", notes, idle)
+    text = " ".join(ask(path, "--vary", f"{DISK},scheduler=none,bfq").stdout.split())
+    assert "Assumed: cron: 100 requests; too little load to tell, assumed to wait for their requests" in text
+    assert "hang on that" in text or "hangs on that" in text
+
+
+def test_a_cut_recording_is_played_up_to_the_cut(trace, tmp_path):
+    whole = trace.read_bytes()
+    cut = tmp_path / "cut.swt"
+    cut.write_bytes(whole[: len(whole) * 2 // 3])
+    found = document(cut, "--vary", DISK)
+    assert 0 < found["requests"] < 600
+    assert any("incomplete (cut off after 400 requests)" in note for note in found["notes"])
+    # Before the first block of requests nothing can be played.
+    cut.write_bytes(whole[:400])
+    with pytest.raises(SeekwiseError, match="cut off after 0 requests"):
+        ask(cut, "--vary", DISK)
+
+
+WRONG = [
+    ("schedulr=none", "did you mean `scheduler`"),
+    ("scheduler", "names no setting"),
+    ("scheduler=", "empty value"),
+    ("scheduler=none,none", "names none twice"),
+    (f"{DISK},model=exos_x18", "names model twice"),
+    ("model=wd2500", "did you mean `wd2500ys`"),
+    (f"{DISK},scheduler=bfg", "did you mean `bfq`"),
+    (f"{DISK},scheduler=noop", "has no noop"),
+    (f"{DISK},level=raid5", "does not say how many drives"),
+    (f"{DISK},level=raid5,drives=2", "at least 3 drives"),
+    (f"{DISK},level=raid7,drives=4", "there is no level `raid7`"),
+    (f"{DISK},drives=4", "4 drives need a `level`"),
+    (f"{DISK},chunk=64k", "needs an array"),
+    (f"{DISK},level=raid5,drives=4,chunk=big", "is no size"),
+    (f"{DISK},level=raid5,drives=4,chunk=3", "at least 4 KiB"),
+    (f"{DISK},depth=0", "from 1 to 65536"),
+    (f"{DISK},depth=99", "outside 1 to 32"),
+    (f"{DISK},kernel=99", "is not a kernel version"),
+    (f"{DISK},iosched.foo=1", "has no tunable"),
+    (f"{DISK},read_ahead_kb=64", "changes nothing for recorded requests"),
+    (f"{DISK},host=abacus", "no host model"),
+    ("scheduler=none", "which drive"),
+    (f"{DISK},wd2500ys.rmp=5400", "did you mean `rpm`"),
+    (f"{DISK},wd2500ys.rpm=fast", "is a number"),
+    (f"{DISK},wd2500ys.rpm=1", "between 300 and 30000"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=[words for words, _ in WRONG])
+def test_a_wrong_word_is_one_error_that_names_it(trace, words, said):
+    with pytest.raises(UsageError) as error:
+        ask(trace, "--vary", words)
+    assert said in f"{error.value.message} {error.value.hint or ''}"
+
+
+@pytest.mark.parametrize("content", [b"", b"no trace at all\n", b"\x00" * 5000, b"seekwise.trace/1\n" + b"\xff" * 500])
+def test_what_is_no_trace_is_one_error_and_no_run(tmp_path, monkeypatch, content):
+    monkeypatch.setenv("SEEKWISE_DB", str(tmp_path / "records.db"))
+    (tmp_path / "t").write_bytes(content)
+    with pytest.raises(SeekwiseError) as error:
+        ask(tmp_path / "t", "--vary", DISK)
+    assert "t" in error.value.message and not (tmp_path / "records.db").exists()
+
+
+def test_the_commands_of_the_how_to_page_do_what_it_says(trace, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "what-if.md").read_text()
+    lines = [
+        line.split() for line in re.findall(r"^ {4}seekwise (whatif srv\.swt .*|report last)$", page, re.MULTILINE)
+    ]
+    assert len(lines) >= 6
+    shutil.copy(trace, tmp_path / "srv.swt")
+    monkeypatch.chdir(tmp_path)
+    for _, name, *words in (line for line in lines if line[0] == "whatif"):
+        # Of a synthetic trace nobody knows the drive.
+        model = [] if any("model=" in word for word in words) else ["--vary", DISK]
+        done = ask(name, *words, *model)
+        assert done.exit_code == 0, words
+    keys = re.findall(r"^\| `(\w+)`", page, re.MULTILINE)
+    assert set(keys) <= {*whatif_run.KEYS, "nr_requests"}
+
+
+def test_the_report_of_a_prediction_is_drawn(trace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = document(trace, "--vary", f"{DISK},scheduler=none,bfq")
+    done = CliRunner().invoke(report.command, [found["run_id"]], catch_exceptions=False, standalone_mode=False, obj={})
+    assert done.exit_code == 0
+    page = next(tmp_path.glob("*.html")).read_text()
+    assert "<svg" in page and "bfq" in page and "simulated" in page
