@@ -14,6 +14,10 @@ from seekwise.report.metric_words import FACTOR_FROM, amount, factor_text, metri
 from seekwise.study.quantity import time_text
 
 ROWS_MAX = 12
+OTHERWISE = {
+    "simulated": "Simulated, not measured",
+    "virtual": "The real kernel on a virtual drive, not this machine's",
+}
 
 
 def loss_text(standing: Standing | None, judged: Judged) -> str:
@@ -64,7 +68,9 @@ def headline(found: LiveOutcome) -> str:
 def mark(found: LiveOutcome) -> str:
     """What must stand before an answer that was not measured on the machine."""
     return (
-        f"Simulated, not measured: {found.plan.stack[0].split(';')[0]}." if found.plan.provenance != "measured" else ""
+        f"{OTHERWISE[found.plan.provenance]}: {found.plan.stack[0].split(';')[0]}."
+        if found.plan.provenance in OTHERWISE
+        else ""
     )
 
 
