@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   spec ──▶ assemble ──▶ engine ◀── task         threads direct or buffered, flusher      ◀── host::job, host::cache
-//!   (JSON)                  │    ◀── files        readers, programs on a file system, journal, md's thread for them
+//!   (JSON)                  │    ◀── files        programs on regions and file systems, journal, md's thread for them
 //!                           │    ◀── storage      a drive, md, a volume over queued drives ◀── host::block ◀── sched, device
 //!                           │    ◀── cost         what it costs the processors             ◀── models/host-*.toml
 //!                           ▼
@@ -28,4 +28,4 @@ pub mod task;
 pub mod validate;
 
 /// Raised with every change that can alter a number; each change is explained in the changelog under *Results*.
-pub const MODEL_VERSION: u32 = 11;
+pub const MODEL_VERSION: u32 = 12;

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seekwise import schedulers
 from seekwise.advise import ncq
 from seekwise.advise.forms import Wanted
 from seekwise.advise.history import Evidence, evidence_of
@@ -119,7 +120,8 @@ def _check_one(device: BlockDevice, attribute: str, value: str, values: dict[str
             return []
         module = attributes.SCHEDULER_MODULES.get(value)
         offered = ", ".join(device.schedulers_offered) or "none"
-        if module and set(device.schedulers_offered) & {"mq-deadline", "none", "bfq", "kyber"}:
+        known = schedulers.known()
+        if module and any(known[name].multi_queue for name in device.schedulers_offered if name in known):
             return [f"{device.name} offers {value} only once the module {module} is loaded (now: {offered})"]
         raise UsageError(
             f'{device.name} does not offer scheduler "{value}" (offered: {offered})', "choose one of these"

@@ -1,8 +1,6 @@
 //! A cell over an array: its members, each with a queue of its own, under md.
 
-use crate::assemble::{
-    either_queue, legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, Shows,
-};
+use crate::assemble::{either_queue, legacy_queue, mq_queue, Direct, Frame, Prepared, Running};
 use crate::engine::Engine;
 use crate::result::probe::Recorder;
 use crate::spec::array::{describe, ArraySpec};
@@ -152,6 +150,7 @@ impl<'a> Planned<'a> {
         cache: Option<CachePlan>,
         policy: AnyScheduler,
     ) -> Result<Box<dyn Running>, String> {
+        let capacity = self.geometry.capacity();
         let drives = self.drives()?;
         macro_rules! machine {
             ($queue:expr, $drives:expr, $observer:expr) => {
@@ -166,11 +165,17 @@ impl<'a> Planned<'a> {
             if frame.processors == 1 {
                 share(&mut engine, SharedProcessor::default());
             }
-            return Ok(self.prepared(frame, engine, plan));
+            return Ok(Prepared::boxed(engine, self.cell, frame, capacity, plan));
         }
         if self.cell.trace_events_max > 0 {
             let observer = Recorder::new(self.cell.trace_events_max);
-            return Ok(self.prepared(frame, machine!(either(policy), drives, observer), Direct));
+            return Ok(Prepared::boxed(
+                machine!(either(policy), drives, observer),
+                self.cell,
+                frame,
+                capacity,
+                Direct,
+            ));
         }
         // Hard disks get machines of their own: no choice of the kind of drive at each step, and none of the policy where it is a usual one.
         let disks: Option<Vec<Hdd>> = drives
@@ -181,7 +186,13 @@ impl<'a> Planned<'a> {
             })
             .collect();
         let Some(mut disks) = disks else {
-            return Ok(self.prepared(frame, machine!(either(policy), drives, Unobserved), Direct));
+            return Ok(Prepared::boxed(
+                machine!(either(policy), drives, Unobserved),
+                self.cell,
+                frame,
+                capacity,
+                Direct,
+            ));
         };
         if let Some((first, others)) = disks.split_first_mut() {
             for other in others {
@@ -193,9 +204,9 @@ impl<'a> Planned<'a> {
                 match policy {
                     $(AnyScheduler::$kind(policy) => {
                         let queue = |frame: &Frame| $queue(policy.clone(), frame);
-                        self.prepared(frame, machine!(queue, disks, Unobserved), Direct)
+                        Prepared::boxed(machine!(queue, disks, Unobserved), self.cell, frame, capacity, Direct)
                     })*
-                    other => self.prepared(frame, machine!(either(other), disks, Unobserved), Direct),
+                    other => Prepared::boxed(machine!(either(other), disks, Unobserved), self.cell, frame, capacity, Direct),
                 }
             };
         }
@@ -223,35 +234,19 @@ impl<'a> Planned<'a> {
                 let queue = either(policy);
                 let mut engine = self.assembled(frame, rotational, queue, drives, $observer)?;
                 share(&mut engine, processor);
-                Ok(self.prepared(frame, engine, Direct))
+                Ok(Prepared::boxed(
+                    engine,
+                    self.cell,
+                    frame,
+                    self.geometry.capacity(),
+                    Direct,
+                ))
             }};
         }
         match self.cell.trace_events_max {
             0 => machine!(Unobserved),
             most => machine!(Recorder::new(most)),
         }
-    }
-
-    /// An engine with what a run of it needs beside.
-    pub(super) fn prepared<Q, D, O, P>(
-        &self,
-        frame: &Frame,
-        engine: Engine<Md<Q, D>, O>,
-        phases: P,
-    ) -> Box<dyn Running>
-    where
-        Q: BlockQueue + Send + 'static,
-        D: Device + Send + 'static,
-        O: Shows + 'static,
-        P: Phases<Md<Q, D>, O> + Send + 'static,
-    {
-        Box::new(Prepared {
-            engine,
-            costs: frame.costs.clone(),
-            spec: self.cell.clone(),
-            capacity: self.geometry.capacity(),
-            phases,
-        })
     }
 
     pub(super) fn assembled<Q: BlockQueue, D: Device, O: Observer>(

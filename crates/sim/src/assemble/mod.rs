@@ -119,22 +119,38 @@ impl<S: Stack> Phases<S, Watch> for CachePlan {
 
 /// An observer that may have something to show.
 pub trait Shows: Observer + Send {
-    fn shown(&self) -> Option<(&[TraceEvent], u64)>;
-}
-impl Shows for Unobserved {
     fn shown(&self) -> Option<(&[TraceEvent], u64)> {
         None
     }
 }
+impl Shows for Unobserved {}
+impl Shows for Watch {}
 impl Shows for Recorder {
     fn shown(&self) -> Option<(&[TraceEvent], u64)> {
         Some((&self.events, self.dropped))
     }
 }
 
-impl Shows for Watch {
-    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
-        None
+impl<S, O, P> Prepared<S, O, P>
+where
+    S: Stack + Send + 'static,
+    O: Shows + 'static,
+    P: Phases<S, O> + Send + 'static,
+{
+    pub fn boxed(
+        engine: Engine<S, O>,
+        spec: &CellSpec,
+        frame: &Frame,
+        capacity: Sectors,
+        phases: P,
+    ) -> Box<dyn Running> {
+        Box::new(Self {
+            engine,
+            spec: spec.clone(),
+            capacity,
+            costs: frame.costs.clone(),
+            phases,
+        })
     }
 }
 
@@ -454,13 +470,7 @@ where
         Processors::new(frame.processors),
         frame.numbers.max_sectors,
     );
-    Box::new(Prepared {
-        engine,
-        spec: spec.clone(),
-        capacity,
-        costs: frame.costs.clone(),
-        phases,
-    })
+    Prepared::boxed(engine, spec, frame, capacity, phases)
 }
 
 /// A queue of the kind that the policy belongs to.

@@ -83,7 +83,7 @@ pub(crate) fn machine(
         capacity,
     };
     if let Some(array) = array {
-        return over_array(array, frame, policy, rotational, phases);
+        return over_array(array, spec, frame, policy, rotational, phases);
     }
     let engine = Engine::new(
         Single {
@@ -94,27 +94,23 @@ pub(crate) fn machine(
         Processors::new(frame.processors),
         frame.numbers.max_sectors,
     );
-    Ok(Box::new(Prepared {
-        engine,
-        spec: spec.clone(),
-        capacity,
-        costs: frame.costs.clone(),
-        phases,
-    }))
+    Ok(Prepared::boxed(engine, spec, frame, capacity, phases))
 }
 
 fn over_array(
     array: &Planned,
+    spec: &CellSpec,
     frame: &Frame,
     policy: AnyScheduler,
     rotational: bool,
     phases: Traced,
 ) -> Result<Box<dyn Running>, String> {
+    let capacity = phases.capacity;
     let drives = array.drives()?;
     let queue = either(policy);
     let Some(services) = frame.services else {
         let engine = array.assembled(frame, rotational, queue, drives, Unobserved)?;
-        return Ok(array.prepared(frame, engine, phases));
+        return Ok(Prepared::boxed(engine, spec, frame, capacity, phases));
     };
     let processor = SharedProcessor::default();
     let drives: Vec<_> = drives
@@ -123,5 +119,5 @@ fn over_array(
         .collect();
     let mut engine = array.assembled(frame, rotational, queue, drives, Unobserved)?;
     share(&mut engine, processor);
-    Ok(array.prepared(frame, engine, phases))
+    Ok(Prepared::boxed(engine, spec, frame, capacity, phases))
 }

@@ -6,6 +6,7 @@ use crate::assemble::{Below, MemberQueues};
 use crate::cost::StepCosts;
 use crate::files::machine::FileEngine;
 use crate::files::{FilesPlan, PhasePlan, Start};
+use crate::parallel;
 use crate::spec::QueueSpec;
 use crate::storage::spindle::Spindle;
 use crate::validate::recorded;
@@ -370,24 +371,12 @@ impl Known {
             entry.processes = entry.processes.max(conditions.processes);
         }
         let longest: Vec<(String, Conditions)> = longest.into_iter().collect();
-        let next = std::sync::atomic::AtomicUsize::new(0);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let work = || {
-            let mut done = Vec::new();
-            while let Some((key, conditions)) =
-                longest.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
-            {
-                done.push((key.clone(), series(conditions, &Unknowns::default(), seed)));
-            }
-            done
-        };
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            let done = workers
-                .into_iter()
-                .flat_map(|worker| worker.join().expect("a worker does not panic"));
-            Self(done.collect())
-        })
+        let work =
+            |(_, conditions): &(String, Conditions)| series(conditions, &Unknowns::default(), seed);
+        let rates = parallel::each(&longest, threads, work, |_| true);
+        let keys = longest.iter().map(|(key, _)| key.clone());
+        Self(keys.zip(rates.into_iter().flatten()).collect())
     }
 
     /// Sequential reads with 1, 2, 4 … processes are one series; any other row stands alone.
