@@ -10,7 +10,8 @@ import pytest
 
 from seekwise.control import tracefs
 from seekwise.errors import SeekwiseError
-from seekwise.trace.columns import Kind
+from seekwise.trace.assemble import Assembler
+from seekwise.trace.columns import Kind, Notes
 from seekwise.trace.readers import open_trace
 from seekwise.trace.record import recorder, ring
 
@@ -112,3 +113,31 @@ def test_a_recording_holds_every_request_of_a_known_load(loop_device, tmp_path):
     assert all("dd" not in name for name in notes.processes)
     assert notes.devices == ["device-0"]
     assert not list((tracefs.root() / "instances").glob(f"seekwise-{os.getpid()}"))
+
+
+def test_bios_of_md_end_as_bios_and_a_cut_one_by_its_last_part():
+    notes = Notes()
+    made = Assembler(notes)
+    made.queue(made.time(0), 0, 1000, 64, "WS", 0)
+    made.queue(made.time(10), 0, 5000, 8, "R", 0)
+    # md cut the write at a chunk: what ends is its rest.
+    made.complete_bio(made.time(50), 0, 1024, 40, "WS")
+    made.complete_bio(made.time(60), 0, 5000, 8, "R")
+    made.queue(made.time(70), 0, 0, 0, "FWS", 0)
+    made.complete_bio(made.time(90), 0, 0, 0, "FWS")
+    made.finish()
+    rows = made.rows.take()
+    assert rows["sector"].tolist() == [1000, 5000, 0]
+    assert (rows["complete_ns"] - rows["arrival_ns"]).tolist() == [50, 50, 20]
+    assert rows["sectors"].tolist() == [64, 8, 0] and rows["kind"].tolist() == [Kind.WRITE, Kind.READ, Kind.FLUSH]
+    assert made.orphans == 0
+
+
+def test_a_device_over_others_is_recorded_by_its_bios(tmp_path):
+    for name, extra in (("md0", "slaves/sda"), ("sda", "mq"), ("sdb", "slaves")):
+        place = tmp_path / "devices" / name
+        (place / extra).mkdir(parents=True)
+        (place / "dev").write_text("9:0\n")
+        (tmp_path / "class" / "block").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "class" / "block" / name).symlink_to(place)
+    assert [recorder.device_of(name, tmp_path).has_requests for name in ("md0", "sda", "sdb")] == [False, True, True]
