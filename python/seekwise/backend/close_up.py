@@ -20,7 +20,10 @@ REQUESTS = 180
 """So many of the fastest setting make a picture in which single requests can be told apart."""
 SLOWEST_LEAST, FASTEST_MOST = 40, 2000
 """A slow setting beside a fast one needs some requests, too; more of the fast one than this say nothing further."""
-WARM_UP_LEAST_S = 0.005
+WARM_UP_MOST_S, WARM_UP_LEAST_S, WARM_UP_IOS = 1.0, 0.005, 6000
+"""Before the stretch: a write cache fills first. No longer than this, and no more I/Os of the fastest setting."""
+BEGINNING = 0.3
+"""Share of the warm-up that no number counts."""
 EVENTS_PER_IO = 8
 EVENTS_MOST = 400_000
 
@@ -46,7 +49,7 @@ def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence
     """The same of (setting, spec of a cell); `speeds`: I/Os per second that they reach."""
     fastest, slowest = max(speeds, default=1.0), min(speeds, default=1.0)
     span_s = min(SPAN_MOST_S, max(REQUESTS / fastest, SLOWEST_LEAST / slowest), FASTEST_MOST / fastest)
-    warm_up_s = max(span_s, WARM_UP_LEAST_S)
+    warm_up_s = max(min(WARM_UP_MOST_S, WARM_UP_IOS / fastest), WARM_UP_LEAST_S)
     events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(fastest, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
     # Some time more, so that what is under way at the end of the stretch is done.
     specs = [_spec(spec, operation, warm_up_s + 1.5 * span_s, events) for _, spec in asked]
@@ -84,11 +87,16 @@ def _close_up(setting: str, spec: dict, result: dict, from_ms: float, span_ms: f
     start = from_ms + _late_ms(spec["phases"][0])
     if end < start + span_ms:
         start = max(0.0, end - span_ms)
-    shown = cut(served, setting, start, span_ms, size)
-    if array is None:
-        return shown
-    asked = sum(event == "submit" and start <= time / 1e6 <= start + span_ms for time, event, *_ in rows)
-    return replace(shown, drives=int(array["members"]), ios_of_array=asked)
+    begin = BEGINNING * start
+
+    def between(from_ms: float, length_ms: float) -> CloseUp:
+        found = cut(served, setting, from_ms, length_ms, size)
+        if array is None:
+            return found
+        asked = sum(event == "submit" and from_ms <= time / 1e6 <= from_ms + length_ms for time, event, *_ in rows)
+        return replace(found, drives=int(array["members"]), ios_of_array=asked)
+
+    return replace(between(start, span_ms), whole=between(begin, start + span_ms - begin))
 
 
 def _served(rows: Sequence[Sequence], *, members_only: bool) -> list[Served]:

@@ -145,7 +145,19 @@ def sentence(text: str) -> str:
     return head if head.endswith((".", ":", "!", "?")) else f"{head}."
 
 
-OPENERS = {"keep", "set", "stay", "no", "simulated:", "values", "drift:", "random", "sequential", "software", "hardware"}
+OPENERS = {
+    "keep",
+    "set",
+    "stay",
+    "no",
+    "simulated:",
+    "values",
+    "drift:",
+    "random",
+    "sequential",
+    "software",
+    "hardware",
+}
 
 
 def _overview_keys(found: Sequence[losses.LossBlock], looks: Looks) -> Markup:

@@ -31,7 +31,9 @@ def write(
     looks = Looks()
     stretch = None if begun is None else _stretch(begun, notes, looks)
     shown = [(name, Markup(compact(svg(chart)))) for name, chart in pictures]
-    site.write(path, site.render("trace.html", title=title, words="\n".join(words), charts=shown, looks=looks, stretch=stretch))
+    site.write(
+        path, site.render("trace.html", title=title, words="\n".join(words), charts=shown, looks=looks, stretch=stretch)
+    )
 
 
 def _stretch(rows: np.ndarray, notes: Notes, looks: Looks) -> close_up.Stretch | None:
