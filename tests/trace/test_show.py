@@ -45,7 +45,9 @@ def test_the_page_is_one_file_with_all_charts(tmp_path):
     shown(tmp_path, samples.PERF, "--page", str(page))
     text = page.read_text()
     assert text.count('class="sheet"') == 4
-    assert text.count('class="panel wider"') == 1 and "requests under way" in text, "the busiest stretch, request by request"
+    assert text.count('class="panel wider"') == 1 and "requests under way" in text, (
+        "the busiest stretch, request by request"
+    )
     assert "src=" not in text and "http://" not in text.replace("http://www.w3.org/", ""), "one file, no request"
 
 

@@ -279,9 +279,7 @@ def _kept(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) ->
         # What was in force where other tools measured is not known.
         stays = not others and plan.backend != "imported"
         headline = f"Inconclusive: no setting proved better{f' than {name}' if others else ''}."
-        return Advice(
-            f"{headline} Keep {name}." if stays else headline, reasons, recommended=(name,) if stays else ()
-        )
+        return Advice(f"{headline} Keep {name}." if stays else headline, reasons, recommended=(name,) if stays else ())
     if others:
         return Advice(f"Nothing that was tested is better than {name} everywhere.", reasons)
     headline = f"Keep {name}: no other setting is better somewhere without being worse elsewhere."
