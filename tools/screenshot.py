@@ -31,6 +31,10 @@ def main() -> None:
         browser.open(given.page, given.width, given.height, dark=given.dark)
         browser.call("Emulation.setScrollbarsHidden", hidden=True)
         if given.at:
+            # What is behind a click is opened first.
+            browser.evaluate(
+                f"for (let box = document.getElementById({given.at!r}); box; box = box.parentElement) if (box.matches('details')) box.open = true; 0"
+            )
             browser.evaluate(f"document.getElementById({given.at!r}).scrollIntoView(); scrollBy(0, -12)")
         browser.screenshot(given.picture)
         browser.close()

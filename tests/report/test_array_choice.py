@@ -156,7 +156,11 @@ def test_what_is_simulated_beside_the_study_is_what_the_study_with_missing_drive
 
 def test_the_answer_and_the_page_say_what_a_failure_costs(planned):
     reasons = " ".join(planned.content.advice.reasons)
-    assert "With a failed drive: " in reasons and "While it is rebuilt: " in reasons and "under this load" in reasons
+    assert (
+        "With a failed drive: " in reasons
+        and "While it is rebuilt: " in reasons
+        and "under this load without a pause" in reasons
+    )
     assert "was not simulated" not in reasons
     text = page.render(planned.content)
     assert text.count('class="state"') == 6 and "simulated in addition to the study, for the same loads" in text

@@ -80,13 +80,21 @@ def test_parts_of_an_io_add_up_to_its_time(disk):
         assert row.total * row.iops == pytest.approx(1000)
 
 
-def test_the_stretch_goes_as_fast_as_the_trial_that_was_recorded(disk):
-    load = next(each for each in close_up.loads(disk.content.records) if each.operation == "rand_read")
-    for record, each in zip(
-        load.records.values(), again.close_ups(list(load.records.values()), "rand_read"), strict=True
-    ):
-        whole = next(phase.iops for phase in record.phases if phase.operation == "rand_read")
-        assert 1e3 * each.ios / each.span_ms == pytest.approx(whole, rel=0.25)
+HISTORY = ELEVATORS.replace('["rand_read", "seq_read"]', '["seq_write", "rand_read"]').replace(
+    "queue_depth = [1]\n", ""
+)
+
+
+@pytest.mark.parametrize("text", [ELEVATORS, HISTORY])
+def test_the_stretch_goes_as_fast_as_the_trial_that_was_recorded(text, tmp_path):
+    """Also where cfq has learnt in the operation before that the drive takes many commands at once."""
+    for load in close_up.loads(ran(tmp_path, text).content.records):
+        found = again.close_ups(list(load.records.values()), load.operation)
+        for record, each in zip(load.records.values(), found, strict=True):
+            recorded = next(phase.iops for phase in record.phases if phase.operation == load.operation)
+            # Caches and slices make sequential rates come in bursts of the length of a stretch.
+            near = 0.1 if load.operation.startswith("rand") else 0.3
+            assert 1e3 * each.whole.ios / each.whole.span_ms == pytest.approx(recorded, rel=near), record.setting
 
 
 def test_the_same_run_gives_the_same_picture(disk):
@@ -179,7 +187,7 @@ def test_the_page_of_a_simulated_study_says_why_without_being_asked_and_without_
 
 def test_the_page_of_a_simulated_tune_says_why_a_setting_loses(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    pages.invoke(tmp_path, "tune", "model:wd2500ys", "--for", "web-server,random-read")
+    pages.invoke(tmp_path, "tune", "model:wd2500ys", "--for", "virtual-machines,web-server,random-read", "--seed", "1")
     text = next(tmp_path.glob("seekwise-*.html")).read_text()
     assert text.count('id="why-web-server"') == 1 and "all jobs together" in text
     assert "(simulated) on ," not in text

@@ -20,7 +20,12 @@ REQUESTS = 180
 """So many of the fastest setting make a picture in which single requests can be told apart."""
 SLOWEST_LEAST, FASTEST_MOST = 40, 2000
 """A slow setting beside a fast one needs some requests, too; more of the fast one than this say nothing further."""
-WARM_UP_LEAST_S = 0.005
+WARM_UP_MOST_S, WARM_UP_LEAST_S, WARM_UP_IOS = 1.0, 0.005, 6000
+"""Before the stretch: a write cache fills first. No longer than this, and no more I/Os of the fastest setting."""
+HISTORY_MOST_S, HISTORY_IOS = 0.5, 1500
+"""Of each operation that the trial did before."""
+BEGINNING = 0.3
+"""Share of the warm-up that no number counts."""
 EVENTS_PER_IO = 8
 EVENTS_MOST = 400_000
 
@@ -39,14 +44,28 @@ def can(record: Record, operation: str) -> bool:
 def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:
     """One stretch for each record, all of the same length: a second, or less where that is too much to draw."""
     speeds = [phase.iops for r in records for phase in r.phases if phase.operation == operation and phase.iops > 0]
-    return of_specs([(record.setting, record.load["spec"]) for record in records], operation, speeds)  # type: ignore[misc]
+    return of_specs([(record.setting, _with_history(record, operation)) for record in records], operation, speeds)
+
+
+def _with_history(record: Record, operation: str) -> dict:
+    """The trial's phases up to that operation, those before it cut short: what a scheduler or a drive has learnt in them counts."""
+    spec = copy.deepcopy(record.load["spec"])
+    rates = {phase.operation: phase.iops for phase in record.phases}
+    kept = []
+    for phase in spec["phases"]:  # type: ignore[index]
+        kept.append(phase)
+        if phase["operation"] == operation:
+            break
+        length_ns = min(HISTORY_MOST_S, HISTORY_IOS / max(rates.get(phase["operation"], 0.0), 1.0)) * 1e9
+        phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(length_ns))
+    return {**spec, "phases": kept}  # type: ignore[dict-item]
 
 
 def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:
     """The same of (setting, spec of a cell); `speeds`: I/Os per second that they reach."""
     fastest, slowest = max(speeds, default=1.0), min(speeds, default=1.0)
     span_s = min(SPAN_MOST_S, max(REQUESTS / fastest, SLOWEST_LEAST / slowest), FASTEST_MOST / fastest)
-    warm_up_s = max(span_s, WARM_UP_LEAST_S)
+    warm_up_s = max(min(WARM_UP_MOST_S, WARM_UP_IOS / fastest), WARM_UP_LEAST_S)
     events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(fastest, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
     # Some time more, so that what is under way at the end of the stretch is done.
     specs = [_spec(spec, operation, warm_up_s + 1.5 * span_s, events) for _, spec in asked]
@@ -59,11 +78,13 @@ def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence
 
 
 def _spec(whole: dict, operation: str, seconds: float, events: int) -> dict:
-    """That operation alone, for so long."""
+    """With that operation as the last, for so long."""
     spec = copy.deepcopy(whole)
-    phase = next(each for each in spec["phases"] if each["operation"] == operation)
+    number = next(n for n, each in enumerate(spec["phases"]) if each["operation"] == operation)
+    phase = spec["phases"][number]
     phase["runtime_ns"] = min(phase.get("runtime_ns") or 10**18, round(seconds * 1e9 + 1e6 * _late_ms(phase)))
-    return {**spec, "phases": [phase], "trace_events_max": events}
+    more = EVENTS_PER_IO * HISTORY_IOS * number
+    return {**spec, "phases": spec["phases"][: number + 1], "trace_events_max": events + more}
 
 
 def _late_ms(phase: dict) -> float:
@@ -74,21 +95,27 @@ def _late_ms(phase: dict) -> float:
 def _close_up(setting: str, spec: dict, result: dict, from_ms: float, span_ms: float) -> CloseUp:
     found = json.loads(_core.describe_cell(json.dumps(spec)))
     array = found.get("array")
-    served = _served(result["trace"]["rows"], members_only=array is not None)
+    begun = result["phases"][-1]["started_ns"]
+    rows = [row for row in result["trace"]["rows"] if row[0] >= begun]
+    served = _served(rows, members_only=array is not None)
     if "controller" not in spec["device"]:
         served = _with_parts(served, spec["device"])
     size = (array["member_bytes"] if array else found["capacity_bytes"]) // 512
-    rows = result["trace"]["rows"]
     # A trial that ends sooner shows its last stretch.
     end = max((time / 1e6 for time, event, *_ in rows if event == "submit"), default=0.0)
-    start = from_ms + _late_ms(spec["phases"][0])
+    start = begun / 1e6 + from_ms + _late_ms(spec["phases"][-1])
     if end < start + span_ms:
-        start = max(0.0, end - span_ms)
-    shown = cut(served, setting, start, span_ms, size)
-    if array is None:
-        return shown
-    asked = sum(event == "submit" and start <= time / 1e6 <= start + span_ms for time, event, *_ in rows)
-    return replace(shown, drives=int(array["members"]), ios_of_array=asked)
+        start = max(begun / 1e6, end - span_ms)
+    begin = begun / 1e6 + BEGINNING * (start - begun / 1e6)
+
+    def between(from_ms: float, length_ms: float) -> CloseUp:
+        found = cut(served, setting, from_ms, length_ms, size)
+        if array is None:
+            return found
+        asked = sum(event == "submit" and from_ms <= time / 1e6 <= from_ms + length_ms for time, event, *_ in rows)
+        return replace(found, drives=int(array["members"]), ios_of_array=asked)
+
+    return replace(between(start, span_ms), whole=between(begin, start + span_ms - begin))
 
 
 def _served(rows: Sequence[Sequence], *, members_only: bool) -> list[Served]:

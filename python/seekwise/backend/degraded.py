@@ -23,6 +23,10 @@ IOS_MOST = 300_000
 """I/Os that are simulated of one array, load and state: some tenths of a second."""
 
 
+SYNC_SPEED_MIN_KIB_S = 1000
+"""What md gives a rebuild beside any load, as far as the drives can (Linux drivers/md/md.c: sysctl_speed_limit_min)."""
+
+
 @dataclass(frozen=True)
 class StateResult:
     """One load on an array in one state."""
@@ -76,7 +80,7 @@ def _results(specs: tuple[str, ...], operation: str, runtime_ns: int) -> tuple[t
             continue
         rates = [phase["bytes"] * 1e9 / phase["elapsed_ns"] for phase in phases]
         loaded = _speed(mine, operation)
-        slowdown = max(idle / loaded, 1.0) if idle and loaded else None
+        slowdown = max(idle / max(loaded, SYNC_SPEED_MIN_KIB_S), 1.0) if idle and loaded else None
         found.append((name, StateResult(mine[0]["array"], sum(rates) / len(rates), slowdown)))
     return tuple(found)
 

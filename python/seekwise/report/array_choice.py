@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from seekwise.report.arrays import ArrayRow, rows, with_states
+from seekwise.report.arrays import ArrayRow, long_text, rows, with_states
 from seekwise.report.content import Advice
 from seekwise.report.number_text import three
 from seekwise.store.record import Record
@@ -174,5 +174,9 @@ def exposure(row: ArrayRow) -> str:
     during = "it survives no further failure" if left <= 0 else f"it still survives {left} more"
     if row.rebuild_s is None:
         return ""
-    loaded = f"up to {time_text(row.rebuild_loaded_s)} under this load" if row.rebuild_loaded_s else "longer under load"
+    loaded = (
+        f"up to {long_text(row.rebuild_loaded_s)} under this load without a pause"
+        if row.rebuild_loaded_s
+        else "longer under load"
+    )
     return f"Rebuilding one drive takes {time_text(row.rebuild_s)} with no other load, {loaded}; until then {during}"

@@ -70,8 +70,16 @@ class ArrayRow:
 
     @property
     def rebuild_loaded_text(self) -> str:
-        """`up to 31 h under load`; empty where it is not known."""
-        return "" if self.rebuild_loaded_s is None else f"up to {time_text(self.rebuild_loaded_s)} under load"
+        """`up to 3 days under load`; empty where it is not known."""
+        return "" if self.rebuild_loaded_s is None else f"up to {long_text(self.rebuild_loaded_s)} under load"
+
+
+DAYS_FROM_S = 48 * 3600
+
+
+def long_text(seconds: float) -> str:
+    """`8 h`, `12 days`."""
+    return f"{seconds / 86400:.0f} days" if seconds >= DAYS_FROM_S else time_text(seconds)
 
 
 def rows(records: Sequence[Record]) -> list[ArrayRow]:

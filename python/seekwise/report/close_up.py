@@ -192,7 +192,9 @@ def stretch(
     columns = _columns(rows)
     span = close[0].span_ms
     drives = max(each.drives for each in close)
-    after = " after a warm-up" if len(close) > 1 else ""
+    after = ""
+    if close[0].whole is not None:
+        after = f" out of {three(close[0].whole.span_ms / 1e3)} s after a warm-up, to which the numbers above refer"
     is_split = any(one.parts is not None for each in close for one in each.requests)
     caption = (
         f"{'One second' if span >= 999.5 else f'{three(span)} ms'}{after}. From the top: {'position of the head' if is_split else 'address'} at each request "
@@ -219,6 +221,7 @@ def stretch(
 
 def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> Row:
     """Parts of the time of one I/O: the drive does one thing at a time, so they add up to the stretch."""
+    found = found.whole or found
     # All drives of an array work alike: what one does, all do.
     per_io = found.drives / max(found.ios, 1)
     is_split = any(one.parts is not None for one in found.requests)
@@ -280,7 +283,7 @@ def _columns(rows: Sequence[Row]) -> list[tuple]:
     def time(value: float) -> str:
         return three(1e3 * value if fine else value) if value >= (5e-7 if fine else 5e-4) else "0"
 
-    columns: list[tuple] = [("I/O per second", "I/Os of the load in the stretch.", lambda one: three(one.iops))]
+    columns: list[tuple] = [("I/O per second", "I/Os of the load.", lambda one: three(one.iops))]
     if is_array:
         columns.append(
             ("Requests per I/O", "Requests to all drives for one I/O of the load.", lambda one: three(one.commands))
@@ -296,7 +299,7 @@ def _columns(rows: Sequence[Row]) -> list[tuple]:
         columns.append(
             (
                 f"Time per I/O [{unit}]",
-                "Length of the stretch divided by the I/Os done in it; the next columns are its parts.",
+                "Time divided by the I/Os done in it; the next columns are its parts.",
                 lambda one: time(one.total),
             )
         )
@@ -366,6 +369,17 @@ def sentence(rows: Sequence[Row]) -> str:
     if slow.iops >= (1 - DIFFERENT) * fast.iops:
         return f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."
     said = _of_array(fast, slow) if max(fast.drives, slow.drives) > 1 else _of_drive(fast, slow)
+    if (
+        "because" not in said
+        and slow.turns
+        and fast.turns
+        and max(slow.turns, fast.turns) > 3 * min(slow.turns, fast.turns)
+    ):
+        one, other = (slow, fast) if slow.turns > fast.turns else (fast, slow)
+        said += (
+            f" {one.look.label} serves {three(one.turns)} requests of one thread in a row while the others wait, "
+            f"{other.look.label} {three(other.turns)}."
+        )
     if fast.merged > 1.2 * slow.merged:
         said += f" {fast.look.label} merges {three(fast.merged)} I/Os into a request, {slow.look.label} {three(slow.merged)}."
     is_split = "seek" in fast.parts
@@ -382,7 +396,7 @@ def _of_drive(fast: Row, slow: Row) -> str:
     said = f"An I/O takes {_time(fast.total)} with {fast.look.label} and {_time(slow.total)} with {slow.look.label}."
     more = slow.total - fast.total
     name, more_of_it, against = _largest(fast, slow)
-    if name and more_of_it >= 0.3 * more:
+    if name and more_of_it >= 0.5 * more:
         share = (
             f"{100 * more_of_it / more:.0f} % of the difference is" if more_of_it < 0.95 * more else "The difference is"
         )
@@ -397,7 +411,7 @@ def _of_array(fast: Row, slow: Row) -> str:
     if slow.commands > 1.1 * fast.commands:
         said += f" {slow.look.label} sends {three(slow.commands)} requests to the drives for one I/O, {fast.look.label} {three(fast.commands)}."
     name, more, _ = _largest(fast, slow)
-    if name and more >= 0.3 * (slow.total - fast.total) > 0:
+    if name and more >= 0.5 * (slow.total - fast.total) > 0:
         said += f" Most of the difference is {PART_WORDS[name]}{_detail(name, fast, slow)}."
     if slow.idle_share > fast.idle_share + 0.1:
         said += (

@@ -60,6 +60,9 @@ class CloseUp:
     ios_of_array: int | None = None
     """I/Os that the array was asked for in the stretch; None for a single drive."""
 
+    whole: CloseUp | None = None
+    """The longer stretch of which this is the end: its numbers say more, single requests could not be told apart in it."""
+
     @property
     def ios(self) -> int:
         """I/Os of the load."""
@@ -114,7 +117,7 @@ class CloseUp:
     def turns(self) -> float | None:
         """Requests of one thread that are served in a row, on average; None with fewer than two threads."""
         threads = [one.thread for one in self.requests]
-        if len(set(threads)) < 2:
+        if not threads or len({*threads, *(one.thread for one in self.later)}) < 2:
             return None
         changes = sum(a != b for a, b in zip(threads, threads[1:], strict=False))
         return len(threads) / (changes + 1)
