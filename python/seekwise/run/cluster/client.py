@@ -33,8 +33,9 @@ class Connection:
 
         places.quiet()
         try:
-            # No heartbeat of ours is needed: a batch that comes back is one.
-            return Client(self._cluster, timeout=timeout_s, set_as_default=False)
+            # Records of local workers take the short way; those of other machines may be reachable by the scheduler alone.
+            direct = self.place.kind == "local"
+            return Client(self._cluster, timeout=timeout_s, set_as_default=False, direct_to_workers=direct)
         except (OSError, TimeoutError, ValueError) as error:
             raise MissingError(
                 f"{self.place.text} does not answer: {places.first_line(error)}",
