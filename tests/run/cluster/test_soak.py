@@ -14,7 +14,18 @@ SOAK = Path(__file__).parents[3] / "benches" / "soak.py"
 
 @pytest.mark.slow
 def test_random_kills_leave_no_trace_in_the_store(tmp_path) -> None:
-    words = [sys.executable, str(SOAK), "--trials", "3000", "--ios", "100", "--kill-every", "4", "--folder", str(tmp_path)]
+    words = [
+        sys.executable,
+        str(SOAK),
+        "--trials",
+        "3000",
+        "--ios",
+        "100",
+        "--kill-every",
+        "4",
+        "--folder",
+        str(tmp_path),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False)
     found = json.loads(done.stdout)
     assert done.returncode == 0 and found["equal"] and found["rows"] == found["different_trials"] >= 3000

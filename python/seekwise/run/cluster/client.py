@@ -89,6 +89,8 @@ class Connection:
                     f"worker {address} has no seekwise {wanted.release} ({found})",
                     hint="install the same release of seekwise there, with the same Python",
                 )
+            if isinstance(found, OSError | TimeoutError):
+                continue  # it ended just now; whoever takes its place is asked again with each batch
             if not isinstance(found, work.Identity):
                 raise SeekwiseError(f"worker {address} does not answer: {places.first_line(found)}")
             refuse(address, wanted.difference(found))
