@@ -140,3 +140,16 @@ def test_an_excerpt_keeps_what_a_trial_means() -> None:
 def test_wrong_words_end_in_one_error(runs: Runs, words, status, says) -> None:
     said = runs(str(runs.study(ios=10, blocks=1)), *words, db="x.db", status=status)
     assert says in said and said.count("error: ") == 1
+
+
+def test_a_worker_that_ends_while_it_is_asked_ends_no_run() -> None:
+    from distributed.comm.core import CommClosedError
+
+    ours = work.identity([("drive", "wd2500ys")])
+    answers = {"tcp://gone:1": CommClosedError("Stream is closed"), "tcp://there:1": ours}
+    connection = object.__new__(client.Connection)
+    connection.client = types.SimpleNamespace(run=lambda *_, **__: answers)
+    connection.check(ours)
+    answers["tcp://other:1"] = ModuleNotFoundError("No module named 'seekwise'")
+    with pytest.raises(MissingError, match="tcp://other:1 has no seekwise"):
+        connection.check(ours)

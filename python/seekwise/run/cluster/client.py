@@ -33,8 +33,9 @@ class Connection:
 
         places.quiet()
         try:
-            # No heartbeat of ours is needed: a batch that comes back is one.
-            return Client(self._cluster, timeout=timeout_s, set_as_default=False)
+            # Records of local workers take the short way; those of other machines may be reachable by the scheduler alone.
+            direct = self.place.kind == "local"
+            return Client(self._cluster, timeout=timeout_s, set_as_default=False, direct_to_workers=direct)
         except (OSError, TimeoutError, ValueError) as error:
             raise MissingError(
                 f"{self.place.text} does not answer: {places.first_line(error)}",
@@ -88,6 +89,8 @@ class Connection:
                     f"worker {address} has no seekwise {wanted.release} ({found})",
                     hint="install the same release of seekwise there, with the same Python",
                 )
+            if isinstance(found, OSError | TimeoutError):
+                continue  # it ended just now; whoever takes its place is asked again with each batch
             if not isinstance(found, work.Identity):
                 raise SeekwiseError(f"worker {address} does not answer: {places.first_line(found)}")
             refuse(address, wanted.difference(found))

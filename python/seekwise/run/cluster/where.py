@@ -26,6 +26,12 @@ NEEDS = {
     "k8s": ("dask_kubernetes", "pip install dask-kubernetes"),
 }
 PORT_MAX = 65535
+FRUGAL = {
+    # Dask's statistical profilers and meters look a hundred times a second at what nobody asks of a local run.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+}
 
 Kind = Literal["local", "scheduler", "ssh", "slurm", "k8s"]
 
@@ -129,6 +135,7 @@ def _start(where: Where) -> Any:
 
 
 def _local(workers: int) -> Any:
+    import dask
     from distributed import LocalCluster, Security
 
     security = None
@@ -136,16 +143,17 @@ def _local(workers: int) -> Any:
         security = Security.temporary()
     elif workers:
         raise MissingError("local workers need `cryptography`, which is not installed", hint=INSTALL)
-    return LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        # Any port that is free: another run may have Dask's own.
-        dashboard_address="127.0.0.1:0",
-        security=security,
-        preload=["seekwise.run.cluster.local_worker"],
-        silence_logs=logging.CRITICAL,
-    )
+    with dask.config.set(FRUGAL):
+        return LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            # Any port that is free: another run may have Dask's own.
+            dashboard_address="127.0.0.1:0",
+            security=security,
+            preload=["seekwise.run.cluster.local_worker"],
+            silence_logs=logging.CRITICAL,
+        )
 
 
 def quiet() -> None:
