@@ -27,6 +27,9 @@ PARTNERS_MAX = 12
 TURNS_MIN = 10
 SPREAD_LESS = 0.5
 UNDECIDED_SHARE = 0.05
+EVEN_SPREAD, EVEN_MIN, EVEN_CORRELATION = 0.05, 200, -0.3
+"""Distances within 5 % of each other, so many of them, and a correlation of neighbours below that."""
+DRIFT_STEPS, DRIFT_MAX = 50, 5.0
 PACED_SLOPE, PACED_SURE = 0.5, 4.0
 """Below the slope, by so many standard errors."""
 MOSTLY_SHARE = 0.3
@@ -110,13 +113,24 @@ def _is_paced(arrivals: np.ndarray, done: np.ndarray, alone: np.ndarray) -> bool
     """Whether bursts begin at even times, although none begins before the last one is done.
 
     From one burst to the next a program that waits takes what the storage takes, and thinks: their distance grows with it, one to one. That of a paced
-    one does not. The slope of a line through both decides, where it is known well enough.
+    one does not. The slope of a line through both decides, where it is known well enough. Where the storage always takes the same, a
+    clock shows in another way: a burst that comes late is followed by a short distance, so neighbours are correlated by -1/2, and after fifty distances
+    it is as exact as after one; pauses after each end drift away.
     """
     at = np.flatnonzero(alone)
     if len(at) < REQUESTS_MIN:
         return False
     began, distance = arrivals[at[:-1]], np.diff(arrivals[at]).astype(float)
     took = (done[np.maximum(np.searchsorted(done, arrivals[at[1:]], side="right") - 1, 0)] - began).astype(float)
+    low, middle, high = np.percentile(distance, [10, 50, 90])
+    if high - low <= EVEN_SPREAD * middle and len(distance) >= EVEN_MIN:
+        near = np.clip(distance, low, high) - middle
+        if (
+            near.std()
+            and float(np.corrcoef(near[:-1], near[1:])[0, 1]) < EVEN_CORRELATION
+            and _drift(distance) < DRIFT_MAX
+        ):
+            return True
     # One pause of minutes would decide alone.
     usual = (distance <= np.percentile(distance, 95)) & (took <= np.percentile(took, 95))
     distance, took = distance[usual], took[usual]
@@ -126,6 +140,13 @@ def _is_paced(arrivals: np.ndarray, done: np.ndarray, alone: np.ndarray) -> bool
         return True
     line = stats.linregress(took, distance)
     return bool(line.slope + PACED_SURE * line.stderr < PACED_SLOPE)
+
+
+def _drift(distance: np.ndarray) -> float:
+    """How far fifty distances in a row differ from the usual fifty, against one from the usual one."""
+    off = distance - np.median(distance)
+    sums = np.convolve(off, np.ones(DRIFT_STEPS), "valid")
+    return float(np.median(np.abs(sums - np.median(sums))) / max(np.median(np.abs(off)), 1.0))
 
 
 def _waits_for(rows: np.ndarray, other: np.ndarray, is_journal: bool) -> bool:
