@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seekwise.errors import UsageError
 
@@ -43,7 +43,7 @@ class Simulation:
         system CPU, or None)."""
         from seekwise.store.codec import percentiles_of
 
-        found = []
+        found: list[dict[str, object]] = []
         for record in self.records:
             for phase in record.phases:
                 p99_ns = percentiles_of(phase).get("99")
@@ -127,8 +127,8 @@ def simulate(
 
     Raises UsageError for a study that cannot be simulated, and what `seekwise run` ends with otherwise.
     """
-    from seekwise import backend as backends
     from seekwise.backend.protocol import Options
+    from seekwise.backend.simulated import SimulatedBackend
     from seekwise.run import execute
     from seekwise.run.cluster import where
     from seekwise.study import parse, plan, starters
@@ -143,7 +143,7 @@ def simulate(
     else:
         chosen, text = starters.open_study(text)
     chosen = chosen.model_copy(update={"backend": "simulated"})
-    backend = backends.get("simulated", Options(drive))
+    backend: Any = SimulatedBackend(Options(drive))
     made = plan.make(chosen, backend.describe(chosen), seed=seed)
     if (place := where.parse(on, workers)) is not None:
         from seekwise.run.cluster.spread import SpreadBackend

@@ -15,7 +15,7 @@ import numpy as np
 
 from seekwise.analysis.rule import more_is_better
 from seekwise.errors import MissingError
-from seekwise.fleet.rows import METRICS, Summary, Unit
+from seekwise.fleet.rows import METRICS, Summary, Sums, Unit
 
 UNITS_LEAST = 3
 THRESHOLD = 0.03
@@ -55,7 +55,7 @@ def pooled(summary: Summary) -> list[Pooled]:
         raise MissingError(
             "pooling hosts needs statsmodels, which is not installed", hint="pip install 'seekwise[fleet]'"
         ) from None
-    groups: dict[tuple[tuple[str, str], str, str], dict[str, dict[Unit, object]]] = {}
+    groups: dict[tuple[tuple[str, str], str, str], dict[str, dict[Unit, Sums]]] = {}
     for (unit, load, setting, metric), sums in summary.sums.items():
         if not setting.endswith(CONTROL):
             groups.setdefault((unit.kind, load, metric), {}).setdefault(setting, {})[unit] = sums
