@@ -417,7 +417,9 @@ def recorded_percentile_ns(groups: Iterable[Group], percent: float) -> float | N
     return float(2 ** ((int(np.searchsorted(np.cumsum(counts), percent / 100 * total)) + 0.5) / PER_OCTAVE))
 
 
-def _said(notes: Notes, counts: dict[int, dict[int, int]], device: int, gathered: _Gathered, late: Late) -> tuple[str, ...]:
+def _said(
+    notes: Notes, counts: dict[int, dict[int, int]], device: int, gathered: _Gathered, late: Late
+) -> tuple[str, ...]:
     said = []
     if notes.truncated:
         said.append(f"The trace is incomplete ({notes.truncated}): what comes before the cut is played")
