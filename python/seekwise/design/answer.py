@@ -58,6 +58,11 @@ class Answer:
     """Every array, the fastest first."""
     wanted_mb_s: float | None
 
+    @property
+    def level(self) -> list[Row]:
+        """The fastest, and all that are as fast within what counts as a difference, by the same right to be chosen."""
+        return [row for row in self.rows if row.score >= 1 - LEVEL and row.point.array.survives > 0] or [self.chosen]
+
 
 def of(sweep: Sweep, racers: Sequence[Point], wanted_mb_s: float | None) -> Answer:
     """Raises NotMetError where no array reaches the wanted rate."""
@@ -117,11 +122,10 @@ def lines(answer: Answer, sweep: Sweep) -> list[str]:
     """At most 25 lines of at most 80 columns, the answer first."""
     chosen, point = answer.chosen, answer.chosen.point
     array = point.array
-    why = (
-        "the fastest"
-        if answer.wanted_mb_s is None
-        else f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
-    )
+    if answer.wanted_mb_s is not None:
+        why = f"the fewest drives that reach {three(answer.wanted_mb_s)} MB/s"
+    else:
+        why = "the fastest" if len(answer.level) == 1 else f"as fast as any (within {100 * LEVEL:.0f} %)"
     rates = ", ".join(f"{use.name} {three(rate)} MB/s" for use, rate in zip(sweep.uses, chosen.rates_mb_s, strict=True))
     headline = (
         f"Build {chosen.name}, with {_settings(point)}: {capacity_text(array.capacity_bytes)} usable, survives "
@@ -136,6 +140,9 @@ def lines(answer: Answer, sweep: Sweep) -> list[str]:
         found += _wrapped(
             f"Rebuilding a drive takes {time_text(array.rebuild_s)} with no other load, longer under load."
         )
+    fewest = min(answer.level, key=lambda row: (row.point.array.drives, -row.score))
+    if answer.wanted_mb_s is None and fewest.point.array.drives < array.drives:
+        found += _wrapped(f"{fewest.name} is as fast with fewer drives: the load does not need more.")
     found += _wrapped(_how(sweep))
     found += ["", f"next: {mdadm(point)}"]
     return found
