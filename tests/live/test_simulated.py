@@ -89,3 +89,11 @@ def test_what_cannot_be_simulated_is_one_error(tune, words, said):
     done = tune(*words)
     assert isinstance(done.exception, SeekwiseError), done.exception
     assert said in done.exception.message
+
+
+def test_what_the_background_pays_stands_in_the_headline_even_when_only_the_foreground_was_asked_for(tune):
+    done = tune("model:generic_1tb_sata", "--for", "desktop-copy,random-read-1")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert "Set bfq for desktop-copy, random-read-1" in said
+    assert "its price: " in said and "less background throughput in desktop-copy" in said

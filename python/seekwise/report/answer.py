@@ -93,7 +93,12 @@ def _trade_off(choice: Choice, found: LiveOutcome) -> str:
         standing = entry.of(found.plan.in_force.label)
         if standing is not None:
             parts.append(f"{metric_name(entry)} in {entry.use} {_better(standing, entry)}")
-    worst = _shown_worst(choice.setting, found)
+    relevant = _relevant(found)
+    price = _shown_worst(choice.setting, [each for each in found.found.judged if each not in relevant])
+    if parts and price is not None:
+        entry, standing = price
+        parts.append(f"its price: {_amount(standing.loss or 0.0, entry)} {metric_name(entry)} in {entry.use}")
+    worst = _shown_worst(choice.setting, relevant)
     if worst is not None:
         entry, standing = worst
         others = ", ".join(entry.best)
@@ -104,10 +109,10 @@ def _trade_off(choice: Choice, found: LiveOutcome) -> str:
     return "; ".join(parts) + "." if parts else "no other setting proved better."
 
 
-def _shown_worst(setting: str, found: LiveOutcome) -> tuple[Judged, Standing] | None:
+def _shown_worst(setting: str, judged: list[Judged]) -> tuple[Judged, Standing] | None:
     shown = [
         (each, standing)
-        for each in _relevant(found)
+        for each in judged
         if (standing := each.of(setting)) is not None and standing.verdict == "worse"
     ]
     return max(shown, key=lambda pair: _log_loss(pair[1].loss, pair[0]), default=None)
