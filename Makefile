@@ -49,7 +49,7 @@ vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') o
 LADDER_DB ?= ladder.db
 ladder: lab ## validation level 4, the long form: every study of studies/ladder in the VM testbed, kept in tests/vectors/ladder, and the simulator against it
 	@for study in disk flash arrays flash-arrays buffered-reads buffered-writes buffered-flash; do $(BIN)/seekwise lab studies/ladder/$$study.toml --db $(LADDER_DB) || exit; done
-	@$(BIN)/python -m seekwise.validate.ladder_tables $(LADDER_DB) tests/vectors/ladder
+	@$(BIN)/python -m seekwise.validate._ladder_tables $(LADDER_DB) tests/vectors/ladder
 	@$(BIN)/seekwise verify ladder tests/vectors/ladder
 
 dist/.wheel: $(SOURCES) $(shell find python packaging -name '*.py' -o -name '*.sh' -o -name '*.toml' -o -name '*.md' 2>/dev/null)

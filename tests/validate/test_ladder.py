@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from seekwise.validate import _ladder_tables as tables
 from seekwise.validate import ladder
-from seekwise.validate import ladder_tables as tables
 
 LADDER = Path(__file__).parents[1] / "vectors" / "ladder"
 

@@ -31,15 +31,14 @@ class LiveOutcome:
 
     @property
     def choice(self) -> Choice | None:
-        """For the uses that were asked for: of one group its own choice, else for whatever may come.
+        """For the uses that were asked for by name, else for whatever may come.
 
         None under a live load that cannot be judged by.
         """
         if no_verdict(self) is not None:
             return None
-        groups = {use.group for use in self.plan.uses}
-        if self.plan.group is not None and len(groups) == 1:
-            return self.found.by_group.get(next(iter(groups)))
+        if self.plan.group is not None:
+            return self.found.stated
         return self.found.choice
 
     @property

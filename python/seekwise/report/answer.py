@@ -52,7 +52,10 @@ def headline(found: LiveOutcome) -> str:
         uses = len({each.use for each in relevant})
         where = f"in none of {uses} uses" if uses > 1 else "it is not"
         most = max((s.high for j in relevant if (s := j.of(choice.setting)) and s.high is not None), default=0.0)
-        return f"{verb}: {where} more than {percent(max(most, 0.001))} behind the best (95 %)."
+        price = _price(choice, found)
+        return f"{verb}: {where} more than {percent(max(most, 0.001))} behind the best (95 %)" + (
+            f"; {price}." if price else "."
+        )
     if not any(each.disagrees for each in relevant):
         if choice.worst is None or choice.worst.high is None:
             return f"{verb}. Inconclusive: no other setting proved better in this time."
@@ -93,12 +96,9 @@ def _trade_off(choice: Choice, found: LiveOutcome) -> str:
         standing = entry.of(found.plan.in_force.label)
         if standing is not None:
             parts.append(f"{metric_name(entry)} in {entry.use} {_better(standing, entry)}")
-    relevant = _relevant(found)
-    price = _shown_worst(choice.setting, [each for each in found.found.judged if each not in relevant])
-    if parts and price is not None:
-        entry, standing = price
-        parts.append(f"its price: {_amount(standing.loss or 0.0, entry)} {metric_name(entry)} in {entry.use}")
-    worst = _shown_worst(choice.setting, relevant)
+    if parts and (price := _price(choice, found)):
+        parts.append(price)
+    worst = _shown_worst(choice.setting, _relevant(found))
     if worst is not None:
         entry, standing = worst
         others = ", ".join(entry.best)
@@ -107,6 +107,17 @@ def _trade_off(choice: Choice, found: LiveOutcome) -> str:
             f"{_amount(standing.loss or 0.0, entry)} {metric_name(entry)}" + (f" than with {others}" if others else "")
         )
     return "; ".join(parts) + "." if parts else "no other setting proved better."
+
+
+def _price(choice: Choice, found: LiveOutcome) -> str | None:
+    """What the background pays where only the foreground was asked for, and the choice changes something."""
+    if not choice.changes or found.plan.group is None:
+        return None
+    worst = _shown_worst(choice.setting, [each for each in found.found.judged if each.role != "foreground"])
+    if worst is None:
+        return None
+    entry, standing = worst
+    return f"its price: {_amount(standing.loss or 0.0, entry)} {metric_name(entry)} in {entry.use}"
 
 
 def _shown_worst(setting: str, judged: list[Judged]) -> tuple[Judged, Standing] | None:

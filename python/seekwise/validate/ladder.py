@@ -23,7 +23,7 @@ from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError
 from seekwise.study import parse, plan, starters
 from seekwise.study.model import Study
-from seekwise.validate import ladder_tables as ladder
+from seekwise.validate import _ladder_tables as ladder
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 from seekwise.validate.frame import text as frame_text
 

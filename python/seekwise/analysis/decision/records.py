@@ -112,6 +112,8 @@ class Decided:
     """For whatever may come: over all uses, foreground and background."""
     by_group: dict[str, Choice]
     """For one group of uses: over its foreground alone; the background's loss is named as the price."""
+    stated: Choice | None = None
+    """For the uses that were asked for by name, all of them together: over their foreground alone."""
 
 
 def decided(records: Sequence[Record], order: Order, *, final: bool = True) -> Decided:
@@ -123,4 +125,5 @@ def decided(records: Sequence[Record], order: Order, *, final: bool = True) -> D
         choice = choices.choose(foreground, order.in_force, order.candidates)
         if choice is not None:
             groups[group] = choice
-    return Decided(tuple(judged), choices.choose(known, order.in_force, order.candidates), groups)
+    stated = choices.choose([each for each in known if each.role == "foreground"], order.in_force, order.candidates)
+    return Decided(tuple(judged), choices.choose(known, order.in_force, order.candidates), groups, stated)
