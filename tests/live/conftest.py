@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from cli.conftest import Command, ran
+from seekwise.cli.main import cli
 
 BELOW_BYTES = 900 << 20
 ABOVE_BYTES = 700 << 20
@@ -105,3 +107,14 @@ def storage(tmp_path) -> Iterator[Storage]:
             lambda: subprocess.run(["fsfreeze", "-u", str(below)], check=False, capture_output=True, timeout=60)
         )
         yield Storage(node.removeprefix("/dev/"), folder, below)
+
+
+@pytest.fixture
+def tune(tmp_path, monkeypatch):
+    """`seekwise tune WORDS` in a folder of its own, with a seed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        return CliRunner().invoke(cli, ["tune", *words, "--db", str(tmp_path / "r.db"), "--seed", "5"])
+
+    return run

@@ -3,22 +3,10 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from seekwise.cli.main import cli
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.run.live import simulated
 from seekwise.study.uses import load, shipped
-
-
-@pytest.fixture
-def tune(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        return CliRunner().invoke(cli, ["tune", *words, "--db", str(tmp_path / "r.db"), "--seed", "5"])
-
-    return run
 
 
 def test_a_disk_is_answered_for_every_use_and_marked_as_simulated(tune):

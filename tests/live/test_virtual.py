@@ -3,23 +3,11 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from seekwise.cli.main import cli
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.run.live import virtual
 from seekwise.study import uses
 from seekwise.testbed import image, kernels, machine
-
-
-@pytest.fixture
-def tune(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        return CliRunner().invoke(cli, ["tune", *words, "--db", str(tmp_path / "r.db"), "--seed", "5"])
-
-    return run
 
 
 @pytest.mark.parametrize(
