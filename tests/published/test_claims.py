@@ -227,7 +227,6 @@ def asked(**given) -> Query:
     "query",
     [
         asked(system="C", scheduler="cfq", options=(("controller", "9650-2LP"),)),
-        asked(metric="cpueff", system="R10_1", scheduler="deadline"),
         asked(scheduler="cfq"),
         asked(options=(("kernel", "new"),)),
         asked(options=(("kernel", "2.6.24"),)),
