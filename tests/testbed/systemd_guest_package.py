@@ -10,6 +10,7 @@ import compileall
 import importlib.util
 import shutil
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ FORMS = REPOSITORY / "tests/advise/forms"
 
 
 def make(image: Path, work: Path) -> None:
-    """Writes `image` (about 300 MB, sparse); `work` is a folder for what goes into it."""
+    """Writes `image` (about 300 MB, sparse); `work` is a folder for what goes into it until then."""
     stage = work / "package"
     site = Path(importlib.util.find_spec("click").origin).parents[1]
     for name in LIBRARIES:
@@ -36,6 +37,10 @@ def make(image: Path, work: Path) -> None:
     shutil.copytree(REPOSITORY / "python/seekwise", stage / "seekwise", ignore=shutil.ignore_patterns("*.so"))
     core = importlib.util.find_spec("seekwise._core").origin
     subprocess.run(["strip", "-o", stage / "seekwise" / Path(core).name, core], check=True)
+    # `system install` asks for the version of what is installed.
+    described = stage / f"seekwise-{metadata.version('seekwise')}.dist-info" / "METADATA"
+    described.parent.mkdir()
+    described.write_text(str(metadata.distribution("seekwise").read_text("METADATA")))
     compileall.compile_dir(stage, quiet=2)
     # udev's rules of every captured machine, for `udevadm verify`.
     for rules in FORMS.glob("*/udev"):
@@ -49,3 +54,4 @@ def make(image: Path, work: Path) -> None:
     subprocess.run(
         ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", stage, image, f"{size_kib * 9 // 8 + 32768}k"], check=True
     )  # fmt: skip
+    shutil.rmtree(stage)
