@@ -32,7 +32,7 @@ from . import systemd_guest_package
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(2400)]
 
 HERE = Path(__file__).parent / "systemd_guest"
-BOOT_TIMEOUT_S = 600
+BOOT_TIMEOUT_S = 900
 MODEL = "wd2500ys"
 DISK_BYTES = 1 << 30
 PROGRAM = """\
