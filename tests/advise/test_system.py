@@ -119,3 +119,10 @@ def test_the_unit_restores_with_a_journal_that_cannot_be_written(kernel, tmp_pat
     assert not (tmp_path / "run").exists()
     assert not journal.is_empty(), "closed by the next seekwise that can write"
     assert restore.restore(tmp_path / "run") == ["sda was as before already"]
+
+
+def test_the_unit_does_not_come_before_what_udevd_waits_for():
+    """udevd comes after systemd-sysusers, which comes after systemd-remount-fs: before that one and after udevd is a cycle."""
+    text = units.files(["/usr/bin/seekwise"], "/var/lib/seekwise", False)[f"{units.FOLDER}/{units.RESTORE}"]
+    before = next(line for line in text.splitlines() if line.startswith("Before="))
+    assert before == "Before=local-fs-pre.target"

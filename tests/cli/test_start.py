@@ -40,6 +40,12 @@ def test_an_explanation_loads_neither_statistics_nor_validation(tmp_path):
     assert not loaded("explain", "bfq", tmp_path=tmp_path) & set(HEAVY)
 
 
+@pytest.mark.parametrize("name", ["apply", "revert", "status"])
+def test_setting_values_loads_neither_statistics_nor_studies(name, tmp_path):
+    """Two seconds of numpy, scipy and pydantic at each start, and as much memory as a small server has to spare."""
+    assert not loaded(name, "--help", tmp_path=tmp_path) & (set(HEAVY) - {"sqlite3"})
+
+
 def test_summaries_read_from_the_files_are_those_of_the_commands():
     group = main.cli
     context = click.Context(group)

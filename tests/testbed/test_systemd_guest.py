@@ -1,11 +1,9 @@
-"""These tests will boot a Debian with its own udev, systemd and TuneD, twice, and read back what our files made of the disks.
+"""A Debian with its own udev, systemd and TuneD is booted: what do they make of the files that we write for them?
 
-The guest is built once (tests/testbed/systemd_guest/build.sh, needs root, mmdebstrap and the mirror) below `$SEEKWISE_LAB`, and sees this
-repository read-only over 9p, so what runs in it is what is here. First boot: set, persist, conflicts, real TuneD, `udevadm verify`.
-NOT YET RUN TO ITS END: the guest is built (five minutes) and boots under TCG to systemd and udev 254 within a minute, with the disk found and this
-repository mounted; the first command in it had not ended when pytest's own limit of 300 s did (now raised). Judge the rest by its first whole run.
-
-Second boot, with what the first one kept: values at boot, after hotplug, drift, and the guard over a served drive.
+The guest is built once (systemd_guest/build.sh: root, mmdebstrap and the mirror; five minutes), below `$SEEKWISE_LAB`. Each boot takes half a
+minute under emulation. First boot: set, persist, conflicts, real TuneD, `udevadm verify`, and a run that dies with a write cache off.
+Second boot, with what the first one kept: values at boot, after hotplug, what the restore unit did, drift. Beside them, as it mostly
+waits, a third one: the guard over a served drive.
 """
 
 from __future__ import annotations
@@ -14,145 +12,236 @@ import base64
 import io
 import os
 import shutil
+import stat
 import subprocess
+import sys
 import tarfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from seekwise.errors import MissingError
-from seekwise.testbed import debian, machine
+from seekwise.testbed import cpio, debian, machine, programs
+from seekwise.testbed.cpio import Entry
 
-# Each boot has a limit of its own; pytest's is above both.
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.slow,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        not os.environ.get("SEEKWISE_TEST_SYSTEMD"),
-        reason="boots a whole Debian under emulation, twenty minutes and more each time: set SEEKWISE_TEST_SYSTEMD=1",
-    ),
-]
+from . import systemd_guest_package
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+# Each boot has a limit of its own; pytest's is above both and the building.
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.timeout(2400)]
+
 HERE = Path(__file__).parent / "systemd_guest"
-BOOT_TIMEOUT_S = 1200
-DRIVE = "samsung_850_evo"
+BOOT_TIMEOUT_S = 900
+MODEL = "wd2500ys"
+DISK_BYTES = 1 << 30
+PROGRAM = """\
+#!/usr/bin/python3
+import sys
+from seekwise.cli.main import main
+sys.exit(main())
+"""
+Boot = Callable[..., dict[str, str]]
 
 
 @pytest.fixture(scope="session")
-def built() -> Path:
-    """The folder with the guest's kernel and files; skips, with the reason, where it cannot be built."""
+def boot(tmp_path_factory) -> Iterator[Boot]:
+    """Boots the guest with a script and returns what it says; skips, with the reason, where the guest cannot be built."""
     if os.geteuid() != 0:
         pytest.skip("needs root: builds a Debian for the guest")
-    for program in ("mmdebstrap", "cpio"):
+    if sys.version_info[:2] != systemd_guest_package.PYTHON:
+        pytest.skip(
+            "the guest's Python is 3.11, as Debian 12 has it: libraries built for another one cannot be loaded there"
+        )
+    for program, package in (
+        ("cpio", "cpio"),
+        ("mke2fs", "e2fsprogs"),
+        ("strip", "binutils"),
+        ("mmdebstrap", "mmdebstrap"),
+    ):
         if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed (apt-get install {program})")
+            pytest.skip(f"{program} is not installed (apt-get install {package})")
+    built = debian.cache() / "systemd-guest"
     try:
         machine.qemu()
+        fio = programs.fio(print)
     except MissingError as error:
         pytest.skip(error.message)
-    folder = debian.cache() / "systemd-guest"
-    if not (folder / "root.cpio").exists():
-        done = subprocess.run(["sh", HERE / "build.sh", folder], capture_output=True, text=True, check=False)
+    if not (built / "guest.cpio").exists():
+        done = subprocess.run(["sh", HERE / "build.sh", built], capture_output=True, text=True, check=False)
         if done.returncode:
-            pytest.skip(f"the guest cannot be built: {done.stderr.strip().splitlines()[-1]}")
-    return folder
+            pytest.skip(f"the guest cannot be built: {(done.stderr.strip().splitlines() or ['no reason said'])[-1]}")
+    package = tmp_path_factory.mktemp("package")
+    systemd_guest_package.make(package / "image", package)
+
+    def run(script: str, kept: bytes | None = None) -> dict[str, str]:
+        work = tmp_path_factory.mktemp(script.removesuffix(".sh"))
+        with (work / "initrd").open("wb") as initrd:
+            with (built / "guest.cpio").open("rb") as root:
+                shutil.copyfileobj(root, initrd)
+            initrd.write(cpio.pack({**_given(script, fio), **_unpacked(kept)}))
+        return _run(work, built / "vmlinuz", package / "image")
+
+    yield run
+    shutil.rmtree(package)
 
 
-def boot(built: Path, work: Path, script: str, kept: bytes | None = None) -> dict[str, str]:
-    """Boots the guest with `script`; the values that it says."""
-    extra = {
-        "common.sh": f"REPOSITORY={REPOSITORY}\nDRIVE={DRIVE}\n" + (HERE / "common.sh").read_text(),
-        "proof.sh": (HERE / script).read_text(),
-        "usr/lib/systemd/system/proof.service": (HERE / "proof.service").read_text(),
+def _given(script: str, fio: bytes) -> dict[str, Entry]:
+    """What the guest gets beside its own files."""
+    texts = {name: (HERE / name).read_bytes() for name in ("package.sh", "crash.py")}
+    texts["common.sh"] = (HERE / "common.sh").read_bytes() + f"MODEL={MODEL}\n".encode()
+    texts["proof.sh"] = (HERE / script).read_bytes()
+    # The journal knows its machine by this, and an empty one would be filled anew at each boot.
+    texts["etc/machine-id"] = b"5ee4115e" * 4 + b"\n"
+    texts["usr/lib/python3/dist-packages/seekwise.pth"] = b"/opt/seekwise\n"
+    given = {name: Entry.file(data) for name, data in texts.items()}
+    given |= {"out": Entry.folder(), "opt/seekwise": Entry.folder()}
+    given |= {
+        "usr/bin/seekwise": Entry.file(PROGRAM.encode(), executable=True),
+        "usr/bin/fio": Entry.file(fio, executable=True),
     }
-    files: dict = {name: text.encode() for name, text in extra.items()}
-    if kept:
-        with tarfile.open(fileobj=io.BytesIO(kept)) as archive:
-            files |= {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
-    overlay = work / "overlay"
-    for name, content in files.items():
-        (overlay / name).parent.mkdir(parents=True, exist_ok=True)
-        (overlay / name).write_bytes(content)
-    wants = overlay / "etc/systemd/system/multi-user.target.wants"
-    wants.mkdir(parents=True)
-    (wants / "proof.service").symlink_to("/usr/lib/systemd/system/proof.service")
-    listed = subprocess.run(["find", ".", "-print0"], cwd=overlay, check=True, capture_output=True).stdout
-    with (work / "initrd").open("wb") as initrd:
-        initrd.write((built / "root.cpio").read_bytes())
-        initrd.flush()
-        command = ["cpio", "--null", "--create", "--format=newc", "--quiet", "--owner=0:0"]
-        initrd.write(subprocess.run(command, cwd=overlay, input=listed, stdout=subprocess.PIPE, check=True).stdout)
-    for name in ("sata", "nvme"):
+    for unit, target in (("proof", "multi-user"), ("package", "sysinit")):
+        path = f"usr/lib/systemd/system/{unit}.service"
+        given[path] = Entry.file((HERE / f"{unit}.service").read_bytes())
+        given[f"etc/systemd/system/{target}.target.wants/{unit}.service"] = Entry.link(f"/{path}")
+    return given
+
+
+def _unpacked(kept: bytes | None) -> dict[str, Entry]:
+    """What the first boot kept, each with its mode: a journal that others could write is not trusted."""
+    if kept is None:
+        return {}
+    found = {"cache-off": Entry.file(b"")}
+    with tarfile.open(fileobj=io.BytesIO(kept)) as archive:
+        for member in archive:
+            if member.issym():
+                found[member.name] = Entry.link(member.linkname)
+            elif member.isdir():
+                found[member.name] = Entry(stat.S_IFDIR | member.mode)
+            elif member.isfile():
+                found[member.name] = Entry(stat.S_IFREG | member.mode, archive.extractfile(member).read())
+    return found
+
+
+def _run(work: Path, kernel: Path, package: Path) -> dict[str, str]:
+    for name in ("sata", "other", "nvme"):
         with (work / name).open("wb") as image:
-            image.truncate(1 << 30)
+            image.truncate(DISK_BYTES)
     # /dev/kvm may be there and not work (nested): qemu aborts then, so nobody asks for it. TCG is enough.
-    accelerator = ["-accel", "tcg,thread=multi", "-cpu", "max"]
     command = [
-        machine.qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M", "q35", *accelerator,
-        "-smp", "2", "-m", "4096", "-serial", f"file:{work / 'console'}", "-serial", f"file:{work / 'said'}",
-        "-kernel", str(built / "vmlinuz"), "-initrd", str(work / "initrd"),
-        "-append", "console=ttyS0 quiet panic=-1 rdinit=/sbin/init systemd.journald.forward_to_console=0",
-        "-virtfs", f"local,path={REPOSITORY},mount_tag=repository,security_model=none,readonly=on",
+        machine.qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M", "q35", "-accel", "tcg,thread=multi",
+        "-cpu", "max", "-smp", "2", "-m", "2560", "-serial", f"file:{work / 'console'}", "-serial", f"file:{work / 'said'}",
+        "-kernel", str(kernel), "-initrd", str(work / "initrd"), "-append", "console=ttyS0 quiet panic=-1 rdinit=/sbin/init mitigations=off",
+        "-drive", f"file={package},if=none,id=package,format=raw,readonly=on", "-device", "virtio-blk-pci,drive=package",
         "-drive", f"file={work / 'sata'},if=none,id=sata,format=raw,cache=unsafe",
         "-device", "ide-hd,drive=sata,bus=ide.0,model=PROOF_DISK,serial=SATA0001,rotation_rate=7200",
+        "-drive", f"file={work / 'other'},if=none,id=other,format=raw,cache=unsafe",
+        "-device", "ide-hd,drive=other,bus=ide.1,model=PROOF_DISK,serial=SATA0002,rotation_rate=7200",
         "-drive", f"file={work / 'nvme'},if=none,id=nvme,format=raw,cache=unsafe",
         "-device", "nvme,drive=nvme,serial=NVME0001",
     ]  # fmt: skip
     try:
         subprocess.run(command, stdin=subprocess.DEVNULL, timeout=BOOT_TIMEOUT_S, check=True, capture_output=True)
     except subprocess.TimeoutExpired:
-        pass  # what it said until then is in the message of the first value that is missing
+        pass  # what it said until then is in the message
+    finally:
+        (work / "initrd").unlink()
     said = (work / "said").read_text(errors="replace").splitlines() if (work / "said").exists() else []
     values = dict(line.strip().split("=", 1) for line in said if "=" in line)
-    assert values.get("finished") == "1", (work / "console").read_text(errors="replace")[-3000:]
     values["console"] = (work / "console").read_text(errors="replace")
+    assert values.get("finished") == "success", (list(values), values["console"][-5000:])
     return values
 
 
 @pytest.fixture(scope="session")
-def first(built, tmp_path_factory) -> dict[str, str]:
-    return boot(built, tmp_path_factory.mktemp("first"), "first.sh")
+def judging(boot) -> Iterator[Future[dict[str, str]]]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(boot, "guard.sh")
 
 
 @pytest.fixture(scope="session")
-def second(built, first, tmp_path_factory) -> dict[str, str]:
-    return boot(built, tmp_path_factory.mktemp("second"), "second.sh", base64.b64decode(first["kept"]))
+def first(boot, judging) -> dict[str, str]:
+    return boot("first.sh")
 
 
-def test_a_later_rule_and_a_tuned_profile_are_named_before_anything_is_written(first):
-    assert (first["refused_status"], first["refused"]) == ("3", "1"), first["console"][-3000:]
-    assert (first["tuned_sets"], first["status_names_tuned"], first["refused_tuned_status"]) == ("none", "1", "3")
+@pytest.fixture(scope="session")
+def second(boot, first) -> dict[str, str]:
+    return boot("second.sh", base64.b64decode(first["kept"]))
+
+
+def taken(values: dict[str, str], *names: str) -> tuple[str, ...]:
+    return tuple(values[name] for name in names)
+
+
+def test_a_later_rule_is_named_before_anything_is_written(first):
+    assert taken(first, "refused_status", "refused", "refused_left") == ("3", "1", "mq-deadline"), first["console"][
+        -5000:
+    ]
+
+
+def test_a_tuned_profile_is_named_before_anything_is_written(first):
+    names = ("tuned_sets", "status_names_tuned", "refused_tuned_status")
+    assert taken(first, *names) == ("none", "1", "3"), first["console"][-5000:]
 
 
 def test_the_real_tuned_sets_our_values_above_a_profile_that_takes_every_disk(first):
-    seen = {name: first[f"tuned_{name}"] for name in ("status", "scheduler", "read_ahead", "nr_requests", "other")}
+    seen = {
+        name: first[f"tuned_{name}"] for name in ("status", "active", "scheduler", "read_ahead", "nr_requests", "other")
+    }
     assert seen == {
         "status": "0",
+        "active": "seekwise",
         "scheduler": "mq-deadline",
         "read_ahead": "4096",
         "nr_requests": "32",
         "other": "none",
-    }, first["console"][-3000:]
+    }, first["console"][-5000:]
     assert first["reverted"] == "0"
 
 
 def test_udevadm_verify_accepts_the_rules_of_every_captured_machine(first):
-    assert first["not_verified"] == "0" and int(first["verified"]) == 19, first["console"][-3000:]
+    machines = len(list(systemd_guest_package.FORMS.glob("*/udev")))
+    assert machines >= 19 and taken(first, "verified", "not_verified", "own_verified") == (str(machines), "0", "0")
 
 
-def test_a_real_udev_sets_the_values_at_boot_and_at_hotplug(second):
-    assert (second["boot_scheduler"], second["boot_read_ahead"], second["boot_depth"]) == ("bfq", "1024", "8")
-    assert second["boot_status"] == "0", second["console"][-3000:]
-    assert (second["gone"], second["hotplug_scheduler"], second["hotplug_depth"]) == ("0", "bfq", "8")
+def test_a_real_udev_sets_the_values_at_boot_and_at_hotplug(first, second):
+    assert first["apply_status"] == "0", first["console"][-5000:]
+    assert taken(second, "boot_scheduler", "boot_read_ahead", "boot_depth", "boot_status") == ("bfq", "1024", "8", "0")
+    assert taken(second, "gone", "hotplug_scheduler", "hotplug_read_ahead", "hotplug_depth") == (
+        "0",
+        "bfq",
+        "1024",
+        "8",
+    )
+
+
+def test_sysfsutils_sets_the_values_at_boot(first, second):
+    assert (first["apply_sysfs_status"], second["boot_sysfs"]) == ("0", "512"), first["console"][-5000:]
+
+
+def test_the_restore_unit_restores_what_a_killed_run_left_on_a_drive(first, second):
+    assert taken(first, "install_status", "own_complaints", "crashed", "crashed_cache") == (
+        "0",
+        "0",
+        "137",
+        "write through",
+    )
+    # With our unit in a cycle of dependencies, systemd starts the machine without udev.
+    assert second["cycles"] == "0"
+    assert taken(second, "restore_found", "restored", "restore_unit") == ("write through", "write back", "success")
 
 
 def test_a_rule_that_overrides_ours_is_drift_with_file_and_line(second):
-    assert (second["overridden"], second["drift_status"], second["drift_names"]) == ("mq-deadline", "5", "1")
+    assert taken(second, "overridden", "drift_status", "drift_names") == ("mq-deadline", "5", "1"), second["console"][
+        -5000:
+    ]
 
 
-def test_the_guard_rolls_back_under_an_injected_slowdown_and_not_without_one(second):
-    assert second["guard_plain_unit"] == second["guard_slow_unit"] == "1", second["console"][-3000:]
-    assert (second["guard_plain_status"], second["guard_plain_after"]) == ("0", "64"), second["console"][-3000:]
-    assert second["guard_slow_status"] == "5" and second["guard_slow_after"] == second["guard_slow_before"]
+def test_the_guard_keeps_what_does_no_harm_and_rolls_back_under_an_injected_slowdown(judging):
+    seen = judging.result()
+    assert taken(seen, "guard_plain_unit", "guard_slow_unit") == ("1", "1"), seen["console"][-5000:]
+    assert taken(seen, "guard_plain_status", "guard_plain_after") == ("0", "64"), seen["console"][-5000:]
+    assert seen["guard_slow_before"] != "64"
+    assert taken(seen, "guard_slow_status", "guard_slow_after") == ("5", seen["guard_slow_before"]), seen["console"][
+        -5000:
+    ]

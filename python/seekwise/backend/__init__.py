@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from seekwise.backend.protocol import Backend, Options
 from seekwise.errors import UsageError
+
+if TYPE_CHECKING:
+    # Options of commands name BACKENDS: the models of studies, which take longest to load, are loaded with a backend only.
+    from seekwise.backend.protocol import Backend, Options
 
 BACKENDS = {
     "kernel": "seekwise.backend.kernel.backend:KernelBackend",
@@ -17,6 +21,8 @@ BACKENDS = {
 
 def get(name: str, options: Options | None = None) -> Backend:
     """The backend of that name, loaded when it is asked for."""
+    from seekwise.backend.protocol import Options
+
     module, _, attribute = BACKENDS[name].partition(":")
     try:
         return getattr(import_module(module), attribute)(options or Options())

@@ -12,7 +12,7 @@ from seekwise.advise import apply as applying
 from seekwise.advise import asked, conflicts, controllers, forms, history, ncq
 from seekwise.advise import persist as persisting
 from seekwise.advise.asked import Asked
-from seekwise.cli import _guard, _options
+from seekwise.cli import _options
 from seekwise.control import attributes
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.linux.model import Stack
@@ -129,6 +129,8 @@ def command(
     found = conflicts.find(what.wanted, ways, open_tree(Path("/")), stack)
     _refuse_or_name(found, accept_conflicts or dry_run)
     if guard is not None:
+        from seekwise.cli import _guard  # its statistics take a second to load
+
         _guard.start(what, ways, guard, limit, dry_run, as_json)
         return
     done = _set(what, files, dry_run, stack)

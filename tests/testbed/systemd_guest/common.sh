@@ -1,13 +1,11 @@
-# Sourced by each proof: mounts the repository where it is on the host, and says what it finds as `NAME=VALUE` on ttyS1.
-mkdir -p "$REPOSITORY" /out
-modprobe 9pnet_virtio; modprobe 9p
-mount -t 9p -o trans=virtio,version=9p2000.L,ro,msize=262144 repository "$REPOSITORY"
-# The guest's own Python (3.11, as the one that the environment was made for) with the libraries of the repository's environment.
-export PYTHONDONTWRITEBYTECODE=1 HOME=/root PYTHONPATH="$REPOSITORY/python:$(echo "$REPOSITORY"/.venv/lib/python3.*/site-packages)"
-seekwise() { python3 -m seekwise.cli.main "$@"; }
+# Sourced by each script of the guest: what the scripts say goes to ttyS1 as `NAME=VALUE`.
+export HOME=/root
+DISK=/dev/disk/by-id/ata-PROOF_DISK_SATA0001
+OTHER=/dev/disk/by-id/ata-PROOF_DISK_SATA0002
 say() { echo "$1=$2" > /dev/ttyS1; }
+name() { basename "$(readlink -f "$1")"; }
 value() { sed -e 's/.*\[\(.*\)\].*/\1/' "/sys/block/$1/queue/$2"; }
-finish() { sync; say finished 1; systemctl poweroff --force --force; }
-trap finish EXIT
-udevadm settle
-sata=$(basename "$(readlink -f /dev/disk/by-id/ata-PROOF_DISK_SATA0001)")
+cache() { echo /sys/block/"$(name "$1")"/device/scsi_disk/*/cache_type; }
+appears() { for wait in $(seq 300); do [ -e "$1" ] && return; sleep 0.1; done; }
+# Where the file that $1 holds says $2, whatever the width of the table.
+tells() { tr -s ' \n' ' ' < "$1" | sed 's/- //g' | grep -c "$2"; }

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit  # `scipy.stats` takes a second to load and 40 MB
 
 from seekwise.advise.guard.watch import Interval
 
@@ -145,7 +145,7 @@ def _ratio(
         errors.append(_log_error(top, bottom, length, generator))
     if min(blocks) < BLOCKS_MIN:
         return plain
-    spread = math.hypot(*errors) * stats.t.ppf((1 + level) / 2, min(blocks) - 1)
+    spread = math.hypot(*errors) * stdtrit(min(blocks) - 1, (1 + level) / 2)
     log = math.log(values[1] / values[0])
     return Metric(
         name, unit, plain.before, plain.after, math.exp(log), math.exp(log - spread), math.exp(min(log + spread, 700))
@@ -229,5 +229,5 @@ def _pressure(
     metric = Metric("I/O pressure", "share of time", *values)
     if min(blocks) < BLOCKS_MIN:
         return metric, -math.inf
-    spread = math.hypot(*errors) * stats.t.ppf((1 + level) / 2, min(blocks) - 1)
+    spread = math.hypot(*errors) * stdtrit(min(blocks) - 1, (1 + level) / 2)
     return metric, values[1] - values[0] - spread

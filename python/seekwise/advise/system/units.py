@@ -1,7 +1,9 @@
 """systemd units: restore after a crash before anything mounts read-write on the device, and a weekly look for drift.
 
 After a crash the kernel's own settings are gone with the restart; what a drive keeps itself (its write cache) is not. The service
-reads the journal while the root file system is still read-only, through a copy in /run, so it can run before local-fs-pre.target.
+runs before local-fs-pre.target; where the root file system is still read-only, it reads the journal through a copy in /run.
+It must not come before systemd-remount-fs.service: udevd waits for that one (through systemd-sysusers and systemd-hwdb-update), we wait
+for udevd, and systemd breaks such a cycle by not starting udevd at all.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Documentation=man:seekwise-system(8)
 DefaultDependencies=no
 After=systemd-udevd.service systemd-udev-settle.service
 Wants=systemd-udev-settle.service
-Before=local-fs-pre.target systemd-remount-fs.service
+Before=local-fs-pre.target
 Wants=local-fs-pre.target
 Conflicts=shutdown.target
 ConditionPathIsDirectory={state}/journal

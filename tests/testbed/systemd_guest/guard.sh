@@ -1,0 +1,34 @@
+# The guard, as a transient unit, under a load on a served drive: without a slowdown it keeps, with one after the change it rolls back.
+. /common.sh
+systemctl stop tuned
+modprobe nbd
+seekwise drive "$MODEL" --attach --control /out/control > /out/drive 2>&1 &
+served=$!
+for wait in $(seq 300); do
+    nbd=$(grep -o 'nbd[0-9]*' /out/drive | head -1); [ -n "$nbd" ] && [ "$(cat "/sys/block/$nbd/size")" != 0 ] && break; sleep 0.1
+done
+fio --name=load --filename="/dev/$nbd" --rw=randread --bs=4k --direct=1 --ioengine=psync --time_based --runtime=1h --size=1g \
+    --eta=never --output=/dev/null &
+load=$!
+# $1: name of the case, $2: how long the guard watches.
+guarded() {
+    say "guard_$1_before" "$(value "$nbd" read_ahead_kb)"
+    seekwise apply --device "/dev/$nbd" --set read_ahead_kb=64 --guard "$2" --limit 50% > "/out/guard-$1" 2>&1 &
+    guard=$!
+    if [ "$1" = slow ]; then
+        until grep -qs 'watching after' /var/lib/seekwise/guard/*.json || ! kill -0 $guard; do sleep 0.1; done
+        python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("/out/control"); s.sendall(b"0:slow=6\n"); print(s.recv(99))'
+    fi
+    wait $guard
+    say "guard_$1_status" $?
+    say "guard_$1_unit" "$(grep -c 'runs as unit seekwise-guard' "/out/guard-$1")"
+    say "guard_$1_after" "$(value "$nbd" read_ahead_kb)"
+    cat "/out/guard-$1"
+}
+guarded plain 30s
+seekwise revert
+rm /var/lib/seekwise/guard/*.json
+# Longer: the first seconds after the change are still without the slowdown, and so few intervals after a step decide nothing.
+guarded slow 90s
+cat /out/drive
+kill $load $served; wait
