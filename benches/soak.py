@@ -76,7 +76,11 @@ if __name__ == "__main__":
 def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """The workers that a run has started and that live."""
     found = []
-    for child in psutil.Process(process.pid).children(recursive=True):
+    try:
+        children = psutil.Process(process.pid).children(recursive=True)
+    except psutil.Error:
+        return []
+    for child in children:
         try:
             words = child.cmdline()
         except psutil.Error:

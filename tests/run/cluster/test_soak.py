@@ -27,6 +27,7 @@ def test_random_kills_leave_no_trace_in_the_store(tmp_path) -> None:
         str(tmp_path),
     ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
-    assert done.returncode == 0 and found["equal"] and found["rows"] == found["different_trials"] >= 3000
+    assert found["equal"] and found["rows"] == found["different_trials"] >= 3000
     assert found["killed"] > 0
