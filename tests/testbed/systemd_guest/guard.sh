@@ -29,6 +29,6 @@ guarded plain 30s
 seekwise revert
 rm /var/lib/seekwise/guard/*.json
 # Longer: the first seconds after the change are still without the slowdown, and so few intervals after a step decide nothing.
-guarded slow 90s
+guarded slow 180s
 cat /out/drive
 kill $load $served; wait
