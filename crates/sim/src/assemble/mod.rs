@@ -540,7 +540,7 @@ pub struct Below {
     pub command_kib: Option<u32>,
 }
 
-/// Queues of the members of a storage, all set alike. What nobody waits for is the flusher's there; `tags`: what write-back throttling takes for
+/// Queues of the members of a storage, all set alike. A write without a waiting program comes from the flusher; `tags`: what write-back throttling takes for
 /// the queue's depth.
 pub struct MemberQueues(Alike);
 

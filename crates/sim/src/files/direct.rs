@@ -59,7 +59,7 @@ impl Direct {
         self.sending.is_some()
     }
 
-    /// The program hears of a call that is through.
+    /// Tells the program that its call is complete.
     pub fn hear(&mut self) -> Option<Nanos> {
         self.through.pop_front()
     }

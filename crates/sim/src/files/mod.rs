@@ -153,7 +153,7 @@ pub struct Start {
 }
 
 impl FilesPlan {
-    /// Files of a machine with one processor, the single queue and memory to spare, and nobody who uses them.
+    /// Files of a machine with one processor, the single queue enough memory, and no program that uses them yet.
     pub fn of(
         kernel: (u32, u32, u32),
         hz: u32,
@@ -811,7 +811,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     /// Runs a plan of one phase from the next whole second on; gives what is done after `span`. What is under way then comes to its end and
-    /// does not count. Drives, queues and md go on as the load before left them.
+    /// does not count. Drives, queues and md keep the state that the previous load left.
     pub fn run_span(&mut self, mut plan: FilesPlan, span: Nanos) -> Calls {
         const SECOND: u64 = 1_000_000_000;
         let free = self.now.max(self.host.processor_free);

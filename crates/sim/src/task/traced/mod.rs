@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   done ─interrupt─▶ told ──gap──▶ due ─submit─▶ queue ─▶ drive ─▶ done
-//!                      ▲ no more than `own` of its requests under way, and so many of another program's done
+//!                      ▲ at most `own` of its requests under way, and enough requests of another program complete
 //! ```
 //!
 //! A request's time runs from `due` to `told`: what the kernel's trace events see. The gap is what the program took in the recording,
@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::result::ThreadEnd;
 use crate::storage::{Stack, FLUSHED};
 use crate::task::{Tasks, Threads};
-use rows::{Kind, Row, Rows, TracedSpec, FLUSH_FIRST, FORCED, META, NOBODY, OPEN, SYNC};
+use rows::{Kind, Row, Rows, TracedSpec, FLUSH_FIRST, FORCED, META, NO_PROGRAM, OPEN, SYNC};
 use seekwise_host::block::{Bio, Done, Observer, Submission};
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::{Direction, ProcessId};
@@ -88,7 +88,7 @@ struct Call {
     due: Nanos,
 }
 
-/// Flushes of all programs: one at a time, and whoever asks while one runs waits for the next (Linux block/blk-flush.c).
+/// Flushes of all programs: one at a time; a program that asks while one runs waits for the next (Linux block/blk-flush.c).
 #[derive(Debug, Default)]
 struct Flushes {
     drives_left: u32,
@@ -158,7 +158,7 @@ impl TracedPrograms {
     /// The first request of a program that waits for nothing comes at its time, whatever else there is.
     fn begin<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32, at: Nanos) {
         match self.programs[index as usize].next {
-            Some(row) if row.other == NOBODY || self.open => {
+            Some(row) if row.other == NO_PROGRAM || self.open => {
                 let due = engine.phase_start + Nanos(row.at_ns);
                 self.put(engine, index, due);
             }
@@ -196,7 +196,7 @@ impl TracedPrograms {
             return;
         }
         let mut after = from;
-        if row.other != NOBODY {
+        if row.other != NO_PROGRAM {
             let other = &mut self.programs[row.other as usize];
             if other.done < u64::from(row.other_count) && other.state != State::Ended {
                 other.waiters.push(index);
@@ -217,7 +217,7 @@ impl TracedPrograms {
             return;
         };
         let waits_for_own = program.in_flight > row.own;
-        let other = (row.other != NOBODY).then(|| &self.programs[row.other as usize]);
+        let other = (row.other != NO_PROGRAM).then(|| &self.programs[row.other as usize]);
         let waits_for_other = other.is_some_and(|other| {
             other.done < u64::from(row.other_count) && other.state != State::Ended
         });

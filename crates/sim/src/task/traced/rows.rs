@@ -19,7 +19,8 @@ pub const ROW_BYTES: usize = 48;
 /// Rows that all programs together hold, and what each holds at most and at least.
 const ROWS_HELD: usize = 1 << 17;
 const ROWS_EACH: (usize, usize) = (8, 4096);
-pub const NOBODY: u32 = u32::MAX;
+/// Stands where a row waits for no other program.
+pub const NO_PROGRAM: u32 = u32::MAX;
 pub const PROGRAMS_MAX: usize = 1 << 20;
 
 /// A recorded load, as `seekwise._core` is given it.

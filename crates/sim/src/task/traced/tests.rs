@@ -1,6 +1,6 @@
 //! Hand-made loads on a drive that takes 1 ms for anything, a request at a time or several, whose times are known by thought.
 
-use super::rows::{NOBODY, OPEN, ROW_BYTES};
+use super::rows::{NO_PROGRAM, OPEN, ROW_BYTES};
 use crate::cell;
 use crate::spec::CellSpec;
 use serde_json::{json, Value};
@@ -23,8 +23,8 @@ const READ: Row = Row {
     sector: 0,
     at: 0,
     gap: 0,
-    own: NOBODY,
-    other: (NOBODY, 0),
+    own: NO_PROGRAM,
+    other: (NO_PROGRAM, 0),
     kind: 0,
     flags: 0,
 };
