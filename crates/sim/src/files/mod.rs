@@ -153,7 +153,7 @@ pub struct Start {
 }
 
 impl FilesPlan {
-    /// Files of a machine with one processor, the single queue enough memory, and no program that uses them yet.
+    /// Files of a machine with one processor, the single queue, enough memory and no program that uses them yet.
     pub fn of(
         kernel: (u32, u32, u32),
         hz: u32,
