@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from seekwise.analysis.decision import choose, verdicts
-from seekwise.analysis.decision.bounds import bounds, spent_at
+from seekwise.analysis.decision.bounds import NEIGHBOURS_MOST, bounds, pair, spent_at, together
 from seekwise.analysis.decision.document import decision_document, use_documents
 from seekwise.analysis.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
 from seekwise.analysis.decision.records import _number
-from seekwise.analysis.decision.table import Entry, carried_over, rounds_of, values_of
+from seekwise.analysis.decision.table import Entry, Values, carried_over, rounds_of, values_of
 
 
 def entry(
@@ -89,15 +89,92 @@ def test_a_rate_that_is_all_but_zero_is_surely_worse_though_its_logarithm_scatte
 
 
 @pytest.mark.parametrize("kind", ["rate", "p50", "p99", "mean"])
-def test_leaving_one_round_out_is_the_same_as_merging_the_others(kind):
+@pytest.mark.parametrize("groups", [[[0], [1], [2], [3], [4], [5]], [[0, 1], [2], [3, 4, 5]]])
+def test_leaving_a_group_of_rounds_out_is_the_same_as_merging_the_others(kind, groups):
     rng = np.random.default_rng(3)
     figures = Merged(["a"], kind)
     for number in range(6):
         latencies = rng.lognormal(13, 0.5, 300)
         figures.add("a", number, JobPeriod(0.1, 300, 300 * 4096, latencies.sum(), histogram(latencies)))
-    rounds = list(figures.rounds("a"))
-    by_hand = [figures.log_value("a", rounds[:i] + rounds[i + 1 :]) for i in range(6)]
-    assert figures.log_values_without_one("a", rounds) == pytest.approx(by_hand)
+    by_hand = [
+        figures.log_value("a", [number for other in groups if other != group for number in other]) for group in groups
+    ]
+    assert figures.log_values_without_one("a", groups) == pytest.approx(by_hand)
+
+
+def test_rounds_that_both_ran_in_are_compared_one_by_one():
+    assert together([0, 1, 2, 4], [0, 1, 2, 3]) == ([[0], [1], [2]], [[0], [1], [2]])
+
+
+def test_a_candidate_that_runs_in_every_tenth_round_is_compared_with_all_rounds_around_its_own():
+    often, rarely = together(range(30), [0, 10, 20])
+    assert rarely == [[0], [10], [20]]
+    assert [sorted(group) for group in often] == [[*range(6)], [*range(6, 16)], [*range(16, 30)]]
+
+
+def test_rounds_after_a_candidate_ran_no_more_are_none_of_its_neighbours():
+    often, _ = together(range(200), [0, 10, 20])
+    assert max(number for group in often for number in group) == 20 + NEIGHBOURS_MOST
+
+
+def _rounds(ratio_of_round, rounds=40, noise=0.03, seed=1):
+    rng = np.random.default_rng(seed)
+    logs = {name: {n: float(rng.normal(0, noise)) for n in range(rounds)} for name in ("a", "b")}
+    for number in range(rounds):
+        for name, effect in ratio_of_round(number, rng).items():
+            logs[name][number] += effect
+    return Entry("u", "rate", "MB/s", True, 0.05, Values(("a", "b"), logs))
+
+
+def test_what_strikes_both_alike_costs_little_certainty():
+    # A tenth of the rounds of each is lost to a neighbour.
+    struck = pair(_rounds(lambda n, rng: {"a": -2.0} if n % 10 == 3 else {"b": -2.0} if n % 10 == 7 else {}), "a", "b")
+    calm = pair(_rounds(lambda n, rng: {}), "a", "b")
+    assert struck.s_squared < 9 * calm.s_squared
+    assert abs(struck.mean) < 0.05
+
+
+def test_stalls_of_one_candidate_are_part_of_its_figure():
+    stalls = pair(_rounds(lambda n, rng: {"b": -2.0} if n % 10 == 3 else {}), "a", "b")
+    assert stalls.mean == pytest.approx(-0.2, abs=0.05)
+
+
+def _served(metric_kind, unit, more, operations, slow_ns):
+    """Queries of a (steady) and b, which serves some rounds and is starved in the others."""
+    figures = Merged(["a", "b", "c"], metric_kind)
+    for number in range(36):
+        for name in figures.settings:
+            count = operations[name] if name != "b" or number % 6 == 0 else 2
+            latencies = np.full(count, slow_ns[name]) * (1 + 0.05 * np.sin(number + np.arange(count)))
+            figures.add(name, number, JobPeriod(0.1, count, count * 4096, latencies.sum(), histogram(latencies)))
+    return Entry("u", metric_kind, unit, more, 0.05, figures, job="queries")
+
+
+def test_a_candidate_that_serves_little_is_no_yardstick_for_latency():
+    operations, latency_ns = {"a": 500, "b": 500, "c": 500}, {"a": 1e6, "b": 5e5, "c": 1e6}
+    rate = _served("rate", "MB/s", True, operations, latency_ns)
+    tail = _served("p99", "ms", False, operations, latency_ns)
+    _, by_tail = verdicts.judge([rate, tail])
+    assert words(by_tail)["a"] == words(by_tail)["c"] == "within"
+    # Without the rate of the same job nothing tells that b was starved.
+    (alone,) = verdicts.judge([tail])
+    assert words(alone)["a"] == "worse"
+
+
+@pytest.mark.parametrize("autocorrelation", [0.0, 0.9])
+def test_a_rare_candidate_that_is_equal_is_seldom_called_worse_or_better(autocorrelation):
+    rng = np.random.default_rng(5)
+    shown = 0
+    for _ in range(200):
+        noise = np.zeros(80)
+        for t in range(1, 80):
+            noise[t] = autocorrelation * noise[t - 1] + rng.normal()
+        often = {n: float(noise[n] + rng.normal()) for n in range(80)}
+        rarely = {n: float(noise[n] + 0.3 * rng.normal()) for n in range(0, 80, 10)}
+        entry_ = Entry("u", "rate", "MB/s", True, 0.05, Values(("a", "b"), {"a": often, "b": rarely}))
+        (judged,) = verdicts.judge([entry_])
+        shown += "worse" in words(judged).values()
+    assert shown <= 14, f"{shown} of 200"
 
 
 def test_an_early_look_is_wider_than_the_final_one():

@@ -19,7 +19,7 @@ Kim and DeMets 1987, Biometrika 74(1)). Early looks only save time where a diffe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from seekwise.analysis.decision.table import Entry
+from seekwise.analysis.decision.table import Entry, Figures
 from seekwise.analysis.moderate import NO_PRIOR, Prior, fit_prior
 
 Array = NDArray[np.float64]
@@ -36,6 +36,21 @@ ALPHA = 0.05
 ROUNDS_MIN = 3
 """Two rounds know their own noise to a factor of ten; nothing is said from them."""
 SPENDING_POWER = 4
+FAR_OUT = 2.5
+"""Robust standard deviations from the centre of all rounds; with normal noise 1 % of the rounds lie beyond, and bounding costs 0.5 %."""
+FAR_SHARE_MOST = 0.25
+ONE_SIDED_P = 0.3
+"""Far rounds whose split into above and below is less likely than this are a candidate's own."""
+ONE_SIDED_MOST = 0.06
+"""Nor may one side have more than the other by this share of the rounds: all of it lost would be a threshold of the rate."""
+ROUNDS_TO_BOUND = 8
+RARE_FACTOR = 2
+"""One of two candidates is rare when the other ran in so many times the rounds that they share."""
+NEIGHBOURS_MOST = 10
+"""Rounds that are further away are no neighbours: the candidate ran no more."""
+NEARLY_EQUAL_LOG = 0.7
+"""Beyond a factor of two nothing hangs on a few rounds, and their differences are not symmetric."""
+CENTRE_STEPS = 10
 NOISE_FLOOR_LOG = 1e-4
 """Equal numbers (rounded, or an exact model) are not known better than 0.01 %."""
 
@@ -79,34 +94,67 @@ def spent_at(look: int, looks: int, final: bool) -> float:
 
 
 def pair(entry: Entry, a: str, b: str) -> Pair | None:
-    """Jackknife of the log ratio over the rounds that both ran in; None below two."""
+    """Jackknife of the log ratio over the rounds that both ran in, or ran near one another; None below two."""
     figures = entry.figures
-    common = sorted(set(figures.rounds(a)) & set(figures.rounds(b)))
-    count = len(common)
+    of_a, of_b = together(figures.rounds(a), figures.rounds(b))
+    count = len(of_a)
     if count < 2:
         return None
     sign = 1.0 if entry.more_is_better else -1.0
 
-    whole = sign * (figures.log_value(b, common) - figures.log_value(a, common))
-    without = sign * (figures.log_values_without_one(b, common) - figures.log_values_without_one(a, common))
-    return Pair(whole, max(_variance(whole, without), NOISE_FLOOR_LOG**2), count, figures.added_variance(a, b))
+    whole = sign * (_whole(figures, b, of_b) - _whole(figures, a, of_a))
+    without = sign * (figures.log_values_without_one(b, of_b) - figures.log_values_without_one(a, of_a))
+    mean, s_squared = centre(whole, without)
+    return Pair(mean, max(s_squared, NOISE_FLOOR_LOG**2), count, figures.added_variance(a, b))
 
 
-def _variance(whole: float, without: Array) -> float:
-    """Jackknife variance of one round's log ratio, from the relative difference (b − a) / (b + a) = tanh(δ / 2).
+def centre(whole: float, without: Array) -> tuple[float, float]:
+    """(log ratio, variance of one round's log ratio) of a jackknife, from the relative difference (b − a) / (b + a) = tanh(δ / 2).
 
     Near equality this is the jackknife of the logarithm. A rate that is all but zero has a sure share of the other and an unsure
     logarithm: one round in which a little moved changes it by a factor of ten.
+
+    What strikes from outside (a neighbour on the host, a write-back) strikes each candidate with the same probability, by the random
+    order of each round, so the rounds that fall far out lie on both sides alike and are bounded (Huber 1964, Annals of Mathematical
+    Statistics 35(1)). Where they lie on one side they belong to a candidate: stalls are part of its figure, and nothing is bounded.
     """
     count = len(without)
     share, shares = np.tanh(whole / 2), np.tanh(without / 2)
     slope = 0.5 * (1 - share**2)
     pseudo = count * share - (count - 1) * shares
-    return float(np.var(pseudo, ddof=1) / slope**2) if np.isfinite(pseudo).all() and slope > 0 else np.inf
+    if not np.isfinite(pseudo).all() or slope <= 0:
+        return whole, np.inf
+    plain = float(np.var(pseudo, ddof=1) / slope**2)
+    if count < ROUNDS_TO_BOUND or abs(whole) > NEARLY_EQUAL_LOG:
+        return whole, plain
+    found = _bounded(pseudo)
+    if found is None:
+        return whole, plain
+    middle, variance = found
+    return whole + float(middle - pseudo.mean()) / slope, min(plain, variance / slope**2)
 
 
-def bounds(entry: Entry, *, alpha: float = ALPHA, final: bool = True) -> Bounds:
-    """Loss of every candidate with bounds; `final`: no later look will follow."""
+def _bounded(values: Array) -> tuple[float, float] | None:
+    """(Huber's centre, variance that one value adds to it); None where the far values do not lie on both sides alike."""
+    middle = float(np.median(values))
+    reach = FAR_OUT * 1.4826 * float(np.median(np.abs(values - middle)))
+    if reach <= 0:
+        return None
+    for _ in range(CENTRE_STEPS):
+        middle = float(np.clip(values, middle - reach, middle + reach).mean())
+    above, below = int((values > middle + reach).sum()), int((values < middle - reach).sum())
+    far = above + below
+    if far == 0 or far > FAR_SHARE_MOST * len(values) or abs(above - below) > ONE_SIDED_MOST * len(values):
+        return None
+    if special.bdtr(min(above, below), far, 0.5) < ONE_SIDED_P / 2:
+        return None
+    clipped = np.clip(values, middle - reach, middle + reach)
+    inside = 1 - far / len(values)
+    return middle, float(((clipped - middle) ** 2).sum() / (len(values) - 1)) / inside**2
+
+
+def bounds(entry: Entry, *, alpha: float = ALPHA, final: bool = True, starved: Collection[str] = frozenset()) -> Bounds:
+    """Loss of every candidate with bounds; `final`: no later look will follow. No loss is counted against the `starved`."""
     names = entry.figures.settings
     k = len(names)
     found = {(i, j): pair(entry, names[i], names[j]) for i, j in combinations(range(k), 2)}
@@ -114,13 +162,13 @@ def bounds(entry: Entry, *, alpha: float = ALPHA, final: bool = True) -> Bounds:
     prior = prior_of(list(known.values()))
     share = spent_at(*entry.looks, final)
     level = alpha * share
-    log_value = np.array([_whole(entry, name) for name in names])
+    log_value = np.array([_whole(entry.figures, name, [entry.figures.rounds(name)]) for name in names])
     loss, low = np.zeros(k), np.zeros(k)
     high, p = np.zeros(k), np.ones(k)
     rounds = np.array([len(entry.figures.rounds(name)) for name in names], dtype=float)
     for i in range(k):
         for j in range(k):
-            if i == j:
+            if i == j or names[j] in starved:
                 continue
             each = known.get((min(i, j), max(i, j)))
             if each is None or each.rounds < ROUNDS_MIN:
@@ -136,9 +184,28 @@ def bounds(entry: Entry, *, alpha: float = ALPHA, final: bool = True) -> Bounds:
     return Bounds(names, log_value, loss, low, np.maximum(high, 0.0), p, rounds, share, typical)
 
 
-def _whole(entry: Entry, name: str) -> float:
-    rounds = entry.figures.rounds(name)
-    return entry.figures.log_value(name, rounds) if rounds else float("nan")
+def _whole(figures: Figures, name: str, groups: Sequence[Sequence[int]]) -> float:
+    rounds = [number for group in groups for number in group]
+    return figures.log_value(name, rounds) if rounds else float("nan")
+
+
+def together(rounds_a: Sequence[int], rounds_b: Sequence[int]) -> tuple[list[list[int]], list[list[int]]]:
+    """Rounds of a and of b that are compared with each other, group by group.
+
+    Usually the rounds that both ran in, one by one. Where one of them needs long periods and runs only in every tenth round, its
+    rounds have the other's nearest rounds around them: all of what is known of the other counts, and drift cancels.
+    """
+    a, b = set(rounds_a), set(rounds_b)
+    common = sorted(a & b)
+    if len(common) < 2 or max(len(a), len(b)) < RARE_FACTOR * len(common):
+        return [[each] for each in common], [[each] for each in common]
+    groups_a, groups_b = {each: [each] for each in common}, {each: [each] for each in common}
+    for groups, alone in ((groups_a, sorted(a - b)), (groups_b, sorted(b - a))):
+        for number in alone:
+            nearest = min(common, key=lambda each: (abs(each - number), each))
+            if abs(nearest - number) <= NEIGHBOURS_MOST:
+                groups[nearest].append(number)
+    return [groups_a[each] for each in common], [groups_b[each] for each in common]
 
 
 def prior_of(pairs: Sequence[Pair]) -> Prior:

@@ -125,14 +125,14 @@ class Merged:
         counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
         return math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6)
 
-    def log_values_without_one(self, setting: str, rounds: Sequence[int]) -> Array:
-        """`log_value` with each of the rounds left out in turn."""
+    def log_values_without_one(self, setting: str, groups: Sequence[Sequence[int]]) -> Array:
+        """`log_value` over all rounds of these groups, with each group left out in turn."""
         if self.kind in QUANTILES:
-            each = np.array([self._counts(setting, number) for number in rounds])
+            each = np.array([np.sum([self._counts(setting, number) for number in group], axis=0) for group in groups])
             rest = each.sum(axis=0) - each
             return np.array([math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6) for counts in rest])
-        chosen = list(rounds)
-        return np.array([self.log_value(setting, chosen[:i] + chosen[i + 1 :]) for i in range(len(chosen))])
+        rests = [[number for other in groups if other is not left_out for number in other] for left_out in groups]
+        return np.array([self.log_value(setting, rest) for rest in rests])
 
     def added_variance(self, a: str, b: str) -> float:
         """What a setting leaves behind is cut from the periods instead."""

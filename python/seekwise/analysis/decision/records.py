@@ -98,6 +98,7 @@ def entries(records: Sequence[Record], order: Order) -> list[Entry]:
                         use.group,
                         (look, max(look, LOOKS_PLANNED)),
                         use.title,
+                        metric.job,
                     )
                 )
     return found

@@ -46,8 +46,8 @@ class Figures(Protocol):
         """Logarithm of the metric over these rounds taken together."""
         ...
 
-    def log_values_without_one(self, setting: str, rounds: Sequence[int]) -> Array:
-        """The same with each of these rounds left out in turn; at least two rounds."""
+    def log_values_without_one(self, setting: str, groups: Sequence[Sequence[int]]) -> Array:
+        """The same over all rounds of these groups, with each group left out in turn; at least two groups."""
         ...
 
     def added_variance(self, a: str, b: str) -> float:
@@ -70,6 +70,16 @@ class Entry:
     looks: tuple[int, int] = (1, 1)
     """(this look, looks planned): how much of the error rate earlier looks have spent."""
     title: str = ""
+    job: str = ""
+    """Whose figure it is; empty where that is not known."""
+
+    @property
+    def is_rate(self) -> bool:
+        return self.unit == "MB/s"
+
+    @property
+    def is_latency(self) -> bool:
+        return self.unit == "ms"
 
 
 @dataclass
@@ -88,9 +98,11 @@ class Values:
         known = self.logs[setting]
         return float(np.mean([known[each] for each in rounds]))
 
-    def log_values_without_one(self, setting: str, rounds: Sequence[int]) -> Array:
-        logs = np.array([self.logs[setting][each] for each in rounds])
-        return (logs.sum() - logs) / (len(logs) - 1)
+    def log_values_without_one(self, setting: str, groups: Sequence[Sequence[int]]) -> Array:
+        known = self.logs[setting]
+        sums = np.array([sum(known[each] for each in group) for group in groups])
+        counts = np.array([len(group) for group in groups])
+        return (sums.sum() - sums) / (counts.sum() - counts)
 
     def added_variance(self, a: str, b: str) -> float:
         return self.uncertainty.get((a, b), 0.0)

@@ -24,9 +24,10 @@ from seekwise.analysis.decision.bounds import ALPHA, Bounds, bounds
 from seekwise.analysis.decision.table import Entry
 
 Word = Literal["best", "within", "worse", "undecided"]
-DECISION_RULE_VERSION = "2"
+DECISION_RULE_VERSION = "3"
 LEVEL_WORSE = 0.03
 """Nominal level of "worse": with it at most 5 % of tables without any difference call somebody worse (`verify judgement`)."""
+STARVED_SHARE = 0.5
 BOUND_FACTOR = 3.0
 """An undecided candidate is bounded well when it can lose at most this many thresholds."""
 
@@ -90,9 +91,30 @@ class Judged:
 
 def judge(entries: Sequence[Entry], *, alpha: float = ALPHA, final: bool = True) -> list[Judged]:
     """Every candidate of every entry. The entries are one table: they share one error rate for "worse"."""
-    found = [bounds(entry, alpha=alpha, final=final) for entry in entries]
+    starved = _starved(entries, alpha, final)
+    found = [
+        bounds(entry, alpha=alpha, final=final, starved=starved.get((entry.use, entry.job), frozenset()))
+        if entry.is_latency
+        else bounds(entry, alpha=alpha, final=final)
+        for entry in entries
+    ]
     rejected = _benjamini_hochberg([each.p for each in found], LEVEL_WORSE * alpha / ALPHA)
     return [_judged(entry, each, worse) for entry, each, worse in zip(entries, found, rejected, strict=True)]
+
+
+def _starved(entries: Sequence[Entry], alpha: float, final: bool) -> dict[tuple[str, str], frozenset[str]]:
+    """{(use, job): candidates that are shown to serve less than a share of what the best serves}.
+
+    A load that waits for its requests sends none while it is starved, so that percentiles over its requests overlook the wait
+    ("coordinated omission"). Their latency may be judged, but nobody is measured against it.
+    """
+    found = {}
+    for entry in entries:
+        if entry.is_rate and entry.job:
+            seen = bounds(entry, alpha=alpha, final=final)
+            behind = np.flatnonzero(seen.low >= -math.log(STARVED_SHARE))
+            found[entry.use, entry.job] = frozenset(seen.settings[i] for i in behind)
+    return found
 
 
 def _benjamini_hochberg(p_values: Sequence[np.ndarray], alpha: float) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from seekwise.analysis.decision.verdicts import Judged, log_of_share
+from seekwise.analysis.decision.verdicts import BOUND_FACTOR, Judged, log_of_share
 from seekwise.run.live import carry
 from seekwise.run.live.candidates import Candidate
 from seekwise.study.uses import Use
@@ -201,24 +201,30 @@ def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> list[str]:
 
 def rounds_to_decide(each: Judged) -> int | None:
     """Further rounds that would decide the easiest open candidate, if its estimate is right; None when nothing is open."""
-    return min(_needs(each), default=None)
+    return min((to_decide for to_decide, _ in _needs(each)), default=None)
 
 
-def _needs(each: Judged) -> list[int]:
-    """Further rounds that would decide each open candidate, if its estimate is right."""
+def _needs(each: Judged) -> list[tuple[int, int]]:
+    """Further rounds that would (decide, bound) each open candidate, if its estimate is right; 0 where it is bounded well."""
     limit = log_of_share(each.threshold, each.more_is_better)
     needs = []
     for standing in each.open:
         if standing.loss is None or standing.high is None or standing.rounds == 0:
-            needs.append(3)
+            needs.append((3, 3))
             continue
         loss = log_of_share(min(standing.loss, 0.999), each.more_is_better)
         high = log_of_share(min(standing.high, 0.999) if each.more_is_better else standing.high, each.more_is_better)
         half = max(high - loss, 1e-6)
         # Shown to be within the threshold, or shown to be behind; halfway between the two no time decides.
         gap = max(limit - loss, WORSE_EFFORT * loss, limit / 3)
-        needs.append(max(1, math.ceil(standing.rounds * ((half / gap) ** 2 - 1))))
+        room = max(BOUND_FACTOR * limit - loss, gap)
+        needs.append((max(1, _further(standing.rounds, half / gap)), _further(standing.rounds, half / room)))
     return needs
+
+
+def _further(rounds: int, shrink: float) -> int:
+    """Rounds beyond these until the interval is `shrink` times narrower."""
+    return max(0, math.ceil(rounds * (shrink**2 - 1)))
 
 
 def seconds_to_decide(each: Judged, round_s: float) -> float | None:
@@ -238,7 +244,9 @@ def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float
         affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s()) if state.candidates else 0
         if affordable < 1:
             continue
-        needs = sorted(need for each in judged if each.use == state.use.name for need in _needs(each))
+        both = [need for each in judged if each.use == state.use.name for need in _needs(each)]
+        # A loss that nothing bounds counts twice: until it is bounded, and until it is decided.
+        needs = [need for pair in both for need in pair if need]
         if not needs:
             continue
         rounds = min(affordable, max(2, int(STRETCH_MOST_S / state.round_s())))

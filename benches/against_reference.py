@@ -1,0 +1,84 @@
+"""Do verdicts of short runs hold? Each run of `tune` against all others together, as the longest measurement there is of the same disk.
+
+    python benches/against_reference.py before.db after.db …      # stores; of each the newest live-switched run
+
+Runs of the same uses and candidates. A statement is contradicted when the others show, at 95 %, that it is wrong: *within* where the loss is above the
+threshold, *worse* where the candidate is the best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from seekwise.analysis.decision.records import Decided, decided
+from seekwise.analysis.decision.verdicts import BOUND_FACTOR, Judged, Standing
+from seekwise.run.live.plan import LivePlan, is_live
+from seekwise.store.database import Store
+from seekwise.store.record import Record
+
+BETWEEN_RUNS = 1000
+"""Rounds of one run are no neighbours of another's."""
+
+
+def newest(path: Path) -> tuple[LivePlan, list[Record]]:
+    with Store.open(path, create=False) as store:
+        run = next(run for run in reversed(store.runs()) if is_live(run.plan))
+        return LivePlan.from_document(run.plan), list(store.records(run.run_id))
+
+
+def pooled(runs: Sequence[Sequence[Record]]) -> list[Record]:
+    found, first = [], 0
+    for records in runs:
+        for record in records:
+            conditions = {**record.conditions, "stretch": 0}
+            found.append(dataclasses.replace(record, block=first + record.block, conditions=conditions))
+        first += max(record.block for record in records) + BETWEEN_RUNS
+    return found
+
+
+def contradicted(said: Standing, true: Standing, limit: float) -> bool:
+    if said.verdict in ("best", "within"):
+        return true.loss is not None and true.loss > limit and true.low > 0
+    return said.verdict == "worse" and true.verdict in ("best", "within") and true.loss == 0
+
+
+def line(name: str, found: Decided, reference: Decided) -> tuple[str, int, int, int]:
+    """(text, statements decided, contradicted, all)"""
+    true: dict[tuple[str, str], Judged] = {(each.use, each.metric): each for each in reference.judged}
+    total = sure = wrong = loose = 0
+    for each in found.judged:
+        for said in each.standings:
+            total += 1
+            if said.verdict == "undecided":
+                loose += said.high is None or said.high > BOUND_FACTOR * each.threshold
+                continue
+            sure += 1
+            other = true[each.use, each.metric].of(said.setting)
+            wrong += other is not None and contradicted(said, other, each.threshold)
+    chosen = found.choice.setting if found.choice else "nothing"
+    best = reference.choice.setting if reference.choice else "nothing"
+    text = f"{name:24} {chosen:14} (the others: {best}) decided {sure} of {total} ({sure / total:.0%}), "
+    return f"{text}{loose} not bounded by {BOUND_FACTOR:g} thresholds, {wrong} contradicted", sure, wrong, total
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("store", nargs="+", type=Path)
+    runs = [(path, *newest(path)) for path in parser.parse_args().store]
+    sums = [0, 0, 0]
+    for number, (path, plan, records) in enumerate(runs):
+        others = pooled([other for place, (_, _, other) in enumerate(runs) if place != number])
+        text, *counts = line(path.name, decided(records, plan.order()), decided(others, plan.order()))
+        sums = [a + b for a, b in zip(sums, counts, strict=True)]
+        print(text)
+    sure, wrong, total = sums
+    print(
+        f"\n{sure} of {total} statements decided ({sure / total:.0%}), {wrong} contradicted ({wrong / max(1, sure):.1%})"
+    )
+
+
+if __name__ == "__main__":
+    main()
