@@ -113,11 +113,29 @@ def _price(choice: Choice, found: LiveOutcome) -> str | None:
     """What the background pays where only the foreground was asked for, and the choice changes something."""
     if not choice.changes or found.plan.group is None:
         return None
-    worst = _shown_worst(choice.setting, [each for each in found.found.judged if each.role != "foreground"])
-    if worst is None:
+    background = [each for each in found.found.judged if each.role != "foreground"]
+    cost = _greatest_cost(choice.setting, found.plan.in_force.label, background)
+    if cost is None:
         return None
-    entry, standing = worst
-    return f"its price: {_amount(standing.loss or 0.0, entry)} {metric_name(entry)} in {entry.use}"
+    entry, share = cost
+    return f"its price: {_amount(share, entry)} {metric_name(entry)} in {entry.use}"
+
+
+def _greatest_cost(setting: str, instead_of: str, judged: Sequence[Judged]) -> tuple[Judged, float] | None:
+    """(metric, share lost) where a setting that is shown to be worse is furthest behind the one that it replaces."""
+    found = []
+    for each in judged:
+        mine, other = each.of(setting), each.of(instead_of)
+        if mine is None or other is None or mine.verdict != "worse" or mine.factor is None or other.factor is None:
+            continue
+        ratio = mine.factor / other.factor
+        share = 1 - 1 / ratio if each.more_is_better else ratio - 1
+        if share > each.threshold:
+            found.append((math.log(ratio), each, share))
+    if not found:
+        return None
+    _, entry, share = max(found, key=lambda each: each[0])
+    return entry, share
 
 
 def _shown_worst(setting: str, judged: list[Judged]) -> tuple[Judged, Standing] | None:
@@ -201,20 +219,13 @@ def alternatives(found: LiveOutcome) -> list[str]:
             and standing.verdict == "worse"
             and standing.loss is not None
         ]
-        price = [
-            (each, standing)
-            for each in found.found.judged
-            if (standing := each.of(own.setting)) is not None and standing.verdict == "worse" and standing.loss
-        ]
         if not gains:
             continue
         entry, standing = max(gains, key=lambda pair: pair[1].loss or 0.0)
         text = f"For {group} alone {own.setting}: {metric_name(entry)} {_better(standing, entry)} than with {choice.setting}"
-        if price:
-            worst, lost = max(
-                price, key=lambda pair: pair[1].loss if pair[0].more_is_better else 1 - 1 / (1 + pair[1].loss)
-            )
-            text += f"; its price: {_amount(lost.loss or 0.0, worst)} {metric_name(worst)} ({worst.use})"
+        if cost := _greatest_cost(own.setting, choice.setting, found.found.judged):
+            worst, share = cost
+            text += f"; its price: {_amount(share, worst)} {metric_name(worst)} ({worst.use})"
         said.append(text)
     return said
 
