@@ -25,6 +25,10 @@ class Scheduler:
     """Debian's kernels have it as a module."""
     reset_to: dict[str, tuple[str, ...]]
     """Tunables as the kernel sets them when it switches to the scheduler, in each form that sysfs may show."""
+    trials: dict[str, tuple[int, ...]]
+    """Values of its tunables that are worth a trial."""
+    settles_at_once: bool
+    """At its level as soon as it is chosen: it learns nothing of those who send requests."""
     colour: str
     dash: tuple[int, ...]
     marker: str
@@ -44,6 +48,8 @@ def _scheduler(row: dict[str, Any]) -> Scheduler:
         module=row["module"],
         loaded_by_testbed=row["loaded_by_testbed"],
         reset_to={name: tuple(values) for name, values in row["reset_to"].items()},
+        trials={name: tuple(values) for name, values in row["trials"].items()},
+        settles_at_once=row["settles_at_once"],
         colour=row["chart"]["colour"],
         dash=tuple(row["chart"]["dash"]),
         marker=row["chart"]["marker"],

@@ -60,6 +60,11 @@ pub fn schedulers(kernel: &str, rotational: bool) -> PyResult<String> {
                 .iter()
                 .map(|(name, values)| ((*name).to_owned(), json!(values)))
                 .collect();
+            let trials: serde_json::Map<_, _> = entry
+                .trials
+                .iter()
+                .map(|(name, values)| ((*name).to_owned(), json!(values)))
+                .collect();
             let chart = &entry.chart;
             json!({
                 "name": entry.name,
@@ -72,6 +77,8 @@ pub fn schedulers(kernel: &str, rotational: bool) -> PyResult<String> {
                 "module": module,
                 "loaded_by_testbed": loaded,
                 "reset_to": reset_to,
+                "trials": trials,
+                "settles_at_once": entry.settles_at_once,
                 "chart": {"colour": chart.colour, "dash": chart.dash, "marker": chart.marker},
             })
         })

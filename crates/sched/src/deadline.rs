@@ -39,6 +39,8 @@ pub const ABOUT: About = About {
     },
     required_per_mille: 995,
     completion_rank: 0,
+    trials: &[],
+    settles_at_once: true,
 };
 
 /// Longest expiry that makes sense in a study; the kernel takes any int.

@@ -33,6 +33,8 @@ pub const ABOUT: About = About {
     },
     required_per_mille: 1000,
     completion_rank: 0,
+    trials: &[],
+    settles_at_once: true,
 };
 
 /// none has no tunables.

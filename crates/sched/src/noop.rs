@@ -31,6 +31,8 @@ pub const ABOUT: About = About {
     },
     required_per_mille: 995,
     completion_rank: 0,
+    trials: &[],
+    settles_at_once: true,
 };
 
 /// noop has no tunables.

@@ -47,6 +47,9 @@ pub const ABOUT: About = About {
     },
     required_per_mille: 980,
     completion_rank: 0,
+    trials: &[],
+    // It measures think times of each process.
+    settles_at_once: false,
 };
 
 const ASYNC: usize = 0;

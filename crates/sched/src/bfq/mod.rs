@@ -63,6 +63,10 @@ pub const ABOUT: About = About {
     // Some near-ties of bfq fall either way in the kernel itself.
     required_per_mille: 950,
     completion_rank: 2,
+    // Linux v6.12 Documentation/block/bfq-iosched.rst.
+    trials: &[("low_latency", &[0, 1]), ("slice_idle", &[0, 8])],
+    // Budgets of up to 125 ms, weights raised for processes that look interactive (block/bfq-iosched.c).
+    settles_at_once: false,
 };
 
 /// A jump of more sectors than this is a seek. Linux 5.10 to 6.12: BFQQ_SEEK_THR.

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from seekwise import schedulers
 from seekwise.backend.kernel.target import Target
 from seekwise.control import attributes, sysfs
 from seekwise.errors import UsageError
@@ -25,12 +26,6 @@ LEVELS: dict[str, dict[str, tuple[int, ...]]] = {
     "write-back": {"wbt_lat_usec": (0, 2000, 75000)},
 }
 OPTIONS = "scheduler-options"
-# Tunables that Linux v6.12 documents as worth a trial: Documentation/block/{bfq-iosched,deadline-iosched,kyber-iosched}.rst.
-SCHEDULER_OPTIONS: dict[str, dict[str, tuple[int, ...]]] = {
-    "mq-deadline": {"fifo_batch": (1, 64), "read_expire": (100, 2000), "writes_starved": (1, 8)},
-    "bfq": {"low_latency": (0, 1), "slice_idle": (0, 8)},
-    "kyber": {"read_lat_nsec": (500_000, 8_000_000), "write_lat_nsec": (2_000_000, 50_000_000)},
-}
 AREAS = (*LEVELS, OPTIONS)
 ALL = "all"
 
@@ -66,7 +61,8 @@ def space(target: Target, areas: Iterable[str]) -> Space:
     found: list[Candidate] = []
     combinations = 0
     for scheduler in offered_schedulers(target) or [""]:
-        own = SCHEDULER_OPTIONS.get(scheduler, {}) if OPTIONS in areas else {}
+        row = schedulers.known().get(scheduler)
+        own = row.trials if row is not None and OPTIONS in areas else {}
         values_by_name = {**shared, **{ISCHED_PREFIX + name: values for name, values in own.items()}}
         for name, values in values_by_name.items():
             for value in values:

@@ -15,17 +15,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import special
 
+from seekwise import schedulers
 from seekwise.run.live.candidates import Candidate
 
 BIN_S = 0.025
 CUT_LEAST_S = 0.1
 """The kernel freezes and drains the queue while it switches; requests that waited for that are in the first tenth."""
-AT_ONCE = ("none", "mq-deadline", "kyber")
-"""Schedulers that order what is queued and learn nothing of those who send it (Linux v6.12 block/mq-deadline.c; kyber only moves its
-depths, every 100 ms, when latencies miss their targets: block/kyber-iosched.c). bfq, and any other, measures rates, budgets and
-processes anew after each switch (block/bfq-iosched.c: budgets of up to 125 ms, weights raised for processes that look interactive)."""
 LEARNING_CUT_S = 0.35
-"""Least cut of such a scheduler: seen of bfq on a virtio disk, 0.3 to 0.4 s."""
+"""Least cut of a scheduler that measures rates, budgets and processes anew after each switch, and of any that the program does not know:
+seen of bfq on a virtio disk, 0.3 to 0.4 s."""
 CUT_SHARE_MAX = 0.6
 """At most this share of a period is cut; if the best cut lies there, the period is too short and grows."""
 REST_BINS_MIN = 4
@@ -66,7 +64,8 @@ def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> 
 
 
 def settles_at_once(candidate: Candidate) -> bool:
-    return candidate.values.get("scheduler") in AT_ONCE and len(candidate.values) == 1
+    row = schedulers.known().get(str(candidate.values.get("scheduler", "")))
+    return row is not None and row.settles_at_once and len(candidate.values) == 1
 
 
 def cuts_s(profiles: Mapping[str, Sequence[Sequence[float]]], least: Mapping[str, float]) -> dict[str, float]:
