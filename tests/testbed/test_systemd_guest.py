@@ -142,7 +142,7 @@ def _run(work: Path, kernel: Path, package: Path) -> dict[str, str]:
         "-device", "ide-hd,drive=other,bus=ide.1,model=PROOF_DISK,serial=SATA0002,rotation_rate=7200",
         "-drive", f"file={work / 'nvme'},if=none,id=nvme,format=raw,cache=unsafe",
         "-device", "nvme,drive=nvme,serial=NVME0001",
-        "-device", "pcie-root-port,id=port,chassis=1,slot=1", "-drive", f"file={work / 'later'},if=none,id=later,format=raw,cache=unsafe",
+        "-device", "pcie-root-port,id=empty0,chassis=1,slot=1", "-drive", f"file={work / 'later'},if=none,id=later,format=raw,cache=unsafe",
         "-qmp", f"unix:{work / 'qmp'},server=on,wait=off",
     ]  # fmt: skip
     with subprocess.Popen(
@@ -170,7 +170,7 @@ def _attend(guest: subprocess.Popen, work: Path) -> None:
             with socket.socket(socket.AF_UNIX) as monitor:
                 monitor.connect(str(work / "qmp"))
                 answers = monitor.makefile("rw")
-                drive = {"driver": "nvme", "id": "plugged", "drive": "later", "serial": "NVME0002", "bus": "port"}
+                drive = {"driver": "nvme", "id": "plugged", "drive": "later", "serial": "NVME0002", "bus": "empty0"}
                 for line in ({"execute": "qmp_capabilities"}, {"execute": "device_add", "arguments": drive}):
                     answers.write(json.dumps(line) + "\n")
                     answers.flush()

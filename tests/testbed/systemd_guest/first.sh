@@ -35,6 +35,7 @@ seekwise revert > /out/revert 2>&1
 say reverted "$(ls /etc/tuned/seekwise 2>/dev/null | wc -l)"
 tuned-adm off
 rm -r /etc/tuned/elevator
+files > /out/before
 # What the second boot has to find.
 seekwise apply --device "/dev/$sata" --set scheduler=bfq --set read_ahead_kb=1024 --set queue_depth=8 --persist udev > /out/apply 2>&1
 say apply_status $?
@@ -51,7 +52,6 @@ done
 say verified "${good:-0}"
 say not_verified "${bad:-0}"
 udevadm verify /etc/udev/rules.d/65-seekwise.rules; say own_verified $?
-files > /out/before-install
 seekwise system install --weekly-status > /out/install 2>&1
 say install_status $?
 say timer "$(systemctl is-active seekwise-status.timer)"
@@ -64,6 +64,6 @@ say crashed_cache "$(cat "$(cache $OTHER)")"
 cd / && tail -n 30 /out/*
 gone='usr/share/man/man8/seekwise*.8 usr/share/bash-completion/completions/seekwise usr/share/zsh/site-functions usr/share/fish usr/lib/seekwise'
 tar -czf - --ignore-failed-read etc/udev/rules.d/65-seekwise.rules etc/sysfs.conf etc/sysfs.d etc/modules-load.d/seekwise.conf etc/tuned/active_profile \
-    etc/tuned/profile_mode usr/lib/systemd/system/seekwise-* etc/systemd/system/*.wants/seekwise-* $gone var/lib/seekwise out/before-install |
+    etc/tuned/profile_mode usr/lib/systemd/system/seekwise-* etc/systemd/system/*.wants/seekwise-* $gone var/lib/seekwise out/before |
     base64 -w0 > /out/kept
 say kept "$(cat /out/kept)"

@@ -48,10 +48,13 @@ said > /out/drift
 say drift_names "$(tells /out/drift 'udev rule /etc/udev/rules.d/99-later.rules:1')"
 rm /etc/udev/rules.d/99-later.rules
 udevadm control --reload
+# Values that our rule has set at the start are restored together with the rule, and nothing of seekwise is left.
+seekwise revert > /out/revert 2>&1
+say reverted "$? $(value "$sata" read_ahead_kb) $(cat "/sys/block/$sata/device/queue_depth")"
 seekwise system uninstall > /out/uninstall 2>&1
 say uninstalled $?
-files > /out/after-uninstall
-diff /out/before-install /out/after-uninstall > /out/trace
+files > /out/after
+diff /out/before /out/after > /out/trace
 say trace "$(wc -l < /out/trace)"
 say units_left "$(systemctl list-units --all 'seekwise-*' --no-legend --no-pager | wc -l)"
-cat /out/status /out/drift /out/uninstall /out/trace
+cat /out/status /out/drift /out/revert /out/uninstall /out/trace
