@@ -7,7 +7,7 @@ say boot_read_ahead "$(value "$sata" read_ahead_kb)"
 say boot_depth "$(cat "/sys/block/$sata/device/queue_depth")"
 nvme=$(name $NVME)
 say boot_sysfs "$(value "$nvme" read_ahead_kb) $(value "$nvme" scheduler)"
-say boot_module "$(journalctl --no-pager -b -u systemd-modules-load.service -o cat | grep -c 'kyber')"
+journalctl --no-pager -b -u systemd-modules-load.service -o cat
 say cycles "$(journalctl --no-pager -b -o cat | grep -c 'ordering cycle')"
 say restore_unit "$(systemctl show --property=Result --value seekwise-restore.service)"
 say restore_ran "$(systemctl show --property=ExecMainStatus --value seekwise-restore.service)"
@@ -20,9 +20,10 @@ say plugged "$(value "$nvme" scheduler) $(value "$nvme" read_ahead_kb) $(value "
 said() { journalctl --no-pager -b -u seekwise-status.service -o cat; }
 ended() { systemctl show --property=ExecMainStatus --property=ExecMainExitTimestampMonotonic --value seekwise-status.service | tr '\n' ' '; }
 say timer "$(systemctl is-active seekwise-status.timer)"
-say timer_before "$(ended)"
+before=$(ended)
 date -s '+8 days' > /dev/null
-for wait in $(seq 900); do [ "$(systemctl is-active seekwise-status.service)" = inactive ] && [ "$(ended)" != '0 0 ' ] && break; sleep 0.1; done
+for wait in $(seq 60); do sleep 1; [ "$(ended)" != "$before" ] && [ "$(systemctl is-active seekwise-status.service)" = inactive ] && break; done
+systemctl list-timers --all --no-pager seekwise-status.timer; date
 say timer_after "$(ended)"
 said > /out/status
 say no_drift "$(tells /out/status 'No drift')"
