@@ -19,6 +19,7 @@ from seekwise.advise import exact, persist
 from seekwise.advise.apply import apply, preview
 from seekwise.advise.persist import File
 from seekwise.control import recovery
+from seekwise.control.journal import SUFFIX, _line
 from seekwise.control.settings import changed, read_settings
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.linux.model import BlockDevice, Stack
@@ -85,6 +86,49 @@ def test_after_a_reboot_an_applied_entry_is_closed_without_writing(kernel, journ
     recovery.restore_left_behind(journal)
     assert tree(folder) == now
     assert journal.is_empty()
+
+
+def _restarted(journal) -> None:
+    """As if the machine had been restarted: every entry is of another boot."""
+    for path in journal.folder.glob(f"*{SUFFIX}"):
+        first, *rest = path.read_text().splitlines(keepends=True)
+        document = json.loads(first.partition(" ")[2]) | {"boot_id": "another", "start_ticks": 1}
+        path.write_text("".join([_line(document), *rest]))
+
+
+def test_after_a_restart_revert_restores_what_a_file_has_set_again(kernel, journal):
+    """The udev rule sets bfq at each start: taking back the rule alone would leave bfq until the next one."""
+    folder = kernel.add_disk("sda", "mq-deadline", **{"device/serial": "S1"})
+    before = tree(folder)
+    rule = File(Path("/etc/udev/rules.d/65-seekwise.rules"), "# rule\n")
+    apply({"sda": {"scheduler": "bfq"}}, kernel.root, journal, [rule])
+    _restarted(journal)
+    assert recovery.restore_left_behind(journal) == [] and "[bfq]" in (folder / "queue/scheduler").read_text()
+    said = [sentence for outcome in recovery.revert_all(journal) for sentence in outcome.sentences]
+    assert tree(folder) == before and not (kernel.root / "etc/udev").exists(), said
+    assert journal.is_empty()
+
+
+def test_after_a_restart_revert_leaves_what_the_file_has_not_set(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline", **{"device/serial": "S1"})
+    rule = File(Path("/etc/udev/rules.d/65-seekwise.rules"), "# rule\n")
+    apply({"sda": {"scheduler": "bfq", "nomerges": 2}}, kernel.root, journal, [rule])
+    _restarted(journal)
+    (folder / "queue/nomerges").write_text("1\n")
+    (settings, _) = recovery.revert_all(journal)
+    assert "queue/nomerges has been set to 1 since: it stays" in settings.sentences[-1]
+    assert "[mq-deadline]" in (folder / "queue/scheduler").read_text() and journal.is_empty()
+
+
+def test_after_a_restart_another_drive_of_that_name_is_left_alone(kernel, journal):
+    folder = kernel.add_disk("sda", "mq-deadline", **{"device/serial": "S1"})
+    rule = File(Path("/etc/udev/rules.d/65-seekwise.rules"), "# rule\n")
+    apply({"sda": {"scheduler": "bfq"}}, kernel.root, journal, [rule])
+    _restarted(journal)
+    (folder / "device/serial").write_text("S2\n")
+    now = tree(folder)
+    recovery.revert_all(journal)
+    assert tree(folder) == now and journal.is_empty()
 
 
 def test_what_somebody_else_sets_after_apply_is_not_touched_by_revert(kernel, journal):

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from advise.machine import machine_names, machine_path, two_disks
+from seekwise.advise.controllers import State
 from seekwise.advise.doctor import CHECKS, examine, gather
 from seekwise.advise.doctor.model import Activity, Machine
 from seekwise.linux.stack import read_stack
@@ -78,6 +79,11 @@ FAULTS = [
         "md0p1",
         "wrong",
     ),
+    ("alignment", plain, {f"{NVME}/nvme0n1p1/start": "63\n", f"{NVME}/nvme0n1p1/partition": "1\n", f"{NVME}/nvme0n1p1/size": "9\n", f"{NVME}/queue/physical_block_size": "512\n"}, "nvme0n1p1", "look"),
+    ("alignment", with_second_disk, {"/sys/devices/virtual/block/md0/md/chunk_size": "2048\n"}, "md0", "wrong"),
+    ("alignment", with_second_disk, {"/sys/devices/virtual/block/md0/md/dev-sdb/offset": "2047\n"}, "md0", "wrong"),
+    ("alignment", with_second_disk, {"/sys/devices/virtual/block/md0/alignment_offset": "-1\n"}, "md0", "wrong"),
+    ("array-state", with_second_disk, {"/sys/devices/virtual/block/md0/md/array_state": "inactive\n"}, "md0", "wrong"),
     ("write-cache", plain, {f"{SDA}/queue/write_cache": "write through\n", f"{SCSI}/scsi_disk/0:0:0:0/cache_type": "write back\n"}, "sda", "wrong"),
     ("write-cache", plain, {f"{SDA}/queue/write_cache": "write through\n", f"{SCSI}/scsi_disk/0:0:0:0/cache_type": "write through\n"}, "sda", "look"),
     ("mount-options", plain, {"/proc/self/mountinfo": MOUNT.format(number="8:0", place="/", options="sync", source="/dev/sda")}, "sda", "look"),
@@ -145,6 +151,9 @@ def test_a_machine_with_the_fault_is_told_and_one_without_is_not(tmp_path, check
 
 HARMLESS = [
     {f"{SDA}/sda1/start": "2048\n", f"{SDA}/sda1/partition": "1\n", f"{SDA}/sda1/size": "9\n"},
+    {f"{NVME}/nvme0n1p1/start": "8\n", f"{NVME}/nvme0n1p1/partition": "1\n", f"{NVME}/nvme0n1p1/size": "9\n"},
+    # A drive whose physical sectors begin one logical sector later, for systems that begin partitions at 63.
+    {f"{SDA}/sda1/start": "63\n", f"{SDA}/sda1/partition": "1\n", f"{SDA}/sda1/size": "9\n", f"{SDA}/alignment_offset": "3584\n"},
     {f"{NVME}/queue/scheduler": scheduler("none")},
     {f"{SDA}/queue/scheduler": scheduler("bfq")},  # wbt_lat_usec goes on showing 75000 before 6.12 although bfq keeps it off
     {"/sys/class/ata_device/dev1.0/id": identify(ncq=False), f"{SCSI}/queue_depth": "1\n"},
@@ -159,6 +168,49 @@ HARMLESS = [
 @pytest.mark.parametrize("files", HARMLESS)
 def test_what_only_looks_like_a_fault_is_passed_over(tmp_path, files):
     assert examine(machine(linked(two_disks(tmp_path).add(files)))) == ()
+
+
+def test_members_of_a_btrfs_and_of_an_lvm_raid_are_compared_like_those_of_md(tmp_path):
+    mounts = MOUNT.format(number="0:40", place="/my\\040data", options="relatime", source="/dev/sda").replace(
+        "ext4", "btrfs"
+    )
+    files = with_second_disk(two_disks(tmp_path / "btrfs")).add({"/proc/self/mountinfo": mounts})
+    for name in ("sda", "sdb"):
+        files.add({f"/sys/fs/btrfs/3f9c0a3e-0000-4000-8000-000000000001/devices/{name}/size": "1\n"})
+    same = examine(machine(files))
+    files.add({f"{SCSI}/queue_depth": "1\n"})
+    found = [each for each in examine(machine(files)) if each.check == "members-differ"]
+    assert not same
+    assert ("md0" in {each.devices[0] for each in found}) and any(
+        each.devices[0] == "btrfs on /my data" for each in found
+    )
+    assert any("--device sda" in line or "--device sdb" in line for each in found for line in each.mend)
+
+
+@pytest.mark.parametrize(
+    ("status", "severity"),
+    [("OK", None), ("Optl", None), ("Optimal", None), (None, None), ("DEGRADED", "wrong"), ("Dgrd", "wrong"), ("REBUILDING", "wrong"),
+     ("Ready for Rebuild", "wrong"), ("Interim Recovery Mode", "wrong"), ("VERIFYING", "look"), ("Migrating", "look")],
+)  # fmt: skip
+def test_what_a_raid_controller_says_of_its_unit(tmp_path, status, severity):
+    units = {"sda": State(status=status, evidence={"status": f"/c0/u0 status = {status}"})}
+    found = examine(machine(two_disks(tmp_path), units=units))
+    assert [(each.check, each.severity) for each in found] == ([("array-state", severity)] if severity else [])
+    assert not severity or status in found[0].text and status in found[0].evidence[0]
+
+
+def test_a_place_with_a_space_is_quoted_in_the_command_that_mends_it(tmp_path):
+    mounts = MOUNT.format(number="8:0", place="/my\\040data", options="sync", source="/dev/sda")
+    (found,) = examine(machine(two_disks(tmp_path).add({"/proc/self/mountinfo": mounts})))
+    assert found.mend == ("mount -o remount,async '/my data'",)
+
+
+def test_a_report_that_holds_something_else_stops_no_check(tmp_path):
+    reports = {
+        "nvme0n1": {"nvme_smart_health_information_log": {"media_errors": "many", "warning_temp_time": None}, "power_on_time": None},
+        "sda": {"ata_smart_attributes": {"table": [{"id": 197, "raw": {"value": "0x"}}, {"id": 5, "raw": None}]}},
+    }  # fmt: skip
+    assert examine(machine(two_disks(tmp_path), smart=reports)) == ()
 
 
 def smart(**log) -> dict:

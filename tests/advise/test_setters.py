@@ -82,6 +82,39 @@ def test_matches_of_udev_rules(tmp_path, rule, expected):
     assert certain == expected
 
 
+# As distributions write them: conditions on what earlier lines found, tests of files, exclusions by the boot line.
+SELECTION = """\
+ACTION!="add|change", GOTO="scheduler_end"
+SUBSYSTEM!="block", GOTO="scheduler_end"
+IMPORT{cmdline}="elevator"
+ENV{elevator}=="?*", GOTO="scheduler_end"
+TEST!="%S%p/queue/scheduler", GOTO="scheduler_end"
+ATTR{queue/rotational}=="0", ENV{.IO}="none"
+ATTR{queue/rotational}!="0", ENV{.IO}="bfq"
+ENV{.IO}=="?*", ATTR{queue/scheduler}="$env{.IO}"
+ENV{.IO}=="bfq", ATTR{queue/nr_requests}="%s{queue/nr_requests}"
+LABEL="scheduler_end"
+"""
+
+
+def test_rules_that_build_on_what_earlier_lines_have_found(tmp_path):
+    files = two_disks(tmp_path).add({"/usr/lib/udev/rules.d/60-io-scheduler.rules": SELECTION})
+    place = "/usr/lib/udev/rules.d/60-io-scheduler.rules"
+    assert set(found(files)) == {
+        ("sda", "queue/scheduler", "bfq", f"{place}:8", True),
+        ("sda", "queue/nr_requests", "64", f"{place}:9", True),
+        ("nvme0n1", "queue/scheduler", "none", f"{place}:8", True),
+    }
+    files.add({"/proc/cmdline": "quiet elevator=mq-deadline\n"})
+    assert found(files) == [], "the boot line excludes them"
+
+
+def test_a_property_that_a_program_decides_makes_what_follows_uncertain(tmp_path):
+    text = 'KERNEL=="sda", PROGRAM=="/bin/pick", ENV{.IO}="%c"\nENV{.IO}=="none", ATTR{queue/scheduler}="none"\n'
+    files = two_disks(tmp_path).add({"/etc/udev/rules.d/60-io.rules": text})
+    assert [(each[0], each[2], each[4]) for each in found(files)] == [("sda", "none", False)]
+
+
 def test_udev_patterns_are_globs_with_alternatives():
     assert matches("sd[a-z]|nvme*", "nvme0n1") and not matches("sd[!a]", "sda") and matches("A", "a", ignore_case=True)
 
@@ -105,6 +138,23 @@ def test_sysfs_conf_tmpfiles_and_scripts(tmp_path):
         ("nvme0n1", "queue/nomerges", "2", "/etc/systemd/system/io.service:2", False),
         ("sda", "queue/nomerges", "2", "/etc/systemd/system/io.service:2", False),
     ]
+
+
+def test_a_unit_of_a_package_counts_if_it_is_enabled_and_the_scripts_that_are_started_too(tmp_path):
+    unit = "[Service]\nExecStart=-/bin/sh /usr/local/sbin/set-io --all\n"
+    files = two_disks(tmp_path).add({
+        "/usr/lib/systemd/system/io.service": unit,
+        "/usr/local/sbin/set-io": "#!/bin/sh\n# echo 1 > /sys/block/sda/queue/nomerges\necho kyber > /sys/block/sda/queue/scheduler\n",
+        "/etc/cron.d/io": "*/5 * * * * root /opt/io.sh\n",
+        "/opt/io.sh": "#!/bin/bash\nblockdev --setra 1024 /dev/nvme0n1\n",
+    })  # fmt: skip
+    cron = ("nvme0n1", "queue/read_ahead_kb", "512", "/opt/io.sh:2", False)
+    assert found(files) == [cron]
+    files.link("/etc/systemd/system/multi-user.target.wants/io.service", "/usr/lib/systemd/system/io.service")
+    assert found(files) == [cron, ("sda", "queue/scheduler", "kyber", "/usr/local/sbin/set-io:3", False)]
+    # A masked unit does nothing.
+    files.link("/etc/systemd/system/io.service", "/dev/null")
+    assert found(files) == [cron]
 
 
 def test_the_boot_line_sets_the_scheduler_of_old_kernels_only(tmp_path):

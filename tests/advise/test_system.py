@@ -65,6 +65,45 @@ def test_an_edited_file_stays_and_is_named(root):
     assert (root / "usr/share/man/man8/seekwise.8").read_text() == "mine\n"
 
 
+def test_an_edited_file_is_not_overwritten_by_a_second_installation(root, tmp_path):
+    assert seekwise("system", "install", "--root", str(root), state=tmp_path).returncode == 0
+    page = root / "usr/share/man/man8/seekwise-status.8"
+    page.write_text("mine\n")
+    before = everything(root)
+    done = seekwise("system", "install", "--weekly-status", "--root", str(root), state=tmp_path)
+    assert done.returncode == 3 and "has been edited since it was installed" in done.stderr
+    assert everything(root) == before
+
+
+@pytest.mark.parametrize("after", range(8))
+def test_an_installation_that_was_cut_off_anywhere_can_be_uninstalled(root, monkeypatch, after):
+    before = everything(root)
+    calls = []
+    real = install.write_whole
+
+    class PowerCut(BaseException):
+        pass
+
+    def cut_off(path, *words, **named):
+        calls.append(path)
+        if len(calls) == after:
+            path.with_name(f".{path.name}.4711").write_text("half")
+            raise PowerCut
+        return real(path, *words, **named)
+
+    monkeypatch.setattr(install, "write_whole", cut_off)
+    planned = install.Planned({f"usr/share/seekwise{each}/file": "x\n" for each in range(6)}, {"etc/a/b/link": "/x"})
+    try:
+        install.install(planned, root)
+    except PowerCut:
+        assert after
+    install.uninstall(root)
+    # Where the list itself was cut off, nothing else was begun, and the next installation takes its place.
+    install.install(planned, root)
+    install.uninstall(root)
+    assert everything(root) == before
+
+
 def test_a_file_of_somebody_else_is_never_overwritten(root, tmp_path):
     (root / "usr/share/man/man8/seekwise.8").write_text("theirs\n")
     before = everything(root)

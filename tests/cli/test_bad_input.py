@@ -229,3 +229,10 @@ def test_records_where_none_can_be_written(seekwise, on_disk, study):
     message = seekwise.refused("run", str(study), "--db", "/proc/records.db", status=FAILED)
     assert "/proc/records.db" in message
     assert nothing_left(on_disk)
+
+
+@pytest.mark.parametrize("words", [(), ("system",), ("trace",)])
+def test_a_group_without_a_command_prints_its_help_as_it_is_laid_out(seekwise, words):
+    done = seekwise(*words, status=USAGE)
+    lines = (done.stdout + done.stderr).splitlines()
+    assert lines[0].startswith("Usage: ") and "Commands:" in lines and not any("error:" in line for line in lines)

@@ -17,7 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from control.conftest import FakeKernel, tree
+from seekwise.advise import guard_log, persist
 from seekwise.advise.apply import apply
+from seekwise.advise.guard import worker
+from seekwise.advise.guard.watch import Interval, Watch
 from seekwise.advise.persist import File
 from seekwise.control import notice, recovery, sysfs
 from seekwise.control.journal import Journal
@@ -98,7 +101,45 @@ def do_scratch(machine: Machine) -> None:
         shim.fault_pause(0)
 
 
-OPERATIONS = {"apply": do_apply, "revert": do_revert, "switch": do_switch, "scratch": do_scratch}
+class Calm(Watch):
+    """A load that no setting changes, without waiting for it."""
+
+    def run(self, seconds, stop=lambda: False):
+        self.intervals += [Interval(1.0, 200, 819200, 1000 + each % 7, 0, 0, 0, 0.2) for each in range(60)]
+
+
+def do_guard(machine: Machine) -> None:
+    """The guard's process, which keeps the settings and a file with them."""
+    worker.Watch = Calm
+    persist.file_for = lambda way, wanted, stack: RULE
+    document = {
+        "id": "g1", "started_at": "2026-01-01T00:00:00Z", "devices": ["sda"], "wanted": WANTED, "ways": ["udev"], "seconds": 10, "limit": 0.5,
+        "reason": "test", "evidence": None, "outcome": "starting", "headline": "",
+    }  # fmt: skip
+    with paused():
+        guard_log.write(document)
+    ended = worker.guard(document, machine.kernel.root)
+    if ended["outcome"] != "kept":
+        raise SeekwiseError(ended["headline"])
+
+
+@contextlib.contextmanager
+def paused():
+    shim.fault_pause(1)
+    try:
+        yield
+    finally:
+        shim.fault_pause(0)
+
+
+def settled(operation: str) -> None:
+    """What every next start of a command does; before it, what systemd does when a guard has ended."""
+    if operation == "guard" and (guard_log.folder() / "g1.json").exists():
+        worker.settle("g1")
+    recovery.at_start(lambda sentence: None)
+
+
+OPERATIONS = {"apply": do_apply, "revert": do_revert, "switch": do_switch, "scratch": do_scratch, "guard": do_guard}
 
 
 def in_child(act) -> int:
@@ -139,8 +180,7 @@ def case(folder: Path, operation: str, number: int, what: int) -> dict | None:
         OPERATIONS[operation](machine)
 
     status = in_child(act)
-    # What every next start of a command does.
-    again = in_child(lambda: recovery.at_start(lambda sentence: None))
+    again = in_child(lambda: settled(operation))
     after = machine.state()
     journal = sorted(name for name in os.listdir(machine.journal.folder)) if machine.journal.folder.exists() else []
     wrong = None

@@ -1,4 +1,4 @@
-"""An error, or the end of the process, at every system call of apply, revert, a switch and the clean-up: old or new whole, status true."""
+"""An error, or the end of the process, at every system call of apply, revert, a switch, the clean-up and a guard: old or new whole, status true."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cases(shim: Path, operation: str, kind: str, first: int, step: int) -> dict:
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["errno", "kill"])
-@pytest.mark.parametrize("operation", ["apply", "revert", "switch", "scratch"])
+@pytest.mark.parametrize("operation", ["apply", "revert", "switch", "scratch", "guard"])
 def test_whatever_fails_it_is_as_before_or_as_asked_and_the_status_says_which(shim, operation, kind, step):
     found = cases(shim, operation, kind, 1, step)
     assert found["calls"] > 10

@@ -19,13 +19,17 @@ from seekwise.control.lock import devices_locked
 
 @dataclass(frozen=True)
 class Applied:
-    """`entry` None: everything was set already. `before`, `seen`: all settings of the devices, as the kernel tells."""
+    """`entry` None: everything was set already. `before`, `seen`: all settings of the devices, as the kernel tells.
+
+    `written`: the entry of the files; of `apply(undecided=True)` the one that decides, and its files are still to be written.
+    """
 
     entry: Entry | None
     wanted: dict[str, dict[str, str]]
     before: dict[str, dict[str, str]]
     seen: dict[str, dict[str, str]]
     lines: Lines
+    written: Entry | None = None
 
     def moved(self, device: str) -> tuple[str, ...]:
         """Names of settings that the kernel moved although nobody asked; the tunables of a scheduler come and go with it."""
@@ -59,7 +63,8 @@ def apply(
     """Sets the values and leaves them, and writes `files`: all of it or nothing. `details` (run, reason) stay in the journal.
 
     Until the last step both entries are pending: whatever ends us before, an error or a kill, everything is taken back. `undecided`
-    leaves that step to the caller (`decide`): should it die before, the next start of any command takes everything back.
+    leaves that step to the caller (`decide`), and the writing of the files: should it die before, the next start of any command
+    takes everything back. Settings that are so already leave nothing to decide.
     """
     journal = journal if journal is not None else Journal()
     wanted = settings.normalised(wanted)
@@ -75,26 +80,40 @@ def apply(
             entry = settings.write_journalled(
                 "applied", wanted, root, journal, undo.remember, pending=decided_by, **details
             )
-            if written is not None:
+            if written is not None and not undecided:
                 persist.write_items(written)
             if entry is not None:
                 entry = journal.update(entry, settings.left_by(entry.items))
             seen = {device: settings.read_settings(device, root) for device in wanted}
-            done = Applied(entry, wanted, before, seen, shell_lines(wanted, before, root=root))
+            done = Applied(entry, wanted, before, seen, shell_lines(wanted, before, root=root), written)
+            if undecided and entry is not None:
+                return done
             # The last step: from here on all of it stays.
             if written is not None:
+                if undecided:
+                    persist.write_items(written)
                 journal.update(written, pending=None)
-            elif entry is not None and not undecided:
-                done = replace(done, entry=decide(entry, journal))
+            elif entry is not None:
+                done = replace(done, entry=journal.update(entry, pending=None))
         except BaseException:
             undo.everything()
             raise
     return done
 
 
-def decide(entry: Entry, journal: Journal) -> Entry:
-    """From here on what was applied stays."""
-    return journal.update(entry, pending=None)
+def decide(done: Applied, journal: Journal, files: Sequence[persist.File] = (), root: Path = Path("/")) -> None:
+    """From here on what was applied undecided stays, and `files` with it: one step for both.
+
+    `files` are those that `apply` was given, made anew if need be: what somebody has written to them meanwhile is kept.
+    """
+    entry, written = done.entry, done.written
+    assert entry is not None
+    if written is None:
+        journal.update(entry, pending=None)
+        return
+    written = journal.update(written, persist.items_for(files, root))
+    persist.write_items(written)
+    journal.update(written, pending=None)
 
 
 class _Undo:

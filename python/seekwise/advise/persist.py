@@ -59,7 +59,13 @@ def write(made: Sequence[File], journal: Journal | None = None, root: Path = Pat
 
 
 def open_entry(made: Sequence[File], journal: Journal, root: Path = Path("/")) -> Entry | None:
-    """Looks whether the files can be written, and journals what is there; `pending` until somebody says that it is done."""
+    """Journals what is there, unless it is so already; `pending` until somebody says that it is done."""
+    items = items_for(made, root)
+    return journal.open("persisted", items, pending=True) if items else None
+
+
+def items_for(made: Sequence[File], root: Path = Path("/")) -> list[dict]:
+    """Looks whether the files can be written; what the journal keeps of each that is not so already."""
     items = []
     for file in made:
         path = root / file.path.relative_to("/")
@@ -75,7 +81,7 @@ def open_entry(made: Sequence[File], journal: Journal, root: Path = Path("/")) -
                 raise MissingError(f"{path} cannot be written without root", "run it with sudo")
             raise SeekwiseError(f"{path} cannot be written: {above} is read-only", "nothing was changed")
         items.append({"file": str(path), "before": before, "written": file.text, "made": list(map(str, missing))})
-    return journal.open("persisted", items, pending=True) if items else None
+    return items
 
 
 def _missing_folders(path: Path) -> list[Path]:

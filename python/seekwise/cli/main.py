@@ -140,6 +140,12 @@ def cli(quiet: bool) -> None:
         recovery.at_start(lambda sentence: click.echo(sentence, err=True))
 
 
+NO_COMMAND: tuple[type[click.ClickException], ...] = tuple(
+    found for found in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if found is not None
+)
+"""What click raises for a group without a command; before 8.2 it printed the help itself."""
+
+
 def main() -> None:
     """Runs a command and ends the process with its exit status."""
     _output.install()
@@ -164,6 +170,10 @@ def main() -> None:
         status = Exit.INTERRUPTED
     except KeyboardInterrupt:
         status = Exit.INTERRUPTED
+    except NO_COMMAND as error:
+        # A group alone: its help, as it is laid out.
+        click.echo(error.format_message(), err=True)
+        status = Exit.USAGE
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = f"`{context.command_path} --help` shows what it takes" if context is not None else None

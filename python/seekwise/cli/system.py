@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from seekwise.advise.system import completions, install, manual, restore, units
+from seekwise.advise.system import completions, install, manager, manual, restore, units
 from seekwise.control.state import SYSTEM_STATE
 
 SCHEMA = "seekwise.system/1"
@@ -49,8 +47,13 @@ def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
     }
     files |= completions.files(cli)
     files |= units.files(_called(), str(SYSTEM_STATE), weekly_status)
-    written = install.install(install.Planned(files, units.enabled_links(weekly_status)), root)
-    reload = _reload(root)
+    planned = install.Planned(files, units.enabled_links(weekly_status))
+    install.check(planned, root)
+    if install.read_list(root) is not None:
+        # An older installation is replaced; it may have had a timer that this one does not want.
+        _remove(root)
+    written = install.install(planned, root)
+    note = manager.after_install(root, weekly_status)
     if as_json:
         click.echo(json.dumps({"schema": SCHEMA, "installed": [f"/{path}" for path in written]}, indent=2))
         return
@@ -58,8 +61,8 @@ def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
     click.echo(f"{pages} man pages, completions for bash, zsh and fish, {units.RESTORE}")
     if weekly_status:
         click.echo(f"{units.TIMER}: looks for drift once a week; a failed unit means drift")
-    if reload:
-        click.echo(reload, err=True)
+    if note:
+        click.echo(note, err=True)
     click.echo("\nnext: `man seekwise`; `seekwise system uninstall` removes all of it", err=True)
 
 
@@ -68,8 +71,7 @@ def install_command(weekly_status: bool, root: Path, as_json: bool) -> None:
 @json_option
 def uninstall_command(root: Path, as_json: bool) -> None:
     """Remove what `install` wrote, and nothing else."""
-    said = install.uninstall(root)
-    _reload(root)
+    said = _remove(root)
     if as_json:
         click.echo(json.dumps({"schema": SCHEMA, "notes": said}, indent=2))
         return
@@ -83,14 +85,16 @@ def restore_command() -> None:
         click.echo(sentence)
 
 
+def _remove(root: Path) -> list[str]:
+    if install.read_list(root) is None:
+        return install.uninstall(root)
+    manager.before_removal(root)
+    said = install.uninstall(root)
+    manager.after_removal(root)
+    return said
+
+
 def _called() -> list[str]:
     """How a unit calls this very seekwise."""
     program = Path(sys.argv[0]).resolve()
     return [str(program)] if program.name == "seekwise" else [sys.executable, "-m", "seekwise.cli.main"]
-
-
-def _reload(root: Path) -> str | None:
-    if root != Path("/") or not Path("/run/systemd/system").is_dir() or (program := shutil.which("systemctl")) is None:
-        return None
-    done = subprocess.run([program, "daemon-reload"], capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else f"note: systemctl daemon-reload failed: {done.stderr.strip()}"

@@ -156,6 +156,12 @@ class Journal:
             return other is not None and other.pending
         return entry.pending
 
+    def is_kept_by_files(self, entry: Entry) -> bool:
+        """Whether files that were written with these settings set them again at each start."""
+        decided_by = entry.details.get("pending")
+        other = read_entry(self._path(Path(decided_by).name)) if isinstance(decided_by, str) else None
+        return other is not None and other.kind == "persisted" and not other.pending
+
     def is_empty(self) -> bool:
         """Cheap: one directory read."""
         try:

@@ -3,6 +3,7 @@
 At the start of every command (cheap: one directory read when there is nothing) and by `seekwise revert`. An entry belongs
 to the process that opened it: while that one lives, nobody else touches it. After a reboot the kernel has its own
 defaults again and a name may mean another drive, so only what a drive keeps itself is looked at; the rest is closed.
+Where files set the values again at each start, the entry stays open with its file, and `revert` restores both.
 """
 
 from __future__ import annotations
@@ -156,12 +157,15 @@ def _is_left_behind(entry: Entry, journal: Journal) -> bool:
     if entry.elsewhere:
         return False
     if entry.kind in UNTIL_REVERTED and not journal.is_pending(entry):
-        return entry.kind == "applied" and not entry.owner.of_this_boot
+        return entry.kind == "applied" and not entry.owner.of_this_boot and not journal.is_kept_by_files(entry)
     return not entry.alive
 
 
-def restore(entry: Entry, journal: Journal, names: dict | None = None) -> Outcome:
-    """Restores one entry and closes it. Whatever is wrong with it is said, and never keeps another one from being restored."""
+def restore(entry: Entry, journal: Journal, names: dict | None = None, *, own: bool = False) -> Outcome:
+    """Restores one entry and closes it. Whatever is wrong with it is said, and never keeps another one from being restored.
+
+    `own`: the process that opened it asks, so nobody else is at work on it.
+    """
     if not journal.is_open(entry):
         return Outcome(entry, "closed", ())
     if entry.kind in UNUSABLE:
@@ -170,13 +174,13 @@ def restore(entry: Entry, journal: Journal, names: dict | None = None) -> Outcom
         return Outcome(
             entry, "busy", (f"what {entry.machine.split()[-1]} has changed is left to that machine: {entry.id}",)
         )
-    if entry.alive and (entry.kind not in UNTIL_REVERTED or journal.is_pending(entry)):
+    if not own and entry.alive and (entry.kind not in UNTIL_REVERTED or journal.is_pending(entry)):
         return Outcome(entry, "busy", (f"process {entry.owner.pid} still runs and will restore its own settings",))
     if entry.kind not in _RESTORERS:
         return Outcome(entry, "failed", (f"a journal entry is of the unknown kind {entry.kind}: {entry.id}",))
     try:
-        if "old" in (entry.items[0] if entry.items else {}) and names is not None:
-            state, sentences = _restore_settings(entry, journal, names)
+        if "old" in (entry.items[0] if entry.items else {}) and (names is not None or own):
+            state, sentences = _restore_settings(entry, journal, names, own=own)
         else:
             state, sentences = _RESTORERS[entry.kind](entry, journal)
     except SeekwiseError as error:
@@ -212,13 +216,17 @@ def _unusable(entry: Entry, journal: Journal) -> Outcome:
     return Outcome(entry, "failed", (sentence,))
 
 
-def _restore_settings(entry: Entry, journal: Journal, names: dict | None = None) -> tuple[str, list[str]]:
+def _restore_settings(
+    entry: Entry, journal: Journal, names: dict | None = None, *, own: bool = False
+) -> tuple[str, list[str]]:
+    # Its own process knows that all of it was written, and nobody has restored a part of it.
+    pending = journal.is_pending(entry) and not own
     failures: list[str] = []
     sentences: list[str] = []
     for item in entry.items:
         chosen = (names or {}).get(str(item["device"]))
         decided = None if chosen is None else frozenset(chosen)
-        done, failed = _restore_device(entry, item, pending=journal.is_pending(entry), decided=decided)
+        done, failed = _restore_device(entry, item, pending, decided, journal.is_kept_by_files(entry))
         sentences += done
         failures += failed
     if failures:
@@ -227,15 +235,18 @@ def _restore_settings(entry: Entry, journal: Journal, names: dict | None = None)
 
 
 def _restore_device(
-    entry: Entry, item: dict, pending: bool, decided: frozenset[str] | None
+    entry: Entry, item: dict, pending: bool, decided: frozenset[str] | None, kept: bool
 ) -> tuple[list[str], list[str]]:
-    """What was done to one device, and what could not be done, as sentences. `decided`: the names to restore, if that is known."""
+    """What was done to one device, and what could not be done, as sentences. `decided`: the names to restore, if that is known.
+
+    `kept`: files set the values again at each start.
+    """
     device, root = str(item["device"]), Path(str(item["root"]))
     try:
         folder = sysfs.device_folder(device, root)
     except UsageError:
         return [f"{device} is gone, and its settings with it"], []
-    outlived = _still_to_restore(entry, item, folder)
+    outlived = _still_to_restore(entry, item, folder, kept)
     before = _now(item, folder)
     only, foreign = _ours(item, before, settled=entry.kind == "applied" and not pending)
     only = only if decided is None else decided & set(item["old"])
@@ -289,13 +300,15 @@ def _ours(item: dict, now: dict[str, str | None], *, settled: bool) -> tuple[fro
     return frozenset(restored), sorted(foreign)
 
 
-def _still_to_restore(entry: Entry, item: dict, folder: Path) -> frozenset[str] | None:
+def _still_to_restore(entry: Entry, item: dict, folder: Path, kept: bool) -> frozenset[str] | None:
     """None: all of it. Else the names that outlive the kernel's own state, if it is still the same drive."""
     then, now = item["identity"], settings.identity(folder)
     if entry.owner.of_this_boot and then["inode"] == now["inode"]:
         return None
     if then.get("serial") is None or then.get("serial") != now.get("serial"):
         return frozenset()
+    if kept:
+        return None
     return frozenset(name for name in item["old"] if attributes.row(name).survives_boot)
 
 

@@ -192,7 +192,11 @@ class ArchiveTree(Tree):
                         )
                     self._add(tar, member)
         except (tarfile.TarError, zlib.error, lzma.LZMAError, OSError, EOFError) as error:
-            raise UsageError(f"{archive} cannot be read as a tar archive: {error}") from error
+            reason = getattr(error, "strerror", None)
+            raise UsageError(
+                f"{archive} is no captured machine: it cannot be read as a tar archive{f' ({reason})' if reason else ''}",
+                hint="make one with `seekwise capture FILE.tar.gz`",
+            ) from error
 
     def _add(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         parts = [part for part in member.name.split("/") if part not in ("", ".", "..")]

@@ -2,7 +2,7 @@
 . /common.sh
 udevadm settle
 sata=$(name $DISK)
-nvme=$(name /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0001)
+nvme=$(name $NVME)
 say kernel "$(uname -r)"
 say udev "$(udevadm --version)"
 modprobe bfq
@@ -34,26 +34,36 @@ say tuned_other "$(value "$nvme" scheduler)"
 seekwise revert > /out/revert 2>&1
 say reverted "$(ls /etc/tuned/seekwise 2>/dev/null | wc -l)"
 tuned-adm off
+rm -r /etc/tuned/elevator
+files > /out/before
 # What the second boot has to find.
 seekwise apply --device "/dev/$sata" --set scheduler=bfq --set read_ahead_kb=1024 --set queue_depth=8 --persist udev > /out/apply 2>&1
 say apply_status $?
-seekwise apply --device "/dev/$nvme" --set read_ahead_kb=512 --persist sysfs.conf > /out/apply-sysfs.conf 2>&1
+modprobe kyber-iosched
+seekwise apply --device "/dev/$nvme" --set read_ahead_kb=512 --set scheduler=kyber --persist sysfs.conf --persist boot > /out/apply-sysfs.conf 2>&1
 say apply_sysfs_status $?
+# Another kind of drive with another answer, plugged in while the machine runs; it is away when the second boot starts.
+plug
+seekwise apply --device $PLUGGED --set scheduler=mq-deadline --set read_ahead_kb=256 --set nr_requests=32 --persist udev > /out/apply-nvme 2>&1
+say apply_nvme_status $?
 for rules in /opt/seekwise/rules/*.rules; do
     udevadm verify "$rules" > /out/verify 2>&1 && good=$((good + 1)) || { bad=$((bad + 1)); cat /out/verify; }
 done
 say verified "${good:-0}"
 say not_verified "${bad:-0}"
 udevadm verify /etc/udev/rules.d/65-seekwise.rules; say own_verified $?
-seekwise system install > /out/install 2>&1
+seekwise system install --weekly-status > /out/install 2>&1
 say install_status $?
-systemd-analyze verify --man=no /usr/lib/systemd/system/seekwise-restore.service > /out/verify-unit 2>&1
+say timer "$(systemctl is-active seekwise-status.timer)"
+systemd-analyze verify --man=no /usr/lib/systemd/system/seekwise-*.service /usr/lib/systemd/system/seekwise-*.timer > /out/verify-unit 2>&1
 say own_complaints "$(grep -c seekwise /out/verify-unit)"
 # A run that dies with the write cache off: its journal entry is all that is left.
 python3 /crash.py "$(name $OTHER)"
 say crashed "$?"
 say crashed_cache "$(cat "$(cache $OTHER)")"
 cd / && tail -n 30 /out/*
-tar -cf - --ignore-failed-read etc/udev/rules.d/65-seekwise.rules etc/sysfs.conf etc/sysfs.d etc/tuned/active_profile etc/tuned/profile_mode \
-    usr/lib/systemd/system/seekwise-restore.service etc/systemd/system/local-fs-pre.target.wants var/lib/seekwise | base64 -w0 > /out/kept
+gone='usr/share/man/man8/seekwise*.8 usr/share/bash-completion/completions/seekwise usr/share/zsh/site-functions usr/share/fish usr/lib/seekwise'
+tar -czf - --ignore-failed-read etc/udev/rules.d/65-seekwise.rules etc/sysfs.conf etc/sysfs.d etc/modules-load.d/seekwise.conf etc/tuned/active_profile \
+    etc/tuned/profile_mode usr/lib/systemd/system/seekwise-* etc/systemd/system/*.wants/seekwise-* $gone var/lib/seekwise out/before |
+    base64 -w0 > /out/kept
 say kept "$(cat /out/kept)"

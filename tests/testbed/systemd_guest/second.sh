@@ -5,14 +5,28 @@ sata=$(name $DISK)
 say boot_scheduler "$(value "$sata" scheduler)"
 say boot_read_ahead "$(value "$sata" read_ahead_kb)"
 say boot_depth "$(cat "/sys/block/$sata/device/queue_depth")"
-say boot_sysfs "$(value "$(name /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_NVME0001)" read_ahead_kb)"
+nvme=$(name $NVME)
+say boot_sysfs "$(value "$nvme" read_ahead_kb) $(value "$nvme" scheduler)"
+journalctl --no-pager -b -u systemd-modules-load.service -o cat
 say cycles "$(journalctl --no-pager -b -o cat | grep -c 'ordering cycle')"
 say restore_unit "$(systemctl show --property=Result --value seekwise-restore.service)"
 say restore_ran "$(systemctl show --property=ExecMainStatus --value seekwise-restore.service)"
 say restored "$(cat "$(cache $OTHER)")"
 journalctl --no-pager -b -u seekwise-restore.service -o cat
-seekwise status "/dev/$sata" > /out/status 2>&1
-say boot_status $?
+plug
+nvme=$(name $PLUGGED)
+say plugged "$(value "$nvme" scheduler) $(value "$nvme" read_ahead_kb) $(value "$nvme" nr_requests)"
+# A week later: the timer looks for drift, and finds none.
+said() { journalctl --no-pager -b -u seekwise-status.service -o cat; }
+ended() { systemctl show --property=ExecMainStatus --property=ExecMainExitTimestampMonotonic --value seekwise-status.service | tr '\n' ' '; }
+say timer "$(systemctl is-active seekwise-status.timer)"
+before=$(ended)
+date -s '+8 days' > /dev/null
+for wait in $(seq 60); do sleep 1; [ "$(ended)" != "$before" ] && [ "$(systemctl is-active seekwise-status.service)" = inactive ] && break; done
+systemctl list-timers --all --no-pager seekwise-status.timer; date
+say timer_after "$(ended)"
+said > /out/status
+say no_drift "$(tells /out/status 'No drift')"
 host=$(readlink -f "/sys/block/$sata/device" | sed 's/.*\/\(host[0-9]*\)\/.*/\1/')
 echo 1 > "/sys/block/$sata/device/delete"
 udevadm settle
@@ -27,9 +41,21 @@ echo 'ACTION=="add|change", KERNEL=="sd[a-z]*", ATTR{queue/scheduler}="mq-deadli
 udevadm control --reload
 udevadm trigger --action=add --settle "/sys/block/$sata"
 say overridden "$(value "$sata" scheduler)"
-seekwise status "/dev/$sata" > /out/drift 2>&1
-say drift_status $?
+# The same service fails where there is drift, and says who has set it.
+systemctl start seekwise-status.service
+say drift_status "$(systemctl show --property=ExecMainStatus --value seekwise-status.service)"
+say drift_unit "$(systemctl is-failed seekwise-status.service)"
+said > /out/drift
 say drift_names "$(tells /out/drift 'udev rule /etc/udev/rules.d/99-later.rules:1')"
 rm /etc/udev/rules.d/99-later.rules
 udevadm control --reload
-cat /out/status /out/drift
+# Values that our rule has set at the start are restored together with the rule, and nothing of seekwise is left.
+seekwise revert > /out/revert 2>&1
+say reverted "$? $(value "$sata" read_ahead_kb) $(cat "/sys/block/$sata/device/queue_depth")"
+seekwise system uninstall > /out/uninstall 2>&1
+say uninstalled $?
+files > /out/after
+diff /out/before /out/after > /out/trace
+say trace "$(wc -l < /out/trace)"
+say units_left "$(systemctl list-units --all 'seekwise-*' --no-legend --no-pager | wc -l)"
+cat /out/status /out/drift /out/revert /out/uninstall /out/trace

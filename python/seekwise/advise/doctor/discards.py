@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from seekwise.advise.doctor.model import Finding, Machine
 from seekwise.linux.resolve import devices_of_mount
 
@@ -40,6 +42,9 @@ def check(machine: Machine):
                 f"/proc/diskstats: {seen.discards} discards of {seen.discard_bytes / 1e6:.3g} MB in {seen.seconds:.0f} s",
                 *(f"{place} is mounted with discard" for place in places),
             ),
-            (*(f"mount -o remount,nodiscard {place}" for place in places), "systemctl enable --now fstrim.timer"),
+            (
+                *(f"mount -o remount,nodiscard {shlex.quote(place)}" for place in places),
+                "systemctl enable --now fstrim.timer",
+            ),
             "reads and writes wait behind discards",
         )

@@ -1,4 +1,4 @@
-"""What the checks need beyond the stack: SMART reports and a few seconds of discard counters. Makes no load."""
+"""What the checks need beyond the stack: reports of drives and controllers, and a few seconds of discard counters. Makes no load."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 
+from seekwise.advise import controllers
 from seekwise.advise.doctor.model import Activity, Machine
 from seekwise.linux.model import Stack
 from seekwise.linux.stack import read_stack
@@ -24,10 +25,10 @@ def machine(tree: Tree, watch_s: float) -> Machine:
     if not tree.live:
         return Machine(stack, tree)
     before, then = counters(tree), time.monotonic()
-    smart = smart_reports(stack)
+    smart, units = smart_reports(stack), states_of_units(stack)
     time.sleep(max(0.0, watch_s - (time.monotonic() - then)))
     seconds = time.monotonic() - then
-    return Machine(stack, tree, smart, activity(before, counters(tree), seconds))
+    return Machine(stack, tree, smart, activity(before, counters(tree), seconds), units)
 
 
 def counters(tree: Tree) -> dict[str, tuple[int, int, int, int]]:
@@ -48,6 +49,12 @@ def activity(before: dict, after: dict, seconds: float) -> dict[str, Activity]:
             ios, discards, sectors, spent_ms = (max(0, new - old) for old, new in zip(before[name], now, strict=True))
             found[name] = Activity(seconds, ios, discards, sectors * 512, spent_ms)
     return found
+
+
+def states_of_units(stack: Stack) -> dict[str, controllers.State]:
+    """What the tools of RAID controllers say of their units, where a tool is installed."""
+    found = {name: controllers.read(unit) for name, unit in controllers.units(stack).items()}
+    return {name: state for name, state in found.items() if state is not None}
 
 
 def smart_reports(stack: Stack) -> dict[str, dict]:

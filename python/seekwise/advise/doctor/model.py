@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from seekwise.advise.controllers import State
 from seekwise.linux.model import BlockDevice, Stack
 from seekwise.linux.tree import Tree
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor looked."""
+    """A machine as files. `smart`: {device: document of `smartctl --json`}; `activity`: what moved while the doctor looked;
+    `units`: {device: what the tool of its RAID controller says of it}.
+    """
 
     stack: Stack
     tree: Tree
     smart: dict[str, dict] = field(default_factory=dict)
     activity: dict[str, Activity] = field(default_factory=dict)
+    units: dict[str, State] = field(default_factory=dict)
 
     def drives(self) -> Iterator[BlockDevice]:
         """Whole physical drives and units with a medium, without hidden paths."""

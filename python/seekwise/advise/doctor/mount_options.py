@@ -1,5 +1,7 @@
 """Mount options that cost speed or safety."""
 
+import shlex
+
 from seekwise.advise.doctor.model import Finding, Machine
 from seekwise.linux.resolve import devices_of_mount
 
@@ -40,7 +42,7 @@ def check(machine: Machine):
                         f"/proc/self/mountinfo: {mount.mount_point} {','.join(mount.options)}",
                         f"/sys/block/{_caches(machine, devices)}/queue/write_cache = write back",
                     ),
-                    (f"mount -o remount,barrier=1 {mount.mount_point}",),
+                    (f"mount -o remount,barrier=1 {shlex.quote(str(mount.mount_point))}",),
                     "a power cut can damage the file system",
                 )
 
@@ -49,7 +51,7 @@ def _remount(place: str, option: str) -> str:
     other = {"sync": "async", "strictatime": "relatime", "data=journal": None, "dirsync": None}.get(option)
     if other is None:
         return f"# change {option} in /etc/fstab and mount {place} anew"
-    return f"mount -o remount,{other} {place}"
+    return f"mount -o remount,{other} {shlex.quote(place)}"
 
 
 def _caches(machine: Machine, devices: tuple[str, ...]) -> str | None:

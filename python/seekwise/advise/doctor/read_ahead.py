@@ -1,5 +1,7 @@
 """Read-ahead that was raised on the drives and is lost on the array or mapping above them, where alone it counts."""
 
+import shlex
+
 from seekwise.advise.doctor.model import Finding, Machine
 from seekwise.linux.resolve import devices_of_mount
 
@@ -34,7 +36,7 @@ def check(machine: Machine):
                     f"/sys/block/{top}/queue/read_ahead_kb = {own}",
                     f"/sys/block/{name}/queue/read_ahead_kb = {lower[name]}",
                 ),
-                (f"seekwise apply --device {place} --set read_ahead_kb={lower[name]}",),
+                (f"seekwise apply --device {shlex.quote(place)} --set read_ahead_kb={lower[name]}",),
                 "sequential reads of files use the upper figure alone",
             )
 

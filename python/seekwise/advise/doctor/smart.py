@@ -45,7 +45,7 @@ def _ata(name: str, document: dict):
     for row in (document.get("ata_smart_attributes") or {}).get("table", ()):
         number, raw = row.get("id"), (row.get("raw") or {}).get("value", 0)
         # Seagate packs several counters into one raw value: only the low 32 bits count.
-        count = int(raw) & 0xFFFFFFFF
+        count = counted(raw) & 0xFFFFFFFF
         if row.get("when_failed") == "now":
             yield _finding(name, f"{name}: attribute {row.get('name')} is below its threshold", (_shown(row),))
         elif number in ATTRIBUTES and count:
@@ -58,15 +58,23 @@ def _ata(name: str, document: dict):
 
 def _nvme(name: str, document: dict):
     log = document.get("nvme_smart_health_information_log") or {}
-    warning = int(log.get("critical_warning") or 0)
+    warning = counted(log.get("critical_warning"))
     for bit, words in enumerate(NVME_WARNINGS):
         if warning >> bit & 1:
             yield _finding(name, f"{name}: {words}", (f"critical_warning = 0x{warning:02x}",))
-    used = int(log.get("percentage_used") or 0)
+    used = counted(log.get("percentage_used"))
     if used >= 100:
         yield _finding(name, f"{name} has used {used} % of its rated life", (f"percentage_used = {used}",), "look")
-    if errors := int(log.get("media_errors") or 0):
+    if errors := counted(log.get("media_errors")):
         yield _finding(name, f"{name} has had {errors} media errors", (f"media_errors = {errors}",))
+
+
+def counted(value: object) -> int:
+    """A counter of a report; 0 where the report holds something else."""
+    try:
+        return int(value or 0)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return 0
 
 
 def _shown(row: dict) -> str:

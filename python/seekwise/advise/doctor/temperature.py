@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seekwise.advise.doctor.model import Finding, Machine
+from seekwise.advise.doctor.smart import counted
 from seekwise.linux import nvme, sysfs
 
 NAME = "temperature"
@@ -24,8 +25,8 @@ def check(machine: Machine):
                     "drives slow down at their limit to protect themselves",
                 )
         log = (machine.smart.get(device.name) or {}).get("nvme_smart_health_information_log") or {}
-        minutes = int(log.get("warning_temp_time") or 0) + int(log.get("critical_comp_time") or 0)
-        hours = (machine.smart.get(device.name) or {}).get("power_on_time", {}).get("hours")
+        minutes = counted(log.get("warning_temp_time")) + counted(log.get("critical_comp_time"))
+        hours = counted(((machine.smart.get(device.name) or {}).get("power_on_time") or {}).get("hours"))
         if minutes and (not hours or minutes >= hours * 60 / 1000):
             yield Finding(
                 NAME,

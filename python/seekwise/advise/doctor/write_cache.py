@@ -9,8 +9,9 @@ def check(machine: Machine):
     for device in machine.drives():
         kernel = device.queue.get("write_cache")
         address = device.details.get("scsi_address")
-        file = f"/sys/block/{device.name}/device/scsi_disk/{address}/cache_type"
-        drive = machine.tree.word(file) if address else None
+        inside = f"device/scsi_disk/{address}/cache_type" if address else "cache_type"
+        file = f"/sys/block/{device.name}/{inside}"
+        drive = machine.tree.word(file)
         if kernel == "write through" and drive in ("write back", "write back, no read (daft)"):
             yield Finding(
                 NAME,

@@ -22,6 +22,7 @@ from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.control.process import this_process
 from seekwise.errors import SeekwiseError
+from seekwise.linux.model import Stack
 from seekwise.linux.stack import read_stack
 
 LOOKS = 5
@@ -83,11 +84,15 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
     before = Watch(devices, root)
     _note(document, "watching before", f"{seconds / 2:.0f} s of the load as it is")
     before.run(seconds / 2)
-    done = applying.apply(wanted, root, journal, undecided=True, reason=f"guarded: {document['reason']}")
+    stack = read_stack(root)
+    files = [persist.file_for(way, wanted, stack) for way in document["ways"]]
+    done = applying.apply(wanted, root, journal, files, undecided=True, reason=f"guarded: {document['reason']}")
     if done.entry is None:
+        if done.written is not None:
+            _remember(document, done.before, stack, files)
         _note(document, "nothing to set", "everything was set already")
         return
-    document["entry"] = done.entry.id
+    document["entries"] = [done.entry.id, *([done.written.id] if done.written else [])]
     document["before"] = done.before
     after = Watch(devices, root)
     _note(document, "watching after", f"{seconds:.0f} s with the new settings")
@@ -112,16 +117,13 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
             headline += "; it went back with the old settings"
         _note(document, "rolled back", headline)
         return
-    applying.decide(done.entry, journal)
-    _keep(document, done.before, root)
+    files = [persist.file_for(way, wanted, stack) for way in document["ways"]]
+    applying.decide(done, journal, files, root)
+    _remember(document, done.before, stack, files)
     _note(document, "kept", found.reason)
 
 
-def _keep(document: dict, before: dict, root: Path) -> None:
-    stack = read_stack(root)
-    files = [persist.file_for(way, document["wanted"], stack) for way in document["ways"]]
-    if files:
-        persist.write(files, root=root)
+def _remember(document: dict, before: dict, stack: Stack, files: list[persist.File]) -> None:
     evidence = document.get("evidence")
     history.remember(
         history.made(
@@ -137,16 +139,15 @@ def _keep(document: dict, before: dict, root: Path) -> None:
 
 
 def _roll_back(document: dict, journal: Journal) -> None:
-    """Restores what this guard applied, if it has; the journal's own entry says how."""
-    for entry in journal.entries():
-        if entry.id == document.get("entry"):
-            if entry.alive:
-                # Ours: settled, so that what somebody else has set meanwhile stays his.
-                entry = applying.decide(entry, journal)
-            outcome = recovery.restore(entry, journal)
-            document["restored"] = list(outcome.sentences)
-            if outcome.state == "failed":
-                raise SeekwiseError("; ".join(outcome.sentences), "`seekwise revert` tries again")
+    """Restores what this guard applied, if it has; the journal's own entries say how, the settings before the files."""
+    own = [entry for entry in journal.entries() if entry.id in document.get("entries", ())]
+    _restored(document, [recovery.restore(entry, journal, own=entry.alive) for entry in own])
+
+
+def _restored(document: dict, outcomes: list[recovery.Outcome]) -> None:
+    document["restored"] = [*document.get("restored", ()), *(text for each in outcomes for text in each.sentences)]
+    if failed := [text for each in outcomes if each.state == "failed" for text in each.sentences]:
+        raise SeekwiseError("; ".join(failed), "`seekwise revert` tries again")
 
 
 def settle(identity: str) -> None:
@@ -154,7 +155,15 @@ def settle(identity: str) -> None:
     document = job(identity)
     if document.get("outcome") in DONE:
         return
-    _roll_back(document, Journal())
+    journal = Journal()
+    own = [entry for entry in journal.entries() if entry.id in document.get("entries", ())]
+    if own and not any(journal.is_pending(entry) for entry in own):
+        # It had decided, and died before it could say so.
+        _note(document, "kept", "the guard ended just after it had decided to keep the settings")
+        return
+    _roll_back(document, journal)
+    # Also what it had set before it could note the names of its entries.
+    _restored(document, recovery.restore_left_behind(journal))
     _note(document, "rolled back", "the guard ended before it could decide")
 
 

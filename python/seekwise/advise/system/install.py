@@ -6,6 +6,7 @@ under the same name is never overwritten.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -15,7 +16,8 @@ from pathlib import Path
 from seekwise.control.files import write_whole
 from seekwise.errors import MissingError, RefusedError, SeekwiseError
 
-LIST = "usr/lib/seekwise/installed.json"
+OURS = "usr/lib/seekwise"
+LIST = f"{OURS}/installed.json"
 SCHEMA = "seekwise.installed/1"
 
 
@@ -27,26 +29,38 @@ class Planned:
     links: dict[str, str]
 
 
-def install(planned: Planned, root: Path = Path("/")) -> list[str]:
-    """Writes everything; an older installation of ours is replaced. Returns the paths."""
-    old = read_list(root)
-    known = set(old["files"]) | set(old["links"]) if old else set()
+def check(planned: Planned, root: Path = Path("/")) -> None:
+    """Refuses to overwrite what is not ours, or what somebody has made his own since. Changes nothing."""
+    old = read_list(root) or {"files": {}, "links": {}}
     for path in [*planned.files, *planned.links]:
         place = root / path
-        if path not in known and (place.exists() or place.is_symlink()):
+        if not (place.exists() or place.is_symlink()):
+            continue
+        if path not in old["files"] and path not in old["links"]:
             raise RefusedError(
                 f"/{path} is there already and is not ours", "move it away, or uninstall what put it there"
             )
-    if old:
+        if not _as_written(place, path, old):
+            raise RefusedError(f"/{path} has been edited since it was installed", "move it away, then install again")
+
+
+def install(planned: Planned, root: Path = Path("/")) -> list[str]:
+    """Writes everything; an older installation of ours is replaced. Returns the paths."""
+    check(planned, root)
+    if read_list(root):
         uninstall(root)
-    made: list[str] = []
-    document = {"schema": SCHEMA, "files": {}, "links": dict(planned.links), "folders": made}
-    document["files"] = {path: _checksum(text.encode()) for path, text in planned.files.items()}
+    paths = [*planned.files, *planned.links]
+    document = {
+        "schema": SCHEMA,
+        "files": {path: _checksum(text.encode()) for path, text in planned.files.items()},
+        "links": dict(planned.links),
+        "folders": list(dict.fromkeys(each for path in [LIST, *paths] for each in _missing_folders(path, root))),
+    }
     try:
-        for path in [LIST, *planned.files, *planned.links]:
-            _make_folders((root / path).parent, root, made)
         # First the list: after a power cut `uninstall` knows what may be there.
+        _make_folders([each for each in document["folders"] if LIST.startswith(each)], root)
         write_whole(root / LIST, (json.dumps(document, indent=2) + "\n").encode(), 0o644)
+        _make_folders([each for each in document["folders"] if not LIST.startswith(each)], root)
         for path, text in planned.files.items():
             write_whole(root / path, text.encode(), 0o644)
         for path, target in planned.links.items():
@@ -55,7 +69,7 @@ def install(planned: Planned, root: Path = Path("/")) -> list[str]:
         if isinstance(error, PermissionError) and os.geteuid() != 0:
             raise MissingError(f"{error.filename} cannot be written without root", "run it with sudo") from error
         raise SeekwiseError(f"{error.filename} cannot be written ({error.strerror})") from error
-    return [*planned.files, *planned.links]
+    return paths
 
 
 def uninstall(root: Path = Path("/")) -> list[str]:
@@ -65,27 +79,24 @@ def uninstall(root: Path = Path("/")) -> list[str]:
         return ["nothing is installed"]
     said = []
     try:
-        for path, target in document["links"].items():
+        for path in document["links"]:
             place = root / path
-            if place.is_symlink() and os.readlink(place) == target:
+            if _as_written(place, path, document):
                 place.unlink()
             elif place.exists() or place.is_symlink():
                 said.append(f"/{path} has been changed since: it stays")
-        for path, checksum in document["files"].items():
+        for path in document["files"]:
             place = root / path
-            try:
-                content = place.read_bytes()
-            except FileNotFoundError:
-                continue
-            if _checksum(content) == checksum:
+            _remove_drafts(place)
+            if _as_written(place, path, document):
                 place.unlink()
-            else:
+            elif place.exists() or place.is_symlink():
                 said.append(f"/{path} has been edited since: it stays")
+        _remove_folders([each for each in document["folders"] if not LIST.startswith(each)], root)
+        # Last the list: until then a second `uninstall` ends what a power cut has interrupted.
+        _remove_drafts(root / LIST)
         (root / LIST).unlink(missing_ok=True)
-        for folder in sorted(document["folders"], key=len, reverse=True):
-            place = root / folder
-            if place.is_dir() and not any(place.iterdir()):
-                place.rmdir()
+        _remove_folders([*(each for each in document["folders"] if LIST.startswith(each)), OURS], root)
     except OSError as error:
         if isinstance(error, PermissionError) and os.geteuid() != 0:
             raise MissingError(f"{error.filename} cannot be removed without root", "run it with sudo") from error
@@ -109,14 +120,39 @@ def read_list(root: Path) -> dict | None:
     return document
 
 
-def _make_folders(folder: Path, root: Path, made: list[str]) -> None:
-    missing = []
-    while folder != root and not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        each.mkdir()
-        made.append(str(each.relative_to(root)))
+def _as_written(place: Path, path: str, document: dict) -> bool:
+    """Whether a file or a link is what the list says that we wrote. OSError where it cannot be read."""
+    if path in document["links"]:
+        return place.is_symlink() and os.readlink(place) == document["links"][path]
+    return place.is_file() and _checksum(place.read_bytes()) == document["files"][path]
+
+
+def _missing_folders(path: str, root: Path) -> list[str]:
+    """Folders that have to be made for a path, the outermost first."""
+    above = [str(each) for each in Path(path).parents if each != Path()]
+    return [each for each in reversed(above) if not (root / each).is_dir()]
+
+
+def _make_folders(folders: list[str], root: Path) -> None:
+    for folder in folders:
+        (root / folder).mkdir()
+        # Whatever the umask of the shell: man and completions are for every user.
+        (root / folder).chmod(0o755)
+
+
+def _remove_folders(folders: list[str], root: Path) -> None:
+    """Those that are empty, the innermost first."""
+    for folder in sorted(folders, key=len, reverse=True):
+        place = root / folder
+        if place.is_dir() and not any(place.iterdir()):
+            place.rmdir()
+
+
+def _remove_drafts(place: Path) -> None:
+    """What a writer that was killed had begun."""
+    for draft in place.parent.glob(f".{glob.escape(place.name)}.*"):
+        if draft.name.rpartition(".")[2].isdecimal():
+            draft.unlink(missing_ok=True)
 
 
 def _checksum(content: bytes) -> str:

@@ -66,7 +66,10 @@ class Seen:
     folder: str
     parents: tuple[str, ...]
     properties: dict[str, str] = field(default_factory=dict)
+    """Those of udev's database, and what the rules set on their way; the latter may be in no database (`ENV{.name}`)."""
     links: tuple[str, ...] = ()
+    unknown: set[str] = field(default_factory=set)
+    """Properties that a rule may have set to something that only udev knows."""
 
 
 def rule_files(tree: Tree) -> list[str]:
@@ -169,11 +172,39 @@ def matching(rules: list[Rule], seen: Seen) -> Iterator[tuple[Rule, bool]]:
             continue
         jump = next((token.value for token in rule.tokens if token.key == "GOTO"), None)
         yield rule, found == YES and doubtful is None
+        _set_properties(rule, seen, certain=found == YES and doubtful is None)
         if jump is not None:
             if found == YES and doubtful is None:
                 until = jump
             else:
                 doubtful = doubtful or jump
+
+
+def _set_properties(rule: Rule, seen: Seen, *, certain: bool) -> None:
+    """What a rule leaves in the device's properties for the rules after it."""
+    for token in rule.tokens:
+        name = token.attribute or ""
+        if token.key == "IMPORT" and name == "cmdline":
+            if (value := _on_command_line(seen.tree, token.value)) is not None:
+                seen.properties[token.value] = value
+        elif token.key == "ENV" and token.operator in ("=", ":=", "+="):
+            value = _substituted(token.value, seen)
+            if token.operator == "+=" and seen.properties.get(name):
+                value = f"{seen.properties[name]} {value}"
+            if certain and not re.search(r"[$%]", value):
+                seen.properties[name] = value
+                seen.unknown.discard(name)
+            else:
+                seen.unknown.add(name)
+
+
+def _on_command_line(tree: Tree, name: str) -> str | None:
+    """The value of a kernel parameter; `1` where it stands alone."""
+    for word in (tree.text("/proc/cmdline") or "").split():
+        key, sign, value = word.partition("=")
+        if key == name:
+            return value if sign else "1"
+    return None
 
 
 def _holds(rule: Rule, seen: Seen, action: str) -> int:
@@ -212,12 +243,17 @@ def _one(token: Token, seen: Seen, action: str) -> int:
             name = token.attribute or ""
             if name == "DEVTYPE":
                 return _compare(token, seen.devtype)
-            return _compare(token, seen.properties.get(name, ""))
+            return MAYBE if name in seen.unknown else _compare(token, seen.properties.get(name, ""))
+        case "IMPORT" if token.attribute == "cmdline":
+            return _as_asked(token, _on_command_line(seen.tree, token.value) is not None)
+        case "IMPORT" if token.attribute == "db":
+            return _as_asked(token, token.value in seen.properties)
         case "ATTR":
             return _attribute(token, seen.tree, seen.folder)
         case "TEST":
-            path = token.value if token.value.startswith("/") else f"{seen.folder}/{token.value}"
-            if "$" in path or "*" in path:
+            value = _substituted(token.value, seen)
+            path = value if value.startswith("/") else f"{seen.folder}/{value}"
+            if re.search(r"[$%*?\[]", path):
                 return MAYBE
             return _as_asked(token, seen.tree.exists(path))
     return MAYBE
@@ -267,7 +303,8 @@ def matches(pattern: str, text: str, ignore_case: bool = False) -> bool:
 
 
 def _as_asked(token: Token, found: bool) -> int:
-    return YES if found == (token.operator == "==") else NO
+    """`IMPORT{…}="…"` asks as well, with the sign of an assignment."""
+    return YES if found == (token.operator != "!=") else NO
 
 
 def assignments(rule: Rule, seen: Seen, stack: Stack, device: BlockDevice) -> Iterator[tuple[str, str]]:
@@ -289,8 +326,30 @@ def assignments(rule: Rule, seen: Seen, stack: Stack, device: BlockDevice) -> It
 
 
 def _substituted(text: str, seen: Seen) -> str:
-    """`%k`, `$kernel`, `$name`, `$devnode`, `$$` and `%%`; the rest stays as it stands."""
-    text = re.sub(r"%k|\$kernel|\$name|\$\{?kernel\}?", lambda _: seen.kernel, text)
-    text = re.sub(r"%N|\$devnode|\$tempnode", lambda _: seen.properties.get("DEVNAME", ""), text)
-    text = re.sub(r"%p|\$devpath", lambda _: seen.folder.removeprefix("/sys"), text)
-    return text.replace("$$", "$").replace("%%", "%")
+    """`%k`, `$env{…}` and the like, as far as they are known from files; the rest stays as it stands."""
+    return re.sub(
+        r"[%$][%$]|%[kNpSn]|%[sE]\{[^}]*\}|\$\w+(?:\{[^}]*\})?", lambda match: _replacement(match[0], seen), text
+    )
+
+
+def _replacement(text: str, seen: Seen) -> str:
+    """udev(7), section on string substitutions."""
+    name, _, argument = text.rstrip("}").partition("{")
+    match name:
+        case "%%" | "$$":
+            return text[0]
+        case "%k" | "$kernel" | "$name":
+            return seen.kernel
+        case "%N" | "$devnode" | "$tempnode":
+            return seen.properties.get("DEVNAME", text)
+        case "%p" | "$devpath":
+            return seen.folder.removeprefix("/sys")
+        case "%S" | "$sys":
+            return "/sys"
+        case "%n" | "$number":
+            return re.sub(r".*?(\d*)$", r"\1", seen.kernel)
+        case "%E" | "$env" if argument not in seen.unknown:
+            return seen.properties.get(argument, "")
+        case "%s" | "$attr" if (value := seen.tree.text(f"{seen.folder}/{argument}")) is not None:
+            return value.strip()
+    return text
