@@ -31,6 +31,9 @@ FRUGAL = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.admin.system-monitor.gil.enabled": False,
+    # Clocks that tick in the driver, too, for each local worker: 33 ms of its CPU time each second, 8 ms like this.
+    "distributed.admin.tick.interval": "1s",
+    "distributed.worker.memory.monitor-interval": "1s",
 }
 
 Kind = Literal["local", "scheduler", "ssh", "slurm", "k8s"]
