@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,14 @@ NEEDS = {
     "slurm": ("dask_jobqueue", "pip install dask-jobqueue"),
     "k8s": ("dask_kubernetes", "pip install dask-kubernetes"),
 }
+HINTS = {
+    "ssh": "does `ssh HOST` work without a question, and is the same Python with seekwise there (SEEKWISE_REMOTE_PYTHON)?",
+    "slurm": "does `sbatch` work here? queue, memory and time are in ~/.config/dask/jobqueue.yaml",
+    "k8s": "does `kubectl get pods` work here, and is the Dask operator installed?",
+}
 PORT_MAX = 65535
+MEMORY = "2 GB"
+"""Of a SLURM job, where Dask's files say nothing: a worker takes 0.3 GB."""
 FRUGAL = {
     # Dask's statistical profilers and meters look a hundred times a second at what nobody asks of a local run.
     "distributed.worker.profile.enabled": False,
@@ -71,10 +79,10 @@ def parse(on: str | None, workers: int | None) -> Where | None:
                 hint="leave `--workers` out",
             )
         return Where("scheduler", address=_address("tls" if scheme == "tls" else "tcp", rest, on))
-    if scheme == "ssh" and rest:
+    if scheme == "ssh":
         hosts = tuple(rest.split(","))
-        if not all(re.fullmatch(r"[A-Za-z0-9_.:@\[\]-]+", host) and not host.startswith("-") for host in hosts):
-            raise UsageError(f"`--on {on}` names no hosts", hint="for example: --on ssh://node1,node2")
+        if not all(map(_login, hosts)):
+            raise UsageError(f"`--on {on}` names no hosts", hint="for example: --on ssh://node1,admin@node2:2222")
         return Where("ssh", workers, hosts=hosts)
     if on in ("slurm", "k8s"):
         if workers is None:
@@ -89,6 +97,15 @@ def _address(protocol: str, rest: str, on: str) -> str:
     if not colon or named is None or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
         raise UsageError(f"`--on {on}` names no scheduler", hint="for example: --on dask://10.0.0.5:8786")
     return f"{protocol}://{host}:{port}"
+
+
+def _login(host: str) -> tuple[str, dict[str, Any]] | None:
+    """`admin@node2:2222` as (host, what `asyncssh.connect` is told of it); None for what is no host."""
+    found = re.fullmatch(r"(?:([A-Za-z0-9_.-]+)@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.][A-Za-z0-9_.-]*)(?::([0-9]{1,5}))?", host)
+    if found is None or (found[3] and not 0 < int(found[3]) <= PORT_MAX) or (found[1] or "").startswith("-"):
+        return None
+    told: dict[str, Any] = {"username": found[1]} if found[1] else {}
+    return found[2].strip("[]"), told | ({"port": int(found[3])} if found[3] else {})
 
 
 def require(where: Where) -> None:
@@ -110,7 +127,7 @@ def cluster(where: Where) -> Iterator[Any]:
     try:
         started = _start(where)
     except (OSError, ValueError, RuntimeError, ImportError, TimeoutError) as error:
-        raise SeekwiseError(f"cannot start {where.text}: {first_line(error)}") from error
+        raise SeekwiseError(f"cannot start {where.text}: {first_line(error)}", hint=HINTS.get(where.kind)) from error
     try:
         yield started
     finally:
@@ -121,17 +138,9 @@ def _start(where: Where) -> Any:
     if where.kind == "local":
         return _local(where.workers or 1)
     if where.kind == "ssh":
-        from distributed import SSHCluster
-
-        # Its first name is the scheduler's host, which works, too.
-        hosts = [where.hosts[0], *where.hosts]
-        return SSHCluster(hosts, worker_options={"nthreads": 1, "n_workers": where.workers or 1})
+        return _ssh(where)
     if where.kind == "slurm":
-        from dask_jobqueue import SLURMCluster
-
-        started = SLURMCluster(processes=1, cores=1)
-        started.scale(jobs=where.workers)
-        return started
+        return _slurm(where)
     from dask_kubernetes.operator import KubeCluster
 
     return KubeCluster(name="seekwise", n_workers=where.workers)
@@ -159,8 +168,37 @@ def _local(workers: int) -> Any:
         )
 
 
+def _ssh(where: Where) -> Any:
+    """Users, ports, keys and known hosts are those of `~/.ssh/config`, as for `ssh` itself."""
+    from distributed import SSHCluster
+
+    # The first name is the scheduler's host, which works, too.
+    logins = [login for host in (where.hosts[0], *where.hosts) if (login := _login(host)) is not None]
+    return SSHCluster(
+        [host for host, _ in logins],
+        connect_options=[told for _, told in logins],
+        worker_options={"nthreads": 1, "n_workers": where.workers or 1},
+        # Any port that is free: the host may have another scheduler.
+        scheduler_options={"dashboard_address": ":0"},
+        remote_python=os.environ.get("SEEKWISE_REMOTE_PYTHON") or None,
+    )
+
+
+def _slurm(where: Where) -> Any:
+    import dask
+    from dask_jobqueue.slurm import SLURMCluster
+
+    asked: dict[str, Any] = {"processes": 1, "cores": 1}
+    if dask.config.get("jobqueue.slurm.memory", None) is None:
+        asked["memory"] = MEMORY
+    started = SLURMCluster(**asked)
+    started.scale(jobs=where.workers)
+    return started
+
+
 def quiet() -> None:
     """Dask's own log says nothing here: what matters of it is told in our words."""
+    importlib.import_module("distributed")  # sets the levels of its log itself, so it comes first
     for name in ("distributed", "bokeh", "tornado", "asyncssh"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
