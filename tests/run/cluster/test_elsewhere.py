@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import sshd
+from . import slurmd, sshd
 from .conftest import Runs, count, records_of
 
 
@@ -28,3 +28,16 @@ def test_a_host_that_nobody_answers_on_is_one_error(tmp_path, runs: Runs) -> Non
     pytest.importorskip("asyncssh", reason="asyncssh is not installed: pip install asyncssh")
     said = runs(str(runs.study()), "--on", "ssh://127.0.0.1:1", db="x.db", status=1, HOME=str(tmp_path))
     assert said.count("error: ") == 1 and "cannot start the workers on 127.0.0.1:1" in said and "hint: " in said
+
+
+@pytest.mark.slow
+def test_jobs_of_slurm_give_the_same_bits(tmp_path, runs: Runs) -> None:
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install dask-jobqueue")
+    study = runs.study()
+    runs(str(study), db="alone.db")
+    own = tmp_path / "slurm"
+    own.mkdir()
+    with slurmd.serving(own) as environment:
+        said = runs(str(study), "--on", "slurm", "--workers", "2", db="spread.db", HOME=str(own), **environment)
+    assert "workers; dashboard: " in said or "worker; dashboard: " in said
+    assert records_of(tmp_path / "spread.db") == records_of(tmp_path / "alone.db")
