@@ -12,6 +12,7 @@ import importlib.util
 import logging
 import os
 import re
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ HINTS = {
     "k8s": "does `kubectl get pods` work here, and is the Dask operator installed?",
 }
 PORT_MAX = 65535
+DASK_IMAGE = "ghcr.io/dask/dask"
+"""What dask-kubernetes takes where nobody names an image."""
 MEMORY = "2 GB"
 """Of a SLURM job, where Dask's files say nothing: a worker takes 0.3 GB."""
 FRUGAL = {
@@ -141,9 +144,7 @@ def _start(where: Where) -> Any:
         return _ssh(where)
     if where.kind == "slurm":
         return _slurm(where)
-    from dask_kubernetes.operator import KubeCluster
-
-    return KubeCluster(name="seekwise", n_workers=where.workers)
+    return _k8s(where)
 
 
 def _local(workers: int) -> Any:
@@ -194,6 +195,29 @@ def _slurm(where: Where) -> Any:
     started = SLURMCluster(**asked)
     started.scale(jobs=where.workers)
     return started
+
+
+def _k8s(where: Where) -> Any:
+    import dask
+    from dask_kubernetes.operator import KubeCluster
+
+    if dask.config.get("kubernetes.custom-cluster-spec", None) is not None:
+        started = KubeCluster(quiet=True)
+        started.scale(where.workers)
+        return started
+    image = dask.config.get("kubernetes.image", "")
+    if image.startswith(DASK_IMAGE):
+        raise MissingError(
+            f"the pods' image {image} has no seekwise",
+            hint="name an image with this release of seekwise: DASK_KUBERNETES__IMAGE=REGISTRY/NAME",
+        )
+    # A name of its own: a cluster that is there under the name would be taken over, and ended with this run.
+    return KubeCluster(
+        name=f"seekwise-{secrets.token_hex(4)}",
+        n_workers=where.workers,
+        worker_command=["dask-worker", "--nthreads", "1"],
+        quiet=True,
+    )
 
 
 def quiet() -> None:
