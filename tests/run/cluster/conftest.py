@@ -85,6 +85,12 @@ def free_port() -> int:
         return taken.getsockname()[1]
 
 
+def answers(port: int) -> bool:
+    """Whether a server listens at this port of this machine."""
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
+
+
 @dataclass
 class Processes:
     """A scheduler at a port of its own and its workers; all of them end with the test."""
@@ -101,11 +107,7 @@ class Processes:
 
     def start_scheduler(self) -> None:
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard")
-        wait_for(self._answers)
-
-    def _answers(self) -> bool:
-        with socket.socket() as asked:
-            return asked.connect_ex(("127.0.0.1", self.port)) == 0
+        wait_for(lambda: answers(self.port))
 
     def start_worker(self, preload: str | None = None) -> subprocess.Popen:
         """`preload`: Python that the worker runs first."""
@@ -164,16 +166,16 @@ class Runs:
         path.write_text(STUDY.format(ios=ios, blocks=blocks))
         return path
 
-    def start(self, *words: str, db: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, db: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "seekwise.cli.main", "run", *words, "--db", str(self.folder / db)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder, start_new_session=True,
-            env={**os.environ, "SEEKWISE_STATE": str(self.folder / "state"), "NO_COLOR": "1"},
+            env={**os.environ, "SEEKWISE_STATE": str(self.folder / "state"), "NO_COLOR": "1", **environment},
         )  # fmt: skip
 
-    def __call__(self, *words: str, db: str, status: int = 0) -> str:
+    def __call__(self, *words: str, db: str, status: int = 0, **environment: str) -> str:
         """What it said on standard error."""
-        process = self.start(*words, db=db)
+        process = self.start(*words, db=db, **environment)
         return self.ended(process, status)
 
     @staticmethod

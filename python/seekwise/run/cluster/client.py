@@ -15,7 +15,9 @@ from seekwise.run.cluster import work
 CONNECT_S = 10.0
 """How long a scheduler may take to answer at the start."""
 WORKERS_S = 30.0
-"""How long to wait for the first worker."""
+"""How long to wait for all workers; with fewer, a run begins after that."""
+QUEUED_S = {"slurm": 3600.0, "k8s": 600.0}
+"""How long to wait for the first worker where jobs may have to wait their turn; elsewhere as long as for all."""
 PATIENCE_S = 300.0
 """How long to wait for a scheduler or workers that have gone away."""
 LOOK_S = 1.0
@@ -68,16 +70,18 @@ class Connection:
 
     def wait_for_workers(self, wanted: int) -> None:
         """Until there are as many, or one at least when the time is over. Raises MissingError if there is none."""
-        told, until = False, time.monotonic() + WORKERS_S
-        while time.monotonic() < until:
-            if len(self.threads()) >= wanted:
+        most = QUEUED_S.get(self.place.kind, WORKERS_S)
+        told, began = False, time.monotonic()
+        while (waited := time.monotonic() - began) < most:
+            found = len(self.threads())
+            if found >= wanted or (found and waited > WORKERS_S):
                 return
-            if not told and time.monotonic() > until - WORKERS_S + 5:
+            if not told and waited > 5:
                 told = True
-                self._say(f"waiting for workers of {self.place.text}")
+                self._say(f"waiting for workers, {most / 60:.3g} minutes at most")
             time.sleep(0.1)
         if not self.threads():
-            raise MissingError(f"{self.place.text} has no worker", hint=_worker_line(self.place))
+            raise MissingError(f"no worker after {most / 60:.3g} minutes: {self.place.text}", hint=_worker_line(self.place))
 
     def check(self, wanted: work.Identity) -> None:
         """Raises RefusedError if a worker's models differ from ours, naming it."""
@@ -120,11 +124,11 @@ def refuse(address: str, difference: str | None) -> None:
 
 
 def _worker_line(place: places.Where) -> str:
-    return (
-        f"`dask worker {place.address}` starts one"
-        if place.kind == "scheduler"
-        else "`squeue`, `kubectl` or the log of the hosts tell why"
-    )
+    return {
+        "scheduler": f"`dask worker {place.address}` starts one",
+        "slurm": "`squeue` shows what the jobs wait for, slurm-*.out what they said",
+        "k8s": "`kubectl get pods` shows what the pods wait for",
+    }.get(place.kind, "is there memory and a free port on each host?")
 
 
 def names(addresses: Sequence[str]) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import re
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,12 +27,24 @@ NEEDS = {
     "slurm": ("dask_jobqueue", "pip install dask-jobqueue"),
     "k8s": ("dask_kubernetes", "pip install dask-kubernetes"),
 }
+HINTS = {
+    "ssh": "does `ssh HOST` work without a question, and is the same Python with seekwise there (SEEKWISE_REMOTE_PYTHON)?",
+    "slurm": "does `sbatch` work here? queue, memory and time are in ~/.config/dask/jobqueue.yaml",
+    "k8s": "does `kubectl get pods` work here, and is the Dask operator installed?",
+}
 PORT_MAX = 65535
+DASK_IMAGE = "ghcr.io/dask/dask"
+"""What dask-kubernetes takes where nobody names an image."""
+MEMORY = "2 GB"
+"""Of a SLURM job, where Dask's files say nothing: a worker takes 0.3 GB."""
 FRUGAL = {
     # Dask's statistical profilers and meters look a hundred times a second at what nobody asks of a local run.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.admin.system-monitor.gil.enabled": False,
+    # Clocks that tick in the driver, too, for each local worker: 33 ms of its CPU time each second, 8 ms like this.
+    "distributed.admin.tick.interval": "1s",
+    "distributed.worker.memory.monitor-interval": "1s",
 }
 
 Kind = Literal["local", "scheduler", "ssh", "slurm", "k8s"]
@@ -68,10 +82,10 @@ def parse(on: str | None, workers: int | None) -> Where | None:
                 hint="leave `--workers` out",
             )
         return Where("scheduler", address=_address("tls" if scheme == "tls" else "tcp", rest, on))
-    if scheme == "ssh" and rest:
+    if scheme == "ssh":
         hosts = tuple(rest.split(","))
-        if not all(re.fullmatch(r"[A-Za-z0-9_.:@\[\]-]+", host) and not host.startswith("-") for host in hosts):
-            raise UsageError(f"`--on {on}` names no hosts", hint="for example: --on ssh://node1,node2")
+        if not all(map(_login, hosts)):
+            raise UsageError(f"`--on {on}` names no hosts", hint="for example: --on ssh://node1,admin@node2:2222")
         return Where("ssh", workers, hosts=hosts)
     if on in ("slurm", "k8s"):
         if workers is None:
@@ -86,6 +100,15 @@ def _address(protocol: str, rest: str, on: str) -> str:
     if not colon or named is None or not port.isdecimal() or not 0 < int(port) <= PORT_MAX:
         raise UsageError(f"`--on {on}` names no scheduler", hint="for example: --on dask://10.0.0.5:8786")
     return f"{protocol}://{host}:{port}"
+
+
+def _login(host: str) -> tuple[str, dict[str, Any]] | None:
+    """`admin@node2:2222` as (host, what `asyncssh.connect` is told of it); None for what is no host."""
+    found = re.fullmatch(r"(?:([A-Za-z0-9_.-]+)@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.][A-Za-z0-9_.-]*)(?::([0-9]{1,5}))?", host)
+    if found is None or (found[3] and not 0 < int(found[3]) <= PORT_MAX) or (found[1] or "").startswith("-"):
+        return None
+    told: dict[str, Any] = {"username": found[1]} if found[1] else {}
+    return found[2].strip("[]"), told | ({"port": int(found[3])} if found[3] else {})
 
 
 def require(where: Where) -> None:
@@ -107,7 +130,7 @@ def cluster(where: Where) -> Iterator[Any]:
     try:
         started = _start(where)
     except (OSError, ValueError, RuntimeError, ImportError, TimeoutError) as error:
-        raise SeekwiseError(f"cannot start {where.text}: {first_line(error)}") from error
+        raise SeekwiseError(f"cannot start {where.text}: {first_line(error)}", hint=HINTS.get(where.kind)) from error
     try:
         yield started
     finally:
@@ -118,20 +141,10 @@ def _start(where: Where) -> Any:
     if where.kind == "local":
         return _local(where.workers or 1)
     if where.kind == "ssh":
-        from distributed import SSHCluster
-
-        # Its first name is the scheduler's host, which works, too.
-        hosts = [where.hosts[0], *where.hosts]
-        return SSHCluster(hosts, worker_options={"nthreads": 1, "n_workers": where.workers or 1})
+        return _ssh(where)
     if where.kind == "slurm":
-        from dask_jobqueue import SLURMCluster
-
-        started = SLURMCluster(processes=1, cores=1)
-        started.scale(jobs=where.workers)
-        return started
-    from dask_kubernetes.operator import KubeCluster
-
-    return KubeCluster(name="seekwise", n_workers=where.workers)
+        return _slurm(where)
+    return _k8s(where)
 
 
 def _local(workers: int) -> Any:
@@ -156,8 +169,60 @@ def _local(workers: int) -> Any:
         )
 
 
+def _ssh(where: Where) -> Any:
+    """Users, ports, keys and known hosts are those of `~/.ssh/config`, as for `ssh` itself."""
+    from distributed import SSHCluster
+
+    # The first name is the scheduler's host, which works, too.
+    logins = [login for host in (where.hosts[0], *where.hosts) if (login := _login(host)) is not None]
+    return SSHCluster(
+        [host for host, _ in logins],
+        connect_options=[told for _, told in logins],
+        worker_options={"nthreads": 1, "n_workers": where.workers or 1},
+        # Any port that is free: the host may have another scheduler.
+        scheduler_options={"dashboard_address": ":0"},
+        remote_python=os.environ.get("SEEKWISE_REMOTE_PYTHON") or None,
+    )
+
+
+def _slurm(where: Where) -> Any:
+    import dask
+    from dask_jobqueue.slurm import SLURMCluster
+
+    asked: dict[str, Any] = {"processes": 1, "cores": 1}
+    if dask.config.get("jobqueue.slurm.memory", None) is None:
+        asked["memory"] = MEMORY
+    started = SLURMCluster(**asked)
+    started.scale(jobs=where.workers)
+    return started
+
+
+def _k8s(where: Where) -> Any:
+    import dask
+    from dask_kubernetes.operator import KubeCluster
+
+    if dask.config.get("kubernetes.custom-cluster-spec", None) is not None:
+        started = KubeCluster(quiet=True)
+        started.scale(where.workers)
+        return started
+    image = dask.config.get("kubernetes.image", "")
+    if image.startswith(DASK_IMAGE):
+        raise MissingError(
+            f"the pods' image {image} has no seekwise",
+            hint="name an image with this release of seekwise: DASK_KUBERNETES__IMAGE=REGISTRY/NAME",
+        )
+    # A name of its own: a cluster that is there under the name would be taken over, and ended with this run.
+    return KubeCluster(
+        name=f"seekwise-{secrets.token_hex(4)}",
+        n_workers=where.workers,
+        worker_command=["dask-worker", "--nthreads", "1"],
+        quiet=True,
+    )
+
+
 def quiet() -> None:
     """Dask's own log says nothing here: what matters of it is told in our words."""
+    importlib.import_module("distributed")  # sets the levels of its log itself, so it comes first
     for name in ("distributed", "bokeh", "tornado", "asyncssh"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
