@@ -12,6 +12,7 @@ from seekwise.advise import answer as answers
 from seekwise.advise.lines import Lines, shell_lines
 from seekwise.analysis import tables
 from seekwise.analysis.control import judge_control
+from seekwise.analysis.judge import NEVER_WINS
 from seekwise.analysis.model import Verdict, repetitions_text
 from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
@@ -325,8 +326,8 @@ def recommended(verdicts: Sequence[Verdict], plan: Plan) -> tuple[Setting, list[
 
 
 def _is_against(verdict: Verdict, label: str) -> bool:
-    """Undecided, and all of its interval says that the setting is worse: what was never steady cannot win, and recommends nobody else."""
-    if verdict.metric not in ("rate", "access_time", "p99") or verdict.word != "undecided" or not verdict.reason:
+    """Not steady, and all of the interval says that the setting is worse: what cannot win for that reason still speaks against others."""
+    if verdict.metric not in ("rate", "access_time", "p99") or not verdict.reason.startswith(NEVER_WINS):
         return False
     low, high = verdict.ratio_low, verdict.ratio_high
     if verdict.setting_a != label:
