@@ -86,6 +86,9 @@ def test_one_setting_has_no_picture():
     [
         ("raid_level=raid5", "RAID 5"),
         ("scheduler=bfq nr_requests=64", "bfq, nr requests 64"),
+        ("read_ahead_kb=128", "read-ahead 128 KiB"),
+        ("=", "="),
+        ("undecided", "undecided"),
         ("mq-deadline", "mq-deadline"),
     ],
 )

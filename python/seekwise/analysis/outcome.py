@@ -12,6 +12,7 @@ from seekwise.advise import answer as answers
 from seekwise.advise.lines import Lines, shell_lines
 from seekwise.analysis import tables
 from seekwise.analysis.control import judge_control
+from seekwise.analysis.judge import NEVER_WINS
 from seekwise.analysis.model import Verdict, repetitions_text
 from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
@@ -315,12 +316,23 @@ def recommended(verdicts: Sequence[Verdict], plan: Plan) -> tuple[Setting, list[
         decided = [v for v in against if v.metric in ("rate", "access_time", "p99") and v.word == "clear"]
         wins = [v for v in decided if v.winner == setting.label]
         losses = [v for v in decided if v.winner == reference]
+        losses += [v for v in against if _is_against(v, setting.label)]
         if not wins or losses:
             continue
         gain = _mean_gain(against, setting.label)
         if best is None or gain > best[0]:
             best = (gain, setting, wins)
     return None if best is None else best[1:]
+
+
+def _is_against(verdict: Verdict, label: str) -> bool:
+    """Not steady, and all of the interval says that the setting is worse: what cannot win for that reason still speaks against others."""
+    if verdict.metric not in ("rate", "access_time", "p99") or not verdict.reason.startswith(NEVER_WINS):
+        return False
+    low, high = verdict.ratio_low, verdict.ratio_high
+    if verdict.setting_a != label:
+        low, high = (1 / high if high > 0 else 0.0), (1 / low if low > 0 else math.inf)
+    return high < 1 if verdict.metric == "rate" else low > 1
 
 
 def _mean_gain(against: Sequence[Verdict], label: str) -> float:

@@ -17,6 +17,7 @@ from seekwise.control.files import write_product
 from seekwise.report import answer, close_up, load_words, site, stages, terms, tested
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.looks import Look, Looks
+from seekwise.report.metric_words import loss_cell
 from seekwise.report.number_text import one_line
 from seekwise.store.record import Record
 from seekwise.study.quantity import bytes_text, time_text
@@ -88,7 +89,7 @@ def html(found: LiveOutcome) -> str:
         devices=devices_text(found),
         facts=tested.facts(environment_seen),
         swatch=panels.swatch,
-        percent=answer.percent,
+        percent=loss_cell,
         time_text=time_text,
         invalid=invalid,
         terms=words,

@@ -259,15 +259,23 @@ def amount(factor: float, metric: str) -> str:
     return f"{share:.2g} % {word}" if share < 9.95 else f"{share:.0f} % {word}"
 
 
+IN_WORDS = {
+    "raid_level": lambda value: value.replace("raid", "RAID "),
+    "scheduler": str,
+    "read_ahead_kb": lambda value: f"read-ahead {value} KiB",
+    "chunk_kib": lambda value: f"chunk {value} KiB",
+}
+
+
 def shown_setting(label: str) -> str:
-    """`raid_level=raid5` as `RAID 5`, `scheduler=bfq` as `bfq`; several parts stay apart."""
+    """`raid_level=raid5` as `RAID 5`, `scheduler=bfq` as `bfq`, `read_ahead_kb=128` as `read-ahead 128 KiB`; several parts stay apart."""
     parts = []
     for word in label.split():
         name, equals, value = word.partition("=")
-        if equals and name == "raid_level":
-            parts.append(value.replace("raid", "RAID "))
-        elif equals and name == "scheduler":
-            parts.append(value)
+        if not (name and equals and value):
+            parts.append(word)
+        elif name in IN_WORDS:
+            parts.append(IN_WORDS[name](value))
         else:
-            parts.append(word.replace("_", " ").replace("=", " ") if equals else word)
-    return ", ".join(parts) if "=" in label else label
+            parts.append(f"{name.replace('_', ' ')} {value}")
+    return ", ".join(parts) if any("=" in word[1:-1] for word in label.split()) else label

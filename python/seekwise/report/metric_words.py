@@ -24,9 +24,16 @@ METRIC_NAMES = {
 
 
 def percent(share: float) -> str:
-    """`3 %`, `0.4 %`, `38 %`."""
+    """`3 %`, `0.4 %`, `38 %`, and `over 99.9 %` of what is almost all."""
     value = 100 * share
+    if 99.95 <= value < 100:
+        return "over 99.9 %"
     return f"{value:.2g} %" if value < 9.95 else f"{value:.0f} %"
+
+
+def loss_cell(share: float) -> str:
+    """A loss in a table: in per cent, from ten times as long on `29.4×`."""
+    return f"{factor_text(1 + share)}×" if share >= 9 else percent(share)
 
 
 def factor_text(factor: float) -> str:

@@ -6,6 +6,7 @@ All tracks of a panel share one time axis. Shapes tell what colours tell too: ea
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,9 +48,15 @@ class Range:
 
     @property
     def labels(self) -> list[tuple[float, str]]:
-        """(share of the height from below, text in GB)."""
+        """(share of the height from below, text in GB), with the digits that set the three apart."""
         low = 0 if self.low < 0.02 * self.high else self.low
-        return [(share, gigabytes(low + share * (self.high - low))) for share in (0, 0.5, 1)]
+        places = [(share, low + share * (self.high - low)) for share in (0, 0.5, 1)]
+        texts = [gigabytes(place) for _, place in places]
+        if len(set(texts)) < len(texts):
+            step = max(self.high - low, 1) * 256 / 1e9
+            decimals = min(max(0, 1 - math.floor(math.log10(step))), 6)
+            texts = [f"{place * 512 / 1e9:.{decimals}f}" for _, place in places]
+        return [(share, text) for (share, _), text in zip(places, texts, strict=True)]
 
 
 def gigabytes(sectors: float) -> str:
