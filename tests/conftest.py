@@ -6,7 +6,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# Under nohup SIGHUP is ignored, in the background of a script SIGINT, and the programs that tests start and end by them inherit that.
-for _signal, _handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+# Under nohup SIGHUP is ignored, in the background of a script SIGINT and SIGQUIT, and the programs that tests start and end by them
+# inherit that.
+for _signal, _handler in (
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGQUIT, signal.SIG_DFL),
+    (signal.SIGINT, signal.default_int_handler),
+):
     if signal.getsignal(_signal) is signal.SIG_IGN:
         signal.signal(_signal, _handler)

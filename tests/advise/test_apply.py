@@ -7,11 +7,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests import preloaded
 
 from control.conftest import needs_root, tree
 from control.test_recovery import rewrite
@@ -408,13 +408,7 @@ def test_settings_and_files_are_applied_as_one_or_not_at_all(kernel, journal, st
 
 
 def seekwise(*words: str, state) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "seekwise.cli.main", *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "SEEKWISE_STATE": str(state)},
-        check=False,
-    )
+    return preloaded.run(words, {**os.environ, "SEEKWISE_STATE": str(state)})
 
 
 @needs_root

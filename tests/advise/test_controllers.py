@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests import preloaded
 
 from advise.machine import machine_path
 from seekwise.advise import controllers
@@ -157,10 +156,8 @@ def test_a_tool_is_asked_and_changes_only_when_it_is_run(fake_tool, monkeypatch)
 
 
 def test_the_command_for_a_captured_unit_is_printed_and_run_by_nobody(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "seekwise.cli.main", "apply", "--print", "tw_cli", "--for-capture", str(machine_path("3ware-9650se")), "--device", "sdb", "--set", "ncq=off"],
-        capture_output=True, text=True, check=False, env={**os.environ, "SEEKWISE_STATE": str(tmp_path)},
-    )  # fmt: skip
+    words = ("apply", "--print", "tw_cli", "--for-capture", str(machine_path("3ware-9650se")), "--device", "sdb", "--set", "ncq=off")  # fmt: skip
+    done = preloaded.run(words, {**os.environ, "SEEKWISE_STATE": str(tmp_path)})
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "tw_cli /c0/u1 set qpolicy=off"
 
 

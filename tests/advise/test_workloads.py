@@ -6,10 +6,10 @@ import json
 import math
 import os
 import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
+from tests import preloaded
 
 from advise.made import made_plan, made_records, made_run
 from control.conftest import needs_root
@@ -159,13 +159,7 @@ def test_an_unknown_workload_lists_the_known_ones():
 
 
 def command(*words: str, state) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "seekwise.cli.main", *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "SEEKWISE_STATE": str(state)},
-        check=False,
-    )
+    return preloaded.run(words, {**os.environ, "SEEKWISE_STATE": str(state)})
 
 
 def test_the_command_gives_one_document_with_everything(tmp_path):

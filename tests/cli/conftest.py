@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests import schemas
+from tests import preloaded, schemas
 
 from seekwise.errors import SeekwiseError
 from seekwise.linux.resolve import resolve_path
@@ -44,10 +44,7 @@ class Command:
         return [sys.executable, "-m", "seekwise.cli.main"]
 
     def __call__(self, *words: str, status: int | None = 0, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [*self.words, *words],
-            capture_output=True, text=True, cwd=self.folder, env=self.environment, timeout=timeout, check=False,
-        )  # fmt: skip
+        done = preloaded.run(words, self.environment, self.folder, timeout)
         if status is not None:
             assert done.returncode == status, done.stdout + done.stderr
         schemas.check_output(words, done.stdout)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from tests import preloaded
 
 from seekwise.cli.devices import command
 
@@ -16,10 +17,7 @@ from .conftest import machine_names, machine_path
 
 
 def seekwise(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "seekwise.cli.main", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "COLUMNS": "80", **environment}, check=False
-    )
+    return preloaded.run([str(each) for each in arguments], {**os.environ, "COLUMNS": "80", **environment})
 
 
 def devices(*arguments: object) -> str:

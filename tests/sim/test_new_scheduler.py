@@ -43,12 +43,11 @@ blocks = 2
 """
 
 
-def copied(folder: Path) -> Path:
-    """The sources without what was built; recordings are read where they are."""
-    for name in ("crates", "models", "python"):
+def copied(folder: Path, *names: str) -> Path:
+    """The sources without what was built, as old as they are: cargo builds again what differs from the last time."""
+    for name in names:
+        shutil.rmtree(folder / name, ignore_errors=True)
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "target"))
-    for name in ("Cargo.toml", "Cargo.lock"):
-        shutil.copy(ROOT / name, folder)
     return folder
 
 
@@ -56,7 +55,12 @@ def copied(folder: Path) -> Path:
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo to build a scratch copy with")
 def test_a_scheduler_is_one_file_and_one_row(tmp_path: Path) -> None:
-    copy = copied(tmp_path / "copy")
+    # Kept between runs of this test. What a few small runs need is simulated without optimisation before that would be compiled.
+    scratch = ROOT / "target" / "scratch"
+    copy = copied(scratch / "sources", "crates", "models")
+    for name in ("Cargo.toml", "Cargo.lock"):
+        shutil.copy2(ROOT / name, copy)
+    python = copied(tmp_path, "python") / "python"
     sources = copy / "crates" / "sched" / "src"
     text = (sources / "noop.rs").read_text()
     for old, new in FIFO_2.items():
@@ -65,25 +69,23 @@ def test_a_scheduler_is_one_file_and_one_row(tmp_path: Path) -> None:
     (sources / "fifo_2.rs").write_text(text)
     rows = (sources / "lib.rs").read_text()
     (sources / "lib.rs").write_text(rows.replace("    noop::Noop,\n", "    noop::Noop,\n    fifo_2::Fifo2,\n"))
-    # Third-party crates are built once, in a folder kept between runs of this test.
-    target = ROOT / "target" / "scratch"
-    environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
+    target = scratch / "target"
+    quickly = {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0"}
     subprocess.run(
         ["cargo", "build", "--quiet", "--package", "seekwise-pyext"],
         cwd=copy,
-        env=environment,
+        env=os.environ | quickly,
         check=True,
         timeout=3000,
     )
-    shutil.copy(target / "debug" / "lib_core.so", copy / "python" / "seekwise" / "_core.abi3.so")
+    shutil.copy(target / "debug" / "lib_core.so", python / "seekwise" / "_core.abi3.so")
 
     def seekwise(*words: str) -> str:
         code = "import sys; from seekwise.cli.main import main; sys.argv[0] = 'seekwise'; main()"
         return subprocess.run(
             [sys.executable, "-c", code, *words],
             cwd=tmp_path,
-            env=environment
-            | {"PYTHONPATH": str(copy / "python"), "SEEKWISE_STATE": str(tmp_path / "state"), "NO_COLOR": "1"},
+            env=os.environ | {"PYTHONPATH": str(python), "SEEKWISE_STATE": str(tmp_path / "state"), "NO_COLOR": "1"},
             check=True,
             capture_output=True,
             text=True,

@@ -10,6 +10,14 @@ from seekwise.errors import MissingError
 from seekwise.testbed import image, kernels, machine
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What boots a kernel is slow."""
+    for item in items:
+        if "guest" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def guest():
     """Images by series; skips, with the reason, where qemu, compiler or packages are missing."""

@@ -60,6 +60,7 @@ def run(*arguments: str | Path) -> tuple[int, dict]:
     return int(result.return_value), json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_every_promise_of_the_rule_is_kept() -> None:
     total, checks = calibrate()
     assert [check.text for check in checks if not check.met] == []

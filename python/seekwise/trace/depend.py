@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from seekwise.trace.columns import Flag, Kind, Notes
 
@@ -162,7 +162,7 @@ def loop(rows: np.ndarray) -> Loop | None:
         if expected < EXPECTED_MIN:
             break
         fewer = int(came_at_least[depth]) if depth < len(came_at_least) else 0
-        sure = 1.0 - float(stats.poisson.cdf(fewer, expected))
+        sure = 1.0 - float(special.pdtr(fewer, expected))
         if fewer <= SHARE_MAX * expected and sure >= SURE_MIN:
             return Loop(True, depth, sure, expected, fewer, _think(arrivals, done, depth))
         if depth == 1:
@@ -213,7 +213,7 @@ def _wait(rows: np.ndarray, on: str, times: np.ndarray) -> Wait | None:
     near = int((delay <= NEAR_NS).sum())
     span = float(max(arrivals[-1] - arrivals[0], 1))
     chance = 1.0 - float(np.exp(-len(arrivals) * NEAR_NS / span))
-    sure = float(stats.binom.cdf(near - 1, len(times), chance)) if near else 0.0
+    sure = float(special.bdtr(near - 1, len(times), chance)) if near else 0.0
     share = near / len(times)
     if sure < SURE_MIN or share < 2 * chance or share < 0.3:
         return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from seekwise.trace import depend
 from seekwise.trace.depend import EXPECTED_MIN, REQUESTS_MIN, SHARE_MAX, SURE_MIN
@@ -97,7 +97,7 @@ def _shape(name: str, rows: np.ndarray) -> Shape:
     if _is_paced(arrivals, done, begins & (before == 0)):
         return Shape("open", 0, True, role)
     if expected >= EXPECTED_MIN:
-        if came <= SHARE_MAX * expected and 1.0 - float(stats.poisson.cdf(came, expected)) >= SURE_MIN:
+        if came <= SHARE_MAX * expected and 1.0 - float(special.pdtr(came, expected)) >= SURE_MIN:
             return Shape("replies", int(before.max()) + 1, True, role)
         if loop is not None and loop.closed:
             return Shape("slots", loop.depth, True, role)
@@ -138,7 +138,10 @@ def _is_paced(arrivals: np.ndarray, done: np.ndarray, alone: np.ndarray) -> bool
         return False
     if distance.std() == 0:
         return True
-    line = stats.linregress(took, distance)
+    # Half a second to load, which most traces do not need.
+    from scipy.stats import linregress
+
+    line = linregress(took, distance)
     return bool(line.slope + PACED_SURE * line.stderr < PACED_SLOPE)
 
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from seekwise.analysis.decision.bounds import ALPHA, Bounds, bounds
 from seekwise.analysis.decision.table import Entry
+from seekwise.analysis.families import benjamini_hochberg
 
 Word = Literal["best", "within", "worse", "undecided"]
 DECISION_RULE_VERSION = "3"
@@ -129,8 +129,7 @@ def passed(p: np.ndarray, alpha: float) -> np.ndarray:
     """Benjamini and Hochberg 1995: rejected at a false discovery rate of alpha."""
     if len(p) == 0:
         return np.zeros(0, dtype=bool)
-    q = stats.false_discovery_control(np.clip(p, 0.0, 1.0))
-    return q <= alpha
+    return benjamini_hochberg(np.clip(p, 0.0, 1.0)) <= alpha
 
 
 def share(log_loss: float, more_is_better: bool) -> float:

@@ -1,4 +1,4 @@
-//! The cases of `seekwise bench` for criterion: `cargo bench -p seekwise-sim`. 100,000 operations each, so that a sample takes milliseconds.
+//! The cases of `seekwise bench` for criterion: `cargo bench -p seekwise-bench`. 100,000 operations each, so that a sample takes milliseconds.
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 
