@@ -124,7 +124,7 @@ def settings() -> str:
 
 
 def uses() -> str:
-    from seekwise.report import load_words
+    from seekwise.study import load_words
     from seekwise.study import uses as known
 
     text = [

@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.files import read_text
 
 COLOURS = ("auto", "always", "never")
 GENERAL = {"colour": "auto, always or never", "db": "results database to use"}

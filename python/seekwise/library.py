@@ -23,7 +23,7 @@ from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
     from seekwise.analysis.model import Verdict
-    from seekwise.analysis.outcome import Outcome
+    from seekwise.report.outcome import Outcome
     from seekwise.store.database import Run, Store
     from seekwise.store.record import Record
 
@@ -103,7 +103,7 @@ class Picture:
 
     def save(self, path: str | Path) -> Path:
         """Writes it, as PNG if the name ends so, else as SVG. Raises OSError."""
-        from seekwise.control.files import write_product
+        from seekwise.files import write_product
         from seekwise.report.charts import files
 
         path = Path(path)
@@ -167,7 +167,7 @@ def load(run: str = "last", *, db: str | Path | None = None) -> Simulation:
 
 def analyse(run: Simulation) -> Analysis:
     """Verdicts, insights and recommendation of a run, by the rule of `seekwise results`. Raises UsageError for a run of `seekwise tune`."""
-    from seekwise.analysis import outcome
+    from seekwise.report import outcome
     from seekwise.run.live.plan import is_live
     from seekwise.study.plan import Plan
 

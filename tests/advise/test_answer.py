@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from insights.test_insights import record
-from seekwise.advise.answer import answer, choose
-from seekwise.advise.workloads import Workload
+from seekwise.analysis.workloads import Workload
+from seekwise.insights.answer import answer, choose
 from seekwise.study import parse
 from seekwise.study.model import Study
 from seekwise.study.shown import Answer

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from control.conftest import FakeKernel, loop, needs_root  # noqa: F401
-from seekwise.advise.lines import shell_lines
 from seekwise.control import attributes
+from seekwise.control.lines import shell_lines
 from seekwise.control.settings import changed, read_settings
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seekwise.advise import asked, recommend, workloads
-from seekwise.analysis import outcome
+from seekwise.advise import asked, recommend
+from seekwise.analysis import workloads
+from seekwise.report import outcome
 from seekwise.store.database import Store
 from seekwise.study import parse, plan
 from seekwise.study.plan import SystemFacts

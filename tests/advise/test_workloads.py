@@ -13,13 +13,13 @@ from tests import preloaded
 
 from advise.made import made_plan, made_records, made_run
 from control.conftest import needs_root
-from seekwise.advise import workloads
 from seekwise.advise.recommend import for_workload
-from seekwise.advise.workloads import Workload, find, shipped, weigh
-from seekwise.analysis import outcome
+from seekwise.analysis import workloads
 from seekwise.analysis.model import Observation
+from seekwise.analysis.workloads import Workload, find, shipped, weigh
 from seekwise.control.settings import read_settings
 from seekwise.errors import UsageError
+from seekwise.report import outcome
 from seekwise.store.database import Store
 from seekwise.study.plan import Plan
 

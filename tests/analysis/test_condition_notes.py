@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from report.sample import sample_records
-from seekwise.analysis.outcome import condition_notes
+from seekwise.report.outcome import condition_notes
 
 
 def noted(**conditions: object) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from seekwise.analysis import outcome
 from seekwise.analysis.judge import NEVER_WINS
 from seekwise.analysis.model import Verdict
+from seekwise.report import outcome
 
 
 def verdict(metric: str, winner: str | None, low: float, high: float, reason: str = "") -> Verdict:

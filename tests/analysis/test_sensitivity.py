@@ -7,10 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from seekwise.analysis import sensitivity as vary
 from seekwise.backend.simulated import SimulatedBackend
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
+from seekwise.insights import sensitivity as vary
 from seekwise.study import parameters, starters
 from seekwise.study.model import Study
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.control.files import fresh, new_product, write_product
+from seekwise.files import fresh, new_product, write_product
 
 from .nobody import AS_NOBODY, NOBODY
 
@@ -80,7 +80,9 @@ def test_devices_and_pipes_are_written_to_and_never_replaced(tmp_path):
     before = os.lstat("/dev/null")
     write_product(Path("/dev/null"), "page")
     assert os.lstat("/dev/null").st_ino == before.st_ino
-    code = "from pathlib import Path; from seekwise.control.files import write_product; write_product(Path('/dev/stdout'), 'page')"
+    code = (
+        "from pathlib import Path; from seekwise.files import write_product; write_product(Path('/dev/stdout'), 'page')"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"page"
     with (tmp_path / "redirected").open("w") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)

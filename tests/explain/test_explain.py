@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise import _core
-from seekwise.advise import workloads
+from seekwise.analysis import workloads
 from seekwise.cli.explain import command
 from seekwise.errors import UsageError
 from seekwise.explain import explain, program, words

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.advise import controllers, history, workloads
+from seekwise.advise import controllers, history
 from seekwise.advise.controllers import Unit
+from seekwise.analysis import workloads
 from seekwise.control import nbd
 from seekwise.linux.setters import find_setters
 from seekwise.linux.stack import read_stack

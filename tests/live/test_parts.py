@@ -10,16 +10,17 @@ import pytest
 from live.helpers import entry_of
 from seekwise.analysis.decision.verdicts import judge
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import carry, execute, jobs, logs, order, passive, prepare, progress
+from seekwise.run.live import carry, execute, jobs, logs, passive, prepare, progress
 from seekwise.run.live.candidates import Candidate
 from seekwise.study import uses
+from seekwise.study.rounds import Order
 
 NAMES = ["none", "mq-deadline", "kyber", "bfq"]
 GROUND = prepare.Ground(Path("/srv/x"), 2**30, 2**29, 2, 16, 2**28, 1e8, 1.0)
 
 
 def test_each_round_holds_every_candidate_once_and_nobody_follows_himself():
-    made = order.Order(5)
+    made = Order(5)
     sequence = []
     for _ in range(60):
         turn = made.round(NAMES)
@@ -29,11 +30,11 @@ def test_each_round_holds_every_candidate_once_and_nobody_follows_himself():
 
 
 def test_neighbours_are_balanced_and_orders_are_random():
-    made = order.Order(6)
+    made = Order(6)
     sequence = [name for _ in range(120) for name in made.round(NAMES)]
     counts = collections.Counter(itertools.pairwise(sequence))
     assert max(counts.values()) < 1.4 * min(counts.values())
-    assert len({tuple(order.Order(seed).round(NAMES)) for seed in range(60)}) > 15
+    assert len({tuple(Order(seed).round(NAMES)) for seed in range(60)}) > 15
 
 
 def test_a_start_that_differs_is_cut_and_an_even_period_is_not():

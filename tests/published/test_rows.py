@@ -15,16 +15,17 @@ from rich.console import Console
 
 from insights.test_insights import record
 from seekwise import insights
-from seekwise.advise.answer import answer
-from seekwise.analysis import outcome, sensitivity
+from seekwise.analysis.printed import Style, printed
 from seekwise.backend import setup_lines
 from seekwise.backend.protocol import Options
 from seekwise.backend.simulated import SimulatedBackend, default_scheduler
 from seekwise.cli.main import cli
 from seekwise.explain import explain
+from seekwise.insights import sensitivity
+from seekwise.insights.answer import answer
 from seekwise.linux import kernel_log
 from seekwise.published.simulated import SimulatedWorld
-from seekwise.report.printed import Style, printed
+from seekwise.report import outcome
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.report.terminal import print_table
 from seekwise.store.record import Record

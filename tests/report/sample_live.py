@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import random
 
-from seekwise.analysis import live
 from seekwise.analysis.decision.periods import BINS_PER_OCTAVE, upper_bound_ns
 from seekwise.analysis.decision.table import Threshold
+from seekwise.report import live
 from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.plan import LivePlan
 from seekwise.store.database import Run

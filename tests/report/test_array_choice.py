@@ -8,8 +8,7 @@ import pytest
 
 from report import pages
 from report.sample import sample_records
-from seekwise.analysis import outcome
-from seekwise.report import array_choice, arrays, page, pareto
+from seekwise.report import array_choice, arrays, outcome, page, pareto
 from seekwise.store.database import Store
 
 LEVELS = {

@@ -10,8 +10,7 @@ import pytest
 
 from report import pages
 from report.sample import sample_content, sample_records
-from seekwise.analysis import outcome
-from seekwise.report import page
+from seekwise.report import outcome, page
 from seekwise.store.database import Store
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seekwise.analysis import outcome
 from seekwise.errors import SeekwiseError
+from seekwise.report import outcome
 from seekwise.run import early
 from seekwise.run import execute as run
 from seekwise.store.database import Store

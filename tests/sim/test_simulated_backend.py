@@ -164,7 +164,7 @@ def test_memory_sizes_are_cells():
 
 
 def test_what_is_not_modelled_has_no_number_and_is_said():
-    from seekwise.analysis.outcome import not_modelled_notes
+    from seekwise.report.outcome import not_modelled_notes
 
     given = array(
         system=[{"name": "r9", "drive": "st3250620ns", "drives": 2, "raid_level": "raid9", "kernel": "2.6.24"}]

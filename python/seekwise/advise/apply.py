@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.advise import persist
-from seekwise.advise.lines import Lines, shell_lines
 from seekwise.control import attributes, interrupt, notice, settings
 from seekwise.control.journal import Entry, Journal
+from seekwise.control.lines import Lines, shell_lines
 from seekwise.control.lock import devices_locked
 
 

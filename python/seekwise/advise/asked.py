@@ -58,8 +58,9 @@ def by_hand(targets: tuple[str, ...], settings: tuple[str, ...], stack: Stack) -
 
 def recommended(run: str, purpose: str | None, db: Path | None, system: str | None = None) -> Asked:
     """What a run recommends, for all of its systems or the one named, with the run as evidence."""
-    from seekwise.advise import recommend, workloads
-    from seekwise.analysis import outcome
+    from seekwise.advise import recommend
+    from seekwise.analysis import workloads
+    from seekwise.report import outcome
     from seekwise.run.live.plan import is_live
     from seekwise.store.database import Store
 

@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from seekwise.control import files
+from seekwise import files
 from seekwise.errors import RefusedError, SeekwiseError
 
 BYTES_MAX = 4 << 20

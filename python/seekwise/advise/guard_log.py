@@ -6,9 +6,9 @@ import json
 import os
 from pathlib import Path
 
-from seekwise.control.files import write_whole
 from seekwise.control.process import ProcessIdentity
 from seekwise.control.state import SYSTEM_STATE, state_folder
+from seekwise.files import write_whole
 
 SCHEMA = "seekwise.guard/1"
 SHOWN_MAX = 5

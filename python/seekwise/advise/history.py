@@ -12,10 +12,10 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from seekwise.control.files import read_regular
 from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
 from seekwise.errors import MissingError
+from seekwise.files import read_regular
 from seekwise.linux.model import BlockDevice, Stack
 from seekwise.store.database import Run, Store
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from seekwise.advise.forms import Wanted
-from seekwise.analysis import live
 from seekwise.analysis.decision.choose import Choice
-from seekwise.analysis.live import LiveOutcome
 from seekwise.errors import UsageError
-from seekwise.report import answer
+from seekwise.report import answer, live
+from seekwise.report.live import LiveOutcome
 from seekwise.store.database import Run, Store
 
 

@@ -16,10 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from seekwise import files
 from seekwise.advise import exact, merge
 from seekwise.advise.forms import PERSISTENT as WAYS
 from seekwise.advise.forms import File
-from seekwise.control import files, interrupt, notice
+from seekwise.control import interrupt, notice
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.settings import Changes, normalised
 from seekwise.errors import MissingError, SeekwiseError, UsageError

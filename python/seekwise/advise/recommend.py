@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from seekwise.advise import answer
-from seekwise.advise.lines import Lines
-from seekwise.advise.workloads import Standing, Weighed, Workload, weigh
-from seekwise.analysis import outcome, tables
+from seekwise.analysis import tables
 from seekwise.analysis.model import repetitions_text
-from seekwise.analysis.outcome import Outcome
 from seekwise.analysis.rule import CONTROL_SUFFIX
+from seekwise.analysis.workloads import Standing, Weighed, Workload, weigh
+from seekwise.control.lines import Lines
 from seekwise.errors import UsageError
-from seekwise.report import array_choice
+from seekwise.insights import answer
+from seekwise.report import array_choice, outcome
 from seekwise.report.content import Advice
+from seekwise.report.outcome import Outcome
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Setting
 

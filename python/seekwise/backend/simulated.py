@@ -20,12 +20,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from seekwise import _core
+from seekwise import _core, controllers
 from seekwise.backend import arrays, room, storage_trials
 from seekwise.backend.options import drive_parameters
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.explain import controllers
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import parameters

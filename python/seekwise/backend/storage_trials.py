@@ -11,9 +11,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seekwise import _core
+from seekwise import _core, controllers
 from seekwise.errors import UsageError
-from seekwise.explain import controllers
 from seekwise.published import cells
 from seekwise.published.setup import GNOME_DISKS_SAMPLES, Setup, of_system
 from seekwise.published.value import NotModelled

@@ -53,9 +53,9 @@ def pairing(store: Store, base: Run, new: Run) -> Pairing:
 
 
 def _live_pairing(store: Store, base: Run, new: Run) -> Pairing:
-    from seekwise.analysis import live
     from seekwise.analysis.decision.records import entries
     from seekwise.analysis.decision.runs import changes
+    from seekwise.report import live
     from seekwise.report.comparison import Pairing, of_live
 
     sides = [live.of(store, run) for run in (base, new)]
@@ -120,13 +120,11 @@ def _decision(store: Store, run: Run) -> tuple[str, str]:
     """(headline, device)"""
     try:
         if _live_runs.is_live(run.plan):
-            from seekwise.analysis import live
-            from seekwise.report import answer
+            from seekwise.report import answer, live
 
             found = live.of(store, run)
             return answer.headline(found), f"{found.plan.target} on {', '.join(found.plan.leaves)}"
-        from seekwise.analysis import outcome
-        from seekwise.report import page, tested
+        from seekwise.report import outcome, page, tested
 
         content = outcome.of(store, run).content
         return page.sentence(content.advice.headline), tested.devices(content)

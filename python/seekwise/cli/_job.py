@@ -108,7 +108,7 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
             click.echo(f"{valid} records of run {run_id} in {store.path}")
             click.echo(f"\nnext, where the whole package is: seekwise results {run_id} --db {store.path.name}")
         return
-    from seekwise.analysis import outcome  # loads the statistics, which nothing before this needs
+    from seekwise.report import outcome  # loads the statistics, which nothing before this needs
 
     found = outcome.of(store, store.run(run_id))
     if not as_json:

@@ -18,8 +18,7 @@ __all__ = ["advise", "compare", "is_live", "results"]
 
 def results(store: Store, run: Run, *, as_json: bool) -> None:
     """The answer of a stored run, judged again."""
-    from seekwise.analysis import live
-    from seekwise.report import answer
+    from seekwise.report import answer, live
 
     found = live.of(store, run)
     if as_json:
@@ -34,10 +33,9 @@ def results(store: Store, run: Run, *, as_json: bool) -> None:
 def advise(store: Store, run: Run, purpose: str | None, *, as_json: bool) -> None:
     """What to set for one group of uses, or for whatever may come."""
     from seekwise.advise import live as for_live
-    from seekwise.advise.lines import shell_lines
-    from seekwise.analysis import live
     from seekwise.analysis.decision.document import decision_document
-    from seekwise.report import answer
+    from seekwise.control.lines import shell_lines
+    from seekwise.report import answer, live
 
     found = live.of(store, run)
     choice = for_live.choice(found, purpose)
@@ -71,9 +69,9 @@ def _uses(found, purpose: str | None):
 
 def compare(store: Store, base: Run, new: Run, fail_if: tuple[str, ...], *, as_json: bool) -> None:
     """The same settings before and after; the first line answers."""
-    from seekwise.analysis import live
     from seekwise.analysis.decision.records import entries
     from seekwise.analysis.decision.runs import changes
+    from seekwise.report import live
 
     sides = [live.of(store, run) for run in (base, new)]
     shared = [use for use in sides[0].plan.uses if use in sides[1].plan.uses]

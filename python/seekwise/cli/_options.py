@@ -81,7 +81,7 @@ def printed(function: Callable) -> Callable:
 
 def style(mean: str, acceptable: float | None):
     """What those two options ask for."""
-    from seekwise.report.printed import Style
+    from seekwise.analysis.printed import Style
 
     return Style("high" if mean == "high" else "plain", acceptable)
 

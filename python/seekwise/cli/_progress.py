@@ -96,7 +96,7 @@ def _moment(text: str) -> datetime:
 
 
 def _live(store: Store, run: Run) -> list[tuple[str, str]]:
-    from seekwise.analysis import live
+    from seekwise.report import live
     from seekwise.report.answer import best_text, metric_name
 
     found = live.of(store, run)
@@ -104,7 +104,7 @@ def _live(store: Store, run: Run) -> list[tuple[str, str]]:
 
 
 def _study(store: Store, run: Run) -> list[tuple[str, str]]:
-    from seekwise.analysis import outcome
+    from seekwise.report import outcome
     from seekwise.report.looks import Looks
     from seekwise.report.losses import blocks
 

@@ -71,7 +71,7 @@ def _verdict(db: Path | None) -> Iterator[tuple[str, str, list[Sample]]]:
             run = next((each for each in reversed(store.runs()) if _live_runs.is_live(each.plan)), None)
             if run is None:
                 return
-            from seekwise.analysis import live
+            from seekwise.report import live
 
             found = live.of(store, run)
     except (SeekwiseError, ModuleNotFoundError):

@@ -12,14 +12,14 @@ from seekwise.store.database import Run, Store
 def write(store: Store, run: Run, path: Path) -> Path:
     """Writes the page of a live-switched run or of a study; SeekwiseError where it has no record."""
     if _live_runs.is_live(run.plan):
-        from seekwise.analysis import live
+        from seekwise.report import live
 
         found = live.of(store, run)
         _must_have_records(run, found.records)
         from seekwise.report import live_page
 
         return live_page.write(path, found).absolute()
-    from seekwise.analysis import outcome
+    from seekwise.report import outcome
 
     judged = outcome.of(store, run)
     _must_have_records(run, judged.records)

@@ -16,8 +16,8 @@ from seekwise.errors import SeekwiseError
 from seekwise.study.quantity import bytes_text, size_word, time_text
 
 if TYPE_CHECKING:
-    from seekwise.analysis.outcome import Outcome
     from seekwise.report.content import ReportContent
+    from seekwise.report.outcome import Outcome
     from seekwise.run.early import Noise
     from seekwise.study.plan import Plan
 

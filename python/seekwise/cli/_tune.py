@@ -244,9 +244,8 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float | None = No
     """The answer of a stored run, and its report beside the working folder."""
     import time
 
-    from seekwise.analysis import live
     from seekwise.report import answer as words
-    from seekwise.report import live_page
+    from seekwise.report import live, live_page
 
     found = live.of(store, store.run(run_id))
     if began_s is not None:

@@ -133,9 +133,8 @@ def _sampler(plan: LivePlan) -> Iterator[latencies.Sampler | None]:
 
 
 def _show(store: Store, run_id: str, request: Request) -> None:
-    from seekwise.analysis import live
     from seekwise.report import answer as words
-    from seekwise.report import live_page
+    from seekwise.report import live, live_page
 
     found = replace(live.of(store, store.run(run_id)), seconds=time.monotonic() - request.began_s)
     if not found.records:

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seekwise.advise import recommend, workloads
-from seekwise.advise.answer import OVERALL
-from seekwise.analysis import outcome
+from seekwise.advise import recommend
+from seekwise.analysis import workloads
 from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import UsageError
-from seekwise.report import terminal
+from seekwise.insights.answer import OVERALL
+from seekwise.report import outcome, terminal
 from seekwise.report.content import Advice
 from seekwise.store.database import Store
 from seekwise.study.plan import Plan

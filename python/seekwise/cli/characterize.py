@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from seekwise.cli import _output
-from seekwise.control.files import write_product
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.files import write_product
 
 
 @click.command()

@@ -11,8 +11,8 @@ import click
 
 from seekwise import _core
 from seekwise.control import nbd
-from seekwise.control.files import read_text
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.files import read_text
 
 REFUSALS = {"usage": UsageError, "refused": RefusedError, "failed": SeekwiseError}
 HINTS = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from seekwise.cli import _fleet, _options
-from seekwise.control.files import write_product
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.files import write_product
 
 FORMAT_NAMES = (
     "gnome-disks",
@@ -92,8 +92,8 @@ def command(
             )
         _drives(drives, output or Path(), as_json)
         return
-    from seekwise.analysis import outcome
     from seekwise.cli import _shown
+    from seekwise.report import outcome
     from seekwise.store import foreign
     from seekwise.store.database import Store
     from seekwise.store.foreign.model import parse_given

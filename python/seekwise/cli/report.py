@@ -90,8 +90,7 @@ def _are_parts(store: Store, runs: list[Run]) -> bool:
 
 
 def _live(store: Store, run: Run, output: Path, *, markdown: bool, as_json: bool, pictures: Path | None) -> None:
-    from seekwise.analysis import live
-    from seekwise.report import live_page
+    from seekwise.report import live, live_page
     from seekwise.report.markdown import of_live
 
     found = live.of(store, run)
@@ -111,7 +110,7 @@ def _live(store: Store, run: Run, output: Path, *, markdown: bool, as_json: bool
 def _study(
     store: Store, runs: list[Run], style, output: Path, *, markdown: bool, as_json: bool, pictures: Path | None
 ) -> None:
-    from seekwise.analysis import outcome
+    from seekwise.report import outcome
 
     found = outcome.of(store, runs[0], style) if len(runs) == 1 else outcome.merged(store, runs, style)
     if not found.records:

@@ -56,7 +56,7 @@ def command(
                 )
             _live_runs.results(store, live, as_json=as_json)
             return
-        from seekwise.analysis import outcome
+        from seekwise.report import outcome
 
         style = _options.style(mean, acceptable)
         found = outcome.of(store, chosen[0], style) if len(chosen) == 1 else outcome.merged(store, chosen, style)

@@ -34,7 +34,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seekwise.control import files
+from seekwise import files
 from seekwise.control.process import ProcessIdentity, machine, pid_namespace, this_process
 from seekwise.control.state import state_folder
 from seekwise.errors import MissingError, RefusedError

@@ -15,7 +15,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from seekwise.control import files, sysfs
+from seekwise import files
+from seekwise.control import sysfs
 from seekwise.control.state import runtime_folder
 from seekwise.errors import MissingError, RefusedError
 

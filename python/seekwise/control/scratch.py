@@ -24,7 +24,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PosixPath
 
-from seekwise.control import files, interrupt, notice
+from seekwise import files
+from seekwise.control import interrupt, notice
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.process import machine, proc_folder, this_process
 from seekwise.errors import RefusedError, SeekwiseError, UsageError

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seekwise import _core, schedulers
+from seekwise import _core, controllers, schedulers
 from seekwise.errors import UsageError
-from seekwise.explain import controllers, hosts, program
+from seekwise.explain import hosts, program
 
 UNITS = Path(__file__).parent / "units"
 # Kernels whose defaults are shown: the last with the single queue, and a recent one.

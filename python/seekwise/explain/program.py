@@ -142,8 +142,7 @@ def use_names() -> frozenset[str]:
 
 def use(name: str) -> Entry | None:
     """A use or a group of uses that ships with the program: its jobs, what is compared, and how to measure it."""
-    from seekwise.report import load_words
-    from seekwise.study import uses
+    from seekwise.study import load_words, uses
 
     wanted = name.replace(" ", "-")
     found = [each for each in uses.shipped() if wanted in (each.name, each.group)]
@@ -162,7 +161,7 @@ def use(name: str) -> Entry | None:
 
 
 def _workload(name: str) -> Entry | None:
-    from seekwise.advise import workloads
+    from seekwise.analysis import workloads
 
     found = workloads.shipped().get(name.replace(" ", "-"))
     if found is None:

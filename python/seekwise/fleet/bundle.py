@@ -17,8 +17,8 @@ from typing import IO
 
 import zstandard
 
-from seekwise.control.files import new_product
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.files import new_product
 from seekwise.release import release
 from seekwise.store import codec
 from seekwise.store.database import Run, now

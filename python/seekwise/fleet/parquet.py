@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from seekwise.control.files import new_product
 from seekwise.errors import MissingError, SeekwiseError, UsageError
+from seekwise.files import new_product
 from seekwise.fleet import rows
 from seekwise.fleet.rows import Summary, Unit
 from seekwise.store import codec

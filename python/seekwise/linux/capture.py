@@ -18,8 +18,8 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from seekwise.control.files import new_product
 from seekwise.errors import SeekwiseError
+from seekwise.files import new_product
 from seekwise.linux import ata, facts
 from seekwise.linux.model import Stack
 from seekwise.linux.setters import find_setters, tuned

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.files import read_text
 
 DISK = re.compile(r"(ata\d+(?:\.\d+)?): \d+ sectors, multi \d+: LBA\S*(?: (NCQ \((.*?)\)))?")
 DEPTHS = re.compile(r"depth (\d+)(?:/(\d+))?")

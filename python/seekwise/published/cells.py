@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Callable
 
-from seekwise import _core
-from seekwise.explain import controllers
+from seekwise import _core, controllers
 from seekwise.published.setup import MIB, Setup, drive_model
 from seekwise.published.value import NotModelled
 from seekwise.study.parameters import of_model

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from seekwise.analysis.decision.choose import Choice, Loss
 from seekwise.analysis.decision.verdicts import Judged, Standing
-from seekwise.analysis.live import LiveOutcome, no_verdict, notes, seconds_more
 from seekwise.report import stages
+from seekwise.report.live import LiveOutcome, no_verdict, notes, seconds_more
 from seekwise.report.metric_words import FACTOR_FROM, amount, factor_text, metric_name, percent
 from seekwise.study.quantity import time_text
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from seekwise.analysis.printed import Printed
 from seekwise.insights.model import Finding
 from seekwise.report.arrays import ArrayRow
-from seekwise.report.printed import Printed
 from seekwise.store.record import Record
 from seekwise.study.model import System
 from seekwise.study.shown import Figure
 
 if TYPE_CHECKING:
-    from seekwise.advise.answer import Choice
+    from seekwise.insights.answer import Choice
     from seekwise.store.database import Run
     from seekwise.study.model import Study
     from seekwise.study.plan import Plan

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seekwise.advise.answer import kind_of
 from seekwise.analysis.rule import CONTROL_SUFFIX
+from seekwise.insights.answer import kind_of
 from seekwise.report.rows import METRICS, OPERATION_ORDER, summary_rows, trial_rows
 from seekwise.store.record import Record
 from seekwise.study.model import System

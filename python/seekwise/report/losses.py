@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seekwise.advise.answer import OVERALL, competitions
-from seekwise.advise.workloads import Standing, Weighed, Workload, weigh
 from seekwise.analysis.rule import CONTROL_SUFFIX, RULE, more_is_better
+from seekwise.analysis.workloads import Standing, Weighed, Workload, weigh
 from seekwise.errors import UsageError
+from seekwise.insights.answer import OVERALL, competitions
 from seekwise.report.charts import live_svg
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.content import ReportContent

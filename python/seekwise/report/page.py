@@ -8,7 +8,8 @@ from pathlib import Path
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from seekwise.control.files import write_product
+from seekwise.analysis.printed import MEANS
+from seekwise.files import write_product
 from seekwise.report import (
     array_choice,
     arrays,
@@ -32,7 +33,6 @@ from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.frame import Axes, Frame, axes, frame, shown
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import one_line, three
-from seekwise.report.printed import MEANS
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.report.terminal import known, word
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from seekwise.control.files import write_product
+from seekwise.files import write_product
 from seekwise.report.number_text import one_line, plain_settings, three
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from seekwise.analysis.live import LiveOutcome
+from seekwise.report.live import LiveOutcome
 from seekwise.report.metric_words import amount, metric_name, percent
 
 NAMED_MOST = 3

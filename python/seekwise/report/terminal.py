@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from seekwise.analysis.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.report import arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three
-from seekwise.report.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.study.shown import RESERVED
 

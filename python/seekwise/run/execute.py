@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from seekwise import files
 from seekwise.backend.protocol import Backend, Say, SpreadSession
-from seekwise.control import files
 from seekwise.control.state import state_folder
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.release import release

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from seekwise.control.files import read_regular
 from seekwise.errors import UsageError
+from seekwise.files import read_regular
 from seekwise.study import factors, profiles
 from seekwise.study.model import Design, Study, System, Workload
 from seekwise.study.shown import Figure, Grid, Table

@@ -30,8 +30,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from seekwise.control.files import read_text
 from seekwise.errors import UsageError
+from seekwise.files import read_text
 from seekwise.study.quantity import parse_bytes, parse_seconds
 
 Judged = Literal["rate", "p50", "p99", "p999", "mean", "cpu", "fairness"]

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import zstandard
 
-from seekwise.control.files import fresh
+from seekwise.files import fresh
 from seekwise.trace.columns import COLUMNS, REQUEST, Notes, TraceError
 
 MAGIC = b"seekwise.trace/1\n"

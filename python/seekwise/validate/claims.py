@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seekwise.control.files import read_text
+from seekwise.files import read_text
 from seekwise.published.expect import passes, shown
 from seekwise.published.expression import evaluate
 from seekwise.published.foresight import prepare

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _core
-from seekwise.control.files import read_text
+from seekwise.files import read_text
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "drive models against data sheets and reviews"

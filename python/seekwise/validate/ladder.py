@@ -19,8 +19,8 @@ from typing import Any
 from seekwise.analysis.compare import P99_OPERATIONS_MIN, Agreement, Pair, Side, agreement, pairs
 from seekwise.backend.protocol import Options
 from seekwise.backend.simulated import SimulatedBackend
-from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError
+from seekwise.files import read_text
 from seekwise.study import parse, plan, starters
 from seekwise.study.model import Study
 from seekwise.validate import _ladder_tables as ladder

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seekwise import _core
-from seekwise.control.files import read_text
+from seekwise.files import read_text
 from seekwise.published.simulated import SimulatedWorld
 from seekwise.published.world import World
 from seekwise.validate import _ssd_table as ssd_table

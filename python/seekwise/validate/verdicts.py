@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seekwise.control.files import read_text
+from seekwise.files import read_text
 from seekwise.published.foresight import prepare
 from seekwise.published.rule import METRICS, RULE, decide
 from seekwise.published.simulated import SimulatedWorld

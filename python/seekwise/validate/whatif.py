@@ -28,8 +28,8 @@ import numpy as np
 
 from seekwise import _core
 from seekwise.analysis.percentiles import percentile_ns
-from seekwise.control.files import read_text
 from seekwise.errors import SeekwiseError
+from seekwise.files import read_text
 from seekwise.run import whatif
 from seekwise.testbed import whatif as testbed
 from seekwise.trace import load as loads

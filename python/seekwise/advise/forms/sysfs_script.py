@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 from seekwise.advise.forms.model import File, Wanted, checked, ordered, path
-from seekwise.advise.lines import shell_lines
 from seekwise.advise.values import settings_of
+from seekwise.control.lines import shell_lines
 from seekwise.linux.model import Stack
 
 

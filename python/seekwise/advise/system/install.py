@@ -13,8 +13,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control.files import write_whole
 from seekwise.errors import MissingError, RefusedError, SeekwiseError
+from seekwise.files import write_whole
 
 OURS = "usr/lib/seekwise"
 LIST = f"{OURS}/installed.json"

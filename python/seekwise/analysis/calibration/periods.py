@@ -20,7 +20,7 @@ from seekwise.analysis.calibration.score import EQUAL, Score
 from seekwise.analysis.decision.pairs import compare
 from seekwise.analysis.decision.table import Entry, values_of
 from seekwise.analysis.decision.verdicts import judge, log_of_share
-from seekwise.run.live.order import Order
+from seekwise.study.rounds import Order
 
 KINDS = ("autocorrelated", "drifting", "bursty", "neighbour", "carry-over")
 THRESHOLD = 0.05

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.backend.kernel.fio_job import Place, directory, escaped
-from seekwise.control.files import read_regular
 from seekwise.errors import RefusedError, UsageError
+from seekwise.files import read_regular
 
 JOB_BYTES_MAX = 1 << 20
 SECTIONS_MAX = 256

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from seekwise.advise.answer import kind_of
+from seekwise.analysis.printed import mean_of, repeats
+from seekwise.insights.answer import kind_of
 from seekwise.report.charts import panels as multiples
 from seekwise.report.charts.style import configured, scales
 from seekwise.report.looks import Looks
 from seekwise.report.number_text import three
-from seekwise.report.printed import mean_of, repeats
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.store.record import Record
 from seekwise.study.model import System

@@ -104,7 +104,9 @@ def _address(protocol: str, rest: str, on: str) -> str:
 
 def _login(host: str) -> tuple[str, dict[str, Any]] | None:
     """`admin@node2:2222` as (host, what `asyncssh.connect` is told of it); None for what is no host."""
-    found = re.fullmatch(r"(?:([A-Za-z0-9_.-]+)@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.][A-Za-z0-9_.-]*)(?::([0-9]{1,5}))?", host)
+    found = re.fullmatch(
+        r"(?:([A-Za-z0-9_.-]+)@)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.][A-Za-z0-9_.-]*)(?::([0-9]{1,5}))?", host
+    )
     if found is None or (found[3] and not 0 < int(found[3]) <= PORT_MAX) or (found[1] or "").startswith("-"):
         return None
     told: dict[str, Any] = {"username": found[1]} if found[1] else {}

@@ -27,10 +27,11 @@ from seekwise.analysis.decision.periods import histogram, upper_bound_ns
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import carry, latencies, order
+from seekwise.run.live import carry, latencies
 from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.plan import LivePlan
 from seekwise.store.record import CpuSeconds, Phase, Record
+from seekwise.study.rounds import Order
 from seekwise.study.uses import Job, Use
 
 SAMPLE_S = 0.1
@@ -169,7 +170,7 @@ def _switch_on(
     sampler: latencies.Sampler | None,
     tell: Callable[[str, float], None],
 ) -> None:
-    turns = order.Order(plan.seed)
+    turns = Order(plan.seed)
     names = [each.label for each in plan.candidates]
     by_label = {each.label: each for each in plan.candidates}
     length = period_seconds(max(1.0, deadline_s - time.monotonic()), len(names))
@@ -340,7 +341,7 @@ def with_command(
 ) -> None:
     """Runs the command again and again, each time under the next setting, until the deadline (monotonic)."""
     pattern = _pattern(metric)
-    turns = order.Order(plan.seed)
+    turns = Order(plan.seed)
     names = [each.label for each in plan.candidates]
     by_label = {each.label: each for each in plan.candidates}
     origin = time.time()

@@ -18,10 +18,10 @@ from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
 from seekwise.run.live import carry, jobs, logs, prepare, progress, record, stretch
 from seekwise.run.live.candidates import Candidate
-from seekwise.run.live.order import Order
 from seekwise.run.live.plan import LivePlan
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.study.rounds import Order
 
 FOREIGN_PROGRAM_BYTES = 16 * 2**20
 LOAD_MARGIN_S = 60.0

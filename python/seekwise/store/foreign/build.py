@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from seekwise.control.files import read_regular
 from seekwise.errors import UsageError
+from seekwise.files import read_regular
 from seekwise.release import release
 from seekwise.store.database import Run, now
 from seekwise.store.foreign import registry

@@ -14,8 +14,8 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from seekwise.control.files import read_text
 from seekwise.errors import UsageError
+from seekwise.files import read_text
 from seekwise.trace.disksim.syntax import Block, read
 
 OVERHEADS = {

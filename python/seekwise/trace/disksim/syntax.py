@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seekwise.control.files import read_text
 from seekwise.errors import UsageError
+from seekwise.files import read_text
 
 SIZE_BYTES_MAX = 16 << 20
 DEPTH_MAX = 32

@@ -24,8 +24,8 @@ from seekwise.analysis.judge import judge
 from seekwise.analysis.model import Observation, Verdict
 from seekwise.analysis.observe import METRICS, observations
 from seekwise.analysis.rule import CONTROL_SUFFIX, more_is_better
-from seekwise.control.files import read_text
 from seekwise.errors import UsageError
+from seekwise.files import read_text
 from seekwise.store.record import Record
 
 OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
@@ -71,7 +71,7 @@ class Weighed:
 
 
 def shipped() -> dict[str, Workload]:
-    text = files("seekwise.advise").joinpath("workloads.toml").read_text(encoding="utf-8")
+    text = files("seekwise.analysis").joinpath("workloads.toml").read_text(encoding="utf-8")
     return _parsed(tomllib.loads(text), "workloads.toml")
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from seekwise import insights
+from seekwise.analysis.printed import MISSING, Style, printed
 from seekwise.backend.protocol import Backend
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.insights import schedulers
 from seekwise.insights.means import NAMES, UNITS, Means, number
 from seekwise.published.rule import METRICS, decide
-from seekwise.report.printed import MISSING, Style, printed
 from seekwise.store.record import Record
 from seekwise.study import parameters, plan
 from seekwise.study.model import Study

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.advise.lines import Lines, shell_lines
 from seekwise.analysis.decision import seen
 from seekwise.analysis.decision.choose import Choice
 from seekwise.analysis.decision.document import SCHEMA, decision_document, use_documents
 from seekwise.analysis.decision.records import Decided, decided
 from seekwise.analysis.decision.verdicts import DECISION_RULE_VERSION, Judged
+from seekwise.control.lines import Lines, shell_lines
 from seekwise.run.live import progress
 from seekwise.run.live.passive import NO_LOAD, TOO_UNEVEN
 from seekwise.run.live.plan import LivePlan

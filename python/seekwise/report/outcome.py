@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seekwise import insights
-from seekwise.advise import answer as answers
-from seekwise.advise.lines import Lines, shell_lines
-from seekwise.analysis import tables
+from seekwise.analysis import printed, tables
 from seekwise.analysis.control import judge_control
 from seekwise.analysis.judge import NEVER_WINS
 from seekwise.analysis.model import Verdict, repetitions_text
 from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
 from seekwise.analysis.rule import RULE_VERSION
+from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
-from seekwise.report import array_choice, arrays, printed
+from seekwise.insights import answer as answers
+from seekwise.report import array_choice, arrays
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.run import early
 from seekwise.run import execute as runs

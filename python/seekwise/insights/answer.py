@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from seekwise.advise.workloads import Weighed, Workload, find, weigh
 from seekwise.analysis.rule import RULE
+from seekwise.analysis.workloads import Weighed, Workload, find, weigh
 from seekwise.errors import UsageError
 from seekwise.insights.means import NAMES, listed
 from seekwise.store.record import Record
