@@ -241,6 +241,38 @@ def test_a_scheduler_that_the_other_machine_does_not_offer_is_refused():
 
 
 @pytest.mark.parametrize(
+    ("setting", "takes"),
+    [
+        ("nr_requests=abc", "4 or more"),
+        ("nr_requests=-5", "4 or more"),
+        ("read_ahead_kb=1e3", "0 or more"),
+        ("read_ahead_kb=130", "a multiple of 4"),
+        ("queue_depth=33", "1 to 32"),
+        ("queue_depth=0", "1 to 32"),
+        ("nomerges=7", "0 to 2"),
+        ("write_cache=on", "'write back' or 'write through'"),
+        ("wbt_lat_usec=-2", "-1 or more"),
+        ("iosched/fifo_batch=many", "a whole number"),
+        ("max_sectors_kb=99999999", "4 to"),
+    ],
+)
+def test_a_value_that_the_other_machine_s_kernel_would_refuse_is_refused(tmp_path, setting, takes):
+    words = ("--for-capture", str(machine_path("sata-ncq")), "--device", "sda", "--set", setting)
+    done = seekwise("apply", "--print", "udev", *words, state=tmp_path)
+    assert done.returncode == 2 and f" takes {takes}" in done.stderr, done.stderr
+    assert done.stdout == ""
+
+
+def test_a_setting_that_is_named_twice_with_two_values_is_refused(tmp_path):
+    files = two_disks(tmp_path)
+    with pytest.raises(UsageError, match="asked to be bfq and none"):
+        by_hand(("sda",), ("scheduler=bfq", "queue/scheduler=none"), files.stack())
+    with pytest.raises(UsageError, match="asked to be 1 and 32"):
+        by_hand(("sda",), ("ncq=off", "queue_depth=32"), files.stack())
+    assert by_hand(("sda", "sda"), ("scheduler=bfq",), files.stack()).wanted == {"sda": {"queue/scheduler": "bfq"}}
+
+
+@pytest.mark.parametrize(
     ("words", "status"),
     [
         (("--for-capture", str(machine_path("nvme")), "--device", "/", "--set", "scheduler=none"), 2),

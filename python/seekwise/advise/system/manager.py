@@ -46,5 +46,7 @@ def _program(root: Path) -> str | None:
 
 
 def _call(root: Path, *words: str) -> str | None:
-    done = subprocess.run([str(_program(root)), "--no-ask-password", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(_program(root)), "--no-ask-password", *words], capture_output=True, text=True, check=False
+    )
     return None if done.returncode == 0 else f"systemctl {' '.join(words)} failed: {done.stderr.strip()}"
