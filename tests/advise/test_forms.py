@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,24 @@ def test_two_namespaces_of_one_nvme_share_a_serial_and_so_are_matched_otherwise(
     })  # fmt: skip
     text = FORMS["udev"]({"nvme0n2": {"queue/scheduler": "bfq"}}, files.stack()).text
     assert 'ENV{ID_WWN}=="nvme.2"' in text
+
+
+@pytest.mark.parametrize(
+    ("setting", "shown"), [("wbt_lat_usec", "75000"), ("read_ahead_kb", "256"), ("scheduler", "x [bfq] y")]
+)
+def test_a_second_run_of_the_playbook_s_script_changes_nothing(tmp_path, setting, shown):
+    """The script as the shell runs it, on files in place of sysfs: the first run writes and says so, the second does neither."""
+    value = {"wbt_lat_usec": "-1", "read_ahead_kb": "256", "scheduler": "bfq"}[setting]
+    text = FORMS["ansible"]({"sda": {f"queue/{setting}": value}}, two_disks(tmp_path / "m").stack()).text
+    script = textwrap.dedent(text.partition("        cmd: |\n")[2].partition("      register:")[0])
+    file = tmp_path / setting
+    file.write_text("5\n")
+    script = script.replace(f"/sys/block/sda/queue/{setting}", str(file))
+    assert str(file) in script
+    first = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert (first.stdout, file.read_text()) == ("changed\n", f"{value}\n")
+    file.write_text(f"{shown}\n")  # as the kernel shows it from now on
+    assert subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout == ""
 
 
 # TuneD
