@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,24 @@ def test_two_namespaces_of_one_nvme_share_a_serial_and_so_are_matched_otherwise(
     assert 'ENV{ID_WWN}=="nvme.2"' in text
 
 
+@pytest.mark.parametrize(
+    ("setting", "shown"), [("wbt_lat_usec", "75000"), ("read_ahead_kb", "256"), ("scheduler", "x [bfq] y")]
+)
+def test_a_second_run_of_the_playbook_s_script_changes_nothing(tmp_path, setting, shown):
+    """The script as the shell runs it, on files in place of sysfs: the first run writes and says so, the second does neither."""
+    value = {"wbt_lat_usec": "-1", "read_ahead_kb": "256", "scheduler": "bfq"}[setting]
+    text = FORMS["ansible"]({"sda": {f"queue/{setting}": value}}, two_disks(tmp_path / "m").stack()).text
+    script = textwrap.dedent(text.partition("        cmd: |\n")[2].partition("      register:")[0])
+    file = tmp_path / setting
+    file.write_text("5\n")
+    script = script.replace(f"/sys/block/sda/queue/{setting}", str(file))
+    assert str(file) in script
+    first = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert (first.stdout, file.read_text()) == ("changed\n", f"{value}\n")
+    file.write_text(f"{shown}\n")  # as the kernel shows it from now on
+    assert subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout == ""
+
+
 # TuneD
 
 
@@ -238,6 +257,38 @@ def test_a_scheduler_that_the_other_machine_does_not_offer_is_refused():
     stack = read_stack(machine_path("3ware-9650se"))
     with pytest.raises(UsageError, match="offered: noop, anticipatory, deadline, cfq"):
         check({"sdb": {"queue/scheduler": "bfq"}}, stack)
+
+
+@pytest.mark.parametrize(
+    ("setting", "takes"),
+    [
+        ("nr_requests=abc", "4 or more"),
+        ("nr_requests=-5", "4 or more"),
+        ("read_ahead_kb=1e3", "0 or more"),
+        ("read_ahead_kb=130", "a multiple of 4"),
+        ("queue_depth=33", "1 to 32"),
+        ("queue_depth=0", "1 to 32"),
+        ("nomerges=7", "0 to 2"),
+        ("write_cache=on", "'write back' or 'write through'"),
+        ("wbt_lat_usec=-2", "-1 or more"),
+        ("iosched/fifo_batch=many", "a whole number"),
+        ("max_sectors_kb=99999999", "4 to"),
+    ],
+)
+def test_a_value_that_the_other_machine_s_kernel_would_refuse_is_refused(tmp_path, setting, takes):
+    words = ("--for-capture", str(machine_path("sata-ncq")), "--device", "sda", "--set", setting)
+    done = seekwise("apply", "--print", "udev", *words, state=tmp_path)
+    assert done.returncode == 2 and f" takes {takes}" in done.stderr, done.stderr
+    assert done.stdout == ""
+
+
+def test_a_setting_that_is_named_twice_with_two_values_is_refused(tmp_path):
+    files = two_disks(tmp_path)
+    with pytest.raises(UsageError, match="asked to be bfq and none"):
+        by_hand(("sda",), ("scheduler=bfq", "queue/scheduler=none"), files.stack())
+    with pytest.raises(UsageError, match="asked to be 1 and 32"):
+        by_hand(("sda",), ("ncq=off", "queue_depth=32"), files.stack())
+    assert by_hand(("sda", "sda"), ("scheduler=bfq",), files.stack()).wanted == {"sda": {"queue/scheduler": "bfq"}}
 
 
 @pytest.mark.parametrize(

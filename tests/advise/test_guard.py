@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from seekwise.advise import guard_log, history
 from seekwise.advise.guard import worker
 from seekwise.advise.guard.compare import block_length, compare
 from seekwise.advise.guard.watch import Interval, Watch
+from seekwise.analysis.decision.periods import histogram
 from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.control.settings import read_settings
@@ -94,6 +96,53 @@ def test_more_tasks_that_wait_are_worse_even_without_reads():
     before = load(generator, 200, pressure=0.1)
     after = load(generator, 200, pressure=0.6)
     assert compare(before, after, 0.1).word == "worse"
+
+
+def with_requests(intervals: list[Interval], generator: np.random.Generator, *, tail: float = 1.0) -> list[Interval]:
+    """The same intervals with single requests: log-normal around the interval's mean; `tail` times as long for 3 in 100."""
+    found = []
+    for each in intervals:
+        count = each.reads // 4
+        waits = each.read_ms / max(1, each.reads) * 1e6 * np.exp(0.3 * generator.normal(size=count))
+        waits[generator.random(count) < 0.03] *= tail
+        found.append(replace(each, bins=histogram(waits)))
+    return found
+
+
+def test_a_tail_that_grows_is_found_although_the_mean_stays():
+    generator = np.random.default_rng(21)
+    words = []
+    for _ in range(10):
+        before = with_requests(load(generator, 150, correlation=0.3), generator)
+        after = with_requests(load(generator, 150, correlation=0.3), generator, tail=6)
+        found = compare(before, after, 0.2, looks=5)
+        words.append((found.word, "p99 latency is" in found.reason))
+    assert words.count(("worse", True)) >= 9
+
+
+def test_equal_tails_are_hardly_ever_called_worse():
+    generator = np.random.default_rng(22)
+    false = 0
+    for _ in range(40):
+        before, after = (with_requests(load(generator, 120), generator, tail=6) for _ in range(2))
+        found = compare(before, after, 0.0)
+        false += found.word == "worse"
+        tail = found.metrics[-1]
+        assert tail.name == "p99 latency" and tail.low < 1.2 and tail.high > 0.8
+    assert false <= 4
+
+
+def test_larger_requests_alone_are_no_worse_a_tail():
+    generator = np.random.default_rng(23)
+    before = with_requests(load(generator, 200), generator)
+    after = with_requests(load(generator, 200, latency_ms=15, size=65536, reads=60), generator)
+    assert compare(before, after, 0.1).word != "worse"
+
+
+def test_few_requests_have_no_tail():
+    generator = np.random.default_rng(24)
+    few = with_requests(load(generator, 20, reads=40), generator)
+    assert not [each for each in compare(few, few, 0.1).metrics if each.name == "p99 latency"]
 
 
 def test_an_idle_device_decides_nothing():
@@ -204,7 +253,7 @@ class Played(Watch):
     def run(self, seconds, stop=lambda: False):
         text = (self.root / "sys/block/sda/queue/scheduler").read_text()
         latency = 20.0 if Played.slow and "[bfq]" in text else 5.0
-        self.intervals += load(Played.generator, 60, latency_ms=latency)
+        self.intervals += load(Played.generator, 60, latency_ms=latency, correlation=0.2)
 
 
 @pytest.mark.parametrize("slow", [True, False])

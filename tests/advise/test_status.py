@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -92,6 +93,26 @@ def test_evidence_is_stale_once_the_kernel_or_the_firmware_has_changed(tmp_path)
         each for each in status.read(files.tree(), files.stack(), state=tmp_path).devices if each.device.name == "sda"
     ]
     assert "measured under kernel 6.1.0-17-amd64" in device.stale[0]
+
+
+def test_the_firmware_of_the_evidence_is_that_of_the_drive_and_not_of_its_name(tmp_path):
+    """Measured as nvme0n1 with firmware A1; the drive is nvme1n1 now, and another one has its name."""
+    files = two_disks(tmp_path / "m")
+    nvme = "/sys/devices/pci0000:00/0000:00:04.0/nvme/nvme0"
+    files.add({f"{nvme}/firmware_rev": "A1\n"})
+    evidence = Evidence("r1", "2026-01-01T00:00:00+00:00", None, {"nvme0n1": "B7", "nvme9n1": "A1"})
+    stack = files.stack()
+    application = history.made({"nvme0n1": {"queue/scheduler": "none"}}, {}, stack, reason="r", evidence=evidence)
+    # As it was written when the drive was called nvme9n1.
+    then = replace(
+        application, wanted={"nvme9n1": {"queue/scheduler": "none"}}, drives={"nvme9n1": application.drives["nvme0n1"]}
+    )
+    history.remember(then, tmp_path)
+    (device,) = [
+        each for each in status.read(files.tree(), stack, state=tmp_path).devices if each.device.name == "nvme0n1"
+    ]
+    assert device.device.firmware == "A1" and device.applications
+    assert not [line for line in device.stale if "firmware" in line]
 
 
 def test_a_damaged_line_of_the_history_costs_that_line_only(tmp_path):

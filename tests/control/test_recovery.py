@@ -73,6 +73,18 @@ def test_a_reused_pid_is_not_taken_for_the_run(kernel, journal):
     assert tree(folder) == before
 
 
+def test_after_a_reboot_the_kernel_s_view_follows_the_write_cache_that_is_restored(kernel, journal):
+    """The drive has kept its cache off, so the kernel found it off: once it is on again, the kernel must flush it."""
+    cache = "device/scsi_disk/0:0:0:0/cache_type"
+    folder = kernel.add_disk("sda", **{cache: "write back", "device/wwid": "naa.5"})
+    killed_inside({"sda": {"cache_type": "write through"}}, kernel.root, journal)
+    rewrite(journal, boot_id="another")
+    kernel.write(folder / cache, "write through")
+    recovery.restore_left_behind(journal)
+    assert (folder / cache).read_text().strip() == "write back"
+    assert (folder / "queue/write_cache").read_text().strip() == "write back"
+
+
 def test_after_a_reboot_nothing_is_written_and_the_entry_is_closed_with_a_sentence(kernel, journal):
     folder = kernel.add_disk("sda", **{"device/serial": "S1"})
     killed_inside({"sda": {"scheduler": "bfq"}}, kernel.root, journal)

@@ -13,6 +13,9 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
+from seekwise.advise.forms import udev
+from seekwise.linux.model import BlockDevice, Stack
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 # The guest's Python is Debian 12's; numpy and scipy are built for one minor version.
 PYTHON = (3, 11)
@@ -21,6 +24,24 @@ LIBRARIES = (
     "scipy", "scipy.libs", "typing_extensions.py", "typing_inspection", "zstandard",
 )  # fmt: skip
 FORMS = REPOSITORY / "tests/advise/forms"
+
+
+HOSTILE = (
+    'W"D, RUN+="/bin/sh', "W\nD", "W\r\nD", "W*", "W?[a-z]", "$env{X}", "$$", "%k", "%%", "W\\", 'W\\"', "W{a}", "é漢", "W|D", "W'`;", "\tW ", "W\0D",
+)  # fmt: skip
+"""Serials that a rule could misread."""
+
+
+def _hostile_rules() -> str:
+    """Our rules for drives with such serials, in one file."""
+    disks = {
+        f"sd{chr(ord('a') + at)}": BlockDevice(
+            f"sd{chr(ord('a') + at)}", "disk", 1 << 30, f"8:{16 * at}", serial=serial, transport="sata"
+        )
+        for at, serial in enumerate(HOSTILE)
+    }
+    stack = Stack(disks, (), Path("/nonexistent"), kernel="6.1.0")
+    return udev.file({name: {"queue/scheduler": "bfq"} for name in disks}, stack).text
 
 
 def make(image: Path, work: Path) -> None:
@@ -48,6 +69,7 @@ def make(image: Path, work: Path) -> None:
         target = stage / "rules" / f"{rules.parent.name}.rules"
         target.parent.mkdir(exist_ok=True)
         target.write_text("".join(lines))
+    (stage / "rules/hostile.rules").write_text(_hostile_rules())
     size_kib = sum(path.stat().st_size for path in stage.rglob("*") if path.is_file()) // 1024
     image.unlink(missing_ok=True)
     # No journal: it is mounted read-only. An eighth more than the content for inodes and half-filled blocks.

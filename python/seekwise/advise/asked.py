@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seekwise import schedulers
-from seekwise.advise import ncq
+from seekwise.advise import ncq, ranges
 from seekwise.advise.forms import Wanted
 from seekwise.advise.history import Evidence, evidence_of
 from seekwise.control import attributes
@@ -45,15 +45,21 @@ def by_hand(targets: tuple[str, ...], settings: tuple[str, ...], stack: Stack) -
                     if ncq.by_controller(device):
                         controller.setdefault(device.name, {})["ncq"] = ncq.is_on(value)
                     else:
-                        wanted.setdefault(device.name, {})["device/queue_depth"] = ncq.depth(device, value, stack)
+                        _want(wanted, device.name, "device/queue_depth", ncq.depth(device, value, stack))
                 continue
             short = name.removeprefix("queue/").removeprefix("device/").removeprefix("md/")
             devices = found.devices_for(short.replace("iosched.", "iosched/"))
             if not devices:
                 raise UsageError(f"nothing below {target} has the setting {name}", "`seekwise devices` shows the stack")
             for device in devices:
-                wanted.setdefault(device.name, {})[name] = value
+                _want(wanted, device.name, attributes.canonical(name), value)
     return Asked(normalised(wanted), "set by hand", None, controller)
+
+
+def _want(wanted: Wanted, device: str, attribute: str, value: str) -> None:
+    values = wanted.setdefault(device, {})
+    if values.setdefault(attribute, value) != value:
+        raise UsageError(f"{device} {attribute} is asked to be {values[attribute]} and {value}", "name one of them")
 
 
 def recommended(run: str, purpose: str | None, db: Path | None, system: str | None = None) -> Asked:
@@ -112,7 +118,16 @@ def check(wanted: Wanted, stack: Stack) -> tuple[str, ...]:
             raise UsageError(f"no block device is called {name}", "`seekwise devices` lists them")
         for attribute, value in values.items():
             notes += _check_one(device, attribute, value, values)
+    check_values(wanted, stack)
     return tuple(notes)
+
+
+def check_values(wanted: Wanted, stack: Stack) -> None:
+    """Refuses values that no kernel takes for these devices; a device that is not there is somebody else's to refuse."""
+    for name, values in wanted.items():
+        for attribute, value in values.items():
+            if name in stack.devices:
+                ranges.check(stack.devices[name], attribute, value, stack)
 
 
 def _check_one(device: BlockDevice, attribute: str, value: str, values: dict[str, str]) -> list[str]:

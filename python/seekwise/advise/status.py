@@ -182,7 +182,9 @@ def _stale(application: Application, device: BlockDevice, stack: Stack) -> list[
     if evidence is not None:
         if evidence.kernel and stack.kernel and evidence.kernel != stack.kernel:
             found.append(f"run {evidence.run_id} was measured under kernel {evidence.kernel}, this is {stack.kernel}")
-        then = evidence.firmware.get(device.name)
+        # The drive's kernel name may have been another one when it was measured.
+        name = next((each for each, drive in application.drives.items() if drive == history.names_drive(device)), None)
+        then = evidence.firmware.get(name or device.name)
         if then and device.firmware and then != device.firmware:
             found.append(f"run {evidence.run_id} was measured with firmware {then}, this is {device.firmware}")
     if not application.persisted and application.boot != boot_id():

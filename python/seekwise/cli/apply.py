@@ -118,6 +118,7 @@ def command(
         else:
             click.echo(f"{what.reason}. Nothing to set.")
         return
+    asked.check_values(what.wanted, stack)
     # Files are built and checked before anything is set: what cannot be kept is not begun.
     files = [persisting.file_for(way, what.wanted, stack) for way in dict.fromkeys(ways)]
     for way, file in zip(dict.fromkeys(ways), files, strict=True):

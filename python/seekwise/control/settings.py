@@ -323,6 +323,9 @@ def _others(folder: Path, only: frozenset[str], switched: bool) -> dict[str, str
     tunables = folder / "queue/iosched"
     if not switched and tunables.is_dir():
         names += [attributes.IOSCHED + each.name for each in tunables.iterdir()]
+    if attributes.CACHE_TYPE in only:
+        # The kernel's view follows the drive: to hold it at `write through` would stop the flushes of a drive that caches.
+        names.remove("queue/write_cache")
     now = {name: attributes.current(name, folder) for name in names if name not in only}
     return {name: text for name, text in now.items() if text is not None}
 

@@ -44,7 +44,7 @@ seekwise apply --device "/dev/$nvme" --set read_ahead_kb=512 --set scheduler=kyb
 say apply_sysfs_status $?
 # Another kind of drive with another answer, plugged in while the machine runs; it is away when the second boot starts.
 plug
-seekwise apply --device $PLUGGED --set scheduler=mq-deadline --set read_ahead_kb=256 --set nr_requests=32 --persist udev > /out/apply-nvme 2>&1
+seekwise apply --device "/dev/$plugged" --set scheduler=mq-deadline --set read_ahead_kb=256 --set nr_requests=32 --persist udev > /out/apply-nvme 2>&1
 say apply_nvme_status $?
 for rules in /opt/seekwise/rules/*.rules; do
     udevadm verify "$rules" > /out/verify 2>&1 && good=$((good + 1)) || { bad=$((bad + 1)); cat /out/verify; }

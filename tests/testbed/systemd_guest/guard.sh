@@ -22,6 +22,7 @@ guarded() {
     wait $guard
     say "guard_$1_status" $?
     say "guard_$1_unit" "$(grep -c 'runs as unit seekwise-guard' "/out/guard-$1")"
+    say "guard_$1_watched" "$(sed -n 's/.*"requests_watched": *\([0-9]*\).*/\1/p' /var/lib/seekwise/guard/*.json)"
     say "guard_$1_after" "$(value "$nbd" read_ahead_kb)"
     cat "/out/guard-$1"
 }

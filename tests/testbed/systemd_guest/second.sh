@@ -11,20 +11,24 @@ journalctl --no-pager -b -u systemd-modules-load.service -o cat
 say cycles "$(journalctl --no-pager -b -o cat | grep -c 'ordering cycle')"
 say restore_unit "$(systemctl show --property=Result --value seekwise-restore.service)"
 say restore_ran "$(systemctl show --property=ExecMainStatus --value seekwise-restore.service)"
-say restored "$(cat "$(cache $OTHER)")"
+say restored "$(cat "$(cache $OTHER)"), $(value "$(name $OTHER)" write_cache)"
 journalctl --no-pager -b -u seekwise-restore.service -o cat
 plug
-nvme=$(name $PLUGGED)
-say plugged "$(value "$nvme" scheduler) $(value "$nvme" read_ahead_kb) $(value "$nvme" nr_requests)"
+say plugged "$(value "$plugged" scheduler) $(value "$plugged" read_ahead_kb) $(value "$plugged" nr_requests)"
+grep serial /run/udev/data/b259:* -i; cat /etc/udev/rules.d/65-seekwise.rules
 # A week later: the timer looks for drift, and finds none.
 said() { journalctl --no-pager -b -u seekwise-status.service -o cat; }
 ended() { systemctl show --property=ExecMainStatus --property=ExecMainExitTimestampMonotonic --value seekwise-status.service | tr '\n' ' '; }
 say timer "$(systemctl is-active seekwise-status.timer)"
 before=$(ended)
+mkdir /run/systemd/system/seekwise-status.timer.d
+printf '[Timer]\nRandomizedDelaySec=0\n' > /run/systemd/system/seekwise-status.timer.d/at-once.conf
+systemctl daemon-reload
 date -s '+8 days' > /dev/null
 for wait in $(seq 60); do sleep 1; [ "$(ended)" != "$before" ] && [ "$(systemctl is-active seekwise-status.service)" = inactive ] && break; done
 systemctl list-timers --all --no-pager seekwise-status.timer; date
 say timer_after "$(ended)"
+rm -r /run/systemd/system/seekwise-status.timer.d
 said > /out/status
 say no_drift "$(tells /out/status 'No drift')"
 host=$(readlink -f "/sys/block/$sata/device" | sed 's/.*\/\(host[0-9]*\)\/.*/\1/')
@@ -57,5 +61,6 @@ say uninstalled $?
 files > /out/after
 diff /out/before /out/after > /out/trace
 say trace "$(wc -l < /out/trace)"
-say units_left "$(systemctl list-units --all 'seekwise-*' --no-legend --no-pager | wc -l)"
-cat /out/status /out/drift /out/revert /out/uninstall /out/trace
+systemctl list-units --all 'seekwise-*' --no-legend --no-pager > /out/units
+say units_left "$(wc -l < /out/units)"
+cat /out/units /out/status /out/drift /out/revert /out/uninstall /out/trace

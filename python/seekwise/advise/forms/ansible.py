@@ -11,11 +11,12 @@ from pathlib import Path
 
 from seekwise.advise.forms import udev
 from seekwise.advise.forms.model import File, Wanted, checked, ordered, path
+from seekwise.advise.values import as_shown
 from seekwise.linux.model import Stack
 
 SET = """\
 value() {{ sed -e 's/.*\\[\\(.*\\)\\].*/\\1/' "$1"; }}
-set_to() {{ [ "$(value "$1")" = "$2" ] || {{ echo "$2" > "$1" && echo changed; }}; }}
+set_to() {{ [ "$(value "$1")" = "${{3:-$2}}" ] || {{ echo "$2" > "$1" && echo changed; }}; }}
 {lines}"""
 
 
@@ -25,7 +26,12 @@ def file(wanted: Wanted, stack: Stack) -> File:
     for device, values in wanted.items():
         for name in ordered(values):
             value = checked(device, name, values[name])
-            lines.append(f"set_to {shlex.quote(path(name, device, stack))} {shlex.quote(value)}")
+            words = [path(name, device, stack), value]
+            known = stack.devices.get(device)
+            if known is not None and (shown := as_shown(known, name, value)) != value:
+                # Written as asked, but read back as the kernel shows it: else every run would change it.
+                words.append(shown)
+            lines.append(f"set_to {shlex.join(words)}")
     script = "set -eu\n" + SET.format(lines="\n".join(lines))
     text = f"""\
 # Written by seekwise. Idempotent: a second run changes nothing.

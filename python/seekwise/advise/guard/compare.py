@@ -7,6 +7,9 @@ uses Student's t with as many degrees of freedom as there are blocks in the shor
 
 What the load asks for may change as well. A shift to larger requests raises the time per request and lowers the time per byte, a
 shift to smaller ones the other way round; so "worse" needs both to be above the limit.
+
+Where single requests were watched, the p99 of their latencies counts too, as it does when `tune --live` judges: a tail can suffer where
+the mean does not. Its interval comes from the same bootstrap, over the intervals' histograms.
 """
 
 from __future__ import annotations
@@ -19,11 +22,15 @@ import numpy as np
 from scipy.special import stdtrit  # `scipy.stats` takes a second to load and 40 MB
 
 from seekwise.advise.guard.watch import Interval
+from seekwise.analysis.decision.periods import BINS_PER_OCTAVE, dense, quantile_ns
 
 RESAMPLES = 400
 BLOCKS_MIN = 6
 REQUESTS_MIN = 100
 CONFIDENCE = 0.95
+TAIL = 0.99
+TAIL_REQUESTS_MIN = 1000
+"""Ten requests beyond the p99."""
 PRESSURE_MIN = 0.05
 """A change of I/O pressure below five points of a hundred is no reason to roll back."""
 
@@ -57,7 +64,8 @@ def compare(
 ) -> Comparison:
     """`limit` 0.1: worse by more than 10 % is too much. `looks`: how often this is asked of the same periods (Bonferroni)."""
     generator = np.random.default_rng(seed)
-    level = 1 - (1 - CONFIDENCE) / looks / 3  # reads, writes, pressure
+    watched = all(any(each.bins for each in period) for period in (before, after))
+    level = 1 - (1 - CONFIDENCE) / looks / (4 if watched else 3)  # reads, writes, pressure, tail
     metrics: list[Metric] = []
     worse: list[str] = []
     judged: list[tuple[Metric, Metric]] = []
@@ -82,6 +90,15 @@ def compare(
             worse.append(
                 f"tasks wait for I/O {100 * pressure[0].after:.0f} % of the time ({100 * pressure[0].before:.0f} % before)"
             )
+    tail = _tail(before, after, level, generator) if watched else None
+    if tail is not None:
+        metrics.append(tail)
+        # Larger requests take longer, each of them: no harm by itself.
+        larger = _mean_bytes(after) > (1 + limit) * _mean_bytes(before)
+        if tail.low is not None and tail.low > 1 + limit and not larger:
+            worse.append(
+                f"{tail.name} is {_times(tail)} as long ({tail.before:.3g} ms before, {tail.after:.3g} ms after)"
+            )
     if worse:
         return Comparison("worse", "; ".join(worse), tuple(metrics), limit, level)
     if not judged:
@@ -94,7 +111,9 @@ def compare(
     if all(pair[0].high is not None and pair[0].high < 1 for pair in judged):
         text = ", ".join(f"{pair[0].name} is {_times(pair[0])} as long" for pair in judged)
         return Comparison("better", text, tuple(metrics), limit, level)
-    if all(min(pair, key=lambda metric: metric.high or math.inf).high <= 1 + limit for pair in judged):  # type: ignore[operator]
+    highs = [min(pair, key=lambda metric: metric.high or math.inf).high for pair in judged]
+    highs += [tail.high] if tail is not None else []
+    if all(high is not None and high <= 1 + limit for high in highs):
         return Comparison("same", f"no metric is worse by more than {100 * limit:.0f} %", tuple(metrics), limit, level)
     widest = max(pair[0].high or 0 for pair in judged)
     return Comparison(
@@ -150,6 +169,39 @@ def _ratio(
     return Metric(
         name, unit, plain.before, plain.after, math.exp(log), math.exp(log - spread), math.exp(min(log + spread, 700))
     )
+
+
+def _mean_bytes(intervals: Sequence[Interval]) -> float:
+    return sum(each.read_bytes + each.write_bytes for each in intervals) / max(1, _requests(intervals))
+
+
+def _tail(
+    before: Sequence[Interval], after: Sequence[Interval], level: float, generator: np.random.Generator
+) -> Metric | None:
+    """The p99 of single requests' latencies; None where too few were looked at."""
+    periods = [np.array([dense(each.bins) for each in period if each.bins is not None]) for period in (before, after)]
+    if min(float(each.sum()) for each in periods) < TAIL_REQUESTS_MIN:
+        return None
+    values = [quantile_ns(each.sum(axis=0), TAIL) for each in periods]
+    metric = Metric("p99 latency", "ms", values[0] / 1e6, values[1] / 1e6)
+    errors, blocks = [], []
+    for histograms, value in zip(periods, values, strict=True):
+        beyond = histograms[:, math.floor(math.log2(value) * BINS_PER_OCTAVE) + 1 :].sum(axis=1)
+        counts = histograms.sum(axis=1)
+        length = block_length(beyond - beyond.sum() / counts.sum() * counts)
+        blocks.append(len(histograms) / length)
+        index = _resampled(len(histograms), length, generator)
+        weights = np.array([np.bincount(row, minlength=len(histograms)) for row in index], float)
+        found = np.array([quantile_ns(row, TAIL) for row in weights @ histograms])
+        errors.append(float(np.nanstd(np.log(found))) * math.sqrt(blocks[-1] / max(blocks[-1] - 1, 0.5)))
+    if min(blocks) < BLOCKS_MIN:
+        return metric
+    spread = math.hypot(*errors) * stdtrit(min(blocks) - 1, (1 + level) / 2)
+    log = math.log(values[1] / values[0])
+    return Metric(
+        metric.name, metric.unit, metric.before, metric.after,
+        math.exp(log), math.exp(log - spread), math.exp(min(log + spread, 700)),
+    )  # fmt: skip
 
 
 def _log_error(top: np.ndarray, bottom: np.ndarray, length: int, generator: np.random.Generator) -> float:

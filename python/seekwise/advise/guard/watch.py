@@ -1,15 +1,19 @@
-"""One interval per second of what the disks did: `/proc/diskstats`, and pressure stall information for I/O."""
+"""One interval per second of what the disks did: `/proc/diskstats`, pressure stall information for I/O, and latencies of single
+requests where the kernel offers block trace events.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from seekwise.analysis.decision.periods import histogram
 from seekwise.errors import SeekwiseError
 from seekwise.linux.facts import DiskCounters, disk_counters
 from seekwise.linux.tree import open_tree
+from seekwise.run.live.latencies import Sampler
 
 INTERVAL_S = 1.0
 
@@ -27,6 +31,8 @@ class Interval:
     write_ms: int
     pressure_some: float | None = None
     """Share of the interval in which at least one task waited for I/O (whole machine)."""
+    bins: dict[int, int] | None = None
+    """Latencies of the requests that were looked at (`analysis.decision.periods.histogram`); None: not watched."""
 
 
 @dataclass
@@ -36,6 +42,12 @@ class Watch:
     devices: tuple[str, ...]
     root: Path = Path("/")
     intervals: list[Interval] = field(default_factory=list)
+    sampler: Sampler | None = None
+    """Latencies of single requests."""
+
+    def requests_per_s(self) -> float:
+        seconds = sum(each.seconds for each in self.intervals)
+        return sum(each.reads + each.writes for each in self.intervals) / seconds if seconds > 0 else 0.0
 
     def run(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> None:
         """Watches for `seconds`, or until `stop()` after an interval."""
@@ -46,7 +58,8 @@ class Watch:
             time.sleep(min(INTERVAL_S, left))
             now = time.monotonic()
             after, pressure_now = self._counters(tree), self._pressure(tree)
-            self.intervals.append(_interval(now - then, before, after, pressure, pressure_now))
+            seen = _interval(now - then, before, after, pressure, pressure_now)
+            self.intervals.append(replace(seen, bins=self._latencies()))
             before, pressure, then = after, pressure_now, now
             if stop():
                 return
@@ -57,6 +70,9 @@ class Watch:
         if missing:
             raise SeekwiseError(f"{', '.join(missing)} has no counters in /proc/diskstats", "is the drive still there?")
         return {name: found[name] for name in self.devices}
+
+    def _latencies(self) -> dict[int, int] | None:
+        return None if self.sampler is None else histogram(self.sampler.taken()[1])
 
     def _pressure(self, tree) -> float | None:
         """Seconds since the start in which some task waited for I/O (Documentation/accounting/psi.rst, since 4.20)."""

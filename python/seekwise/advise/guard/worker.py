@@ -8,6 +8,7 @@ Everything it knows stands in `STATE/guard/ID.json`, written after each step.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import sys
@@ -24,7 +25,10 @@ from seekwise.control.process import this_process
 from seekwise.errors import SeekwiseError
 from seekwise.linux.model import Stack
 from seekwise.linux.stack import read_stack
+from seekwise.run.live import latencies
 
+FIRST_S = 2.0
+"""The rate of requests in this time decides how many of them are looked at one by one."""
 LOOKS = 5
 """How often the period after the change is judged while it lasts; each look has its share of the error."""
 
@@ -79,28 +83,51 @@ def guard(document: dict, root: Path = Path("/")) -> dict:
 
 
 def _guard(document: dict, journal: Journal, root: Path) -> None:
-    seconds, limit, wanted = document["seconds"], document["limit"], document["wanted"]
-    devices = tuple(document["devices"])
+    seconds, devices = document["seconds"], tuple(document["devices"])
     before = Watch(devices, root)
     _note(document, "watching before", f"{seconds / 2:.0f} s of the load as it is")
-    before.run(seconds / 2)
-    stack = read_stack(root)
-    files = [persist.file_for(way, wanted, stack) for way in document["ways"]]
+    first_s = min(FIRST_S, seconds / 4)
+    before.run(first_s)
+    with contextlib.ExitStack() as stack:
+        before.sampler = _sampler(document, before, root, stack)
+        before.run(seconds / 2 - first_s)
+        _apply_and_decide(document, before, journal, root)
+
+
+def _sampler(document: dict, before: Watch, root: Path, stack: contextlib.ExitStack) -> latencies.Sampler | None:
+    """Looks at single requests, where the kernel offers block trace events; else the document says why not."""
+    if root != Path("/"):
+        return None
+    try:
+        return stack.enter_context(latencies.sampled(before.devices, before.requests_per_s()))
+    except (SeekwiseError, OSError) as error:
+        document["no_percentiles"] = getattr(error, "message", str(error))
+        return None
+
+
+def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Path) -> None:
+    seconds, limit, wanted = document["seconds"], document["limit"], document["wanted"]
+    devices = before.devices
+    machine = read_stack(root)
+    files = [persist.file_for(way, wanted, machine) for way in document["ways"]]
     done = applying.apply(wanted, root, journal, files, undecided=True, reason=f"guarded: {document['reason']}")
     if done.entry is None:
         if done.written is not None:
-            _remember(document, done.before, stack, files)
+            _remember(document, done.before, machine, files)
         _note(document, "nothing to set", "everything was set already")
         return
     document["entries"] = [done.entry.id, *([done.written.id] if done.written else [])]
     document["before"] = done.before
-    after = Watch(devices, root)
+    after = Watch(devices, root, sampler=before.sampler)
     _note(document, "watching after", f"{seconds:.0f} s with the new settings")
     found: Comparison | None = None
     for look in range(LOOKS):
         after.run(seconds / LOOKS)
         found = compare(before.intervals, after.intervals, limit, looks=LOOKS, seed=look)
         document["comparison"] = asdict(found)
+        document["requests_watched"] = sum(
+            sum((each.bins or {}).values()) for each in [*before.intervals, *after.intervals]
+        )
         document["seen_s"] = {"before": len(before.intervals), "after": len(after.intervals)}
         _note(document, "watching after", found.reason)
         if found.word == "worse":
@@ -109,7 +136,7 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
     if found.word == "worse":
         _roll_back(document, journal)
         headline = found.reason
-        again = Watch(devices, root)
+        again = Watch(devices, root, sampler=before.sampler)
         again.run(seconds / 4)
         back = compare(again.intervals, after.intervals, 0.0)
         document["after_rollback"] = asdict(back)
@@ -117,9 +144,9 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
             headline += "; it went back with the old settings"
         _note(document, "rolled back", headline)
         return
-    files = [persist.file_for(way, wanted, stack) for way in document["ways"]]
+    files = [persist.file_for(way, wanted, machine) for way in document["ways"]]
     applying.decide(done, journal, files, root)
-    _remember(document, done.before, stack, files)
+    _remember(document, done.before, machine, files)
     _note(document, "kept", found.reason)
 
 
@@ -133,7 +160,7 @@ def _remember(document: dict, before: dict, stack: Stack, files: list[persist.Fi
             reason=document["reason"],
             persisted=tuple(str(file.path) for file in files),
             evidence=history.Evidence(**evidence) if evidence else None,
-            guard={"id": document["id"], "word": document["comparison"]["word"]},
+            guard={"id": document["id"], "word": document.get("comparison", {}).get("word", document["outcome"])},
         )
     )
 

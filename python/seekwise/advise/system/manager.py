@@ -26,8 +26,9 @@ def after_removal(root: Path) -> None:
     """Nothing of the units is left: not in systemd's memory, and not its note of when the timer last acted."""
     if _program(root) is not None:
         _call(root, "daemon-reload")
-        # A unit that failed stays listed as failed after its file has gone.
-        _call(root, "reset-failed", TIMER, STATUS, RESTORE)
+        for unit in (TIMER, STATUS, RESTORE):
+            # One that failed stays listed as failed after its file has gone.
+            _call(root, "reset-failed", unit)
     (root / STAMP).unlink(missing_ok=True)
 
 
