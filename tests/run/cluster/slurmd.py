@@ -79,5 +79,7 @@ def serving(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def _told(environment: dict[str, str], *words: str) -> str:
-    done = subprocess.run(words, env={**os.environ, **environment}, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        words, env={**os.environ, **environment}, capture_output=True, text=True, timeout=30, check=False
+    )
     return done.stdout

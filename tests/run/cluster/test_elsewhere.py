@@ -41,7 +41,11 @@ def test_jobs_of_slurm_give_the_same_bits(tmp_path, runs: Runs) -> None:
     own = tmp_path / "slurm"
     own.mkdir()
     with slurmd.serving(own) as environment:
-        said = runs(str(study), "--on", "slurm", "--workers", "2", db="spread.db", HOME=str(own), **environment)
+        environment["HOME"] = str(own)
+        said = runs(str(study), "--on", "slurm", "--workers", "2", db="spread.db", **environment)
+        environment["DASK_JOBQUEUE__SLURM__QUEUE"] = "nosuch"
+        refused = runs(str(study), "--on", "slurm", "--workers", "2", db="refused.db", status=1, **environment)
+    assert refused.count("error: ") == 1 and "SLURM takes no job: " in refused and count(tmp_path / "refused.db") == 0
     assert "workers; dashboard: " in said or "worker; dashboard: " in said
     assert records_of(tmp_path / "spread.db") == records_of(tmp_path / "alone.db")
 
@@ -50,7 +54,8 @@ def test_jobs_of_slurm_give_the_same_bits(tmp_path, runs: Runs) -> None:
 def sent(monkeypatch):
     """Objects that dask-kubernetes would create, as (document, namespace); the creation then fails as without a cluster."""
     kubecluster = pytest.importorskip(
-        "dask_kubernetes.operator.kubecluster.kubecluster", reason="dask-kubernetes is not installed: pip install dask-kubernetes"
+        "dask_kubernetes.operator.kubecluster.kubecluster",
+        reason="dask-kubernetes is not installed: pip install dask-kubernetes",
     )
     found = []
 
@@ -80,9 +85,11 @@ def test_kubernetes_gets_a_cluster_of_its_own_with_as_many_workers_of_one_thread
 
     with dask.config.set({"kubernetes.image": "registry.example/seekwise:0.1", "kubernetes.namespace": "lab"}):
         for _ in range(2):
-            with pytest.raises(SeekwiseError, match="cannot start the workers of Kubernetes"):
-                with where.cluster(where.Where("k8s", 3)):
-                    pass
+            with (
+                pytest.raises(SeekwiseError, match="cannot start the workers of Kubernetes"),
+                where.cluster(where.Where("k8s", 3)),
+            ):
+                pass
     (one, namespace), (two, _) = sent
     assert namespace == "lab"
     assert one["kind"] == "DaskCluster" and one["apiVersion"] == "kubernetes.dask.org/v1"
@@ -96,7 +103,6 @@ def test_kubernetes_gets_a_cluster_of_its_own_with_as_many_workers_of_one_thread
 
 
 def test_the_image_of_dask_itself_is_refused_since_it_has_no_seekwise(sent) -> None:
-    with pytest.raises(MissingError, match="has no seekwise") as raised:
-        with where.cluster(where.Where("k8s", 3)):
-            pass
+    with pytest.raises(MissingError, match="has no seekwise") as raised, where.cluster(where.Where("k8s", 3)):
+        pass
     assert "DASK_KUBERNETES__IMAGE" in str(raised.value.hint) and not sent

@@ -81,7 +81,9 @@ class Connection:
                 self._say(f"waiting for workers, {most / 60:.3g} minutes at most")
             time.sleep(0.1)
         if not self.threads():
-            raise MissingError(f"no worker after {most / 60:.3g} minutes: {self.place.text}", hint=_worker_line(self.place))
+            raise MissingError(
+                f"no worker after {most / 60:.3g} minutes: {self.place.text}", hint=_worker_line(self.place)
+            )
 
     def check(self, wanted: work.Identity) -> None:
         """Raises RefusedError if a worker's models differ from ours, naming it."""
