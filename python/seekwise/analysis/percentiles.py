@@ -7,6 +7,7 @@ Percentiles of jobs or of runs are never averaged into one. The answer is the up
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
@@ -26,8 +27,14 @@ def merged(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 def percentile_is_supported(operations: int, percent: float) -> bool:
     """Whether so many operations say anything about this percentile."""
+    return operations >= _operations_min(percent)
+
+
+@cache
+def _operations_min(percent: float) -> float:
     # Exact: 2000 × (1 − 0.99) is 20, which floating point does not know.
-    return operations * (100 - _exactly(percent)) >= 100 * TAIL_OPERATIONS_MIN
+    beyond = 100 - _exactly(percent)
+    return math.ceil(100 * TAIL_OPERATIONS_MIN / beyond) if beyond > 0 else math.inf
 
 
 @cache

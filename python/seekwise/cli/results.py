@@ -59,7 +59,10 @@ def command(
         from seekwise.report import outcome
 
         style = _options.style(mean, acceptable)
-        found = outcome.of(store, chosen[0], style) if len(chosen) == 1 else outcome.merged(store, chosen, style)
+        if len(chosen) == 1:
+            found = outcome.of(store, chosen[0], style, brief=not (as_json or figures))
+        else:
+            found = outcome.merged(store, chosen, style)
     if as_json:
         _shown.echo_json(_shown.results_document(found))
         return

@@ -53,9 +53,13 @@ def study_of(run: Run) -> Study | None:
         return None
 
 
-def of(store: Store, run: Run, style: printed.Style | None = None) -> Outcome:
-    """Judges a run again from its records; `style` is how tables in a text's form sum up repeats."""
-    return judged(run, Plan.from_document(run.plan), list(store.records(run.run_id)), study_of(run), style)
+def of(store: Store, run: Run, style: printed.Style | None = None, *, brief: bool = False) -> Outcome:
+    """Judges a run again from its records; `style` is how tables in a text's form sum up repeats.
+
+    `brief`: for the words alone, with records shortened to what they need (`codec.Brief`), a tenth of the memory.
+    """
+    records = list(store.records(run.run_id, brief=brief))
+    return judged(run, Plan.from_document(run.plan), records, study_of(run), style)
 
 
 def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = None) -> Outcome:

@@ -6,7 +6,9 @@ Keys of `latency_bins` are integers in memory and text in JSON; everything else 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, fields
+from typing import Any
 
 from seekwise.store.record import RECORD_SCHEMA, CpuSeconds, Phase, Record
 
@@ -79,6 +81,43 @@ def encode(record: Record) -> str:
 
 def decode(text: str) -> Record:
     return from_document(json.loads(text))
+
+
+class Brief:
+    """Decodes records for verdicts over many of them: what they have in common is there once, percentiles stand for histograms.
+
+    Left out are what each job and thread of a trial did (`details`), and specification and seed of the simulator (`load`). Verdicts are those of
+    whole records; pages and documents show more than this.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Any] = {}
+
+    def decode(self, text: str) -> Record:
+        document = json.loads(text)
+        for name in ("environment", "factors", "settings_seen", "conditions", "load"):
+            if name in document:
+                document[name] = self._shared({k: v for k, v in document[name].items() if k not in ("spec", "seed")})
+        for name in ("run_id", "cell", "setting", "badge"):
+            document[name] = sys.intern(document[name])
+        for phase in document["phases"]:
+            self._shorten(phase)
+        return from_document(document)
+
+    def _shorten(self, phase: dict[str, Any]) -> None:
+        bins = phase["latency_bins"]
+        # Where a histogram counts other requests than the phase, percentiles of one would be judged by the other's number.
+        if bins and sum(bins.values()) == phase["ios"] and "latency_percentiles_ns" in phase.get("derived", {}):
+            phase["latency_bins"] = {}
+            phase["reported_percentiles_ns"] = phase["derived"]["latency_percentiles_ns"]
+        details = phase.get("details", {})
+        phase["details"] = {name: value for name, value in details.items() if name not in ("jobs", "threads")}
+        phase["operation"] = sys.intern(phase["operation"])
+        phase["cpu"]["kernel_threads"] = self._shared(phase["cpu"].get("kernel_threads", {}))
+
+    def _shared(self, value: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = self._kept.setdefault(repr(value), value)
+        return found
 
 
 def percentiles_of(phase: Phase) -> dict[str, int]:

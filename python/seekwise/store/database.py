@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -226,14 +226,20 @@ class Store:
         what = "is ambiguous" if matching else "is unknown"
         raise UsageError(f"run `{name}` {what}", hint=f"newest runs: {known}; `last` names the newest")
 
-    def records(self, run_id: str) -> Iterator[Record]:
-        """Records of a run by trial and attempt, invalid ones included."""
-        rows = self._rows("SELECT record FROM trial WHERE run_id = ? ORDER BY trial, attempt", (run_id,))
-        return (self._record(run_id, row["record"]) for row in rows)
-
-    def _record(self, run_id: str, text: str) -> Record:
+    def records(self, run_id: str, *, brief: bool = False) -> Iterator[Record]:
+        """Records of a run by trial and attempt, invalid ones included, one at a time. `brief`: as `codec.Brief` decodes them, for verdicts."""
+        decode = codec.Brief().decode if brief else codec.decode
+        query = "SELECT record FROM trial WHERE run_id = ? ORDER BY trial, attempt"
         try:
-            return codec.decode(text)
+            with closing(self._connection.execute(query, (run_id,))) as cursor:
+                for (text,) in cursor:
+                    yield self._record(run_id, text, decode)
+        except UNREADABLE as error:
+            raise _translated(self.path, error) from error
+
+    def _record(self, run_id: str, text: str, decode: Callable[[str], Record]) -> Record:
+        try:
+            return decode(text)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise SeekwiseError(
                 f"a record of run {run_id} in {self.path} cannot be read: {type(error).__name__} {str(error)[:100]}",

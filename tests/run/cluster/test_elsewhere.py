@@ -41,7 +41,11 @@ def test_jobs_of_slurm_give_the_same_bits(tmp_path, runs: Runs) -> None:
     own = tmp_path / "slurm"
     own.mkdir()
     with slurmd.serving(own) as environment:
-        said = runs(str(study), "--on", "slurm", "--workers", "2", db="spread.db", HOME=str(own), **environment)
+        environment["HOME"] = str(own)
+        said = runs(str(study), "--on", "slurm", "--workers", "2", db="spread.db", **environment)
+        environment["DASK_JOBQUEUE__SLURM__QUEUE"] = "nosuch"
+        refused = runs(str(study), "--on", "slurm", "--workers", "2", db="refused.db", status=1, **environment)
+    assert refused.count("error: ") == 1 and "SLURM takes no job: " in refused and count(tmp_path / "refused.db") == 0
     assert "workers; dashboard: " in said or "worker; dashboard: " in said
     assert records_of(tmp_path / "spread.db") == records_of(tmp_path / "alone.db")
 
@@ -81,8 +85,10 @@ def test_kubernetes_gets_a_cluster_of_its_own_with_as_many_workers_of_one_thread
 
     with dask.config.set({"kubernetes.image": "registry.example/seekwise:0.1", "kubernetes.namespace": "lab"}):
         for _ in range(2):
-            failing = pytest.raises(SeekwiseError, match="cannot start the workers of Kubernetes")
-            with failing, where.cluster(where.Where("k8s", 3)):
+            with (
+                pytest.raises(SeekwiseError, match="cannot start the workers of Kubernetes"),
+                where.cluster(where.Where("k8s", 3)),
+            ):
                 pass
     (one, namespace), (two, _) = sent
     assert namespace == "lab"

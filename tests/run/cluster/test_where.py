@@ -25,7 +25,7 @@ from .conftest import STUDY, Runs
         ("dask://10.0.0.5:8786", None, where.Where("scheduler", address="tcp://10.0.0.5:8786")),
         ("tls://head.example:8786/", None, where.Where("scheduler", address="tls://head.example:8786")),
         ("dask://[::1]:8786", None, where.Where("scheduler", address="tcp://[::1]:8786")),
-        ("ssh://a,root@b", 2, where.Where("ssh", 2, hosts=("a", "root@b"))),
+        ("ssh://a,root@b:2222,[::1]", 2, where.Where("ssh", 2, hosts=("a", "root@b:2222", "[::1]"))),
         ("slurm", 8, where.Where("slurm", 8)),
         ("k8s", 1, where.Where("k8s", 1)),
     ],
@@ -39,6 +39,7 @@ def test_a_place_is_what_it_says(on, workers, found) -> None:
     [
         ("dask://", None), ("dask://host", None), ("dask://host:0", None), ("dask://host:99999", None), ("dask://:8786", None),
         ("dask://a b:1", None), ("http://host:80", None), ("ssh://", 2), ("ssh://-oProxyCommand=x", 2), ("slurm", None),
+        ("ssh://a,,b", None), ("ssh://a:0", None), ("ssh://a:65536", None), ("ssh://@a", None), ("ssh://-l@a", None), ("ssh://a b", None),
         ("k8s", None), ("mesos", 3), ("dask://host:8786", 2),
     ],
 )  # fmt: skip
@@ -69,13 +70,20 @@ def test_slurm_gets_as_many_jobs_of_one_core_as_were_asked_for(monkeypatch) -> N
         def scale(self, jobs: int) -> None:
             asked["jobs"] = jobs
 
+        def job_script(self) -> str:
+            return "#!/bin/sh"
+
         def close(self) -> None:
             asked["closed"] = True
 
-    monkeypatch.setitem(sys.modules, "dask_jobqueue", types.SimpleNamespace(SLURMCluster=SLURMCluster))
+    monkeypatch.setitem(sys.modules, "dask_jobqueue", types.ModuleType("dask_jobqueue"))
+    monkeypatch.setitem(sys.modules, "dask_jobqueue.slurm", types.SimpleNamespace(SLURMCluster=SLURMCluster))
+    monkeypatch.setattr(where.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(where, "_try_job", lambda script: asked.update(tried=script))
     with where.cluster(where.Where("slurm", 7)) as started:
         assert isinstance(started, SLURMCluster)
-    assert asked == {"processes": 1, "cores": 1, "jobs": 7, "closed": True}
+    asked.pop("memory")
+    assert asked == {"processes": 1, "cores": 1, "tried": "#!/bin/sh", "jobs": 7, "closed": True}
 
 
 def test_a_worker_is_refused_for_each_thing_that_makes_numbers_differ() -> None:

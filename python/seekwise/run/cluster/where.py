@@ -8,11 +8,15 @@ slurm     dask-jobqueue, k8s: dask-kubernetes; both are configured in Dask's own
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import os
 import re
 import secrets
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -131,7 +135,9 @@ def cluster(where: Where) -> Iterator[Any]:
     quiet()
     try:
         started = _start(where)
-    except (OSError, ValueError, RuntimeError, ImportError, TimeoutError) as error:
+    except SeekwiseError:
+        raise
+    except Exception as error:
         raise SeekwiseError(f"cannot start {where.text}: {first_line(error)}", hint=HINTS.get(where.kind)) from error
     try:
         yield started
@@ -194,9 +200,28 @@ def _slurm(where: Where) -> Any:
     asked: dict[str, Any] = {"processes": 1, "cores": 1}
     if dask.config.get("jobqueue.slurm.memory", None) is None:
         asked["memory"] = MEMORY
+    if shutil.which("sbatch") is None:
+        raise MissingError("`--on slurm` needs `sbatch`, which is not here", hint="run it on a host that submits jobs")
     started = SLURMCluster(**asked)
-    started.scale(jobs=where.workers)
+    try:
+        _try_job(started.job_script())
+        started.scale(jobs=where.workers)
+    except BaseException:
+        started.close()
+        raise
     return started
+
+
+def _try_job(script: str) -> None:
+    """Raises SeekwiseError if SLURM would refuse the job: dask-jobqueue waits for workers of refused jobs without a word."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write(script)
+        file.flush()
+        words = ["sbatch", "--test-only", file.name]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if line.strip()] or [f"status {done.returncode}"]
+        raise SeekwiseError(f"SLURM takes no job: {said[-1][:200]}", hint=HINTS["slurm"])
 
 
 def _k8s(where: Where) -> Any:
@@ -214,18 +239,26 @@ def _k8s(where: Where) -> Any:
             hint="name an image with this release of seekwise: DASK_KUBERNETES__IMAGE=REGISTRY/NAME",
         )
     # A name of its own: a cluster that is there under the name would be taken over, and ended with this run.
-    return KubeCluster(
-        name=f"seekwise-{secrets.token_hex(4)}",
-        n_workers=where.workers,
-        worker_command=["dask-worker", "--nthreads", "1"],
-        quiet=True,
-    )
+    try:
+        return KubeCluster(
+            name=f"seekwise-{secrets.token_hex(4)}",
+            n_workers=where.workers,
+            worker_command=["dask-worker", "--nthreads", "1"],
+            quiet=True,
+        )
+    except Exception:
+        # Its own clean-up at the end of the process would print a traceback for a cluster that never was.
+        for each in list(KubeCluster._instances):
+            with contextlib.suppress(Exception):
+                each.close(timeout=10)
+        KubeCluster._instances.clear()
+        raise
 
 
 def quiet() -> None:
     """Dask's own log says nothing here: what matters of it is told in our words."""
     importlib.import_module("distributed")  # sets the levels of its log itself, so it comes first
-    for name in ("distributed", "bokeh", "tornado", "asyncssh"):
+    for name in ("distributed", "dask_jobqueue", "bokeh", "tornado", "asyncssh", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
