@@ -24,6 +24,8 @@ WARM_UP_MOST_S, WARM_UP_LEAST_S, WARM_UP_IOS = 1.0, 0.005, 6000
 """Before the stretch: a write cache fills first. No longer than this, and no more I/Os of the fastest setting."""
 HISTORY_MOST_S, HISTORY_IOS = 0.5, 1500
 """Of each operation that the trial did before."""
+CALLS_PER_REQUEST = 16
+"""Behind the page cache, about: read-ahead and write-back ask the drive for many calls at once."""
 BEGINNING = 0.3
 """Share of the warm-up that no number counts."""
 EVENTS_PER_IO = 8
@@ -68,10 +70,12 @@ def _with_history(record: Record, operation: str) -> dict:
 
 def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:
     """The same of (setting, spec of a cell); `speeds`: I/Os per second that they reach."""
-    fastest, slowest = max(speeds, default=1.0), min(speeds, default=1.0)
+    calls = max(speeds, default=1.0)
+    joined = CALLS_PER_REQUEST if any(spec.get("cache") is not None for _, spec in asked) else 1
+    fastest, slowest = calls / joined, min(speeds, default=1.0) / joined
     span_s = min(SPAN_MOST_S, max(REQUESTS / fastest, SLOWEST_LEAST / slowest), FASTEST_MOST / fastest)
     warm_up_s = max(min(WARM_UP_MOST_S, WARM_UP_IOS / fastest), WARM_UP_LEAST_S)
-    events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(fastest, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
+    events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(calls, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
     # Some time more, so that what is under way at the end of the stretch is done.
     specs = [_spec(spec, operation, warm_up_s + 1.5 * span_s, events) for _, spec in asked]
     results = json.loads(_core.simulate_cells(json.dumps(specs), 2))

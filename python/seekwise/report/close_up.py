@@ -242,7 +242,7 @@ def stretch(
     return Stretch(
         "stretch-" + re.sub(r"[^a-z0-9]+", "-", f"{title} {where}".lower()).strip("-"),
         f"{title}{f', {where}' if where else ''}",
-        " ".join(part for part in (waits.sentence(rows) if by_direction else "", sentence(rows)) if part),
+        (waits.sentence(rows) if by_direction else "") or sentence(rows),
         tuple((name, meaning) for name, meaning, _ in columns),
         tuple((one.look.label, tuple(text(one) for _, _, text in columns)) for one in rows),
         _legend(close),

@@ -136,7 +136,7 @@ def _capacity(found: LiveOutcome) -> int | None:
 
 
 WHY_NOTE = {
-    "measured": "Recorded by the kernel's block events for half a second of each setting after the measuring; no verdict counts it.",
+    "measured": "Recorded by the kernel's block events, a short stretch of each setting after the measuring. It scatters: verdicts rest on the periods above.",
     "simulated": "Simulated again from this run's model and seed: always the same picture.",
 }
 

@@ -1,7 +1,7 @@
-"""Why settings differ, of a measured run: after the last period, half a second of each setting with the kernel's block events.
+"""Why settings differ, of a measured run: after the last period, a short stretch of each setting with the kernel's block events.
 
-    measuring … decided ─► fio once more ─┬─ switch ─ settle ─ half a second ─┬ … ─► everything restored
-                                          └── block events of the disk ───────┘
+    measuring … decided ─► fio once more ─┬─ switch ─ settle ─ stretch ─┬ … ─► everything restored
+                                          └── block events of the disk ─┘
 
 Nothing here counts in a verdict, and nothing is traced while periods are measured: taking an event costs about a microsecond of the load's
 processor time. Needs root and the kernel's tracefs; where it is missing the plan says so, and the page repeats it.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,22 +33,43 @@ from seekwise.trace.columns import UNKNOWN, Kind
 from seekwise.trace.record import meanwhile, recorder
 
 KEY = "traced"
-SHARE_MOST = 0.05
+SHARE_MOST = 0.06
 """Of the budget: a run that is too short for it measures instead."""
-USES_MOST, SETTINGS_MOST = 2, 4
-SETTLE_S, SPAN_S = 0.3, 0.5
+USES_MOST = 2
+SETTLE_S = 0.3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of tracing one use: how many settings, and seconds of each that are kept."""
+
+    settings_most: int
+    span_s: float
+
+    def seconds(self, settings: int) -> float:
+        return progress.STRETCH_OVERHEAD_S + min(settings, self.settings_most) * (SETTLE_S + self.span_s)
+
+
+AT_ONCE = Cost(4, 0.5)
+BUFFERED = Cost(3, 1.2)
+"""Written data reaches the disk in bursts, about one in a second."""
 REQUESTS_MOST = 1500
-"""Kept of each setting: the last ones of its half second, 15 kB when packed."""
+"""Kept of each setting: the last ones of its stretch, 15 kB when packed."""
 COLUMNS = ("arrival_ns", "issue_ns", "complete_ns", "sector", "sectors", "kind", "process", "merged")
 
 
-def seconds_of_a_use(settings: int) -> float:
-    return progress.STRETCH_OVERHEAD_S + min(settings, SETTINGS_MOST) * (SETTLE_S + SPAN_S)
+def cost(use: Use) -> Cost:
+    return AT_ONCE if all(job.direct or not job.writes for job in use.job) else BUFFERED
 
 
-def uses_within(budget_s: float, settings: int) -> int:
-    """How many uses are traced in such a budget."""
-    return min(USES_MOST, int(SHARE_MOST * budget_s / seconds_of_a_use(settings)))
+def seconds_of_a_use(plan: LivePlan) -> float:
+    """Of the dearest one: which use it will be is known when all are measured."""
+    return max((cost(use).seconds(len(plan.candidates)) for use in plan.uses), default=0.0)
+
+
+def uses_within(plan: LivePlan) -> int:
+    """How many uses are traced in the plan's budget."""
+    return min(USES_MOST, int(SHARE_MOST * plan.budget_s / max(seconds_of_a_use(plan), 1e-9)))
 
 
 def why_not(plan: LivePlan) -> str | None:
@@ -58,16 +80,15 @@ def why_not(plan: LivePlan) -> str | None:
         tracefs.root()
     except SeekwiseError as error:
         return error.message + (f" ({error.hint})" if error.hint else "")
-    if uses_within(plan.budget_s, len(plan.candidates)) < 1:
-        least = seconds_of_a_use(len(plan.candidates)) / SHARE_MOST
-        return f"the budget is too short; requests are traced from --budget {least:.0f}s on"
+    if uses_within(plan) < 1:
+        least = math.ceil(seconds_of_a_use(plan) / SHARE_MOST)
+        return f"the budget is too short; requests are traced from --budget {least}s on"
     return None
 
 
 def reserved_s(plan: LivePlan) -> float:
     """Seconds of the budget that are kept for it."""
-    count = len(plan.candidates)
-    return 0.0 if why_not(plan) else uses_within(plan.budget_s, count) * seconds_of_a_use(count)
+    return 0.0 if why_not(plan) else uses_within(plan) * seconds_of_a_use(plan)
 
 
 def measure(session: Session, found: Decided) -> None:
@@ -94,7 +115,7 @@ def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
     for judged in found.judged:
         if judged.disagrees and (judged.use not in worst or _gap(judged) > _gap(worst[judged.use])):
             worst[judged.use] = judged
-    order = sorted(worst.values(), key=_gap, reverse=True)[: uses_within(plan.budget_s, len(plan.candidates))]
+    order = sorted(worst.values(), key=_gap, reverse=True)[: uses_within(plan)]
     by_label = {each.label: each for each in plan.candidates}
     choice = (found.stated if plan.group is not None else found.choice) or found.choice
     picked = []
@@ -102,7 +123,8 @@ def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
         ranked = sorted(judged.standings, key=lambda each: each.loss if each.loss is not None else 0.0)
         labels = [ranked[0].setting, ranked[-1].setting, *([choice.setting] if choice else []), plan.in_force.label]
         labels += [each.setting for each in ranked]
-        settings = [by_label[label] for label in dict.fromkeys(labels) if label in by_label][:SETTINGS_MOST]
+        most = cost(next(use for use in plan.uses if use.name == judged.use)).settings_most
+        settings = [by_label[label] for label in dict.fromkeys(labels) if label in by_label][:most]
         picked.append((judged.use, sorted(settings, key=lambda each: list(by_label).index(each.label))))
     return picked
 
@@ -117,7 +139,7 @@ def _gap(judged: Judged) -> float:
 def _of_use(session: Session, name: str, settings: Sequence[Candidate]) -> dict[str, object]:
     use: Use = next(each for each in session.plan.uses if each.name == name)
     disk = recorder.device_of(session.plan.leaves[0])
-    schedule = [(each, number, SETTLE_S + SPAN_S) for number, each in enumerate(settings)]
+    schedule = [(each, number, SETTLE_S + cost(use).span_s) for number, each in enumerate(settings)]
     length = sum(seconds for _, _, seconds in schedule)
     load = jobs.of_use(use, session.place, session.plan.seed + len(session.records), length + LOAD_MARGIN_S)
     limit = session.place.memory_limit_bytes if load.buffered and memory.controller() is not None else None
