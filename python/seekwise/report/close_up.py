@@ -413,7 +413,8 @@ def sentence(rows: Sequence[Row]) -> str:
         return ""
     fast, slow = max(rows, key=lambda one: one.iops), min(rows, key=lambda one: one.iops)
     if slow.iops >= (1 - DIFFERENT) * fast.iops:
-        return f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."
+        alike = f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."
+        return alike + (_of_cache(fast, slow) if fast.from_memory is not None and slow.from_memory is not None else "")
     said = _of_array(fast, slow) if max(fast.drives, slow.drives) > 1 else _of_drive(fast, slow)
     if (
         "because" not in said
