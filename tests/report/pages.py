@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from click.testing import CliRunner
 
 from report.sample import sample_content, sample_records
@@ -12,6 +13,8 @@ from report.sample_live import live_outcome
 from seekwise.analysis import compare as comparing
 from seekwise.cli.main import cli
 from seekwise.report import compare_page, comparison, index_page, live_page, page
+from seekwise.run.live import traced
+from seekwise.trace.columns import REQUEST
 
 SCHEDULERS = """
 name = "schedulers"
@@ -133,6 +136,26 @@ runtime = "1s"
 [design]
 blocks = 3
 """
+BUFFERED = """
+name = "buffered"
+backend = "simulated"
+[[system]]
+name = "disk"
+drive = "wd2500ys"
+kernel = "6.1"
+[settings]
+scheduler = ["mq-deadline", "bfq"]
+[[workload]]
+operations = ["seq_read", "seq_write"]
+threads = [4]
+block_bytes = "16k"
+size = "256m"
+runtime = "1s"
+direct = false
+memory_limit = "128m"
+[design]
+blocks = 3
+"""
 FIO = Path(__file__).parents[1] / "store/foreign"
 
 
@@ -142,8 +165,16 @@ def write_all(folder: Path) -> dict[str, Path]:
         "study": page.write_report(folder / "study.html", sample_content()),
         "live": live_page.write(folder / "live.html", live_outcome()).absolute(),
         "live-one-use": live_page.write(folder / "live-one-use.html", live_outcome(1)).absolute(),
+        "live-traced": live_page.write(folder / "live-traced.html", traced_outcome()).absolute(),
     }
-    for name, text in (("schedulers", SCHEDULERS), ("arrays", ARRAYS), ("chunks", CHUNKS), ("published", PUBLISHED)):
+    studies = (
+        ("schedulers", SCHEDULERS),
+        ("arrays", ARRAYS),
+        ("chunks", CHUNKS),
+        ("published", PUBLISHED),
+        ("buffered", BUFFERED),
+    )
+    for name, text in studies:
         made[name] = run(folder, name, text)
     (folder / "traced.toml").write_text(TRACED)
     invoke(folder, "run", str(folder / "traced.toml"), "--trace")
@@ -162,6 +193,27 @@ def write_all(folder: Path) -> dict[str, Path]:
     entries = [index_entry(number) for number in range(60)]
     made["long-index"] = index_page.write(folder / "long-index.html", entries, "runs in /srv/<records>.db")
     return made
+
+
+def traced_outcome():
+    """A measured run of which the kernel's block events were kept."""
+    found = live_outcome(2)
+    settings = {
+        each.label: traced_rows(each_ms=2.0 + 3 * number, count=200 // (1 + number))
+        for number, each in enumerate(found.plan.candidates)
+    }
+    document = {"uses": {found.plan.uses[0].name: {"dropped": 0, "settings": settings}}}
+    return replace(found, plan=replace(found.plan, extra={traced.KEY: document}))
+
+
+def traced_rows(each_ms: float, count: int) -> dict:
+    """Reads of three threads, each at the drive for `each_ms`, packed as a run keeps them."""
+    rows = np.zeros(count, REQUEST)
+    rows["complete_ns"] = ((np.arange(count) + 1) * each_ms * 1e6).astype(np.int64)
+    rows["issue_ns"] = rows["complete_ns"] - int(each_ms * 1e6)
+    rows["arrival_ns"] = rows["insert_ns"] = rows["issue_ns"] - 100_000
+    rows["sector"], rows["sectors"], rows["process"] = np.arange(count) * 7_919_000 % 2**29, 8, 1 + np.arange(count) % 3
+    return traced._packed(rows, 0, int(count * each_ms * 1e6))
 
 
 def live_pairing() -> comparison.Pairing:

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 KINDS = (
     "study", "live", "live-one-use", "schedulers", "arrays", "chunks", "published", "imported", "comparison", "live-comparison",
-    "index", "long-index", "traced", "agreement",
+    "index", "long-index", "traced", "agreement", "live-traced", "buffered",
 )  # fmt: skip
 WIDTHS = (1280, 768, 390)
 
@@ -195,7 +195,7 @@ def test_every_chart_is_read_by_keyboard(kind, written, browser):
     browser.open(written[kind])
     browser.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     found = browser.evaluate("""
-      Array.from(document.querySelectorAll("svg[role=img]")).filter((each) => !each.closest(".sheet") && each.checkVisibility()).map((chart) => {
+      Array.from(document.querySelectorAll("svg[role=img]")).filter((each) => each.checkVisibility()).map((chart) => {
         chart.focus();
         const tip = document.querySelector(".tip");
         return [chart.getAttribute("class"), document.activeElement === chart, tip.hidden ? "" : tip.textContent, document.querySelectorAll(".aim line").length];

@@ -24,6 +24,8 @@ WARM_UP_MOST_S, WARM_UP_LEAST_S, WARM_UP_IOS = 1.0, 0.005, 6000
 """Before the stretch: a write cache fills first. No longer than this, and no more I/Os of the fastest setting."""
 HISTORY_MOST_S, HISTORY_IOS = 0.5, 1500
 """Of each operation that the trial did before."""
+CALLS_PER_REQUEST = 16
+"""Behind the page cache, about: read-ahead and write-back ask the drive for many calls at once."""
 BEGINNING = 0.3
 """Share of the warm-up that no number counts."""
 EVENTS_PER_IO = 8
@@ -31,14 +33,19 @@ EVENTS_MOST = 400_000
 
 
 def can(record: Record, operation: str) -> bool:
-    """Whether the trial can be simulated again with a trace: direct I/O on a drive, md or a controller's unit."""
+    """Whether the trial can be simulated again with a trace: on a drive, md or a controller's unit, and through the page cache of a drive."""
     spec = record.load.get("spec")
     return (
         record.badge == "simulated"
         and isinstance(spec, dict)
-        and spec.get("cache") is None
+        and traceable(spec)
         and any(phase["operation"] == operation and phase.get("jobs") for phase in spec["phases"])
     )
+
+
+def traceable(spec: dict) -> bool:
+    """Behind the page cache the members of an array are not told apart."""
+    return spec.get("cache") is None or "array" not in spec
 
 
 def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:
@@ -63,10 +70,12 @@ def _with_history(record: Record, operation: str) -> dict:
 
 def of_specs(asked: Sequence[tuple[str, dict]], operation: str, speeds: Sequence[float]) -> list[CloseUp]:
     """The same of (setting, spec of a cell); `speeds`: I/Os per second that they reach."""
-    fastest, slowest = max(speeds, default=1.0), min(speeds, default=1.0)
+    calls = max(speeds, default=1.0)
+    joined = CALLS_PER_REQUEST if any(spec.get("cache") is not None for _, spec in asked) else 1
+    fastest, slowest = calls / joined, min(speeds, default=1.0) / joined
     span_s = min(SPAN_MOST_S, max(REQUESTS / fastest, SLOWEST_LEAST / slowest), FASTEST_MOST / fastest)
     warm_up_s = max(min(WARM_UP_MOST_S, WARM_UP_IOS / fastest), WARM_UP_LEAST_S)
-    events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(fastest, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
+    events = min(EVENTS_MOST, int(EVENTS_PER_IO * max(calls, 1.0) * (1.5 * span_s + warm_up_s)) + 2000)
     # Some time more, so that what is under way at the end of the stretch is done.
     specs = [_spec(spec, operation, warm_up_s + 1.5 * span_s, events) for _, spec in asked]
     results = json.loads(_core.simulate_cells(json.dumps(specs), 2))
@@ -97,25 +106,40 @@ def _close_up(setting: str, spec: dict, result: dict, from_ms: float, span_ms: f
     array = found.get("array")
     begun = result["phases"][-1]["started_ns"]
     rows = [row for row in result["trace"]["rows"] if row[0] >= begun]
-    served = _served(rows, members_only=array is not None)
+    cached = spec.get("cache") is not None
+    # Calls that go through the page cache are no bios: a request begins where the scheduler gets it.
+    served = _served(rows, members_only=array is not None or cached)
     if "controller" not in spec["device"]:
         served = _with_parts(served, spec["device"])
     size = (array["member_bytes"] if array else found["capacity_bytes"]) // 512
     # A trial that ends sooner shows its last stretch.
-    end = max((time / 1e6 for time, event, *_ in rows if event == "submit"), default=0.0)
+    end = max((time / 1e6 for time, event, *_ in rows if event in ("submit", "insert")), default=0.0)
     start = begun / 1e6 + from_ms + _late_ms(spec["phases"][-1])
     if end < start + span_ms:
         start = max(begun / 1e6, end - span_ms)
     begin = begun / 1e6 + BEGINNING * (start - begun / 1e6)
 
+    phase = result["phases"][-1]
+    calls_per_ms = phase["ios"] / max(phase["elapsed_ns"] / 1e6, 1e-9)
+    from_memory = _from_memory(phase["latency_bins"], served) if cached else None
+
     def between(from_ms: float, length_ms: float) -> CloseUp:
         found = cut(served, setting, from_ms, length_ms, size)
+        if cached:
+            return replace(found, ios_of_load=max(1, round(calls_per_ms * length_ms)), from_memory=from_memory)
         if array is None:
             return found
         asked = sum(event == "submit" and from_ms <= time / 1e6 <= from_ms + length_ms for time, event, *_ in rows)
-        return replace(found, drives=int(array["members"]), ios_of_array=asked)
+        return replace(found, drives=int(array["members"]), ios_of_load=asked)
 
     return replace(between(start, span_ms), whole=between(begin, start + span_ms - begin))
+
+
+def _from_memory(bins: dict[str, int], served: Sequence[Served]) -> float:
+    """Share of the calls that were faster than any request of the drive: the page cache had the data, or room for it."""
+    fastest_ns = 1e6 * min((one.end - one.issue for one in served), default=0.0)
+    total = sum(bins.values())
+    return sum(count for bound, count in bins.items() if int(bound) < fastest_ns) / total if total else 0.0
 
 
 def _served(rows: Sequence[Sequence], *, members_only: bool) -> list[Served]:

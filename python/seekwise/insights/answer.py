@@ -246,6 +246,9 @@ def _headline(overall: Sequence[Choice]) -> str:
             # A family's name begins with its kind already.
             each = (f"{member.text} ({member.system.removeprefix(kind).lstrip(', ')})" for member in members)
             parts.append(f"{title}: {'; '.join(each)}")
+    if len(overall) > 1 and all(choice.text.endswith(SO_FAR) for choice in overall):
+        # Said once instead of after every name.
+        return f"Best so far, none proved: {'. '.join(part.replace(f' {SO_FAR}', '') for part in parts)}"
     return ". ".join(parts)
 
 

@@ -10,19 +10,22 @@ import math
 import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
 from seekwise.analysis.rule import CONTROL_SUFFIX
 from seekwise.backend import close_up as again
+from seekwise.report import waits
 from seekwise.report.arrays import load_words
 from seekwise.report.charts import close_up_svg
 from seekwise.report.looks import Look, Looks
 from seekwise.report.number_text import three
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
+from seekwise.report.waits import Waits
+from seekwise.run.live.traced import Traced
 from seekwise.store.record import Record
-from seekwise.trace.close_up import CloseUp, threads_of
+from seekwise.trace.close_up import CloseUp, cut, threads_of
 
 LOADS_MOST = 3
 SETTINGS_MOST = 4
@@ -58,6 +61,12 @@ class Row:
     """Requests to the drives per I/O of the load."""
     cpu_us: float | None = None
     """System CPU time of one I/O in the whole trial, µs."""
+    from_memory: float | None = None
+    """Share of the calls that the page cache answered."""
+    kib: float = 0.0
+    """Mean size of a request of the drive."""
+    reads: Waits | None = None
+    writes: Waits | None = None
 
 
 @dataclass(frozen=True)
@@ -133,12 +142,12 @@ def _stretch(load: Load, looks: Looks, recommended: Sequence[str]) -> Stretch | 
 
 
 def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str | None) -> Stretch | None:
-    """A use of a simulated `tune`; None where its records keep no spec, or a job goes through the page cache."""
+    """A use of a simulated `tune`; None where its records keep no spec, or one that cannot be traced."""
     kept: dict[str, Record] = {}
     rates: dict[str, list[float]] = {}
     for record in records:
         rates.setdefault(record.setting, []).append(sum(phase.iops for phase in record.phases))
-        if isinstance(spec := record.load.get("spec"), dict) and spec.get("cache") is None:
+        if isinstance(spec := record.load.get("spec"), dict) and again.traceable(spec):
             kept.setdefault(record.setting, record)
     order = sorted(kept, key=lambda name: -statistics.fmean(rates[name]))
     if len(order) < 2:
@@ -149,7 +158,26 @@ def of_use(records: Sequence[Record], looks: Looks, title: str, recommended: str
     close = again.of_specs(asked, asked[0][1]["phases"][-1]["operation"], speeds)  # type: ignore[arg-type, index]
     if sum(len(each.requests) > 1 for each in close) < 2:
         return None
-    return stretch(close, looks, f"{title}: all jobs together", left_out=len(order) - len(names))
+    return stretch(close, looks, f"{title}: all jobs together", left_out=len(order) - len(names), by_direction=True)
+
+
+def of_traced(traced: Sequence[Traced], looks: Looks, title: str, capacity_bytes: int | None) -> Stretch | None:
+    """A use of a measured run, from the kernel's block events; None where fewer than two settings were traced."""
+    found = [each for each in traced if len(each.requests) > 1 and each.span_ms > 0]
+    if len(found) < 2:
+        return None
+    furthest = max(one.sector + one.sectors for each in found for one in each.requests)
+    size = max(furthest, (capacity_bytes or 0) // 512)
+    fastest = max(len(each.requests) / each.span_ms for each in found)
+    span = min(min(each.span_ms for each in found), again.REQUESTS / fastest)
+    close = [
+        replace(
+            cut(each.requests, each.setting, each.span_ms - span, span, size),
+            whole=cut(each.requests, each.setting, 0.0, each.span_ms, size),
+        )
+        for each in found
+    ]
+    return stretch(close, looks, f"{title}: all jobs together", by_direction=True, by_traces=True)
 
 
 def _cpu_us(record: Record, operation: str) -> float | None:
@@ -177,8 +205,10 @@ def stretch(
     *,
     left_out: int = 0,
     cpu_us: dict[str, float | None] | None = None,
+    by_direction: bool = False,
+    by_traces: bool = False,
 ) -> Stretch:
-    """Numbers, sentence and picture of stretches of one load."""
+    """Numbers, sentence and picture of stretches of one load. `by_direction`: jobs that differ are told by their reads and writes."""
     from seekwise.report.losses import shown_setting
 
     known = looks.of([shown_setting(each.setting) for each in close])
@@ -190,11 +220,13 @@ def stretch(
         for each, one in zip(close, rows, strict=True)
     )
     columns = _columns(rows)
+    if by_direction:
+        columns += waits.columns(rows)
     span = close[0].span_ms
     drives = max(each.drives for each in close)
     after = ""
     if close[0].whole is not None:
-        after = f" out of {three(close[0].whole.span_ms / 1e3)} s after a warm-up, to which the numbers above refer"
+        after = f" out of {three(close[0].whole.span_ms / 1e3)} s{'' if by_traces else ' after a warm-up'}, to which the numbers above refer"
     is_split = any(one.parts is not None for each in close for one in each.requests)
     caption = (
         f"{'One second' if span >= 999.5 else f'{three(span)} ms'}{after}. From the top: {'position of the head' if is_split else 'address'} at each request "
@@ -210,7 +242,7 @@ def stretch(
     return Stretch(
         "stretch-" + re.sub(r"[^a-z0-9]+", "-", f"{title} {where}".lower()).strip("-"),
         f"{title}{f', {where}' if where else ''}",
-        sentence(rows),
+        (waits.sentence(rows) if by_direction else "") or sentence(rows),
         tuple((name, meaning) for name, meaning, _ in columns),
         tuple((one.look.label, tuple(text(one) for _, _, text in columns)) for one in rows),
         _legend(close),
@@ -244,7 +276,7 @@ def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> Row:
         total,
         parts,
         1e3 * found.ios / found.span_ms,
-        1.0 if found.ios_of_array is not None else found.ios / max(len(found.requests), 1),
+        1.0 if found.ios_of_load is not None else found.ios / max(len(found.requests), 1),
         found.depth_mean,
         statistics.fmean(jumps) if jumps else 0.0,
         found.turns,
@@ -253,6 +285,10 @@ def row(found: CloseUp, look: Look, cpu_us: float | None = None) -> Row:
         found.drives,
         per_io * len(found.requests),
         cpu_us,
+        found.from_memory,
+        statistics.fmean(one.sectors for one in found.requests) / 2 if found.requests else 0.0,
+        Waits.of(found, write=False),
+        Waits.of(found, write=True),
     )
 
 
@@ -303,6 +339,12 @@ def _columns(rows: Sequence[Row]) -> list[tuple]:
                 lambda one: time(one.total),
             )
         )
+    if any(one.from_memory is not None for one in rows):
+        columns += [
+            ("From memory [%]", "Calls that the page cache answered without waiting for the drive.", lambda one: _share(one.from_memory)),
+            ("Requests per I/O", "Requests to the drive for one call of the load: read-ahead and write-back put many calls into one.", lambda one: three(one.commands)),
+            ("KiB per request", "Mean size of a request of the drive.", lambda one: three(one.kib)),
+        ]  # fmt: skip
     for name, title, meaning in (
         ("seek", "Seek", "Moving the head."),
         ("rotation", "Rotation", "Waiting until the sector passes the head."),
@@ -352,7 +394,11 @@ def _columns(rows: Sequence[Row]) -> list[tuple]:
     columns.append(("Under way", "Mean number of requests in scheduler and drive.", lambda one: three(one.depth)))
     if any(one.cached for one in rows if one.cached is not None):
         columns.append(
-            ("Cache hits [%]", "Requests that the drive answered from its memory.", lambda one: _share(one.cached))
+            (
+                "Drive cache hits [%]",
+                "Requests that the drive answered from its memory.",
+                lambda one: _share(one.cached),
+            )
         )
     return columns
 
@@ -367,7 +413,8 @@ def sentence(rows: Sequence[Row]) -> str:
         return ""
     fast, slow = max(rows, key=lambda one: one.iops), min(rows, key=lambda one: one.iops)
     if slow.iops >= (1 - DIFFERENT) * fast.iops:
-        return f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."
+        alike = f"The settings dispatch alike here: {three(slow.iops)} to {three(fast.iops)} I/O per second."
+        return alike + (_of_cache(fast, slow) if fast.from_memory is not None and slow.from_memory is not None else "")
     said = _of_array(fast, slow) if max(fast.drives, slow.drives) > 1 else _of_drive(fast, slow)
     if (
         "because" not in said
@@ -382,6 +429,8 @@ def sentence(rows: Sequence[Row]) -> str:
         )
     if fast.merged > 1.2 * slow.merged:
         said += f" {fast.look.label} merges {three(fast.merged)} I/Os into a request, {slow.look.label} {three(slow.merged)}."
+    if fast.from_memory is not None and slow.from_memory is not None:
+        said += _of_cache(fast, slow)
     is_split = "seek" in fast.parts
     if not is_split and fast.cpu_us and slow.cpu_us and slow.cpu_us > 1.1 * fast.cpu_us:
         said += f" {slow.look.label} needs {three(slow.cpu_us)} µs of system CPU per I/O, {fast.look.label} {three(fast.cpu_us)} µs."
@@ -404,6 +453,15 @@ def _of_drive(fast: Row, slow: Row) -> str:
         if against:
             said += f" {fast.look.label} spends more on {' and '.join(against)} in return."
     return said
+
+
+def _of_cache(fast: Row, slow: Row) -> str:
+    """What read-ahead and write-back made of the calls."""
+    if max(fast.kib, slow.kib) > 1.1 * min(fast.kib, slow.kib):
+        return f" Requests of the drive have {three(fast.kib)} KiB with {fast.look.label} and {three(slow.kib)} KiB with {slow.look.label}."
+    if abs((fast.from_memory or 0.0) - (slow.from_memory or 0.0)) > 0.02:
+        return f" The page cache answers {_share(fast.from_memory)} % of the calls with {fast.look.label} and {_share(slow.from_memory)} % with {slow.look.label}."
+    return f" The page cache answers {_share(fast.from_memory)} % of the calls with both."
 
 
 def _of_array(fast: Row, slow: Row) -> str:

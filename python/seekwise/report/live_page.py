@@ -19,6 +19,7 @@ from seekwise.report.live import LiveOutcome, notes
 from seekwise.report.looks import Look, Looks
 from seekwise.report.metric_words import loss_cell
 from seekwise.report.number_text import one_line
+from seekwise.run.live import traced
 from seekwise.store.record import Record
 from seekwise.study import load_words
 from seekwise.study.quantity import bytes_text, time_text
@@ -82,6 +83,8 @@ def html(found: LiveOutcome) -> str:
         shown=known,
         uses=[_use(found, use, known, blocks[use.name]) for use in (measured or found.plan.uses)],
         stretches=_stretches(found, measured, blocks, looks),
+        why_note=WHY_NOTE.get(found.plan.provenance, ""),
+        why_missing=traced.missing_text(found.plan),
         compact=len(measured) > USES_IN_FULL,
         chosen=found.choice.setting if found.choice is not None else found.plan.in_force.label,
         axis=live_svg.loss_axis(),
@@ -99,7 +102,13 @@ def html(found: LiveOutcome) -> str:
 
 
 def _stretches(found: LiveOutcome, uses, blocks: dict[str, list[Block]], looks: Looks) -> dict[str, close_up.Stretch]:
-    """By use, why the settings differ: of a simulated run, where a setting is shown to lose and no job goes through the page cache."""
+    """By use, why the settings differ: of a simulated run where a setting is shown to lose, of a measured one where requests were recorded."""
+    if found.plan.provenance == "measured":
+        return {
+            use.name: stretch
+            for use in uses
+            if (stretch := close_up.of_traced(traced.kept(found.plan, use.name), looks, use.title, _capacity(found)))
+        }
     if found.plan.provenance != "simulated":
         return {}
     chosen = found.choice.setting if found.choice is not None else None
@@ -114,6 +123,23 @@ def _stretches(found: LiveOutcome, uses, blocks: dict[str, list[Block]], looks: 
         if stretch is not None:
             made[use.name] = stretch
     return made
+
+
+def _capacity(found: LiveOutcome) -> int | None:
+    """Bytes of the one disk, where the record says."""
+    devices = next((record.environment.get("devices") for record in found.records if record.environment), None)
+    sizes = (
+        [each.get("size_bytes") for each in devices if each.get("name") in found.plan.leaves]
+        if isinstance(devices, list)
+        else []
+    )
+    return int(sizes[0]) if len(sizes) == 1 and sizes[0] else None
+
+
+WHY_NOTE = {
+    "measured": "Recorded by the kernel's block events, a short stretch of each setting after the measuring. It scatters: verdicts rest on the periods above.",
+    "simulated": "Simulated again from this run's model and seed: always the same picture.",
+}
 
 
 def write_pictures(folder: Path, found: LiveOutcome) -> list[Path]:

@@ -25,7 +25,7 @@ from seekwise.report import (
 )
 from seekwise.report.charts import files, live_svg, panels
 from seekwise.report.charts.diagrams import diagram
-from seekwise.report.charts.export import compact, svg
+from seekwise.report.charts.export import compact, explorable, svg
 from seekwise.report.charts.figures import drawn as drawn_figure
 from seekwise.report.charts.figures import figure_rows
 from seekwise.report.charts.head_position import head_position
@@ -226,10 +226,21 @@ def _sheets(content: ReportContent) -> list[tuple[str, str, Markup]]:
         if figure.diagram:
             with debug_mode(False):  # our own charts need no check against the schema, which takes seconds
                 picture = svg(diagram(figure.diagram, content.systems))
-            found.append((f"Figure {figure.number}", f"{figure.caption}.", Markup(compact(picture))))
+            named = explorable(compact(picture), f"Figure {figure.number}: {figure.caption}")
+            found.append((f"Figure {figure.number}", f"{figure.caption}.", Markup(named)))
     if content.traces:
         caption = "One mark per request served, joined in order of service."
-        found.append(("Head position over time", caption, Markup(compact(svg(head_position(content.traces))))))
+        found.append(
+            (
+                "Head position over time",
+                caption,
+                Markup(
+                    explorable(
+                        compact(svg(head_position(content.traces))), "Head position over time, a panel per setting"
+                    )
+                ),
+            )
+        )
     return found
 
 

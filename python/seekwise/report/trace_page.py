@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from seekwise.report import close_up, site
 from seekwise.report.charts import trace as charts
-from seekwise.report.charts.export import compact, svg
+from seekwise.report.charts.export import compact, explorable, svg
 from seekwise.report.looks import Looks
 from seekwise.trace.close_up import of_rows
 from seekwise.trace.columns import Notes
@@ -30,7 +30,7 @@ def write(
     ]
     looks = Looks()
     stretch = None if begun is None else _stretch(begun, notes, looks)
-    shown = [(name, Markup(compact(svg(chart)))) for name, chart in pictures]
+    shown = [(name, Markup(explorable(compact(svg(chart)), name))) for name, chart in pictures]
     site.write(
         path, site.render("trace.html", title=title, words="\n".join(words), charts=shown, looks=looks, stretch=stretch)
     )

@@ -64,8 +64,8 @@ def causes(records: Sequence[Record], *, shown: bool = False) -> Causes | None:
     missing = ""
     if not shown:
         missing = (
-            "Seek distances and the order of dispatch are shown for direct I/O on drives, arrays and controllers; these loads go through a "
-            "page cache or a file system."
+            "Seek distances and the order of dispatch are shown for drives, also through the page cache, and for direct I/O on arrays and "
+            "controllers; these loads go through a file system or the page cache of an array."
             if simulated
             else "Seek distances and the order of dispatch are not in these records: `seekwise record DEVICE` traces them."
         )

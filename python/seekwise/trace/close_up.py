@@ -57,16 +57,18 @@ class CloseUp:
     """Of an array; `requests` are those of the first one."""
     later: tuple[Served, ...] = ()
     """Requests that were under way when the stretch ended."""
-    ios_of_array: int | None = None
-    """I/Os that the array was asked for in the stretch; None for a single drive."""
+    ios_of_load: int | None = None
+    """I/Os that an array or a page cache was asked for in the stretch; None where each request of the drive is of the load itself."""
 
+    from_memory: float | None = None
+    """Share of the load's calls that a page cache answered without waiting for the drive; None where there is none."""
     whole: CloseUp | None = None
     """The longer stretch of which this is the end: its numbers say more, single requests could not be told apart in it."""
 
     @property
     def ios(self) -> int:
         """I/Os of the load."""
-        return self.ios_of_array if self.ios_of_array is not None else sum(1 + one.merged for one in self.requests)
+        return self.ios_of_load if self.ios_of_load is not None else sum(1 + one.merged for one in self.requests)
 
     @property
     def busy(self) -> list[tuple[float, float]]:
@@ -121,6 +123,16 @@ class CloseUp:
             return None
         changes = sum(a != b for a, b in zip(threads, threads[1:], strict=False))
         return len(threads) / (changes + 1)
+
+    def latency_of(self, *, write: bool) -> tuple[float, float, int]:
+        """(ms in the scheduler, ms at the drive, number) of its reads or writes: means of those that were done."""
+        mine = [one for one in self.requests if one.write == write]
+        count = max(len(mine), 1)
+        return (
+            sum(one.issue - one.arrival for one in mine) / count,
+            sum(one.end - one.issue for one in mine) / count,
+            len(mine),
+        )
 
     @property
     def cached_share(self) -> float | None:

@@ -124,7 +124,11 @@ pub trait Shows: Observer + Send {
     }
 }
 impl Shows for Unobserved {}
-impl Shows for Watch {}
+impl Shows for Watch {
+    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
+        self.trace.as_ref().and_then(Shows::shown)
+    }
+}
 impl Shows for Recorder {
     fn shown(&self) -> Option<(&[TraceEvent], u64)> {
         Some((&self.events, self.dropped))
@@ -306,7 +310,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         (Some(array), cached, _) => array.machine(&frame, rotational, cached, policy)?,
         (None, Some(plan), Unit::Drive(device)) if drive.modelled => {
             let queue = mq_queue(policy, &frame);
-            assemble(spec, &frame, device, Watch::default(), queue, plan)
+            let watch = Watch::tracing(spec.trace_events_max);
+            assemble(spec, &frame, device, watch, queue, plan)
         }
         (None, Some(_), _) => {
             return Err(format!(

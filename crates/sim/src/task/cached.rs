@@ -2,6 +2,7 @@
 
 use crate::cost::OperationCosts;
 use crate::engine::Engine;
+use crate::result::probe::Recorder;
 use crate::result::ThreadEnd;
 use crate::spec::cache::{self, CachePlan};
 use crate::storage::Stack;
@@ -30,26 +31,68 @@ const CHANGES_DIRTY: u64 = 8;
 const CHANGES_WRITING: u64 = 2;
 const CHANGES_CLEAN: u64 = 1;
 
-/// Requests that drives began and ended since it was looked at last: they cost the processor.
+/// Requests that drives began and ended since it was looked at last: they cost the processor. Of a single drive, a trace of them if asked for.
 #[derive(Debug, Default)]
 pub struct Watch {
+    counts: Counts,
+    pub trace: Option<Recorder>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
     writes_begun: u64,
     pages_begun: u64,
     writes_ended: u64,
 }
 
+impl Watch {
+    /// With a trace of at most so many events; without one for zero. Members of an array cannot be told apart in it.
+    pub fn tracing(events_max: usize) -> Self {
+        Self {
+            counts: Counts::default(),
+            trace: (events_max > 0).then(|| Recorder::new(events_max)),
+        }
+    }
+}
+
 impl Observer for Watch {
     const EVERY_MEMBER: bool = true;
 
-    fn started(&mut self, _now: Nanos, request: &Request) {
-        if request.direction == Direction::Write {
-            self.writes_begun += 1;
-            self.pages_begun += request.sectors.0 / PAGE_SECTORS;
+    fn submitted(&mut self, now: Nanos, bio: &Bio) {
+        if let Some(trace) = &mut self.trace {
+            trace.submitted(now, bio);
         }
     }
-    fn completed(&mut self, _now: Nanos, request: &Request) {
+    fn inserted(&mut self, now: Nanos, request: &Request) {
+        if let Some(trace) = &mut self.trace {
+            trace.inserted(now, request);
+        }
+    }
+    fn issued(&mut self, now: Nanos, request: &Request) {
+        if let Some(trace) = &mut self.trace {
+            trace.issued(now, request);
+        }
+    }
+    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
+        if let Some(trace) = &mut self.trace {
+            trace.merged(now, bio, front);
+        }
+    }
+    fn started(&mut self, now: Nanos, request: &Request) {
         if request.direction == Direction::Write {
-            self.writes_ended += 1;
+            self.counts.writes_begun += 1;
+            self.counts.pages_begun += request.sectors.0 / PAGE_SECTORS;
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.started(now, request);
+        }
+    }
+    fn completed(&mut self, now: Nanos, request: &Request) {
+        if request.direction == Direction::Write {
+            self.counts.writes_ended += 1;
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.completed(now, request);
         }
     }
 }
@@ -163,7 +206,7 @@ impl CachedThreads {
 
     /// What the drives' requests cost since the last look.
     fn price<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) -> Nanos {
-        let watch = std::mem::take(&mut engine.observer);
+        let watch = std::mem::take(&mut engine.observer.counts);
         if watch.writes_begun + watch.writes_ended == 0 {
             return Nanos::ZERO;
         }

@@ -323,7 +323,8 @@ def zones(systems: Sequence[System]) -> alt.TopLevelMixin:
     ]
     x = alt.X("share:Q", title="block number [% of the capacity]")
     y = alt.Y("sectors:Q", title="sectors per track", scale=alt.Scale(zero=True))
-    line = alt.Chart(alt.Data(values=steps)).mark_line(color="black", strokeWidth=1.8).encode(x=x, y=y)
+    unseen = alt.OverlayMarkDef(opacity=0, size=9)  # its values are told at the pointer and by the arrow keys
+    line = alt.Chart(alt.Data(values=steps)).mark_line(color="black", strokeWidth=1.8, point=unseen).encode(x=x, y=y)
     rules = (
         alt.Chart(alt.Data(values=[{"share": 100 * zone["share"]} for zone in found[1:]]))
         .mark_rule(color="#D55E00", strokeDash=[4, 2])

@@ -6,6 +6,7 @@ import re
 
 import altair as alt
 import vl_convert
+from markupsafe import escape
 
 
 def svg(chart: alt.TopLevelMixin) -> str:
@@ -18,6 +19,34 @@ def svg(chart: alt.TopLevelMixin) -> str:
 def compact(text: str) -> str:
     """The same picture with places to a tenth of a point: a third of the size."""
     return re.sub(r"(\d+\.\d)\d+", r"\1", text)
+
+
+SYMBOL = re.compile(r'aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="([a-z ]+)"')
+POINTED = ("symbol", "point", "circle", "square", "bar", "rect", "arc", "tick", "rule", "text")
+"""Marks that stand for one row each; a line or an area has many, of which Vega names the first."""
+TIPS_MOST = 1500
+PLACE = re.compile(r"(?:^|; )(?:x2?|y2?|i|ring|label_x|label_y): [^;]*")
+"""Places in a drawing without axes: no values."""
+
+
+def explorable(text: str, title: str) -> str:
+    """The same picture as one that takes the keyboard: its marks tell their values one by one, as those of all other charts do (`page.js`)."""
+    found = [0]
+
+    def told(match: re.Match[str]) -> str:
+        words, kind = match[1], match[2].removesuffix(" mark")
+        words = re.sub(r"^(?:label|text): ", "", PLACE.sub("", words).removeprefix("; "))
+        shown = words and kind in POINTED and found[0] < TIPS_MOST
+        found[0] += bool(shown)
+        return f'data-t="{words}"' if shown else 'aria-hidden="true"'
+
+    text = SYMBOL.sub(told, text)
+    text = re.sub(r' role="graphics-object" aria-roledescription="[^"]*"( aria-label="[^"]*")?', "", text)
+    text = re.sub(r' role="graphics-symbol" aria-roledescription="[^"]*"( aria-label="[^"]*")?', "", text)
+    name = escape(title)
+    reached = ' tabindex="0"' if "data-t=" in text else ""
+    text = text.replace('class="marks"', f'class="marks tips" role="img"{reached} aria-label="{name}"', 1)
+    return re.sub(r"(<svg[^>]*>)", rf"\1<title>{name}</title>", text, count=1)
 
 
 def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:

@@ -9,6 +9,8 @@ from seekwise.trace.columns import Notes
 from seekwise.trace.summary import KINDS, TIME_BINS, Summary
 
 WIDTH = 760
+POINTED = alt.OverlayMarkDef(opacity=0, size=9)
+"""Unseen: its values are told at the pointer and by the arrow keys."""
 COLOURS = alt.Scale(domain=list(KINDS), range=["#4477aa", "#ee6677"])
 
 
@@ -32,7 +34,7 @@ def over_time(summary: Summary) -> alt.TopLevelMixin:
         ]
         panels.append(
             alt.Chart(alt.Data(values=rows))
-            .mark_area(opacity=0.8, interpolate="step-after")
+            .mark_area(opacity=0.8, interpolate="step-after", point=POINTED)
             .encode(
                 x=alt.X("s:Q", title=None),
                 y=alt.Y("value:Q", title=title),
@@ -44,7 +46,7 @@ def over_time(summary: Summary) -> alt.TopLevelMixin:
     rows = [{"s": float(s), "depth": float(value)} for s, value in zip(seconds, depth, strict=True)]
     panels.append(
         alt.Chart(alt.Data(values=rows))
-        .mark_line(interpolate="step-after", color="#228833")
+        .mark_line(interpolate="step-after", color="#228833", point=POINTED)
         .encode(x=alt.X("s:Q", title="time, s"), y=alt.Y("depth:Q", title="outstanding, mean"))
         .properties(width=WIDTH, height=90)
     )

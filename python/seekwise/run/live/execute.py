@@ -12,7 +12,7 @@ from seekwise.backend.kernel.target import Target
 from seekwise.control import scratch
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import prepare, progress, race, staged
+from seekwise.run.live import prepare, progress, race, staged, traced
 from seekwise.run.live.plan import LivePlan
 from seekwise.run.live.session import Session, Watch
 from seekwise.store.database import Run, Store
@@ -47,7 +47,7 @@ def carry_out(
     Whatever ends it, the records so far stay and every setting is as it was.
     """
     program = fio.find()
-    deadline_s = began_s + plan.budget_s - END_S
+    deadline_s = began_s + plan.budget_s - END_S - traced.reserved_s(plan)
     known = False
     try:
         with contextlib.ExitStack() as stack:
@@ -61,6 +61,7 @@ def carry_out(
             seen = environment.read(target, program.version)
             session = Session(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s)
             found = staged.measure(session) if plan.levels else _raced(session)
+            traced.measure(session, found)
     except BaseException as error:
         if known:
             with contextlib.suppress(SeekwiseError):

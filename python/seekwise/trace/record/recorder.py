@@ -13,6 +13,7 @@ import os
 import resource
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -107,12 +108,12 @@ def record(
     """Records for so long, or until interrupted, and writes the trace."""
     machine = {"kernel": device.machine.get("kernel", "")} if anonymise else device.machine
     notes = Notes(source="seekwise record", machine=machine)
-    with tempfile.TemporaryDirectory(prefix="seekwise-record-", dir=_spool_folder()) as folder:
+    with tempfile.TemporaryDirectory(prefix="seekwise-record-", dir=spool_folder()) as folder:
         with tracefs.instance(list(device.numbers), events=device.events) as instance:
             known = ring.layouts(instance.formats())
             before = _cpu_seconds()
             began = time.monotonic()
-            full = _spool(instance, Path(folder), seconds, spool_bytes_max)
+            full = spool(instance, Path(folder), seconds, spool_bytes_max)
             lasted, cpu = time.monotonic() - began, _cpu_seconds() - before
             notes.dropped = instance.dropped()
         if full:
@@ -124,7 +125,7 @@ def record(
     return Taken(out, requests, lasted, notes.dropped, cpu, notes)
 
 
-def _spool_folder() -> Path | None:
+def spool_folder() -> Path | None:
     with contextlib.suppress(OSError):
         if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > SPOOL_BYTES_MAX // 4:
             return MEMORY
@@ -136,8 +137,11 @@ def _cpu_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _spool(instance: tracefs.Instance, folder: Path, seconds: float, bytes_max: int) -> bool:
-    """Moves pages until the time is over; True if there was no more room."""
+def spool(
+    instance: tracefs.Instance, folder: Path, seconds: float, bytes_max: int, ended: threading.Event | None = None
+) -> bool:
+    """Moves pages until the time is over or `ended` is set; True if there was no more room."""
+    ended = ended or threading.Event()
     limit = min(bytes_max, shutil.disk_usage(folder).free // 2)
     pipes = []
     taken = 0
@@ -148,8 +152,8 @@ def _spool(instance: tracefs.Instance, folder: Path, seconds: float, bytes_max: 
         instance.start()
         end = time.monotonic() + seconds
         with contextlib.suppress(KeyboardInterrupt):
-            while (left := end - time.monotonic()) > 0 and taken < limit:
-                time.sleep(min(POLL_S, left))
+            while (left := end - time.monotonic()) > 0 and taken < limit and not ended.is_set():
+                ended.wait(min(POLL_S, left))
                 taken += sum(_move(source, spool, limit - taken) for source, spool in pipes)
         instance.stop()
         taken += sum(
@@ -180,10 +184,8 @@ def _write(
     folder: Path, known: dict[int, ring.Layout], device: Device, notes: Notes, out: Path, anonymise: bool
 ) -> int:
     """Events in the order of time, requests in the order of their ends, into the file."""
-    streams = [_events(path, known) for path in sorted(folder.iterdir())]
     requests = Assembler(notes)
     place = notes.device("device-0" if anonymise else device.name)
-    own = os.getpid()
     with contextlib.ExitStack() as stack:
         target = out
         if anonymise:
@@ -191,10 +193,8 @@ def _write(
             target = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent))) / "named"
         writer = file.Writer(target, notes)
         lowest = 1 << 62
-        for event in heapq.merge(*streams, key=lambda event: event.time):
-            if event.pid == own:
-                continue
-            _take(requests, notes, event, place, anonymise)
+        for event in events(folder, known):
+            take(requests, notes, event, place, anonymise)
             if len(requests.rows) >= CHUNK_ROWS:
                 lowest = min(lowest, _add(writer, requests))
         requests.finish()
@@ -222,13 +222,20 @@ def _shift(source: Path, notes: Notes, out: Path, by: int) -> None:
     writer.close()
 
 
+def events(folder: Path, known: dict[int, ring.Layout]) -> Iterator[ring.Event]:
+    """All events that were spooled there in the order of time, those of this process left out."""
+    streams = [_events(path, known) for path in sorted(folder.iterdir())]
+    own = os.getpid()
+    return (event for event in heapq.merge(*streams, key=lambda event: event.time) if event.pid != own)
+
+
 def _events(path: Path, known: dict[int, ring.Layout]) -> Iterator[ring.Event]:
     with path.open("rb") as pages:
         while page := pages.read(ring.PAGE):
             yield from ring.events(page, known)
 
 
-def _take(requests: Assembler, notes: Notes, event: ring.Event, device: int, anonymise: bool) -> None:
+def take(requests: Assembler, notes: Notes, event: ring.Event, device: int, anonymise: bool) -> None:
     when = requests.time(event.time)
     # A partition's bio carries the disk's sector already.
     sector, sectors, letters = event.sector, event.length, event.letters

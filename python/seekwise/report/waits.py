@@ -1,0 +1,85 @@
+"""Where reads and writes wait, in the scheduler or at the drive: why one job of several is slow while the storage as a whole is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from seekwise.report.number_text import three
+from seekwise.trace.close_up import CloseUp
+
+if TYPE_CHECKING:
+    from seekwise.report.close_up import Row
+
+LEAST = 5
+"""Requests of which a mean says something."""
+DIFFERENT = 1.3
+"""Times in which a direction must differ to be named as the cause."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Means of the reads or the writes of one setting, in ms."""
+
+    scheduler: float
+    drive: float
+    count: int
+
+    @classmethod
+    def of(cls, found: CloseUp, *, write: bool) -> Waits:
+        return cls(*found.latency_of(write=write))
+
+    @property
+    def total(self) -> float:
+        return self.scheduler + self.drive
+
+
+def columns(rows: Sequence[Row]) -> list[tuple]:
+    """(title, meaning, text of a row) of each direction that occurs."""
+    found: list[tuple] = []
+    for name, title in (("reads", "Read"), ("writes", "Write")):
+        if any(getattr(row, name).count >= LEAST for row in rows):
+            found.append((f"{title}: in the scheduler [ms]", f"Mean time of a {title.lower()} from its arrival to its dispatch.", _text(name, "scheduler")))  # fmt: skip
+            found.append((f"{title}: at the drive [ms]", f"Mean time of a {title.lower()} from its dispatch to its end.", _text(name, "drive")))  # fmt: skip
+    return found
+
+
+def _text(name: str, part: str):
+    def text(row: Row) -> str:
+        found = getattr(row, name)
+        return _ms(getattr(found, part)) if found.count else "–"
+
+    return text
+
+
+def sentence(rows: Sequence[Row]) -> str:
+    """The direction whose time differs most between two settings, and where the slower one spends it."""
+    said: tuple[float, str] | None = None
+    for name, title in (("reads", "A read"), ("writes", "A write")):
+        known = [row for row in rows if getattr(row, name).count >= LEAST and getattr(row, name).total > 0]
+        if len(known) < 2:
+            continue
+        fast, slow = (pick(known, key=lambda row: getattr(row, name).total) for pick in (min, max))
+        short, long = getattr(fast, name), getattr(slow, name)
+        times = long.total / short.total
+        if times < DIFFERENT or (said is not None and said[0] >= times):
+            continue
+        in_scheduler, at_drive = long.scheduler - short.scheduler, long.drive - short.drive
+        where = "in the scheduler" if in_scheduler > at_drive else "at the drive, among more requests"
+        said = (
+            times,
+            (
+                f"{title} takes {_ms(short.total)} ms with {fast.look.label} and {_ms(long.total)} ms with {slow.look.label}; "
+                f"it waits longer {where} ({_parts(long)}; with {fast.look.label} {_parts(short)})."
+            ),
+        )
+    return said[1] if said else ""
+
+
+def _parts(found: Waits) -> str:
+    return f"{_ms(found.scheduler)} ms in the scheduler, {_ms(found.drive)} ms at the drive"
+
+
+def _ms(value: float) -> str:
+    return three(value) if value >= 5e-5 else "0"

@@ -1,0 +1,65 @@
+"""Recording beside something else: pages are spooled by a thread of its own, the requests are had afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.control import tracefs
+from seekwise.trace.assemble import Assembler
+from seekwise.trace.columns import REQUEST, Notes
+from seekwise.trace.record import recorder, ring
+
+SECONDS_MAX = 120.0
+SPOOL_BYTES_MAX = 256 << 20
+
+
+@dataclass
+class Recorded:
+    """Requests of the devices; empty until the recording has ended."""
+
+    rows: np.ndarray = field(default_factory=lambda: np.empty(0, REQUEST))
+    """Of `seekwise.trace.columns.REQUEST`; `device` is the place in the list that was asked for."""
+    start_ns: int = 0
+    """CLOCK_MONOTONIC at the first event: the zero of all times in `rows`."""
+    dropped: int = 0
+    """Events for which the kernel had no room."""
+
+
+@contextlib.contextmanager
+def recording(device: recorder.Device) -> Iterator[Recorded]:
+    """Records a disk while the body runs. Raises MissingError where the kernel offers no block trace events, before the body runs.
+
+    The instance is our own and is gone afterwards, whatever ends the body.
+    """
+    found = Recorded()
+    ended = threading.Event()
+    with tempfile.TemporaryDirectory(prefix="seekwise-record-", dir=recorder.spool_folder()) as folder:
+        with tracefs.instance(list(device.numbers), events=device.events) as instance:
+            known = ring.layouts(instance.formats())
+            spooling = threading.Thread(
+                target=recorder.spool, args=(instance, Path(folder), SECONDS_MAX, SPOOL_BYTES_MAX, ended), daemon=True
+            )
+            spooling.start()
+            try:
+                yield found
+            finally:
+                ended.set()
+                spooling.join()
+            found.dropped = instance.dropped()
+        notes = Notes()
+        requests = Assembler(notes)
+        chunks = []
+        for event in recorder.events(Path(folder), known):
+            recorder.take(requests, notes, event, 0, anonymise=False)
+            if len(requests.rows) >= recorder.CHUNK_ROWS:
+                chunks.append(requests.rows.take())
+        requests.finish()
+        chunks.append(requests.rows.take())
+        found.rows, found.start_ns = np.concatenate(chunks), requests.start or 0

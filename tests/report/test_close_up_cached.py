@@ -1,0 +1,62 @@
+"""These tests will look through the page cache: what it asks of the drive, request by request, with the numbers of the trial."""
+
+from __future__ import annotations
+
+import pytest
+
+from report.test_close_up import ran, stretch_of
+from seekwise.backend import close_up as again
+from seekwise.report import close_up
+from seekwise.report.looks import Looks
+from seekwise.report.page import render
+
+BUFFERED = """
+name = "buffered"
+backend = "simulated"
+[[system]]
+name = "disk"
+drive = "wd2500ys"
+kernel = "6.1"
+[settings]
+scheduler = ["mq-deadline", "bfq"]
+[[workload]]
+operations = ["seq_read", "seq_write"]
+threads = [4]
+block_bytes = "16k"
+size = "256m"
+runtime = "2s"
+direct = false
+memory_limit = "128m"
+[design]
+blocks = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def buffered(tmp_path_factory):
+    return ran(tmp_path_factory.mktemp("buffered"), BUFFERED)
+
+
+@pytest.mark.parametrize("operation", ["seq_read", "seq_write"])
+def test_the_drive_gets_fewer_and_larger_requests_than_the_program_makes(buffered, operation):
+    for each in stretch_of(buffered, operation):
+        row = close_up.row(each, Looks().of(["x"])["x"])
+        # 16 KiB per call; read-ahead and write-back join many.
+        assert row.kib > 64 and row.commands < 0.25
+        assert row.commands * row.kib == pytest.approx(16, rel=0.35)
+        assert 0.8 < row.from_memory < 1
+
+
+def test_calls_per_second_are_those_that_were_recorded(buffered):
+    load = next(each for each in close_up.loads(buffered.content.records) if each.operation == "seq_write")
+    for each in again.close_ups(list(load.records.values()), "seq_write"):
+        recorded = next(p.iops for p in load.records[each.setting].phases if p.operation == "seq_write")
+        assert 1e3 * each.whole.ios / each.whole.span_ms == pytest.approx(recorded, rel=0.3)
+
+
+def test_the_page_says_what_the_page_cache_did(buffered):
+    found = close_up.stretches(buffered.content.records, Looks())
+    titles = [title for title, _ in found[0].columns]
+    assert {"From memory [%]", "Requests per I/O", "KiB per request", "Seek [ms]"} <= set(titles)
+    html = render(buffered.content)
+    assert found[0].anchor in html and "the page cache of an array" not in html
