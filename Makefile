@@ -35,8 +35,8 @@ test: install ## the tests: Rust, Python, and with root the kernel's own schedul
 	cargo test --workspace --quiet
 	$(PYTEST) -m 'not slow' $(TOGETHER)
 
-test-all: test ## and what takes longer: thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, packages in clean systems, a browser
-	$(PYTEST) -m slow
+test-all: test ## and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
+	$(PYTEST) -m slow $(TOGETHER)
 
 lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
 	@$(BIN)/seekwise lab --build

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from scipy import special
 
 from seekwise.analysis.observe import cell_of, values
@@ -48,11 +49,6 @@ def drifts(
             for metric, value in values(phase).items():
                 if metric in metrics and value > 0:
                     series.setdefault((cell_of(record, phase), metric), []).append((record.trial, math.log(value)))
-    if not series:
-        return []
-    # Half a second to load, which most runs do not need.
-    from scipy.stats import linregress
-
     found = []
     for (cell, metric), points in series.items():
         if len(points) < SENTINELS_MIN:
@@ -61,9 +57,9 @@ def drifts(
         span = places[-1] - places[0]
         if span == 0:
             continue
-        line = linregress(places, logs)
-        half = float(special.stdtrit(len(points) - 2, 0.975)) * float(line.stderr) * span
-        change = float(line.slope) * span
+        (slope, _), covariance = np.polyfit(places, logs, 1, cov=True)
+        half = float(special.stdtrit(len(points) - 2, 0.975)) * math.sqrt(covariance[0, 0]) * span
+        change = float(slope) * span
         shown = abs(change) > half and abs(change) >= rule.threshold_log(metric)
         found.append(
             Drift(cell, metric, math.exp(change), math.exp(change - half), math.exp(change + half), len(points), shown)
