@@ -11,9 +11,10 @@
 //! The processes of these recordings stay alive to the end: bfq waits its full time for each after its last request.
 
 use crate::journal::Journal;
-use crate::outcome::{Look, Miss, Tally};
+use crate::outcome::{Look, Tally};
 use crate::queue::{words, Priorities, Queue};
 use crate::rows::{Event, Row};
+use crate::walk::{lost, Walk};
 use seekwise_sched::busyness::{takes_many, Busyness};
 use seekwise_sched::{Kernel, RequestId, Scheduler, Setup};
 use seekwise_units::Nanos;
@@ -25,8 +26,6 @@ const KERNEL_DEFAULT: &str = "6.1";
 const HZ: u32 = 250;
 /// A timer that is due this soon explains an issue.
 const TIMER_TOLERANCE: Nanos = Nanos::from_micros(10);
-/// A run of the queue shows its issue within this time.
-const RUN_TAKES_AT_MOST: Nanos = Nanos::from_micros(100);
 
 /// The kernel of a recording: the folder under `other-kernels`.
 pub fn kernel_of(path: &Path) -> &str {
@@ -125,7 +124,7 @@ pub fn replay<S: Scheduler>(
     settings: &Settings,
     explain: Option<usize>,
 ) -> (Tally, Option<Look>, Result<(), String>) {
-    let mut replay = Replay {
+    let replay = Replay {
         policy: Journal::new(policy),
         queue: Queue::default(),
         rows,
@@ -137,31 +136,13 @@ pub fn replay<S: Scheduler>(
         busyness: Busyness::default(),
         pulls_many: takes_many(&settings.setup.kernel),
     };
-    let mut look = None;
-    for (at, row) in rows.iter().enumerate() {
-        replay.fire_timers(row.time);
-        if explain.is_some_and(|line| look.is_none() && row.line >= line) {
-            look = Some(replay.look(row));
-        }
-        if let Err(error) = replay.row(at) {
-            return (replay.tally, look, Err(error));
-        }
-    }
-    let finished = replay.queue.is_empty_at_the_end();
-    (replay.tally, look, finished)
+    replay.walk(explain)
 }
 
 impl<S: Scheduler> Replay<'_, S> {
     /// Requests with the device.
     fn in_flight(&self) -> u64 {
         self.issues - self.completes
-    }
-
-    fn fire_timers(&mut self, now: Nanos) {
-        while let Some(due) = self.policy.timer().filter(|due| *due <= now) {
-            self.policy.fire(due);
-            self.ask_if_full(due);
-        }
     }
 
     /// While the device is full, one request is taken ahead as soon as there is one.
@@ -184,6 +165,79 @@ impl<S: Scheduler> Replay<'_, S> {
         let room = u64::from(self.settings.depth_device).saturating_sub(self.in_flight());
         self.busyness
             .update(self.policy.taken_ahead() as u64 > room);
+    }
+
+    fn issue_point(&mut self, row: &Row, recorded: RequestId) {
+        let waiting = self.queue.waiting();
+        self.ask(row.time);
+        if self.policy.chosen().is_none() {
+            let soon = row.time + TIMER_TOLERANCE;
+            if self.policy.timer().is_some_and(|due| due <= soon) {
+                self.policy.fire(row.time);
+                self.ask(row.time);
+            }
+        }
+        let chosen = self.policy.chosen();
+        let right = chosen.is_some_and(|id| self.queue.matches(id, row));
+        self.tally.issue_point(right, waiting >= 2);
+        let issued = match chosen {
+            Some(id) if right => {
+                self.policy.confirm();
+                id
+            }
+            _ => {
+                self.miss_point(row, "issue", words(self.queue.get(recorded)));
+                self.policy.take_instead(row.time, recorded);
+                recorded
+            }
+        };
+        self.queue.issue(issued);
+        self.policy.issued(row.time, issued);
+    }
+
+    /// After row `at`, which ran the queue.
+    fn nothing_point(&mut self, at: usize) {
+        let row = &self.rows[at];
+        let free = self.in_flight() < u64::from(self.settings.depth_device);
+        if !free || self.queue.waiting() == 0 || self.issue_follows(at) {
+            return;
+        }
+        self.ask(row.time);
+        let right = self.policy.chosen().is_none();
+        self.tally.nothing_point(right);
+        if !right {
+            self.miss_point(row, "nothing", "nothing".to_owned());
+            self.policy.put_back();
+        }
+    }
+
+    fn miss_point(&mut self, row: &Row, point: &'static str, recorded: String) {
+        let chosen = self.policy.chosen();
+        self.miss(row, point, recorded, chosen, |replay, state| {
+            let (before, at) = replay.policy.at_choice(row.time);
+            before.describe(at, state);
+        });
+    }
+}
+
+impl<S: Scheduler> Walk for Replay<'_, S> {
+    fn rows(&self) -> &[Row] {
+        self.rows
+    }
+
+    fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    fn fire_timers(&mut self, now: Nanos) {
+        while let Some(due) = self.policy.timer().filter(|due| *due <= now) {
+            self.policy.fire(due);
+            self.ask_if_full(due);
+        }
     }
 
     fn row(&mut self, at: usize) -> Result<(), String> {
@@ -235,118 +289,19 @@ impl<S: Scheduler> Replay<'_, S> {
         Ok(())
     }
 
-    fn issue_point(&mut self, row: &Row, recorded: RequestId) {
-        let waiting = self.queue.waiting();
-        self.ask(row.time);
-        if self.policy.chosen().is_none() {
-            let soon = row.time + TIMER_TOLERANCE;
-            if self.policy.timer().is_some_and(|due| due <= soon) {
-                self.policy.fire(row.time);
-                self.ask(row.time);
-            }
-        }
-        let chosen = self.policy.chosen();
-        let right = chosen.is_some_and(|id| self.queue.matches(id, row));
-        self.tally.issue_point(right, waiting >= 2);
-        let issued = match chosen {
-            Some(id) if right => {
-                self.policy.confirm();
-                id
-            }
-            _ => {
-                self.miss(row, "issue", words(self.queue.get(recorded)));
-                self.policy.take_instead(row.time, recorded);
-                recorded
-            }
-        };
-        self.queue.issue(issued);
-        self.policy.issued(row.time, issued);
-    }
-
-    /// After row `at`, which ran the queue.
-    fn nothing_point(&mut self, at: usize) {
-        let row = &self.rows[at];
-        let free = self.in_flight() < u64::from(self.settings.depth_device);
-        if !free || self.queue.waiting() == 0 || self.issue_follows(at) {
-            return;
-        }
-        self.ask(row.time);
-        let right = self.policy.chosen().is_none();
-        self.tally.nothing_point(right);
-        if !right {
-            self.miss(row, "nothing", "nothing".to_owned());
-            self.policy.put_back();
-        }
-    }
-
-    fn issue_follows(&self, at: usize) -> bool {
-        let until = self.rows[at].time + RUN_TAKES_AT_MOST;
-        let soon = self.rows[at + 1..]
-            .iter()
-            .take_while(|row| row.time <= until);
-        soon.into_iter().any(|row| row.event == Event::Issue)
-    }
-
-    fn miss(&mut self, row: &Row, point: &'static str, recorded: String) {
-        let state = self.tally.misses.is_empty().then(|| {
-            let (before, at) = self.policy.at_choice(row.time);
-            let mut state = String::new();
-            before.describe(at, &mut state);
-            state
-        });
-        let chosen = self.policy.chosen();
-        self.tally.misses.push(Miss {
-            row: row.line,
-            time_ns: row.time.0,
-            point,
-            recorded,
-            chosen: chosen.map_or("nothing".to_owned(), |id| words(self.queue.get(id))),
-            waiting: self.queue.waiting(),
-            state,
-        });
-    }
-
-    fn look(&self, row: &Row) -> Look {
+    fn state(&self, row: &Row) -> (String, Option<RequestId>) {
         let mut state = String::new();
         let (before, at) = self.policy.at_choice(row.time);
         if self.policy.chosen().is_some() {
             state += &format!("taken ahead at {} ns; the state before that:\n", at.0);
         }
         before.describe(at, &mut state);
-        let chosen = self
-            .policy
-            .chosen()
-            .or_else(|| self.policy.clone().choose(row.time));
-        let name = |id: RequestId| format!("#{} {}", id.0, words(self.queue.get(id)));
-        Look {
-            row: row.line,
-            time_ns: row.time.0,
-            text: format!(
-                "{:?} {}+{} p{}",
-                row.event, row.start.0, row.sectors.0, row.process
-            )
-            .to_lowercase(),
-            in_driver: self.queue.in_driver(),
-            waiting: self
-                .queue
-                .waiting_entries()
-                .iter()
-                .map(|entry| {
-                    let age_us = row.time.saturating_sub(entry.request.allocated).0 / 1000;
-                    format!("{} waits {age_us} us", name(entry.request.id))
-                })
-                .collect(),
+        let chosen = self.policy.chosen();
+        (
             state,
-            would_choose: chosen.map_or("nothing".to_owned(), name),
-        }
+            chosen.or_else(|| self.policy.clone().choose(row.time)),
+        )
     }
-}
-
-fn lost(row: &Row, what: &str) -> String {
-    format!(
-        "line {}: no request {what} is {} sectors at {}",
-        row.line, row.sectors.0, row.start.0
-    )
 }
 
 #[cfg(test)]

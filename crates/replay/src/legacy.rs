@@ -6,16 +6,14 @@
 //!
 //! Protocol: REPLAY.md beside the vectors.
 
-use crate::outcome::{Look, Miss, Tally};
+use crate::outcome::{Look, Tally};
 use crate::processes::Processes;
 use crate::queue::{words, Queue};
 use crate::rows::{Event, Row};
+use crate::walk::{lost, Walk};
 use seekwise_sched::{Kernel, ProcessId, RequestId, Scheduler};
 use seekwise_units::Nanos;
 use std::collections::BTreeMap;
-
-/// An `issue` row within this time after a run of the queue belongs to that run.
-const RUN_TAKES_AT_MOST: Nanos = Nanos::from_micros(100);
 
 /// Linux 2.6.23 to 2.6.38 block: unplug_thresh and unplug_delay.
 const PLUG_REQUESTS: u64 = 4;
@@ -112,7 +110,7 @@ pub fn replay<S: Scheduler>(
     processes: &Processes,
     explain: Option<usize>,
 ) -> (Tally, Option<Look>, Result<(), String>) {
-    let mut replay = Replay {
+    let replay = Replay {
         policy,
         queue: Queue::default(),
         rows,
@@ -125,30 +123,10 @@ pub fn replay<S: Scheduler>(
         plugged_until: None,
         tally: Tally::default(),
     };
-    let mut look = None;
-    for (at, row) in rows.iter().enumerate() {
-        replay.fire_timers(row.time);
-        if explain.is_some_and(|line| look.is_none() && row.line >= line) {
-            look = Some(replay.look(row));
-        }
-        if let Err(error) = replay.row(at) {
-            return (replay.tally, look, Err(error));
-        }
-    }
-    let finished = replay.queue.is_empty_at_the_end();
-    (replay.tally, look, finished)
+    replay.walk(explain)
 }
 
 impl<S: Scheduler> Replay<'_, S> {
-    fn fire_timers(&mut self, now: Nanos) {
-        if let Some(due) = self.plugged_until.filter(|due| *due <= now) {
-            self.fire_policy(due);
-            self.plugged_until = None;
-            self.run_quietly(due);
-        }
-        self.fire_policy(now);
-    }
-
     fn fire_policy(&mut self, now: Nanos) {
         while let Some(due) = self.policy.timer().filter(|due| *due <= now) {
             if self.policy.fire(due) {
@@ -185,70 +163,6 @@ impl<S: Scheduler> Replay<'_, S> {
         if self.policy.dispatch(now).is_some() {
             self.policy = before;
         }
-    }
-
-    fn row(&mut self, at: usize) -> Result<(), String> {
-        let row = &self.rows[at];
-        let lost = |what: &str| {
-            format!(
-                "line {}: no request {what} is {} sectors at {}",
-                row.line, row.sectors.0, row.start.0
-            )
-        };
-        match row.event {
-            Event::Submit => {}
-            Event::Insert => {
-                self.policy.take_run_wish(); // Of a completion, which ran the queue anyway.
-                if self.queue.waiting() == 0 && self.at_hand() == 0 {
-                    self.plug(row.time);
-                }
-                self.queue
-                    .insert(&mut self.policy, row, &self.processes.priorities);
-                if self.unplugs(row) | self.policy.take_run_wish() {
-                    self.run_quietly(row.time);
-                }
-            }
-            Event::BackMerge | Event::FrontMerge => {
-                self.queue.merge(
-                    &mut self.policy,
-                    row,
-                    &self.processes.priorities,
-                    SECTORS_MAX,
-                );
-            }
-            Event::Issue => {
-                let recorded = self
-                    .queue
-                    .named(row, true)
-                    .ok_or_else(|| lost("that waits"))?;
-                self.issue_point(row, recorded);
-                self.issues += 1;
-                if self.name.device.null_blk {
-                    self.nothing_point(at);
-                }
-            }
-            Event::Start => {
-                self.starts += 1;
-                if self.starts > self.issues {
-                    return Err(lost("that was issued"));
-                }
-                if !self.name.device.null_blk {
-                    self.nothing_point(at);
-                }
-            }
-            Event::Complete => {
-                let done = self
-                    .queue
-                    .complete(&mut self.policy, row)
-                    .ok_or_else(|| lost("with the device"))?;
-                self.completes += 1;
-                for (process, sectors) in done.shares {
-                    self.give_back(row.time, process, sectors);
-                }
-                self.nothing_point(at);
-            }
-        }
-        Ok(())
     }
 
     /// A process ends at once after its last request has completed.
@@ -294,7 +208,7 @@ impl<S: Scheduler> Replay<'_, S> {
                     "issue",
                     words(self.queue.get(recorded)),
                     chosen,
-                    &before,
+                    |_, state| before.describe(row.time, state),
                 );
                 self.policy = before;
                 self.policy.dispatch_forced(row.time, recorded);
@@ -317,74 +231,98 @@ impl<S: Scheduler> Replay<'_, S> {
         let chosen = self.policy.dispatch(row.time);
         self.tally.nothing_point(chosen.is_none());
         if chosen.is_some() {
-            self.miss(row, "nothing", "nothing".to_owned(), chosen, &before);
+            self.miss(row, "nothing", "nothing".to_owned(), chosen, |_, state| {
+                before.describe(row.time, state);
+            });
             self.policy = before;
         }
     }
+}
 
-    fn issue_follows(&self, at: usize) -> bool {
-        let until = self.rows[at].time + RUN_TAKES_AT_MOST;
-        self.rows[at + 1..]
-            .iter()
-            .take_while(|row| row.time <= until)
-            .any(|row| row.event == Event::Issue)
+impl<S: Scheduler> Walk for Replay<'_, S> {
+    fn rows(&self) -> &[Row] {
+        self.rows
     }
 
-    fn miss(
-        &mut self,
-        row: &Row,
-        point: &'static str,
-        recorded: String,
-        chosen: Option<RequestId>,
-        before: &S,
-    ) {
-        let state = self.tally.misses.is_empty().then(|| {
-            let mut state = String::new();
-            before.describe(row.time, &mut state);
-            state
-        });
-        self.tally.misses.push(Miss {
-            row: row.line,
-            time_ns: row.time.0,
-            point,
-            recorded,
-            chosen: chosen.map_or("nothing".to_owned(), |id| words(self.queue.get(id))),
-            waiting: self.queue.waiting(),
-            state,
-        });
+    fn queue(&self) -> &Queue {
+        &self.queue
     }
 
-    fn look(&self, row: &Row) -> Look {
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    fn fire_timers(&mut self, now: Nanos) {
+        if let Some(due) = self.plugged_until.filter(|due| *due <= now) {
+            self.fire_policy(due);
+            self.plugged_until = None;
+            self.run_quietly(due);
+        }
+        self.fire_policy(now);
+    }
+
+    fn row(&mut self, at: usize) -> Result<(), String> {
+        let row = &self.rows[at];
+        match row.event {
+            Event::Submit => {}
+            Event::Insert => {
+                self.policy.take_run_wish(); // Of a completion, which ran the queue anyway.
+                if self.queue.waiting() == 0 && self.at_hand() == 0 {
+                    self.plug(row.time);
+                }
+                self.queue
+                    .insert(&mut self.policy, row, &self.processes.priorities);
+                if self.unplugs(row) | self.policy.take_run_wish() {
+                    self.run_quietly(row.time);
+                }
+            }
+            Event::BackMerge | Event::FrontMerge => {
+                self.queue.merge(
+                    &mut self.policy,
+                    row,
+                    &self.processes.priorities,
+                    SECTORS_MAX,
+                );
+            }
+            Event::Issue => {
+                let recorded = self
+                    .queue
+                    .named(row, true)
+                    .ok_or_else(|| lost(row, "that waits"))?;
+                self.issue_point(row, recorded);
+                self.issues += 1;
+                if self.name.device.null_blk {
+                    self.nothing_point(at);
+                }
+            }
+            Event::Start => {
+                self.starts += 1;
+                if self.starts > self.issues {
+                    return Err(lost(row, "that was issued"));
+                }
+                if !self.name.device.null_blk {
+                    self.nothing_point(at);
+                }
+            }
+            Event::Complete => {
+                let done = self
+                    .queue
+                    .complete(&mut self.policy, row)
+                    .ok_or_else(|| lost(row, "with the device"))?;
+                self.completes += 1;
+                for (process, sectors) in done.shares {
+                    self.give_back(row.time, process, sectors);
+                }
+                self.nothing_point(at);
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self, row: &Row) -> (String, Option<RequestId>) {
         let mut state = String::new();
         self.policy.describe(row.time, &mut state);
-        let chosen = self.policy.clone().dispatch(row.time);
-        Look {
-            row: row.line,
-            time_ns: row.time.0,
-            text: format!(
-                "{:?} {}+{} p{}",
-                row.event, row.start.0, row.sectors.0, row.process
-            )
-            .to_lowercase(),
-            in_driver: self.queue.in_driver(),
-            waiting: self
-                .queue
-                .waiting_entries()
-                .iter()
-                .map(|entry| {
-                    let age_us = row.time.saturating_sub(entry.request.allocated).0 / 1000;
-                    format!(
-                        "#{} {} waits {age_us} us",
-                        entry.request.id.0,
-                        words(&entry.request)
-                    )
-                })
-                .collect(),
-            state,
-            would_choose: chosen.map_or("nothing".to_owned(), |id| {
-                format!("#{} {}", id.0, words(self.queue.get(id)))
-            }),
-        }
+        (state, self.policy.clone().dispatch(row.time))
     }
 }
 

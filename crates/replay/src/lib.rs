@@ -12,6 +12,7 @@ pub mod processes;
 pub mod queue;
 pub mod rows;
 pub mod vectors;
+mod walk;
 
 pub use outcome::{FileOutcome, Look, Miss, Score};
 pub use vectors::{verify_vectors, Options, Outcome};

@@ -1,5 +1,6 @@
 //! A queue of either kind, where one type has to hold both: the members of an array, whatever the kernel.
 
+use super::base::Base;
 use super::legacy::LegacyQueue;
 use super::mq::MqQueue;
 use super::{Bio, BlockQueue, Done, Driver, Observer, Submission};
@@ -25,6 +26,16 @@ macro_rules! each {
 
 impl<S: Scheduler> BlockQueue for EitherQueue<S> {
     #[inline]
+    fn base(&self) -> &Base {
+        each!(self, queue => queue.base())
+    }
+
+    #[inline]
+    fn base_mut(&mut self) -> &mut Base {
+        each!(self, queue => queue.base_mut())
+    }
+
+    #[inline]
     fn submit<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
@@ -38,10 +49,6 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
     #[inline]
     fn room_behind(&self, bio: &Bio) -> Sectors {
         each!(self, queue => queue.room_behind(bio))
-    }
-
-    fn max_sectors(&self) -> Sectors {
-        each!(self, queue => queue.max_sectors())
     }
 
     fn begin_plug(&mut self) {
@@ -77,11 +84,6 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
     }
 
     #[inline]
-    fn sectors_of(&self, tag: u32) -> Sectors {
-        each!(self, queue => queue.sectors_of(tag))
-    }
-
-    #[inline]
     fn complete<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
@@ -104,23 +106,5 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
 
     fn work_due(&self) -> bool {
         each!(self, queue => queue.work_due())
-    }
-
-    #[inline]
-    fn has_woken(&self) -> bool {
-        each!(self, queue => queue.has_woken())
-    }
-
-    #[inline]
-    fn take_woken(&mut self) -> Option<ProcessId> {
-        each!(self, queue => queue.take_woken())
-    }
-
-    fn allocated(&self) -> usize {
-        each!(self, queue => queue.allocated())
-    }
-
-    fn merges(&self) -> u64 {
-        each!(self, queue => queue.merges())
     }
 }

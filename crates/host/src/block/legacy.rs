@@ -12,8 +12,9 @@
 //! Modelled:      queue plug (before 2.6.39) with its unplug rules, or per-task plug (later); batching, congestion marks; ticks.
 //! Not modelled:  barriers, special commands, several moves per call (policies hand out one; cfq of 2.6.23 keeps its round itself).
 
-use super::merge::{Gone, MergeRule, Merger};
-use super::table::{State, Table, NONE};
+use super::base::{Base, Limits};
+use super::merge::Gone;
+use super::table::{State, NONE};
 use super::{unplug_due, Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
 use seekwise_sched::{Direction, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
@@ -46,10 +47,7 @@ pub enum Pools {
 
 #[derive(Clone, Copy, Debug)]
 pub struct LegacyLimits {
-    pub nr_requests: u32,
-    pub max_sectors: Sectors,
-    pub nomerges: u8,
-    pub merge_rule: MergeRule,
+    pub requests: Limits,
     pub plug: LegacyPlug,
     pub pools: Pools,
 }
@@ -71,61 +69,40 @@ struct Batcher {
 #[derive(Clone, Debug)]
 pub struct LegacyQueue<S> {
     pub policy: S,
-    limits: LegacyLimits,
-    depth: u32,
-    table: Table,
-    merger: Merger,
-    free_tags: Vec<u32>,
-    slot_of_tag: Vec<u32>,
+    base: Base,
+    plug: LegacyPlug,
+    pool_kind: Pools,
     at_hand: u32,
     in_drive: u32,
     plugged: bool,
     unplug_at: Nanos,
     /// That time stands for a kernel thread's work, not for a timer.
     work: bool,
-    task_plug: Vec<u32>,
-    plugging: bool,
     pools: [Pool; 2],
     batchers: Vec<Batcher>,
-    woken: VecDeque<ProcessId>,
 }
 
 impl<S: Scheduler> LegacyQueue<S> {
     pub fn new(policy: S, limits: LegacyLimits, depth: u32) -> Self {
-        let requests = limits.nr_requests as usize * 3;
+        let requests = limits.requests.nr_requests as usize * 3;
         Self {
             policy,
-            limits,
-            depth,
-            table: Table::with_capacity(requests),
-            merger: Merger::new(
-                limits.merge_rule,
-                limits.max_sectors,
-                limits.nomerges,
-                requests,
-            ),
-            free_tags: (0..depth).rev().collect(),
-            slot_of_tag: vec![NONE; depth as usize],
+            base: Base::new(limits.requests, depth, requests),
+            plug: limits.plug,
+            pool_kind: limits.pools,
             at_hand: NONE,
             in_drive: 0,
             plugged: false,
             unplug_at: Nanos::NEVER,
             work: false,
-            task_plug: Vec::new(),
-            plugging: false,
             pools: [Pool::default(), Pool::default()],
             batchers: Vec::new(),
-            woken: VecDeque::new(),
         }
-    }
-
-    pub fn depth(&self) -> u32 {
-        self.depth
     }
 
     #[inline]
     fn pool_of(&self, direction: Direction, sync: bool) -> usize {
-        match self.limits.pools {
+        match self.pool_kind {
             Pools::ByDirection => (direction == Direction::Write) as usize,
             Pools::BySync => !sync as usize,
         }
@@ -141,19 +118,17 @@ impl<S: Scheduler> LegacyQueue<S> {
                 if self.policy.waiting() == 0 {
                     return;
                 }
-                let Some(id) = self.policy.dispatch(now) else {
+                let Some(slot) = self.base.take(now, &mut self.policy) else {
                     return;
                 };
-                self.merger.removed(&mut self.table, id.0);
-                self.table.get_mut(id.0).state = State::AtHand;
-                self.at_hand = id.0;
-                observer.issued(now, &self.table.get(id.0).request);
+                self.at_hand = slot;
+                observer.issued(now, &self.base.table.get(slot).request);
             }
-            if self.free_tags.is_empty() {
+            if self.base.free_tags.is_empty() {
                 return;
             }
             let slot = std::mem::replace(&mut self.at_hand, NONE);
-            let access = Access::from(&self.table.get(slot).request);
+            let access = Access::from(&self.base.table.get(slot).request);
             self.start(now, slot, access, driver, observer);
         }
     }
@@ -168,13 +143,11 @@ impl<S: Scheduler> LegacyQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        let tag = self.free_tags.pop().expect("a tag is free");
-        self.slot_of_tag[tag as usize] = slot;
         self.in_drive += 1;
-        let entry = self.table.get_mut(slot);
+        let entry = self.base.table.get_mut(slot);
         entry.state = State::InDrive;
         observer.started(now, &entry.request);
-        driver.start(now, tag, access);
+        self.base.start(now, slot, access, driver);
     }
 
     /// The policy wants the queue run now; a run that has to wait is noted.
@@ -222,66 +195,30 @@ impl<S: Scheduler> LegacyQueue<S> {
         }
     }
 
-    #[inline]
-    fn insert<O: Observer>(&mut self, now: Nanos, slot: u32, observer: &mut O) {
-        let entry = self.table.get_mut(slot);
-        entry.state = State::Waiting;
-        let request = &entry.request;
-        observer.inserted(now, request);
-        self.policy.insert(now, request);
-        self.merger.inserted(&mut self.table, slot);
-    }
-
     fn flush_task_plug<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
         driver: &mut D,
         observer: &mut O,
     ) {
-        if self.task_plug.is_empty() {
+        if self.base.plug.is_empty() {
             return;
         }
-        let mut plug = std::mem::take(&mut self.task_plug);
+        let mut plug = std::mem::take(&mut self.base.plug);
         // Linux 4.19 block/blk-core.c, blk_flush_plug_list: sorted by start address, stably, before insertion.
-        plug.sort_by_key(|&slot| self.table.get(slot).request.start);
+        plug.sort_by_key(|&slot| self.base.table.get(slot).request.start);
         for &slot in &plug {
-            self.insert(now, slot, observer);
+            self.base.insert(now, slot, &mut self.policy, observer);
         }
         plug.clear();
-        self.task_plug = plug;
+        self.base.plug = plug;
         self.run(now, driver, observer);
-    }
-
-    fn merge_into_task_plug(&mut self, bio: &Bio) -> bool {
-        if self.limits.nomerges == 2 {
-            return false;
-        }
-        for i in (0..self.task_plug.len()).rev() {
-            let slot = self.task_plug[i];
-            let request = &mut self.table.get_mut(slot).request;
-            let sectors = Sectors(request.sectors.0 + bio.sectors.0);
-            if request.direction != bio.direction || sectors > self.limits.max_sectors {
-                continue;
-            }
-            if request.end() == bio.start {
-                request.sectors = sectors;
-            } else if bio.start + bio.sectors == request.start {
-                request.start = bio.start;
-                request.sectors = sectors;
-            } else {
-                continue;
-            }
-            self.table.attach(slot, bio.token, bio.sectors);
-            self.merger.merges += 1;
-            return true;
-        }
-        false
     }
 
     /// May the process allocate a request now? Linux 2.6.23 block/ll_rw_blk.c, get_request: a full pool admits only batchers, and nobody past 3/2 of its size.
     #[inline(always)]
     fn admit(&mut self, now: Nanos, bio: &Bio) -> bool {
-        let nr = self.limits.nr_requests;
+        let nr = self.base.limits.nr_requests;
         let pool = self.pool_of(bio.direction, bio.sync);
         let count = self.pools[pool].count;
         if count + 1 >= nr {
@@ -323,7 +260,7 @@ impl<S: Scheduler> LegacyQueue<S> {
 
     #[inline(always)]
     fn release(&mut self, now: Nanos, pool: usize) {
-        let nr = self.limits.nr_requests;
+        let nr = self.base.limits.nr_requests;
         let pool = &mut self.pools[pool];
         pool.count -= 1;
         if pool.full && pool.count < nr {
@@ -331,7 +268,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         }
         if pool.count < nr {
             if let Some(process) = pool.sleepers.pop_front() {
-                self.woken.push_back(process);
+                self.base.woken.push_back(process);
                 self.make_batcher(now, process);
             }
         }
@@ -339,9 +276,14 @@ impl<S: Scheduler> LegacyQueue<S> {
 }
 
 impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
-    #[inline]
-    fn max_sectors(&self) -> Sectors {
-        self.limits.max_sectors
+    #[inline(always)]
+    fn base(&self) -> &Base {
+        &self.base
+    }
+
+    #[inline(always)]
+    fn base_mut(&mut self) -> &mut Base {
+        &mut self.base
     }
 
     #[inline]
@@ -352,20 +294,18 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) -> Submission {
-        if self.plugging && self.merge_into_task_plug(bio) {
+        if self.base.plugging && self.base.merge_into_plug(bio, usize::MAX) {
             observer.merged(now, bio, false);
             return Submission::Accepted;
         }
         if self.policy.waiting() != 0 {
-            self.merger.gone = None;
-            if let Some(merged) = self
-                .merger
-                .try_merge(now, &mut self.table, &mut self.policy, bio)
-            {
+            self.base.merger.gone = None;
+            let Base { table, merger, .. } = &mut self.base;
+            if let Some(merged) = merger.try_merge(now, table, &mut self.policy, bio) {
                 observer.merged(now, bio, merged.front);
                 if let Some(Gone {
                     direction, sync, ..
-                }) = self.merger.gone.take()
+                }) = self.base.merger.gone.take()
                 {
                     // Two waiting requests became one. A bio that somebody waits for may have joined two of the other kind.
                     let pool = self.pool_of(direction, sync);
@@ -387,16 +327,16 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             return Submission::Blocked;
         }
         let quiet = self.policy.waiting() == 0 && self.at_hand == NONE;
-        if let LegacyPlug::Queue { hz } = self.limits.plug {
+        if let LegacyPlug::Queue { hz } = self.plug {
             if quiet && !self.plugged {
                 self.plugged = true;
                 self.unplug_at = unplug_due(now, hz);
             }
         }
-        let slot = self.table.allocate(now, bio);
-        let runs_now = self.limits.plug == LegacyPlug::Task || bio.unplug;
-        if quiet && runs_now && !self.plugging && !self.free_tags.is_empty() {
-            let request = self.table.get(slot).request;
+        let slot = self.base.table.allocate(now, bio);
+        let runs_now = self.plug == LegacyPlug::Task || bio.unplug;
+        if quiet && runs_now && !self.base.plugging && !self.base.free_tags.is_empty() {
+            let request = self.base.table.get(slot).request;
             if self.policy.pass(now, &request) {
                 self.unplug();
                 observer.inserted(now, &request);
@@ -405,18 +345,18 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
                 return Submission::Accepted;
             }
         }
-        if self.plugging {
-            self.task_plug.push(slot);
-            if self.task_plug.len() >= 32 {
+        if self.base.plugging {
+            self.base.plug.push(slot);
+            if self.base.plug.len() >= 32 {
                 self.flush_task_plug(now, driver, observer);
             }
             return Submission::Accepted;
         }
-        self.insert(now, slot, observer);
-        match self.limits.plug {
+        self.base.insert(now, slot, &mut self.policy, observer);
+        match self.plug {
             LegacyPlug::Task => self.run(now, driver, observer),
             LegacyPlug::Queue { .. } => {
-                let waiting = self.table.used() - self.in_drive as usize;
+                let waiting = self.base.table.used() - self.in_drive as usize;
                 let opens = bio.unplug || waiting >= UNPLUG_REQUESTS;
                 self.after_arrival(now, opens, driver, observer);
             }
@@ -426,18 +366,20 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
 
     #[inline]
     fn room_behind(&self, bio: &Bio) -> Sectors {
-        if self.plugging || self.policy.waiting() == 0 {
+        if self.base.plugging || self.policy.waiting() == 0 {
             return Sectors(0);
         }
-        self.merger.room_behind(&self.table, &self.policy, bio)
+        self.base
+            .merger
+            .room_behind(&self.base.table, &self.policy, bio)
     }
 
     fn begin_plug(&mut self) {
-        self.plugging = self.limits.plug == LegacyPlug::Task;
+        self.base.plugging = self.plug == LegacyPlug::Task;
     }
 
     fn end_plug<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
-        self.plugging = false;
+        self.base.plugging = false;
         self.flush_task_plug(now, driver, observer);
     }
 
@@ -472,14 +414,6 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
     }
 
     #[inline]
-    fn sectors_of(&self, tag: u32) -> Sectors {
-        self.table
-            .get(self.slot_of_tag[tag as usize])
-            .request
-            .sectors
-    }
-
-    #[inline]
     fn complete<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
@@ -488,13 +422,14 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         observer: &mut O,
         mut done: impl FnMut(Done),
     ) {
-        let slot = self.slot_of_tag[tag as usize];
-        self.free_tags.push(tag);
+        let slot = self.base.slot_of(tag);
+        self.base.free_tags.push(tag);
         self.in_drive -= 1;
-        let request = self.table.get(slot).request;
+        let request = self.base.table.get(slot).request;
         observer.completed(now, &request);
         self.policy.complete(now, &request);
-        self.table
+        self.base
+            .table
             .finish(slot, |token, sectors| done(Done { token, sectors }));
         let pool = self.pool_of(request.direction, request.sync);
         self.release(now, pool);
@@ -528,27 +463,9 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         self.work
     }
 
-    #[inline(always)]
-    fn has_woken(&self) -> bool {
-        !self.woken.is_empty()
-    }
-
-    #[inline]
-    fn take_woken(&mut self) -> Option<ProcessId> {
-        self.woken.pop_front()
-    }
-
     /// Linux 2.6.23 block/ll_rw_blk.c, blk_queue_congestion_threshold: congestion is on from nr − nr/8 + 1 and off below nr − nr/8 − nr/16 − 1.
     fn congested(&self, direction: Direction, sync: bool) -> bool {
-        let nr = self.limits.nr_requests;
+        let nr = self.base.limits.nr_requests;
         self.pools[self.pool_of(direction, sync)].count > nr - nr / 8
-    }
-
-    fn allocated(&self) -> usize {
-        self.table.used()
-    }
-
-    fn merges(&self) -> u64 {
-        self.merger.merges
     }
 }

@@ -8,6 +8,7 @@
 //! `legacy`: the single queue up to 4.x. `mq`: blk-mq. Both own the table of requests and talk to a drive through [`Driver`].
 //! Facts were checked against Linux 2.6.23 to 6.12; comments name file and version.
 
+pub mod base;
 pub mod either;
 pub mod legacy;
 pub mod merge;
@@ -16,6 +17,7 @@ pub mod table;
 pub mod tags;
 pub mod wbt;
 
+use base::Base;
 use seekwise_sched::tag_words::Asking;
 use seekwise_sched::{Direction, Priority, ProcessId, Request};
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -160,6 +162,9 @@ pub fn unplug_due(now: Nanos, hz: u32) -> Nanos {
 
 /// A queue with its scheduler, as the event loop drives it.
 pub trait BlockQueue {
+    fn base(&self) -> &Base;
+    fn base_mut(&mut self) -> &mut Base;
+
     fn submit<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
@@ -176,7 +181,10 @@ pub trait BlockQueue {
     }
 
     /// The longest request that it makes (max_sectors_kb).
-    fn max_sectors(&self) -> Sectors;
+    #[inline]
+    fn max_sectors(&self) -> Sectors {
+        self.base().limits.max_sectors
+    }
 
     /// The task begins to submit several bios in a row (per-task plug).
     fn begin_plug(&mut self) {}
@@ -214,7 +222,11 @@ pub trait BlockQueue {
     );
 
     /// Length of the request that went to the drive as the command `tag`.
-    fn sectors_of(&self, tag: u32) -> Sectors;
+    #[inline]
+    fn sectors_of(&self, tag: u32) -> Sectors {
+        let base = self.base();
+        base.table.get(base.slot_of(tag)).request.sectors
+    }
 
     /// The drive is done with the command `tag`. `done` hears of every bio of the request.
     fn complete<D: Driver, O: Observer>(
@@ -241,10 +253,16 @@ pub trait BlockQueue {
         false
     }
 
-    fn has_woken(&self) -> bool;
+    #[inline(always)]
+    fn has_woken(&self) -> bool {
+        !self.base().woken.is_empty()
+    }
 
     /// A process that may try again, oldest sleeper first.
-    fn take_woken(&mut self) -> Option<ProcessId>;
+    #[inline]
+    fn take_woken(&mut self) -> Option<ProcessId> {
+        self.base_mut().woken.pop_front()
+    }
 
     /// So many requests are allocated that work nobody waits for should stay away (single queue only).
     fn congested(&self, _direction: Direction, _sync: bool) -> bool {
@@ -252,8 +270,12 @@ pub trait BlockQueue {
     }
 
     /// Requests allocated and not yet completed.
-    fn allocated(&self) -> usize;
+    fn allocated(&self) -> usize {
+        self.base().table.used()
+    }
 
     /// Bios that joined another request instead of getting their own.
-    fn merges(&self) -> u64;
+    fn merges(&self) -> u64 {
+        self.base().merger.merges
+    }
 }

@@ -15,8 +15,8 @@
 //!                request of 128 KiB); SCSI budget (nothing is taken ahead) or none (one request is); write-back throttling.
 //! Not modelled:  several hardware queues, queue runs moved to a worker thread, requeues by the driver, flush machinery.
 
-use super::merge::{MergeRule, Merger};
-use super::table::{State, Table, NONE};
+use super::base::{Base, Limits};
+use super::table::{State, NONE};
 use super::tags::Tags;
 use super::wbt::Throttle;
 use super::{Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
@@ -32,11 +32,7 @@ const PLUG_SECTORS: Sectors = Sectors::from_kib(128);
 
 #[derive(Clone, Copy, Debug)]
 pub struct MqLimits {
-    /// Scheduler tags (with a scheduler) or driver tags (none).
-    pub nr_requests: u32,
-    pub max_sectors: Sectors,
-    pub nomerges: u8,
-    pub merge_rule: MergeRule,
+    pub requests: Limits,
     /// The driver reserves a slot before the scheduler is asked (SCSI); otherwise one request is taken ahead.
     pub budget: bool,
     /// No policy: a request for which a driver tag is free goes straight to the driver while nothing waits (Linux v6.1 block/blk-mq.c: blk_mq_try_issue_directly).
@@ -50,12 +46,8 @@ const ASK_AGAIN_MILLIS: u64 = 3;
 #[derive(Clone, Debug)]
 pub struct MqQueue<S> {
     pub policy: S,
+    base: Base,
     limits: MqLimits,
-    depth: u32,
-    table: Table,
-    merger: Merger,
-    free_tags: Vec<u32>,
-    slot_of_tag: Vec<u32>,
     /// Taken from the scheduler, waiting for a driver tag; those behind it, where several are taken at once.
     held: u32,
     held_behind: VecDeque<u32>,
@@ -68,33 +60,21 @@ pub struct MqQueue<S> {
     restart: bool,
     /// When the policy is asked again that handed out nothing.
     ask_again: Nanos,
-    plug: Vec<u32>,
-    plugging: bool,
     /// Where the scheduler tags lie, when the policy limits how many of them some requests may hold.
     tags: Option<Tags>,
     sleepers: VecDeque<ProcessId>,
-    woken: VecDeque<ProcessId>,
     pub throttle: Option<Throttle>,
 }
 
 impl<S: Scheduler> MqQueue<S> {
     pub fn new(policy: S, limits: MqLimits, depth: u32, throttle: Option<Throttle>) -> Self {
-        let requests = limits.nr_requests as usize;
+        let requests = limits.requests.nr_requests;
         let kernel = limits.kernel;
-        let tags = Tags::new(&policy, &kernel, limits.nr_requests);
+        let tags = Tags::new(&policy, &kernel, requests);
         Self {
             policy,
+            base: Base::new(limits.requests, depth, requests as usize),
             limits,
-            depth,
-            table: Table::with_capacity(requests),
-            merger: Merger::new(
-                limits.merge_rule,
-                limits.max_sectors,
-                limits.nomerges,
-                requests,
-            ),
-            free_tags: (0..depth).rev().collect(),
-            slot_of_tag: vec![NONE; depth as usize],
             held: NONE,
             held_behind: VecDeque::new(),
             busyness: Busyness::default(),
@@ -103,11 +83,8 @@ impl<S: Scheduler> MqQueue<S> {
             run_due: false,
             restart: false,
             ask_again: Nanos::NEVER,
-            plug: Vec::with_capacity(PLUG_REQUESTS),
-            plugging: false,
             tags,
             sleepers: VecDeque::new(),
-            woken: VecDeque::new(),
             throttle,
         }
     }
@@ -121,7 +98,7 @@ impl<S: Scheduler> MqQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        let access = Access::from(&self.table.get(slot).request);
+        let access = Access::from(&self.base.table.get(slot).request);
         self.start(now, slot, access, driver, observer);
     }
 
@@ -140,27 +117,17 @@ impl<S: Scheduler> MqQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        let tag = self.free_tags.pop().expect("a driver tag is free");
-        self.slot_of_tag[tag as usize] = slot;
-        let entry = self.table.get_mut(slot);
+        let entry = self.base.table.get_mut(slot);
         entry.state = State::InDrive;
         let request = &entry.request;
         observer.issued(now, request);
         observer.started(now, request);
-        driver.start(now, tag, access);
         if let Some(throttle) = &mut self.throttle {
             if throttle.armed() {
                 throttle.issued(now, request);
             }
         }
-    }
-
-    #[inline]
-    fn take(&mut self, now: Nanos) -> Option<u32> {
-        let slot = self.policy.dispatch(now)?.0;
-        self.merger.removed(&mut self.table, slot);
-        self.table.get_mut(slot).state = State::AtHand;
-        Some(slot)
+        self.base.start(now, slot, access, driver);
     }
 
     /// Dispatch: what is held first, then the scheduler one by one until no tag or nothing (Linux v6.1 block/blk-mq-sched.c: __blk_mq_do_dispatch_sched).
@@ -176,7 +143,7 @@ impl<S: Scheduler> MqQueue<S> {
         loop {
             if self.held != NONE {
                 self.restart = true;
-                if self.free_tags.is_empty() {
+                if self.base.free_tags.is_empty() {
                     self.busyness.update(true);
                     return;
                 }
@@ -186,7 +153,7 @@ impl<S: Scheduler> MqQueue<S> {
                     return;
                 }
             }
-            if self.limits.budget && self.free_tags.is_empty() {
+            if self.limits.budget && self.base.free_tags.is_empty() {
                 return;
             }
             if self.policy.waiting() == 0 {
@@ -203,12 +170,12 @@ impl<S: Scheduler> MqQueue<S> {
                 }
                 continue;
             }
-            match self.take(now) {
+            match self.base.take(now, &mut self.policy) {
                 None => {
                     self.ask_later(now);
                     return;
                 }
-                Some(slot) if self.free_tags.is_empty() => {
+                Some(slot) if self.base.free_tags.is_empty() => {
                     self.restart = true;
                     self.held = slot;
                     return;
@@ -220,9 +187,9 @@ impl<S: Scheduler> MqQueue<S> {
 
     /// Linux 5.9 to 5.11: everything at once while the queue was not busy lately, otherwise one. False if there was nothing.
     fn take_many(&mut self, now: Nanos) -> bool {
-        let most = self.busyness.most(self.limits.nr_requests);
+        let most = self.busyness.most(self.base.limits.nr_requests);
         while self.held_behind.len() < most && self.policy.waiting() > 0 {
-            match self.take(now) {
+            match self.base.take(now, &mut self.policy) {
                 Some(slot) => self.held_behind.push_back(slot),
                 None => break,
             }
@@ -237,7 +204,7 @@ impl<S: Scheduler> MqQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) -> bool {
-        while !self.free_tags.is_empty() {
+        while !self.base.free_tags.is_empty() {
             let Some(slot) = self.held_behind.pop_front() else {
                 break;
             };
@@ -265,22 +232,12 @@ impl<S: Scheduler> MqQueue<S> {
         self.ask_again = kernel.tick_start(kernel.jiffies(now) + ticks);
     }
 
-    #[inline]
-    fn insert<O: Observer>(&mut self, now: Nanos, slot: u32, observer: &mut O) {
-        let entry = self.table.get_mut(slot);
-        entry.state = State::Waiting;
-        let request = &entry.request;
-        observer.inserted(now, request);
-        self.policy.insert(now, request);
-        self.merger.inserted(&mut self.table, slot);
-    }
-
     /// A request that arrives now is alone, and the drive has room for it.
     #[inline]
     fn is_quiet(&self) -> bool {
         self.held == NONE
             && self.policy.waiting() == 0
-            && !self.free_tags.is_empty()
+            && !self.base.free_tags.is_empty()
             && !self.takes_many
     }
 
@@ -294,55 +251,29 @@ impl<S: Scheduler> MqQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        let request = &self.table.get(slot).request;
+        let request = &self.base.table.get(slot).request;
         observer.inserted(now, request);
         if self.policy.insert_and_dispatch(now, request) {
             return self.start(now, slot, access, driver, observer);
         }
-        self.table.get_mut(slot).state = State::Waiting;
-        self.merger.inserted(&mut self.table, slot);
+        self.base.table.get_mut(slot).state = State::Waiting;
+        self.base.merger.inserted(&mut self.base.table, slot);
         self.ask_later(now);
     }
 
     fn flush_plug<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
-        let plug = std::mem::take(&mut self.plug);
+        let plug = std::mem::take(&mut self.base.plug);
         for &slot in &plug {
-            self.insert(now, slot, observer);
+            self.base.insert(now, slot, &mut self.policy, observer);
         }
-        self.plug = plug;
-        self.plug.clear();
-    }
-
-    /// Joins a bio to the newest plugged request (Linux v6.1 block/blk-merge.c: blk_attempt_plug_merge).
-    fn merge_into_plug(&mut self, bio: &Bio) -> bool {
-        let Some(&slot) = self.plug.last() else {
-            return false;
-        };
-        if self.limits.nomerges == 2 {
-            return false;
-        }
-        let request = &mut self.table.get_mut(slot).request;
-        let sectors = Sectors(request.sectors.0 + bio.sectors.0);
-        if request.direction != bio.direction || sectors > self.limits.max_sectors {
-            return false;
-        }
-        if request.end() == bio.start {
-            request.sectors = sectors;
-        } else if bio.start + bio.sectors == request.start {
-            request.start = bio.start;
-            request.sectors = sectors;
-        } else {
-            return false;
-        }
-        self.table.attach(slot, bio.token, bio.sectors);
-        self.merger.merges += 1;
-        true
+        self.base.plug = plug;
+        self.base.plug.clear();
     }
 
     /// A scheduler tag for a request like `bio`; where nobody is limited only their number counts, and they are all the same.
     #[inline]
     fn take_tag(&mut self, bio: &Bio) -> Option<u32> {
-        if self.table.used() as u32 >= self.limits.nr_requests {
+        if self.base.table.used() as u32 >= self.base.limits.nr_requests {
             return None;
         }
         match &mut self.tags {
@@ -353,7 +284,7 @@ impl<S: Scheduler> MqQueue<S> {
 
     #[inline(always)]
     fn allocate(&mut self, now: Nanos, bio: &Bio, tag: u32) -> u32 {
-        let slot = self.table.allocate(now, bio);
+        let slot = self.base.table.allocate(now, bio);
         if let Some(tags) = &mut self.tags {
             tags.give(slot, tag);
         }
@@ -364,15 +295,20 @@ impl<S: Scheduler> MqQueue<S> {
     #[inline]
     fn free_tag(&mut self, slot: u32) {
         if let Some(tags) = &mut self.tags {
-            tags.free(slot, self.table.used() == 0, &mut self.woken);
+            tags.free(slot, self.base.table.used() == 0, &mut self.base.woken);
         }
     }
 }
 
 impl<S: Scheduler> BlockQueue for MqQueue<S> {
-    #[inline]
-    fn max_sectors(&self) -> Sectors {
-        self.limits.max_sectors
+    #[inline(always)]
+    fn base(&self) -> &Base {
+        &self.base
+    }
+
+    #[inline(always)]
+    fn base_mut(&mut self) -> &mut Base {
+        &mut self.base
     }
 
     #[inline]
@@ -388,30 +324,29 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             None => false,
             Some(tags) => tags.tries_again(bio.process),
         };
-        if self.plugging && !again && self.merge_into_plug(bio) {
+        // Only the newest plugged request is looked at (Linux v6.1 block/blk-merge.c: blk_attempt_plug_merge).
+        if self.base.plugging && !again && self.base.merge_into_plug(bio, 1) {
             observer.merged(now, bio, false);
             return Submission::Accepted;
         }
         if self.limits.direct
-            && !self.plugging
+            && !self.base.plugging
             && self.held == NONE
             && self.policy.waiting() == 0
-            && !self.free_tags.is_empty()
+            && !self.base.free_tags.is_empty()
             && (bio.sync || self.throttle.is_none())
         {
             if let Some(tag) = self.take_tag(bio) {
                 let slot = self.allocate(now, bio, tag);
-                observer.inserted(now, &self.table.get(slot).request);
+                observer.inserted(now, &self.base.table.get(slot).request);
                 self.start(now, slot, Access::from(bio), driver, observer);
                 return Submission::Accepted;
             }
         }
         if self.policy.waiting() != 0 && !again {
-            if let Some(merged) = self
-                .merger
-                .try_merge(now, &mut self.table, &mut self.policy, bio)
-            {
-                if let Some(gone) = self.merger.gone.take() {
+            let Base { table, merger, .. } = &mut self.base;
+            if let Some(merged) = merger.try_merge(now, table, &mut self.policy, bio) {
+                if let Some(gone) = self.base.merger.gone.take() {
                     self.free_tag(gone.slot);
                 }
                 observer.merged(now, bio, merged.front);
@@ -439,7 +374,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         }
         let Some(tag) = tag else {
             // A sleeping task flushes its plug first.
-            if !self.plug.is_empty() {
+            if !self.base.plug.is_empty() {
                 self.flush_plug(now, observer);
                 self.run(now, driver, observer);
             }
@@ -453,28 +388,28 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
             throttle.allocated(now, bio);
         }
         let slot = self.allocate(now, bio, tag);
-        if self.plugging {
-            self.plug.push(slot);
-            if self.plug.len() >= PLUG_REQUESTS || bio.sectors >= PLUG_SECTORS {
+        if self.base.plugging {
+            self.base.plug.push(slot);
+            if self.base.plug.len() >= PLUG_REQUESTS || bio.sectors >= PLUG_SECTORS {
                 self.flush_plug(now, observer);
                 self.run(now, driver, observer);
             }
         } else if self.is_quiet() {
             self.insert_and_run(now, slot, Access::from(bio), driver, observer);
         } else {
-            self.insert(now, slot, observer);
+            self.base.insert(now, slot, &mut self.policy, observer);
             self.run(now, driver, observer);
         }
         Submission::Accepted
     }
 
     fn begin_plug(&mut self) {
-        self.plugging = true;
+        self.base.plugging = true;
     }
 
     fn end_plug<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
-        self.plugging = false;
-        if !self.plug.is_empty() {
+        self.base.plugging = false;
+        if !self.base.plug.is_empty() {
             self.flush_plug(now, observer);
             self.run(now, driver, observer);
         }
@@ -494,14 +429,6 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
     }
 
     #[inline]
-    fn sectors_of(&self, tag: u32) -> Sectors {
-        self.table
-            .get(self.slot_of_tag[tag as usize])
-            .request
-            .sectors
-    }
-
-    #[inline]
     fn complete<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
@@ -510,9 +437,9 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         observer: &mut O,
         mut done: impl FnMut(Done),
     ) {
-        let slot = self.slot_of_tag[tag as usize];
-        self.free_tags.push(tag);
-        let request = &self.table.get(slot).request;
+        let slot = self.base.slot_of(tag);
+        self.base.free_tags.push(tag);
+        let request = &self.base.table.get(slot).request;
         observer.completed(now, request);
         self.policy.complete(now, request);
         if let Some(throttle) = &mut self.throttle {
@@ -520,11 +447,12 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 throttle.completed(now, request);
             }
         }
-        self.table
+        self.base
+            .table
             .finish(slot, |token, sectors| done(Done { token, sectors }));
         self.free_tag(slot);
         if let Some(process) = self.sleepers.pop_front() {
-            self.woken.push_back(process);
+            self.base.woken.push_back(process);
         }
         let wished = self.policy.take_run_wish();
         if std::mem::take(&mut self.restart) || self.limits.budget || wished {
@@ -564,7 +492,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         if let Some(throttle) = &mut self.throttle {
             if throttle.timer() <= now && throttle.fire(now) {
                 // More room: everybody who sleeps may try again.
-                self.woken.extend(self.sleepers.drain(..));
+                self.base.woken.extend(self.sleepers.drain(..));
             }
         }
     }
@@ -572,29 +500,5 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
     #[inline]
     fn work_due(&self) -> bool {
         self.run_due
-    }
-
-    #[inline(always)]
-    fn has_woken(&self) -> bool {
-        !self.woken.is_empty()
-    }
-
-    #[inline]
-    fn take_woken(&mut self) -> Option<ProcessId> {
-        self.woken.pop_front()
-    }
-
-    fn allocated(&self) -> usize {
-        self.table.used()
-    }
-
-    fn merges(&self) -> u64 {
-        self.merger.merges
-    }
-}
-
-impl<S> MqQueue<S> {
-    pub fn depth(&self) -> u32 {
-        self.depth
     }
 }

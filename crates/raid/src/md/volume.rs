@@ -31,6 +31,22 @@ impl Piece {
     }
 }
 
+/// The pieces of a range whose chunks each lie on one member, where `locate` says.
+fn striped(
+    start: Lba,
+    sectors: Sectors,
+    chunk: Sectors,
+    locate: impl Fn(Lba) -> (u32, Lba),
+    out: &mut Vec<Piece>,
+) {
+    out.extend(
+        split_at_chunks(start, sectors, chunk).map(|(from, length)| {
+            let (member, at) = locate(from);
+            Piece::new(member, at, from, length)
+        }),
+    );
+}
+
 pub enum Volume {
     Single {
         capacity: Sectors,
@@ -113,10 +129,7 @@ impl Volume {
         match self {
             Self::Single { .. } => out.push(Piece::new(0, start, start, sectors)),
             Self::Raid0 { map, chunk } => {
-                for (from, length) in split_at_chunks(start, sectors, *chunk) {
-                    let (member, at) = map.locate(from);
-                    out.push(Piece::new(member, at, from, length));
-                }
+                striped(start, sectors, *chunk, |from| map.locate(from), out);
             }
             Self::Raid1 { balance, .. } => {
                 let member = balance
@@ -126,10 +139,7 @@ impl Volume {
                 out.push(Piece::new(member as u32, start, start, sectors));
             }
             Self::Parity { map, .. } => {
-                for (from, length) in split_at_chunks(start, sectors, map.chunk) {
-                    let (member, at) = map.locate(from);
-                    out.push(Piece::new(member, at, from, length));
-                }
+                striped(start, sectors, map.chunk, |from| map.locate(from), out);
             }
             Self::Raid10 {
                 map,
@@ -173,10 +183,7 @@ impl Volume {
         match self {
             Self::Single { .. } => out.push(Piece::new(0, start, start, sectors)),
             Self::Raid0 { map, chunk } => {
-                for (from, length) in split_at_chunks(start, sectors, *chunk) {
-                    let (member, at) = map.locate(from);
-                    out.push(Piece::new(member, at, from, length));
-                }
+                striped(start, sectors, *chunk, |from| map.locate(from), out);
             }
             Self::Raid1 { members, .. } => {
                 out.extend((0..*members).map(|member| Piece::new(member, start, start, sectors)));

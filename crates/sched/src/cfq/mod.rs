@@ -8,6 +8,7 @@
 //! What both share: requests of a queue ([`requests`]), the order of service ([`turns`]), tunables ([`parameters`]).
 
 mod clock;
+mod common;
 mod dispatch_list;
 mod one_tree;
 mod parameters;
@@ -103,7 +104,7 @@ impl Scheduler for Cfq {
     }
     #[inline]
     fn waiting(&self) -> usize {
-        forward!(self, design => design.waiting())
+        forward!(self, design => design.common.waiting)
     }
     #[inline]
     fn timer(&self) -> Option<Nanos> {
@@ -113,16 +114,16 @@ impl Scheduler for Cfq {
         forward!(mut self, design => design.fire(now))
     }
     fn may_merge(&self, request: &Request, bio: &Request) -> bool {
-        forward!(self, design => design.may_merge(request, bio))
+        forward!(self, design => design.common.may_merge(request, bio))
     }
     fn neighbour_after(&self, id: RequestId) -> Option<RequestId> {
-        forward!(self, design => design.neighbour_after(id))
+        forward!(self, design => design.common.neighbour_after(id))
     }
     fn neighbour_before(&self, id: RequestId) -> Option<RequestId> {
-        forward!(self, design => design.neighbour_before(id))
+        forward!(self, design => design.common.neighbour_before(id))
     }
     fn front_merge_candidate(&self, bio: &Request) -> Option<RequestId> {
-        forward!(self, design => design.front_merge_candidate(bio))
+        forward!(self, design => design.common.front_merge_candidate(bio))
     }
     fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors) {
         forward!(mut self, design => design.grown(now, id, start, sectors))
@@ -131,7 +132,7 @@ impl Scheduler for Cfq {
         forward!(mut self, design => design.joined(now, kept, gone))
     }
     fn take_run_wish(&mut self) -> bool {
-        forward!(mut self, design => design.take_run_wish())
+        forward!(mut self, design => core::mem::take(&mut design.common.run_wish))
     }
     fn describe(&self, now: Nanos, out: &mut String) {
         forward!(self, design => design.describe(now, out))

@@ -1,6 +1,8 @@
 //! A cell over an array: its members, each with a queue of its own, under md.
 
-use crate::assemble::{either_queue, legacy_queue, mq_queue, Direct, Frame, Prepared, Running};
+use crate::assemble::{
+    either_queue, legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, Shows,
+};
 use crate::engine::Engine;
 use crate::result::probe::Recorder;
 use crate::spec::array::{describe, ArraySpec};
@@ -8,7 +10,7 @@ use crate::spec::cache::CachePlan;
 use crate::spec::drive::{self, AnyDrive};
 use crate::spec::CellSpec;
 use crate::storage::md::Md;
-use crate::storage::served::{Served, Services};
+use crate::storage::served::Served;
 use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
 use crate::task::cached::Watch;
@@ -37,7 +39,7 @@ pub(super) fn either(policy: AnyScheduler) -> impl Fn(&Frame) -> EitherQueue<Any
 }
 
 /// Programs and the md thread book one processor.
-pub(super) fn share<Q: BlockQueue, D: Device, O: Observer>(
+fn share<Q: BlockQueue, D: Device, O: Observer>(
     engine: &mut Engine<Md<Q, D>, O>,
     processor: SharedProcessor,
 ) {
@@ -130,7 +132,7 @@ impl<'a> Planned<'a> {
     }
 
     /// Every member's drive.
-    pub(super) fn drives(&self) -> Result<Vec<Drive>, String> {
+    fn drives(&self) -> Result<Vec<Drive>, String> {
         (0..self.geometry.members)
             .map(|member| self.drive(member))
             .collect()
@@ -150,49 +152,26 @@ impl<'a> Planned<'a> {
         cache: Option<CachePlan>,
         policy: AnyScheduler,
     ) -> Result<Box<dyn Running>, String> {
-        let capacity = self.geometry.capacity();
-        let drives = self.drives()?;
-        macro_rules! machine {
-            ($queue:expr, $drives:expr, $observer:expr) => {
-                self.assembled(frame, rotational, $queue, $drives, $observer)?
-            };
-        }
-        if let Some(services) = frame.services {
-            return self.served(frame, rotational, drives, services, policy);
-        }
         if let Some(plan) = cache {
-            let mut engine = machine!(either(policy), drives, Watch::default());
+            let (queue, watch) = (either(policy), Watch::default());
+            let mut engine = self.assembled(frame, rotational, queue, self.drives()?, watch)?;
             if frame.processors == 1 {
                 share(&mut engine, SharedProcessor::default());
             }
-            return Ok(Prepared::boxed(engine, self.cell, frame, capacity, plan));
+            return Ok(self.boxed(engine, frame, plan));
         }
         if self.cell.trace_events_max > 0 {
             let observer = Recorder::new(self.cell.trace_events_max);
-            return Ok(Prepared::boxed(
-                machine!(either(policy), drives, observer),
-                self.cell,
-                frame,
-                capacity,
-                Direct,
-            ));
+            return self.over(frame, rotational, policy, observer, Direct);
         }
         // Hard disks get machines of their own: no choice of the kind of drive at each step, and none of the policy where it is a usual one.
-        let disks: Option<Vec<Hdd>> = drives
-            .iter()
-            .map(|drive| match drive {
-                Drive::Hdd(disk) => Some(disk.clone()),
-                _ => None,
-            })
-            .collect();
-        let Some(mut disks) = disks else {
-            return Ok(Prepared::boxed(
-                machine!(either(policy), drives, Unobserved),
-                self.cell,
-                frame,
-                capacity,
-                Direct,
-            ));
+        let disk = |drive| match drive {
+            Drive::Hdd(disk) => Some(disk),
+            _ => None,
+        };
+        let disks: Option<Vec<Hdd>> = self.drives()?.into_iter().map(disk).collect();
+        let Some(mut disks) = disks.filter(|_| frame.services.is_none()) else {
+            return self.over(frame, rotational, policy, Unobserved, Direct);
         };
         if let Some((first, others)) = disks.split_first_mut() {
             for other in others {
@@ -204,9 +183,9 @@ impl<'a> Planned<'a> {
                 match policy {
                     $(AnyScheduler::$kind(policy) => {
                         let queue = |frame: &Frame| $queue(policy.clone(), frame);
-                        Prepared::boxed(machine!(queue, disks, Unobserved), self.cell, frame, capacity, Direct)
+                        self.boxed(self.assembled(frame, rotational, queue, disks, Unobserved)?, frame, Direct)
                     })*
-                    other => Prepared::boxed(machine!(either(other), disks, Unobserved), self.cell, frame, capacity, Direct),
+                    other => self.boxed(self.assembled(frame, rotational, either(other), disks, Unobserved)?, frame, Direct),
                 }
             };
         }
@@ -215,41 +194,53 @@ impl<'a> Planned<'a> {
         ))
     }
 
-    /// A machine whose processor serves the drives, too.
-    fn served(
+    fn boxed<Q, D, O, P>(
+        &self,
+        engine: Engine<Md<Q, D>, O>,
+        frame: &Frame,
+        phases: P,
+    ) -> Box<dyn Running>
+    where
+        Q: BlockQueue + Send + 'static,
+        D: Device + Send + 'static,
+        O: Shows + 'static,
+        P: Phases<Md<Q, D>, O> + Send + 'static,
+    {
+        Prepared::boxed(engine, self.cell, frame, self.geometry.capacity(), phases)
+    }
+
+    /// A machine for any drives and policies; its processor serves the drives, too, where it is known what that costs.
+    pub(super) fn over<O, P>(
         &self,
         frame: &Frame,
         rotational: bool,
-        drives: Vec<Drive>,
-        services: Services,
         policy: AnyScheduler,
-    ) -> Result<Box<dyn Running>, String> {
+        observer: O,
+        phases: P,
+    ) -> Result<Box<dyn Running>, String>
+    where
+        O: Shows + 'static,
+        P: Phases<Md<EitherQueue<AnyScheduler>, Drive>, O>
+            + Phases<Md<EitherQueue<AnyScheduler>, Served<Drive>>, O>
+            + Send
+            + 'static,
+    {
+        let (queue, drives) = (either(policy), self.drives()?);
+        let Some(services) = frame.services else {
+            let engine = self.assembled(frame, rotational, queue, drives, observer)?;
+            return Ok(self.boxed(engine, frame, phases));
+        };
         let processor = SharedProcessor::default();
-        let drives: Vec<_> = drives
+        let drives = drives
             .into_iter()
             .map(|drive| Served::new(drive, processor.clone(), services))
             .collect();
-        macro_rules! machine {
-            ($observer:expr) => {{
-                let queue = either(policy);
-                let mut engine = self.assembled(frame, rotational, queue, drives, $observer)?;
-                share(&mut engine, processor);
-                Ok(Prepared::boxed(
-                    engine,
-                    self.cell,
-                    frame,
-                    self.geometry.capacity(),
-                    Direct,
-                ))
-            }};
-        }
-        match self.cell.trace_events_max {
-            0 => machine!(Unobserved),
-            most => machine!(Recorder::new(most)),
-        }
+        let mut engine = self.assembled(frame, rotational, queue, drives, observer)?;
+        share(&mut engine, processor);
+        Ok(self.boxed(engine, frame, phases))
     }
 
-    pub(super) fn assembled<Q: BlockQueue, D: Device, O: Observer>(
+    fn assembled<Q: BlockQueue, D: Device, O: Observer>(
         &self,
         frame: &Frame,
         rotational: bool,

@@ -21,6 +21,7 @@ use crate::task::cached::{CachedThreads, Watch};
 use crate::task::direct::DirectThreads;
 use crate::task::ThreadPlan;
 use seekwise_device::{Device, Drive};
+use seekwise_host::block::base::Limits;
 use seekwise_host::block::either::EitherQueue;
 use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
 use seekwise_host::block::merge::MergeRule;
@@ -211,6 +212,33 @@ pub(crate) struct Frame {
     pub flusher: bool,
     /// What the requests of an array's members cost the machine's one processor.
     pub services: Option<Services>,
+}
+
+impl Frame {
+    /// A machine of one processor whose queue is that of `entry`'s schedulers.
+    pub fn of(entry: &registry::Entry, kernel: Kernel, numbers: QueueNumbers, depth: u32) -> Self {
+        Self {
+            costs: OperationCosts::Same(CpuCost::default(), CacheCost::default()),
+            processors: 1,
+            numbers,
+            kernel,
+            merge_rule: entry.merge_rule,
+            direct: entry.name == "none",
+            depth,
+            tags: depth,
+            flusher: false,
+            services: None,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            nr_requests: self.numbers.nr_requests,
+            max_sectors: self.numbers.max_sectors,
+            nomerges: self.numbers.nomerges,
+            merge_rule: self.merge_rule,
+        }
+    }
 }
 
 pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(), String> {
@@ -490,10 +518,7 @@ pub(crate) fn either_queue(policy: AnyScheduler, frame: &Frame) -> EitherQueue<A
 pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueue<S> {
     let kernel = frame.kernel;
     let limits = LegacyLimits {
-        nr_requests: frame.numbers.nr_requests,
-        max_sectors: frame.numbers.max_sectors,
-        nomerges: frame.numbers.nomerges,
-        merge_rule: frame.merge_rule,
+        requests: frame.limits(),
         // The per-task plug replaced the queue's in 2.6.39 (block/blk-core.c: blk_start_plug).
         plug: if kernel.at_least(2, 6, 39) {
             LegacyPlug::Task
@@ -512,10 +537,7 @@ pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueu
 pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame) -> MqQueue<S> {
     let numbers = frame.numbers;
     let limits = MqLimits {
-        nr_requests: numbers.nr_requests,
-        max_sectors: numbers.max_sectors,
-        nomerges: numbers.nomerges,
-        merge_rule: frame.merge_rule,
+        requests: frame.limits(),
         budget: numbers.budget,
         direct: frame.direct,
         kernel: frame.kernel,
@@ -583,7 +605,7 @@ pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
     Ok(entry_of(scheduler)?.kernels.until.is_some())
 }
 
-fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
+pub(crate) fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
     registry::find(scheduler).ok_or_else(|| {
         let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
         let known = known.join(", ");
@@ -622,22 +644,10 @@ impl Alike {
             let known = entry.parameters;
             setup.values.set(entry.name, known, &kernel, name, value)?;
         }
-        let frame = Frame {
-            costs: OperationCosts::Same(CpuCost::default(), CacheCost::default()),
-            processors: 1,
-            numbers,
-            kernel,
-            merge_rule: entry.merge_rule,
-            direct: entry.name == "none",
-            depth: below.depth,
-            tags: below.depth,
-            flusher: false,
-            services: None,
-        };
         Ok(Self {
             entry,
             setup,
-            frame,
+            frame: Frame::of(entry, kernel, numbers, below.depth),
         })
     }
 }

@@ -3,12 +3,11 @@
 //! One machine for all policies and drives: programs of a trace exist a second time for each combination that has a machine of its own, and each
 //! costs seconds of compilation.
 
-use crate::assemble::array::{either, share, Planned};
+use crate::assemble::array::{either, Planned};
 use crate::assemble::{Frame, Phases, Prepared, Running};
 use crate::cost::OperationCosts;
 use crate::engine::{Engine, PhaseOutcome, Stalled};
 use crate::spec::{CellSpec, PhaseSpec};
-use crate::storage::served::Served;
 use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
 use crate::storage::{Single, Stack};
@@ -17,7 +16,7 @@ use crate::task::traced::TracedPrograms;
 use crate::task::ThreadPlan;
 use seekwise_device::Device;
 use seekwise_host::block::{Observer, Unobserved};
-use seekwise_host::cpu::{Processors, SharedProcessor};
+use seekwise_host::cpu::Processors;
 use seekwise_sched::AnyScheduler;
 use seekwise_units::Sectors;
 use std::fs::File;
@@ -83,7 +82,7 @@ pub(crate) fn machine(
         capacity,
     };
     if let Some(array) = array {
-        return over_array(array, spec, frame, policy, rotational, phases);
+        return array.over(frame, rotational, policy, Unobserved, phases);
     }
     let engine = Engine::new(
         Single {
@@ -94,30 +93,5 @@ pub(crate) fn machine(
         Processors::new(frame.processors),
         frame.numbers.max_sectors,
     );
-    Ok(Prepared::boxed(engine, spec, frame, capacity, phases))
-}
-
-fn over_array(
-    array: &Planned,
-    spec: &CellSpec,
-    frame: &Frame,
-    policy: AnyScheduler,
-    rotational: bool,
-    phases: Traced,
-) -> Result<Box<dyn Running>, String> {
-    let capacity = phases.capacity;
-    let drives = array.drives()?;
-    let queue = either(policy);
-    let Some(services) = frame.services else {
-        let engine = array.assembled(frame, rotational, queue, drives, Unobserved)?;
-        return Ok(Prepared::boxed(engine, spec, frame, capacity, phases));
-    };
-    let processor = SharedProcessor::default();
-    let drives: Vec<_> = drives
-        .into_iter()
-        .map(|drive| Served::new(drive, processor.clone(), services))
-        .collect();
-    let mut engine = array.assembled(frame, rotational, queue, drives, Unobserved)?;
-    share(&mut engine, processor);
     Ok(Prepared::boxed(engine, spec, frame, capacity, phases))
 }

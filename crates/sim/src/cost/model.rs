@@ -91,6 +91,24 @@ impl Number {
     }
 }
 
+/// A table of a model whose rows are all numbers, and those in one row.
+macro_rules! numbers {
+    ($(#[$about:meta])* $table:ident { $($(#[$row_about:meta])* $row:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct $table {
+            $($(#[$row_about])* pub $row: Number,)*
+        }
+
+        impl $table {
+            fn numbers(&self) -> impl Iterator<Item = &Number> {
+                [$(&self.$row),*].into_iter()
+            }
+        }
+    };
+}
+
 /// Nanoseconds of one request in one direction.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -121,93 +139,64 @@ pub(super) struct Measured {
     pub cache: Option<Cache>,
 }
 
-/// Nanoseconds of md ([`MdCosts`]), and of a page.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Md {
-    /// Of a request's submit and complete together, what the call costs however many requests md makes of it.
-    pub call: Number,
-    /// An operation goes through md.
-    pub bio: Number,
-    /// More for a read of a member under a scheduler, which is handed out by a thread of the kernel's: one waking for each, where those of one
-    /// drive are found together.
-    pub run: Number,
-    pub run_behind: Number,
-    pub stripe: Number,
-    pub request: Number,
-    pub switch: Number,
-    pub xor_page: Number,
-    pub syndrome_page: Number,
-    pub copy_page: Number,
+numbers! {
+    /// Nanoseconds of md ([`MdCosts`]), and of a page.
+    Md {
+        /// Of a request's submit and complete together, what the call costs however many requests md makes of it.
+        call,
+        /// An operation goes through md.
+        bio,
+        /// More for a read of a member under a scheduler, which is dispatched by a thread of the kernel's: one wake-up for each, where those of one
+        /// drive are found together.
+        run,
+        run_behind,
+        stripe,
+        request,
+        switch,
+        xor_page,
+        syndrome_page,
+        copy_page,
+    }
 }
 
 impl Md {
-    fn numbers(&self) -> [&Number; 10] {
-        [
-            &self.call,
-            &self.bio,
-            &self.run,
-            &self.run_behind,
-            &self.stripe,
-            &self.request,
-            &self.switch,
-            &self.xor_page,
-            &self.syndrome_page,
-            &self.copy_page,
-        ]
-    }
-
     pub fn costs(&self) -> MdCosts {
         let rate = |page: &Number| PAGE_BYTES as f64 / page.value * 1e9;
         MdCosts {
             xor_bytes_per_s: rate(&self.xor_page),
             syndrome_bytes_per_s: rate(&self.syndrome_page),
             copy_bytes_per_s: rate(&self.copy_page),
-            stripe: Nanos(self.stripe.value as u64),
-            request: Nanos(self.request.value as u64),
-            switch: Nanos(self.switch.value as u64),
+            stripe: self.stripe.nanos(),
+            request: self.request.nanos(),
+            switch: self.switch.nanos(),
         }
     }
 }
 
-/// Nanoseconds of the page cache.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Cache {
-    pub call: Number,
-    pub read_page: Number,
-    pub new_page: Number,
-    pub write_page: Number,
-    pub flush_page: Number,
-    pub clean_page: Number,
-    pub reclaim_page: Number,
+numbers! {
+    /// Nanoseconds of the page cache.
+    Cache {
+        call,
+        read_page,
+        new_page,
+        write_page,
+        flush_page,
+        clean_page,
+        reclaim_page,
+    }
 }
 
 impl Cache {
     pub fn cost(&self) -> CacheCost {
-        let [call, read_page, new_page, write_page, flush_page, clean_page, reclaim_page] =
-            self.numbers().map(|number| number.value as u64);
         CacheCost {
-            call,
-            read_page,
-            new_page,
-            write_page,
-            flush_page,
-            clean_page,
-            reclaim_page,
+            call: self.call.value as u64,
+            read_page: self.read_page.value as u64,
+            new_page: self.new_page.value as u64,
+            write_page: self.write_page.value as u64,
+            flush_page: self.flush_page.value as u64,
+            clean_page: self.clean_page.value as u64,
+            reclaim_page: self.reclaim_page.value as u64,
         }
-    }
-
-    fn numbers(&self) -> [&Number; 7] {
-        [
-            &self.call,
-            &self.read_page,
-            &self.new_page,
-            &self.write_page,
-            &self.flush_page,
-            &self.clean_page,
-            &self.reclaim_page,
-        ]
     }
 }
 
@@ -228,22 +217,14 @@ impl Measured {
     }
 
     fn numbers(&self) -> impl Iterator<Item = &Number> {
-        [&self.read, &self.write]
-            .into_iter()
-            .flat_map(|r| {
-                [
-                    &r.submit,
-                    &r.submit_page,
-                    &r.complete,
-                    &r.complete_page,
-                    &r.behind,
-                    &r.behind_page,
-                ]
-                .into_iter()
-                .chain(r.scheduler.values())
-            })
-            .chain([&self.user, &self.tags])
-            .chain(self.cache.iter().flat_map(Cache::numbers))
+        let requests = [&self.read, &self.write].into_iter();
+        let requests = requests.flat_map(|r| {
+            let times = [&r.submit, &r.submit_page, &r.complete, &r.complete_page];
+            let behind = [&r.behind, &r.behind_page];
+            times.into_iter().chain(behind).chain(r.scheduler.values())
+        });
+        let cache = self.cache.iter().flat_map(Cache::numbers);
+        requests.chain([&self.user, &self.tags]).chain(cache)
     }
 }
 

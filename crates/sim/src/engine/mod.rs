@@ -16,12 +16,12 @@ pub mod agenda;
 mod once;
 
 use crate::result::{JobStats, ThreadEnd, Windows};
-use crate::storage::{MemberTotals, Storage, Totals};
+use crate::storage::{MemberTotals, Stack, Storage, Totals};
 use crate::task::{Tasks, Threads};
 use agenda::Agenda;
-use seekwise_host::block::Observer;
+use seekwise_host::block::{Bio, Observer, Submission};
 use seekwise_host::cpu::Processors;
-use seekwise_units::{Nanos, Sectors};
+use seekwise_units::{Lba, Nanos, Sectors};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
@@ -163,6 +163,31 @@ impl<S: Storage, O: Observer, H> Engine<S, O, H> {
             }
         }
         Ok(())
+    }
+
+    /// Hands `whole` down in bios of at most [`Engine::max_sectors`] until one finds no request: how many went, and where the rest begins.
+    #[inline(always)]
+    pub fn hand_down(&mut self, whole: &Bio) -> (u32, Lba, Sectors)
+    where
+        S: Stack,
+    {
+        let (mut bios, mut at, mut left) = (0, whole.start, whole.sectors);
+        while left.0 > 0 {
+            let sectors = left.min(self.max_sectors);
+            let bio = Bio {
+                start: at,
+                sectors,
+                ..*whole
+            };
+            self.observer.submitted(self.now, &bio);
+            if self.storage.submit(self.now, &bio, &mut self.observer) == Submission::Blocked {
+                break;
+            }
+            bios += 1;
+            at = at + sectors;
+            left = Sectors(left.0 - sectors.0);
+        }
+        (bios, at, left)
     }
 
     /// What was put off, or fell into a task's step, is due now.

@@ -381,7 +381,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.send_for(files, task, sender, io, start, sectors)
     }
 
-    /// Sends a range of operation `io`; what is blocked is kept in the task's pass.
+    /// Sends a range of operation `io` for a task's pass; false when the task has to sleep for a request.
     pub(crate) fn send_for(
         &mut self,
         files: &mut Files,
@@ -391,18 +391,26 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         start: Lba,
         sectors: Sectors,
     ) -> bool {
-        let (count, rest) = self.send_range(&sender, start, sectors);
+        let rest = self.send_io(files, task, &sender, (io, start, sectors));
+        files.tasks[task].pass.rest = rest;
+        rest.is_none()
+    }
+
+    /// Sends a range of an operation. What is left when no request was free is given, and the task then sleeps for one.
+    pub(crate) fn send_io(
+        &mut self,
+        files: &mut Files,
+        task: usize,
+        sender: &crate::files::machine::Sender,
+        (io, start, sectors): (u32, Lba, Sectors),
+    ) -> Option<(u32, Lba, Sectors)> {
+        let (count, rest) = self.send_range(sender, start, sectors);
         files.ios[io as usize].left += count;
-        match rest {
-            Some((start, sectors)) => {
-                files.tasks[task].pass.rest = Some((io, start, sectors));
-                files.tasks[task].state = TaskState::Waits(Wait::Request);
-                false
-            }
-            None => {
-                files.put(io, 1);
-                true
-            }
-        }
+        let Some((start, sectors)) = rest else {
+            files.put(io, 1);
+            return None;
+        };
+        files.tasks[task].state = TaskState::Waits(Wait::Request);
+        Some((io, start, sectors))
     }
 }

@@ -266,9 +266,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
         if files.path_coming.insert(block) {
             let io = files.new_io(IoKind::PathRead { block });
-            let sender = self.sender(files, index, io, false, true);
             let at = address(block, files.offset);
-            if !self.send_read(files, index, sender, io, at, Sectors(PAGE_SECTORS)) {
+            if !self.send_read(files, index, io, at, Sectors(PAGE_SECTORS)) {
                 return false;
             }
         }
@@ -280,10 +279,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Sends what a blocked reader could not. False when it is blocked again.
     pub(crate) fn send_rest(&mut self, files: &mut Files, index: usize) -> bool {
         match files.thread(index).reading.rest.take() {
-            Some((io, start, sectors)) => {
-                let sender = self.sender(files, index, io, false, true);
-                self.send_read(files, index, sender, io, start, sectors)
-            }
+            Some((io, start, sectors)) => self.send_read(files, index, io, start, sectors),
             None => true,
         }
     }
@@ -292,23 +288,13 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         &mut self,
         files: &mut Files,
         index: usize,
-        sender: crate::files::machine::Sender,
         io: u32,
         start: Lba,
         sectors: Sectors,
     ) -> bool {
-        let (count, rest) = self.send_range(&sender, start, sectors);
-        files.ios[io as usize].left += count;
-        match rest {
-            Some((start, sectors)) => {
-                files.thread(index).reading.rest = Some((io, start, sectors));
-                files.tasks[index].state = TaskState::Waits(Wait::Request);
-                false
-            }
-            None => {
-                files.put(io, 1);
-                true
-            }
-        }
+        let sender = self.sender(files, index, io, false, true);
+        let rest = self.send_io(files, index, &sender, (io, start, sectors));
+        files.thread(index).reading.rest = rest;
+        rest.is_none()
     }
 }

@@ -440,32 +440,21 @@ impl CachedThreads {
         (first, pages): (u64, u64),
     ) -> bool {
         let now = engine.now;
-        let per_bio = (engine.max_sectors.0 / PAGE_SECTORS).max(1);
-        let (process, priority) = {
-            let plan = &self.threads[index].plan;
-            (plan.process, plan.priority)
-        };
+        let plan = &self.threads[index].plan;
+        let (process, priority) = (plan.process, plan.priority);
         engine.storage.begin_plug();
-        let (mut at, end) = (first, first + pages);
-        while at < end {
-            let run = Run {
-                file: 0,
-                start: at,
-                pages: per_bio.min(end - at),
-            };
-            // What was refused is handed in again as it was.
-            let token = match self.threads[index].refused.take() {
-                Some(token) => token,
-                None => self.under_way.insert(UnderWay { run, write: false }) as u32,
-            };
-            let bio = Self::bio(run, token, false, process, priority);
-            if engine.storage.submit(now, &bio, &mut engine.observer) == Submission::Blocked {
-                self.threads[index].refused = Some(token);
-                self.threads[index].rest = Some((at, end - at));
-                self.threads[index].state = State::WaitsForRequest;
-                break;
-            }
-            at += run.pages;
+        let refused = self.threads[index].refused.take();
+        let run = Run {
+            file: 0,
+            start: first,
+            pages,
+        };
+        let (at, refused) = self.hand_down(engine, run, false, (process, priority), refused);
+        if refused.is_some() {
+            let thread = &mut self.threads[index];
+            thread.refused = refused;
+            thread.rest = Some((at, first + pages - at));
+            thread.state = State::WaitsForRequest;
         }
         engine.storage.end_plug(now, &mut engine.observer);
         let behind = self.costs.request(true, (at - first) as f64).behind;
@@ -473,7 +462,42 @@ impl CachedThreads {
             .processors
             .book(self.threads[index].plan.processor, now, behind);
         self.pay(engine);
-        at == end
+        refused.is_none()
+    }
+
+    /// Hands a run down in bios until one finds no request. What was `refused` is handed in again as it was; gives where the rest begins, and
+    /// the token of what is refused now.
+    fn hand_down<S: Stack>(
+        &mut self,
+        engine: &mut Engine<S, Watch>,
+        run: Run,
+        write: bool,
+        (process, priority): (ProcessId, Priority),
+        mut refused: Option<u32>,
+    ) -> (u64, Option<u32>) {
+        let per_bio = (engine.max_sectors.0 / PAGE_SECTORS).max(1);
+        let (mut at, end) = (run.start, run.start + run.pages);
+        while at < end {
+            let run = Run {
+                file: 0,
+                start: at,
+                pages: per_bio.min(end - at),
+            };
+            let token = match refused.take() {
+                Some(token) => token,
+                None => self.under_way.insert(UnderWay { run, write }) as u32,
+            };
+            let bio = Self::bio(run, token, write, process, priority);
+            if engine
+                .storage
+                .submit(engine.now, &bio, &mut engine.observer)
+                == Submission::Blocked
+            {
+                return (at, Some(token));
+            }
+            at += run.pages;
+        }
+        (at, None)
     }
 
     fn seen(&self) -> Seen {
@@ -626,35 +650,20 @@ impl CachedThreads {
         let now = engine.now;
         engine.storage.begin_plug();
         let mut all = true;
-        let per_bio = (engine.max_sectors.0 / PAGE_SECTORS).max(1);
-        'batch: while let Some(run) = self.flusher.batch.pop_front() {
-            let (mut at, end) = (run.start, run.start + run.pages);
-            while at < end {
-                let part = Run {
+        let flusher = (FLUSHER, Priority::default());
+        while let Some(run) = self.flusher.batch.pop_front() {
+            let refused = self.flusher.refused.take();
+            let (at, refused) = self.hand_down(engine, run, true, flusher, refused);
+            if refused.is_some() {
+                self.flusher.refused = refused;
+                self.flusher.batch.push_front(Run {
                     file: 0,
                     start: at,
-                    pages: per_bio.min(end - at),
-                };
-                let token = match self.flusher.refused.take() {
-                    Some(token) => token,
-                    None => self.under_way.insert(UnderWay {
-                        run: part,
-                        write: true,
-                    }) as u32,
-                };
-                let bio = Self::bio(part, token, true, FLUSHER, Priority::default());
-                if engine.storage.submit(now, &bio, &mut engine.observer) == Submission::Blocked {
-                    self.flusher.refused = Some(token);
-                    self.flusher.batch.push_front(Run {
-                        file: 0,
-                        start: at,
-                        pages: end - at,
-                    });
-                    self.flusher.state = flusher::State::WaitsForRequest;
-                    all = false;
-                    break 'batch;
-                }
-                at += part.pages;
+                    pages: run.start + run.pages - at,
+                });
+                self.flusher.state = flusher::State::WaitsForRequest;
+                all = false;
+                break;
             }
         }
         engine.storage.end_plug(now, &mut engine.observer);

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::result::ThreadEnd;
 use crate::storage::Stack;
 use crate::task::{Tasks, ThreadLoad, ThreadPlan, Threads};
-use seekwise_host::block::{Bio, Done, Observer, Submission};
+use seekwise_host::block::{Bio, Done, Observer};
 use seekwise_host::job::{Operation, Pace, Start, Wait};
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -395,41 +395,27 @@ impl DirectThreads {
         engine: &mut Engine<S, O>,
         index: u32,
         token: u32,
-        mut at: Lba,
-        mut left: Sectors,
+        at: Lba,
+        left: Sectors,
     ) {
-        let now = engine.now;
         let several = left > engine.max_sectors;
         if several {
             engine.storage.begin_plug();
         }
-        while left.0 > 0 {
-            let sectors = left.min(engine.max_sectors);
-            let bio = self.bio(index, token, at, sectors);
-            engine.observer.submitted(now, &bio);
-            match engine.storage.submit(now, &bio, &mut engine.observer) {
-                Submission::Accepted => {
-                    at = at + sectors;
-                    left = Sectors(left.0 - sectors.0);
-                    let operation = &mut self.in_flight[token as usize];
-                    operation.bios += 1;
-                    operation.unsubmitted -= sectors.0;
-                }
-                Submission::Blocked => {
-                    self.threads[index as usize].pending = Some(Pending {
-                        operation: token,
-                        at,
-                        left,
-                    });
-                    break;
-                }
-            }
-        }
+        let (bios, at, left) = engine.hand_down(&self.bio(index, token, at, left));
+        let operation = &mut self.in_flight[token as usize];
+        operation.bios += bios;
+        operation.unsubmitted = left.0;
         if left.0 > 0 {
+            self.threads[index as usize].pending = Some(Pending {
+                operation: token,
+                at,
+                left,
+            });
             self.leave_processor(engine, index);
         }
         if several {
-            engine.storage.end_plug(now, &mut engine.observer);
+            engine.storage.end_plug(engine.now, &mut engine.observer);
         }
         if left.0 == 0 {
             self.submitted(engine, index, token);

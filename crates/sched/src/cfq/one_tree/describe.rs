@@ -5,53 +5,29 @@ use super::*;
 impl OneTree {
     pub fn describe(&self, now: Nanos, out: &mut String) {
         let now = self.ticks(now);
-        let active = self
-            .active
-            .map_or("none".to_owned(), |index| self.queues[index].name());
+        let active = self.common.active_name();
         *out += &format!(
             "tick {now}; active queue {active}; idle timer {:?}; class timer {:?}; busy queues {}; in the driver {} sync {} async; \
              last end {}; device queues: {}; last sync completion {}\n",
-            self.idle_timer,
+            self.common.idle_timer,
             self.class_timer,
-            self.busy,
+            self.common.busy,
             self.in_driver[SYNC],
             self.in_driver[ASYNC],
-            self.requests.last_end.0,
+            self.common.requests.last_end.0,
             self.queueing_device,
             self.last_sync_completion,
         );
-        let order: Vec<_> = self
-            .turns
-            .iter()
-            .map(|(index, key)| format!("{} at {key}", self.queues[index].name()))
-            .collect();
-        *out += &format!("order of service: {}\n", order.join(", "));
-        if !self.list.is_empty() {
-            let ids: Vec<_> = self.list.iter().map(|id| format!("#{}", id.0)).collect();
+        *out += &format!("order of service: {}\n", self.common.order(&self.turns));
+        if !self.common.list.is_empty() {
+            let ids: Vec<_> = self.common.list.iter().map(|id| format!("#{}", id.0)).collect();
             *out += &format!("dispatch list: {}\n", ids.join(" "));
         }
-        for queue in &self.queues {
-            *out += &format!(
-                "{}: {:?} {}; {}; in flight {}; slice {}, {} taken; residual {}; idle window {}, awaited {}, must dispatch {}; \
-                 mean seek {} ({}); users {}{}\n",
-                queue.name(),
-                queue.class,
-                queue.level,
-                self.requests.words(&queue.waiting),
-                queue.in_flight,
-                if queue.fresh { "fresh".to_owned() } else { format!("until {}", queue.slice_ends) },
-                queue.taken,
-                queue.residual,
-                queue.idle_window,
-                queue.awaited,
-                queue.must_dispatch,
-                queue.seek.mean,
-                queue.seek.samples,
-                queue.users,
-                queue.merge_into.map_or(String::new(), |into| format!(", to be merged into {}", self.queues[into].name())),
-            );
+        for queue in &self.common.queues {
+            let own = format!("; mean seek {} ({})", queue.seek.mean, queue.seek.samples);
+            *out += &self.common.queue_in_words(queue, &own);
         }
-        for person in self.processes.iter() {
+        for person in self.common.processes.iter() {
             *out += &format!(
                 "p{}: thinks {} ticks ({}), seeks {} ({}), last completion {}{}\n",
                 person.id.0,

@@ -5,29 +5,29 @@ use super::*;
 impl OneTree {
     /// From its queue to the dispatch list.
     pub(super) fn move_to_list(&mut self, id: RequestId) {
-        let slot = *self.requests.slot(id);
+        let slot = *self.common.requests.slot(id);
         let index = slot.queue as usize;
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         if !self.rounds {
-            queue.waiting.next = self.requests.following(&queue.waiting, id);
+            queue.waiting.next = self.common.requests.following(&queue.waiting, id);
         }
-        self.requests.remove(&mut queue.waiting, id);
-        self.requests.leave(id);
+        self.common.requests.remove(&mut queue.waiting, id);
+        self.common.requests.leave(id);
         queue.in_flight += 1;
         self.sync_in_flight += u32::from(queue.sync);
         if queue.waiting.is_empty() && queue.busy {
             self.become_idle(index);
         }
-        self.list
-            .sort_in(id, slot.start, slot.direction, self.requests.last_end);
+        self.common.list
+            .sort_in(id, slot.start, slot.direction, self.common.requests.last_end);
     }
 
     /// The driver takes a request.
     pub(super) fn pulled(&mut self, id: RequestId) {
-        let slot = self.requests.slot(id);
+        let slot = self.common.requests.slot(id);
         self.in_driver[usize::from(slot.sync)] += 1;
-        self.requests.last_end = slot.start + slot.sectors;
-        self.waiting -= 1;
+        self.common.requests.last_end = slot.start + slot.sectors;
+        self.common.waiting -= 1;
         if self.rounds && self.in_driver[SYNC] + self.in_driver[ASYNC] > 4 {
             self.queueing_device = true;
         }
@@ -35,13 +35,13 @@ impl OneTree {
 
     /// The request of a queue that is to go: the oldest if it has expired (looked at once a slice), else the nearest.
     pub(super) fn pick(&mut self, index: usize, now: u64) -> Option<RequestId> {
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         if !queue.fifo_checked {
             queue.fifo_checked = true;
             if let Some(oldest) = queue
                 .waiting
                 .oldest()
-                .filter(|id| now >= self.requests.slot(*id).expires)
+                .filter(|id| now >= self.common.requests.slot(*id).expires)
             {
                 return Some(oldest);
             }
@@ -51,8 +51,8 @@ impl OneTree {
 
     pub(super) fn move_one(&mut self, id: RequestId) {
         self.move_to_list(id);
-        if self.active_process.is_none() {
-            self.active_process = Some(self.requests.slot(id).process as usize);
+        if self.common.active_process.is_none() {
+            self.common.active_process = Some(self.common.requests.slot(id).process as usize);
         }
     }
 
@@ -63,38 +63,38 @@ impl OneTree {
 
     /// An async queue that has taken its share, and the idle class after every round, give way to others.
     pub(super) fn give_way(&mut self, index: usize, taken: u64, now: u64) {
-        let queue = &self.queues[index];
+        let queue = &self.common.queues[index];
         let share_used = !queue.sync && taken >= self.async_requests_max(queue);
-        if self.busy > 1 && (share_used || queue.class == Class::Idle) {
-            self.queues[index].slice_ends = now + 1;
+        if self.common.busy > 1 && (share_used || queue.class == Class::Idle) {
+            self.common.queues[index].slice_ends = now + 1;
             self.expire_queue(index, now);
         }
     }
 
     pub(super) fn expire_queue(&mut self, index: usize, now: u64) {
-        if self.active == Some(index) {
+        if self.common.active == Some(index) {
             self.expire(now, false);
         }
     }
 
     pub(super) fn dispatch_round(&mut self, now: u64) {
         while let Some(index) = self.select(now) {
-            let queue = &self.queues[index];
+            let queue = &self.common.queues[index];
             let limit = if queue.class == Class::Idle {
                 1
             } else {
                 self.tunables.quantum
             };
             let in_flight = queue.in_flight as u64;
-            if in_flight >= limit && (self.busy > 1 || in_flight >= 4 * limit) {
+            if in_flight >= limit && (self.common.busy > 1 || in_flight >= 4 * limit) {
                 break;
             }
             if self.sync_in_flight > 0 && !queue.sync {
                 break;
             }
-            self.queues[index].awaited = false;
-            self.queues[index].must_dispatch = false;
-            self.idle_timer = None;
+            self.common.queues[index].awaited = false;
+            self.common.queues[index].must_dispatch = false;
+            self.common.idle_timer = None;
             let mut moved = 0;
             while moved < limit {
                 let Some(id) = self.pick(index, now) else {
@@ -120,7 +120,7 @@ impl OneTree {
             self.tunables.quantum
         };
         if in_flight >= limit {
-            if queue.class == Class::Idle || self.busy > 1 {
+            if queue.class == Class::Idle || self.common.busy > 1 {
                 return false;
             }
             limit *= 4;
@@ -140,14 +140,14 @@ impl OneTree {
         let Some(index) = self.select(now) else {
             return;
         };
-        if !self.may_dispatch(&self.queues[index], now) {
+        if !self.may_dispatch(&self.common.queues[index], now) {
             return;
         }
         let Some(id) = self.pick(index, now) else {
             return;
         };
         self.move_one(id);
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         queue.taken += 1;
         queue.must_dispatch = false;
         let taken = queue.taken as u64;

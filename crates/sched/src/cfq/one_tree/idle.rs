@@ -11,11 +11,11 @@ impl OneTree {
         now: u64,
     ) {
         let slice_idle = self.tunables.slice_idle;
-        let person = &mut self.processes[process];
+        let person = &mut self.common.processes[process];
         person
             .think
             .add((now - person.last_completion).min(2 * slice_idle));
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         if self.rounds {
             person
                 .seek
@@ -42,7 +42,7 @@ impl OneTree {
     }
 
     pub(super) fn update_idle_window(&mut self, index: usize, process: usize) {
-        let (person, queue) = (&self.processes[process], &mut self.queues[index]);
+        let (person, queue) = (&self.common.processes[process], &mut self.common.queues[index]);
         if !queue.sync || (!self.rounds && queue.class == Class::Idle) {
             return;
         }
@@ -68,10 +68,10 @@ impl OneTree {
     /// The active queue ran empty: wait for its process if that is worth it.
     pub(super) fn begin_idling(&mut self, index: usize, now: u64) {
         let slice_idle = self.tunables.slice_idle;
-        let queue = &self.queues[index];
+        let queue = &self.common.queues[index];
         if slice_idle == 0
             || !queue.idle_window
-            || (!self.rounds && !self.rotational && self.queueing_device)
+            || (!self.rounds && !self.common.rotational && self.queueing_device)
         {
             return;
         }
@@ -79,8 +79,8 @@ impl OneTree {
             return;
         }
         let Some(person) = self
-            .active_process
-            .map(|process| &self.processes[process])
+            .common.active_process
+            .map(|process| &self.common.processes[process])
             .filter(|person| !person.exited)
         else {
             return;
@@ -101,30 +101,30 @@ impl OneTree {
         } else {
             slice_idle
         };
-        self.queues[index].awaited = true;
-        self.idle_timer = Some(now + wait);
+        self.common.queues[index].awaited = true;
+        self.common.idle_timer = Some(now + wait);
     }
 
     // --- Arrival -------------------------------------------------------------------------------------------------
 
     /// Into its queue's sector order; an older request at the same sector leaves at once.
     pub(super) fn sort_in(&mut self, id: RequestId, now: u64) {
-        let slot = *self.requests.slot(id);
+        let slot = *self.common.requests.slot(id);
         let index = slot.queue as usize;
-        while let Some(older) = self.queues[index].waiting.starting_at(slot.start) {
+        while let Some(older) = self.common.queues[index].waiting.starting_at(slot.start) {
             self.move_to_list(older);
         }
-        if !self.queues[index].busy {
+        if !self.common.queues[index].busy {
             self.become_busy(index, now);
         }
-        self.requests.sort_in(&mut self.queues[index].waiting, id);
+        self.common.requests.sort_in(&mut self.common.queues[index].waiting, id);
     }
 
     pub(super) fn preempts(&self, index: usize, request: &Request, now: u64) -> bool {
-        let Some(active) = self.active else {
+        let Some(active) = self.common.active else {
             return false;
         };
-        let (running, new) = (&self.queues[active], &self.queues[index]);
+        let (running, new) = (&self.common.queues[active], &self.common.queues[index]);
         if running.slice_used(now) {
             return true;
         }
@@ -140,12 +140,12 @@ impl OneTree {
         if !self.rounds && new.class == Class::RealTime && running.class != Class::RealTime {
             return true;
         }
-        let Some(person) = self.active_process.filter(|_| running.awaited) else {
+        let Some(person) = self.common.active_process.filter(|_| running.awaited) else {
             return false;
         };
         if self.rounds {
-            let seek = &self.processes[person].seek;
-            is_valid(seek) && self.requests.distance(request.start) <= seek.mean
+            let seek = &self.common.processes[person].seek;
+            is_valid(seek) && self.common.requests.distance(request.start) <= seek.mean
         } else {
             self.is_close(active, request.start)
         }
@@ -153,43 +153,43 @@ impl OneTree {
 
     /// A request came: end the wait for it, or let it push the active queue aside.
     pub(super) fn react(&mut self, index: usize, request: &Request, now: u64) {
-        if self.active == Some(index) {
-            if !self.queues[index].awaited {
+        if self.common.active == Some(index) {
+            if !self.common.queues[index].awaited {
                 return;
             }
             if self.rounds {
-                self.idle_timer = None;
-                self.run_wish = true;
-            } else if request.sectors.0 > PAGE_SECTORS || self.busy > 1 {
+                self.common.idle_timer = None;
+                self.common.run_wish = true;
+            } else if request.sectors.0 > PAGE_SECTORS || self.common.busy > 1 {
                 // A longer request ends the wait at once: more than a page need not wait for merges.
-                self.idle_timer = None;
-                self.run_wish = true;
+                self.common.idle_timer = None;
+                self.common.run_wish = true;
                 self.must_after_run = Some(index);
             } else {
-                self.queues[index].must_dispatch = true;
+                self.common.queues[index].must_dispatch = true;
             }
         } else if self.preempts(index, request, now) {
             self.expire(now, true);
             self.take_turn(index, now, true);
-            let queue = &mut self.queues[index];
+            let queue = &mut self.common.queues[index];
             queue.slice_ends = 0;
             queue.fresh = true;
-            self.run_wish = true;
+            self.common.run_wish = true;
         }
     }
 
     pub(super) fn update_depth(&mut self) {
         let in_driver = self.in_driver[SYNC] + self.in_driver[ASYNC];
-        self.depth_peak = self.depth_peak.max(in_driver);
-        let queued = self.waiting - self.list.len();
+        self.common.depth_peak = self.common.depth_peak.max(in_driver);
+        let queued = self.common.waiting - self.common.list.len();
         if queued <= 5 && in_driver <= 5 {
             return;
         }
-        self.depth_samples += 1;
-        if self.depth_samples <= 50 {
+        self.common.depth_samples += 1;
+        if self.common.depth_samples <= 50 {
             return;
         }
-        self.queueing_device = self.depth_peak >= 5;
-        (self.depth_samples, self.depth_peak) = (0, 0);
+        self.queueing_device = self.common.depth_peak >= 5;
+        (self.common.depth_samples, self.common.depth_peak) = (0, 0);
     }
 }

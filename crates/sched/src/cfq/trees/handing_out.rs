@@ -6,8 +6,8 @@ impl Trees {
     /// Out of its queue. An emptied queue keeps its turn until its slice ends.
     #[inline]
     fn leave(&mut self, id: RequestId) {
-        let queue = &mut self.queues[self.requests.slot(id).queue as usize];
-        self.requests.take(&mut queue.waiting, id);
+        let queue = &mut self.common.queues[self.common.requests.slot(id).queue as usize];
+        self.common.requests.take(&mut queue.waiting, id);
         queue.in_flight += 1;
         self.in_flight[usize::from(queue.sync)] += 1;
     }
@@ -15,28 +15,28 @@ impl Trees {
     /// From its queue to the dispatch list.
     fn move_to_list(&mut self, id: RequestId) {
         self.leave(id);
-        let slot = *self.requests.slot(id);
-        self.list
-            .sort_in(id, slot.start, slot.direction, self.requests.last_end);
+        let slot = *self.common.requests.slot(id);
+        self.common.list
+            .sort_in(id, slot.start, slot.direction, self.common.requests.last_end);
     }
 
     pub(super) fn pulled(&mut self, id: RequestId) {
-        let slot = self.requests.slot(id);
+        let slot = self.common.requests.slot(id);
         self.in_driver += 1;
-        self.requests.last_end = slot.start + slot.sectors;
-        self.waiting -= 1;
+        self.common.requests.last_end = slot.start + slot.sectors;
+        self.common.waiting -= 1;
     }
 
     /// The oldest request of a queue if it has expired; looked at once a slice.
     pub(super) fn expired(&mut self, index: usize, now: u64) -> Option<RequestId> {
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         if core::mem::replace(&mut queue.fifo_checked, true) {
             return None;
         }
         queue
             .waiting
             .oldest()
-            .filter(|id| now >= self.requests.slot(*id).expires)
+            .filter(|id| now >= self.common.requests.slot(*id).expires)
     }
 
     /// Will the slice be over before what is in flight has come back?
@@ -45,7 +45,7 @@ impl Trees {
     }
 
     pub(super) fn may_dispatch(&self, index: usize, now: u64) -> bool {
-        let queue = &self.queues[index];
+        let queue = &self.common.queues[index];
         if queue.must_dispatch {
             return true;
         }
@@ -64,10 +64,10 @@ impl Trees {
         };
         if in_flight >= limit {
             let sole_sync = queue.sync && self.busy_sync == 1;
-            if idle_class || (self.busy > 1 && self.slice_used_soon(queue, now) && !sole_sync) {
+            if idle_class || (self.common.busy > 1 && self.slice_used_soon(queue, now) && !sole_sync) {
                 return false;
             }
-            limit = if self.busy == 1 || sole_sync {
+            limit = if self.common.busy == 1 || sole_sync {
                 u64::MAX
             } else {
                 self.tunables.quantum
@@ -85,19 +85,19 @@ impl Trees {
     }
 
     pub(super) fn move_one(&mut self, id: RequestId, now: u64) {
-        let slot = *self.requests.slot(id);
+        let slot = *self.common.requests.slot(id);
         let index = slot.queue as usize;
         self.leave(id);
-        if self.active_process.is_none() {
-            self.active_process = Some(slot.process as usize);
+        if self.common.active_process.is_none() {
+            self.common.active_process = Some(slot.process as usize);
         }
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         queue.taken += 1;
         queue.must_dispatch = false;
         let share = 2 * self.tunables.slice_async_rq * (8 - queue.level as u64);
         let share_used = !queue.sync && queue.taken as u64 >= share;
-        if self.busy > 1 && (share_used || queue.class == Class::Idle) {
-            self.queues[index].slice_ends = now + self.clock.unit();
+        if self.common.busy > 1 && (share_used || queue.class == Class::Idle) {
+            self.common.queues[index].slice_ends = now + self.clock.unit();
             self.expire(now, false);
         }
     }
@@ -106,27 +106,27 @@ impl Trees {
         let index = self.select(now)?;
         let expired = self.expired(index, now);
         if expired.is_some() {
-            self.queues[index].must_dispatch = true;
+            self.common.queues[index].must_dispatch = true;
         }
         if !self.may_dispatch(index, now) {
             return None;
         }
-        let id = expired.or(self.queues[index].waiting.next)?;
+        let id = expired.or(self.common.queues[index].waiting.next)?;
         self.move_one(id, now);
         Some(id)
     }
 
     pub(super) fn sort_in(&mut self, id: RequestId, now: u64) {
-        let slot = *self.requests.slot(id);
+        let slot = *self.common.requests.slot(id);
         let index = slot.queue as usize;
         if !self.equal_sectors_wait {
-            while let Some(older) = self.queues[index].waiting.starting_at(slot.start) {
+            while let Some(older) = self.common.queues[index].waiting.starting_at(slot.start) {
                 self.move_to_list(older);
             }
         }
-        if !self.queues[index].busy {
+        if !self.common.queues[index].busy {
             self.become_busy(index, now);
         }
-        self.requests.sort_in(&mut self.queues[index].waiting, id);
+        self.common.requests.sort_in(&mut self.common.queues[index].waiting, id);
     }
 }

@@ -16,14 +16,12 @@ mod idle;
 mod service;
 
 use super::clock::Clock;
-use super::dispatch_list::DispatchList;
+use super::common::Common;
 use super::parameters::PARAMETERS;
-use super::queue::{effective, is_valid, AsyncQueues, Class, Process, Queue};
-use super::requests::Requests;
+use super::queue::{is_valid, Class, Queue};
 use super::turns::Turns;
 use crate::decay::Mean;
 use crate::parameter::Setup;
-use crate::processes::Processes;
 use crate::request::{ProcessId, Request, RequestId};
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -68,43 +66,29 @@ struct Workload {
 }
 
 #[derive(Clone, Debug)]
-pub struct Trees {
+pub(super) struct Trees {
     clock: Clock,
-    rotational: bool,
+    pub common: Common,
     /// 3.3 on: requests at the same sector may wait together.
     equal_sectors_wait: bool,
     tunables: Tunables,
-    floor: u64,
 
-    requests: Requests,
-    processes: Processes<Process>,
-    queues: Vec<Queue>,
-    async_queues: AsyncQueues,
+    /// The active queue stays in its tree when it is empty.
     trees: Vec<Tree>,
-    /// Queues in a tree; the active one stays in its tree when it is empty.
-    busy: u32,
     busy_sync: u32,
     /// Decaying number of busy queues, best effort and real-time.
     busy_average: [u64; 2],
     serving: Workload,
     /// Time that was left to the workload when its queue's slice ended, and which it was.
     saved: Option<(u64, Class, usize)>,
-    waiting: usize,
 
-    active: Option<usize>,
-    active_process: Option<usize>,
-    list: DispatchList,
     in_driver: u32,
     /// By kind of queue: on the dispatch list or with the driver.
     in_flight: [u32; 2],
-    idle_timer: Option<u64>,
     last_delayed_sync: i64,
 
     /// Not known yet counts as queueing.
     queueing_device: Option<bool>,
-    depth_samples: u32,
-    depth_peak: u32,
-    run_wish: bool,
 }
 
 impl Trees {
@@ -121,7 +105,7 @@ impl Trees {
         };
         Self {
             clock,
-            rotational: setup.rotational,
+            common: Common::new(setup, true),
             equal_sectors_wait: setup.kernel.at_least(3, 3, 0),
             tunables: Tunables {
                 quantum: get("quantum"),
@@ -133,17 +117,7 @@ impl Trees {
                 target_latency: span("target_latency"),
                 low_latency: get("low_latency") != 0,
             },
-            floor: 0,
-            requests: Requests::new(
-                get("back_seek_max").saturating_mul(2),
-                get("back_seek_penalty"),
-                true,
-            ),
-            processes: Processes::default(),
-            queues: Vec::new(),
-            async_queues: AsyncQueues::default(),
             trees: vec![tree; TREES],
-            busy: 0,
             busy_sync: 0,
             busy_average: [0; 2],
             serving: Workload {
@@ -152,106 +126,70 @@ impl Trees {
                 ends: 0,
             },
             saved: None,
-            waiting: 0,
-            active: None,
-            active_process: None,
-            list: DispatchList::default(),
             in_driver: 0,
             in_flight: [0; 2],
-            idle_timer: None,
             // As though the last delayed request had been a second before the start.
             last_delayed_sync: started - second,
             queueing_device: None,
-            depth_samples: 0,
-            depth_peak: 0,
-            run_wish: false,
         }
     }
 
     #[inline]
     fn time(&self, now: Nanos) -> u64 {
-        self.clock.read(now).max(self.floor)
-    }
-
-    fn want_dispatch(&mut self) {
-        if self.busy > 0 {
-            self.run_wish = true;
-        }
+        self.clock.read(now).max(self.common.floor)
     }
 
     /// Requests that wait in queues, those on the dispatch list not counted.
     fn queued(&self) -> usize {
-        self.waiting - self.list.len()
+        self.common.waiting - self.common.list.len()
     }
 
     // --- Queues and their processes ------------------------------------------------------------------------------
 
-    fn new_queue(&mut self, request: &Request) -> usize {
-        self.queues
-            .push(Queue::new(request.process, request.sync, request.priority));
-        self.queues.len() - 1
-    }
-
     /// The queue for a request, after planned merges and splits.
     fn queue_of(&mut self, process: usize, request: &Request, now: u64) -> usize {
         if !request.sync {
-            let (class, level) = effective(request.priority);
-            let index = match *self.async_queues.at(class, level) {
-                Some(index) => index,
-                None => self.new_queue(request),
-            };
-            *self.async_queues.at(class, level) = Some(index);
-            self.processes[process].async_queue = Some(index);
-            return index;
+            return self.common.async_queue(process, request);
         }
-        let Some(index) = self.processes[process].sync_queue else {
-            let index = self.new_queue(request);
-            self.processes[process].sync_queue = Some(index);
-            return index;
+        let Some(index) = self.common.processes[process].sync_queue else {
+            return self.common.new_sync_queue(process, request);
         };
-        if self.queues[index].shared && self.queues[index].split {
-            if self.queues[index].users > 1 {
+        if self.common.queues[index].shared && self.common.queues[index].split {
+            if self.common.queues[index].users > 1 {
                 self.drop_planned(index, now);
                 self.drop_user(index, now);
-                let index = self.new_queue(request);
-                self.processes[process].sync_queue = Some(index);
-                return index;
+                return self.common.new_sync_queue(process, request);
             }
-            let queue = &mut self.queues[index];
+            let queue = &mut self.common.queues[index];
             (queue.process, queue.shared, queue.split) = (request.process, false, false);
         }
-        let Some(into) = self.queues[index].merge_into else {
+        let Some(into) = self.common.queues[index].merge_into else {
             return index;
         };
-        self.processes[process].sync_queue = Some(into);
-        self.queues[into].shared = true;
+        self.common.processes[process].sync_queue = Some(into);
+        self.common.queues[into].shared = true;
         self.drop_user(index, now);
         into
     }
 
     /// A process leaves a queue; the last one takes an empty queue with it.
     fn drop_user(&mut self, index: usize, now: u64) {
-        self.queues[index].users = self.queues[index].users.saturating_sub(1);
+        self.common.queues[index].users = self.common.queues[index].users.saturating_sub(1);
         self.drop_unused(index, now);
     }
 
     fn drop_unused(&mut self, index: usize, now: u64) {
-        let queue = &self.queues[index];
-        if queue.users == 0
-            && queue.in_flight == 0
-            && queue.waiting.is_empty()
-            && self.active == Some(index)
-        {
+        if self.common.is_unused(index) {
             self.expire(now, false);
-            self.want_dispatch();
+            self.common.want_dispatch();
         }
     }
 
     /// A process that leaves does not go where its queue was to be merged either.
     fn drop_planned(&mut self, index: usize, now: u64) {
-        let mut planned = self.queues[index].merge_into;
+        let mut planned = self.common.queues[index].merge_into;
         while let Some(other) = planned.filter(|other| *other != index) {
-            planned = self.queues[other].merge_into;
+            planned = self.common.queues[other].merge_into;
             self.drop_user(other, now);
         }
     }
@@ -260,24 +198,22 @@ impl Trees {
 
     pub fn insert(&mut self, now: Nanos, request: &Request) {
         let now = self.time(now);
-        let process = self
-            .processes
-            .index_or_insert(request.process, || Process::new(request.process, now));
+        let process = self.common.process_of(request, now);
         let index = self.queue_of(process, request, now);
         let expires = now + self.tunables.fifo_expire[usize::from(request.sync)];
-        self.requests.set(request, index, process, now, expires);
-        self.waiting += 1;
-        self.requests
-            .arrive(&mut self.queues[index].waiting, request.id);
+        self.common.requests.set(request, index, process, now, expires);
+        self.common.waiting += 1;
+        self.common.requests
+            .arrive(&mut self.common.queues[index].waiting, request.id);
         self.sort_in(request.id, now);
         self.note_request(index, process, request, now);
         self.react(index, request, now);
     }
 
     pub fn dispatch(&mut self, now: Nanos) -> Option<RequestId> {
-        let id = match self.list.pop() {
+        let id = match self.common.list.pop() {
             Some(id) => id,
-            None if self.busy == 0 => return None,
+            None if self.common.busy == 0 => return None,
             None => {
                 let now = self.time(now);
                 self.dispatch_single(now)?
@@ -289,15 +225,15 @@ impl Trees {
 
     pub fn dispatch_forced(&mut self, now: Nanos, id: RequestId) {
         let now = self.time(now);
-        if !self.list.remove(id) {
-            let index = self.requests.slot(id).queue as usize;
-            if self.active != Some(index) {
+        if !self.common.list.remove(id) {
+            let index = self.common.requests.slot(id).queue as usize;
+            if self.common.active != Some(index) {
                 self.expire(now, false);
                 self.serve_workload_of(index, now);
                 self.activate(Some(index));
             }
-            self.queues[index].fifo_checked = true;
-            self.idle_timer = None;
+            self.common.queues[index].fifo_checked = true;
+            self.common.idle_timer = None;
             self.move_one(id, now);
         }
         self.pulled(id);
@@ -305,17 +241,17 @@ impl Trees {
 
     pub fn complete(&mut self, now: Nanos, request: &Request) {
         let now = self.time(now);
-        let slot = *self.requests.slot(request.id);
+        let slot = *self.common.requests.slot(request.id);
         let index = slot.queue as usize;
         self.update_depth();
         self.in_driver = self.in_driver.saturating_sub(1);
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         queue.in_flight = queue.in_flight.saturating_sub(1);
         let kind = usize::from(queue.sync);
         self.in_flight[kind] = self.in_flight[kind].saturating_sub(1);
         if slot.sync {
-            self.processes[slot.process as usize].last_completion = now;
-            let queue = &self.queues[index];
+            self.common.processes[slot.process as usize].last_completion = now;
+            let queue = &self.common.queues[index];
             let tree = if queue.busy {
                 queue.tree
             } else {
@@ -326,124 +262,66 @@ impl Trees {
                 self.last_delayed_sync = now as i64;
             }
         }
-        if self.active == Some(index) {
+        if self.common.active == Some(index) {
             self.completed_in_slice(index, slot.sync, now);
         }
         self.drop_unused(index, now);
         if self.in_driver == 0 {
-            self.want_dispatch();
+            self.common.want_dispatch();
         }
     }
 
-    pub fn waiting(&self) -> usize {
-        self.waiting
-    }
-
     pub fn timer(&self) -> Option<Nanos> {
-        self.idle_timer.map(|time| self.clock.instant(time))
+        self.common.idle_timer.map(|time| self.clock.instant(time))
     }
 
     pub fn fire(&mut self, now: Nanos) -> bool {
-        let Some(due) = self.idle_timer.take() else {
+        let Some(due) = self.common.idle_timer.take() else {
             return false;
         };
-        self.floor = self.floor.max(due);
+        self.common.floor = self.common.floor.max(due);
         let now = self.time(now);
         self.idled(now)
     }
 
-    pub fn may_merge(&self, request: &Request, bio: &Request) -> bool {
-        let slot = self.requests.slot(request.id);
-        if slot.gone || (bio.sync && !slot.sync) {
-            return false;
-        }
-        let Some(process) = self.processes.index(bio.process) else {
-            return false;
-        };
-        let person = &self.processes[process];
-        let queue = if bio.sync {
-            person.sync_queue
-        } else {
-            person.async_queue
-        };
-        queue == Some(slot.queue as usize)
-    }
-
-    pub fn neighbour_after(&self, id: RequestId) -> Option<RequestId> {
-        self.requests.after(
-            &self.queues[self.requests.slot(id).queue as usize].waiting,
-            id,
-        )
-    }
-
-    pub fn neighbour_before(&self, id: RequestId) -> Option<RequestId> {
-        self.requests.before(
-            &self.queues[self.requests.slot(id).queue as usize].waiting,
-            id,
-        )
-    }
-
-    pub fn front_merge_candidate(&self, bio: &Request) -> Option<RequestId> {
-        let person = &self.processes[self.processes.index(bio.process)?];
-        let queue = if bio.sync {
-            person.sync_queue
-        } else {
-            person.async_queue
-        }?;
-        self.queues[queue].waiting.starting_at(bio.end())
-    }
-
     pub fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors) {
-        self.requests.grow(id, sectors);
-        let slot = *self.requests.slot(id);
+        self.common.requests.grow(id, sectors);
+        let slot = *self.common.requests.slot(id);
         if slot.start != start {
             let now = self.time(now);
-            self.requests
-                .move_start(&mut self.queues[slot.queue as usize].waiting, id, start);
+            self.common.move_start(id, start);
             self.sort_in(id, now);
         }
     }
 
     pub fn joined(&mut self, _now: Nanos, kept: RequestId, gone: RequestId) {
-        let (slot, lost) = (*self.requests.slot(kept), *self.requests.slot(gone));
+        let (slot, lost) = (*self.common.requests.slot(kept), *self.common.requests.slot(gone));
         let index = lost.queue as usize;
-        let waiting = &mut self.queues[index].waiting;
+        let waiting = &mut self.common.queues[index].waiting;
         if slot.queue == lost.queue {
             if lost.expires < slot.expires {
-                self.requests.inherit_place(waiting, kept, gone);
+                self.common.requests.inherit_place(waiting, kept, gone);
             }
             if waiting.next == Some(gone) {
                 waiting.next = Some(kept);
             }
         }
-        self.requests.remove(waiting, gone);
-        self.waiting -= 1;
-        let queue = &self.queues[index];
-        if queue.busy && queue.waiting.is_empty() && self.active != Some(index) {
+        self.common.requests.remove(waiting, gone);
+        self.common.waiting -= 1;
+        let queue = &self.common.queues[index];
+        if queue.busy && queue.waiting.is_empty() && self.common.active != Some(index) {
             self.become_idle(index);
         }
     }
 
-    pub fn take_run_wish(&mut self) -> bool {
-        core::mem::take(&mut self.run_wish)
-    }
-
     pub fn process_exits(&mut self, now: Nanos, process: ProcessId) {
         let now = self.time(now);
-        let Some(person) = self.processes.index(process) else {
-            return;
-        };
-        self.processes[person].exited = true;
-        let queues = [
-            self.processes[person].async_queue.take(),
-            self.processes[person].sync_queue.take(),
-        ];
-        for index in queues.into_iter().flatten() {
-            if self.active == Some(index) {
+        for index in self.common.end_process(process) {
+            if self.common.active == Some(index) {
                 self.expire(now, false);
-                self.want_dispatch();
+                self.common.want_dispatch();
             }
-            if self.queues[index].sync {
+            if self.common.queues[index].sync {
                 self.drop_planned(index, now);
                 self.drop_user(index, now);
             }

@@ -40,11 +40,11 @@ impl Trees {
 
     /// Length of a slice when all busy queues of the class are to have one within the target latency.
     pub(super) fn slice(&mut self, index: usize) -> u64 {
-        let nominal = self.nominal_slice(&self.queues[index]).max(0) as u64;
+        let nominal = self.nominal_slice(&self.common.queues[index]).max(0) as u64;
         if !self.tunables.low_latency {
             return nominal;
         }
-        let real_time = self.queues[index].class == Class::RealTime;
+        let real_time = self.common.queues[index].class == Class::RealTime;
         let sync_slice = self.tunables.slice[SYNC];
         let expected = sync_slice * self.average_busy(real_time);
         let target = self.tunables.target_latency;
@@ -57,7 +57,7 @@ impl Trees {
 
     /// Puts a queue into the order of service of its tree: at its place by key, or in front.
     pub(super) fn take_turn(&mut self, index: usize, now: u64, in_front: bool) {
-        let queue = &self.queues[index];
+        let queue = &self.common.queues[index];
         let to = tree_of(queue);
         let turns = &self.trees[to].turns;
         let second = self.clock.second() as i64;
@@ -70,10 +70,10 @@ impl Trees {
             let others = self.queues_in_group(index) as i64 - 1;
             let lead = scaled_slice(self.tunables.slice[SYNC], 0) - self.nominal_slice(queue);
             let residual = queue.residual;
-            self.queues[index].residual = 0;
+            self.common.queues[index].residual = 0;
             now as i64 + others * lead - residual
         };
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         if queue.busy {
             if queue.key == key && queue.tree == to {
                 return;
@@ -86,46 +86,46 @@ impl Trees {
 
     /// Queues of the group; one that is about to join is not counted yet.
     fn queues_in_group(&self, index: usize) -> u32 {
-        if self.queues[index].busy {
-            self.busy
+        if self.common.queues[index].busy {
+            self.common.busy
         } else {
-            self.busy - 1
+            self.common.busy - 1
         }
     }
 
     pub(super) fn become_busy(&mut self, index: usize, now: u64) {
-        self.busy += 1;
-        self.busy_sync += u32::from(self.queues[index].sync);
+        self.common.busy += 1;
+        self.busy_sync += u32::from(self.common.queues[index].sync);
         self.take_turn(index, now, false);
-        self.queues[index].busy = true;
+        self.common.queues[index].busy = true;
     }
 
     pub(super) fn become_idle(&mut self, index: usize) {
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         queue.busy = false;
-        self.busy -= 1;
+        self.common.busy -= 1;
         self.busy_sync -= u32::from(queue.sync);
         self.trees[queue.tree].turns.remove(index);
-        if self.busy == 0 {
+        if self.common.busy == 0 {
             self.saved = None;
         }
     }
 
     pub(super) fn activate(&mut self, index: Option<usize>) {
         if let Some(index) = index {
-            self.queues[index].begin_slice();
-            self.idle_timer = None;
+            self.common.queues[index].begin_slice();
+            self.common.idle_timer = None;
         }
-        self.active = index;
+        self.common.active = index;
     }
 
     /// The active queue's slice is over; `timed_out` keeps what it left over.
     pub(super) fn expire(&mut self, now: u64, timed_out: bool) {
-        let Some(index) = self.active else { return };
-        if self.queues[index].awaited {
-            self.idle_timer = None;
+        let Some(index) = self.common.active else { return };
+        if self.common.queues[index].awaited {
+            self.common.idle_timer = None;
         }
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         (queue.awaited, queue.wait_busy) = (false, false);
         if queue.shared && queue.seeks() {
             queue.split = true;
@@ -137,19 +137,19 @@ impl Trees {
             } else {
                 queue.slice_ends as i64 - now as i64
             };
-            self.queues[index].residual = left;
+            self.common.queues[index].residual = left;
         }
         let left = self.serving.ends - now as i64;
         self.saved = (left > 0).then_some((left as u64, self.serving.class, self.serving.kind));
-        if self.queues[index].busy {
-            if self.queues[index].waiting.is_empty() {
+        if self.common.queues[index].busy {
+            if self.common.queues[index].waiting.is_empty() {
                 self.become_idle(index);
             } else {
                 self.take_turn(index, now, false);
             }
         }
-        self.active = None;
-        self.active_process = None;
+        self.common.active = None;
+        self.common.active_process = None;
     }
 
     /// Class and kind of load to serve: as left off, if there was time left, otherwise chosen anew.
@@ -198,7 +198,7 @@ impl Trees {
         let target = self.tunables.target_latency;
         let mut slice = scaled(target, count, queues);
         if kind == KIND_ASYNC {
-            slice = slice.min(scaled(target, self.busy_async(), (self.busy as u64).max(1)));
+            slice = slice.min(scaled(target, self.busy_async(), (self.common.busy as u64).max(1)));
             slice = scaled(
                 slice,
                 self.tunables.slice[ASYNC],
@@ -214,7 +214,7 @@ impl Trees {
 
     /// A queue is to be served out of turn: its kind of load is, then.
     pub(super) fn serve_workload_of(&mut self, index: usize, now: u64) {
-        let (class, kind) = (self.queues[index].class, kind_of(&self.queues[index]));
+        let (class, kind) = (self.common.queues[index].class, kind_of(&self.common.queues[index]));
         if self.serving.class == class
             && self.serving.kind == kind
             && now as i64 <= self.serving.ends
@@ -237,7 +237,7 @@ impl Trees {
     /// The queue to serve; `None`: nothing, or the device is left idle.
     pub(super) fn select(&mut self, now: u64) -> Option<usize> {
         let mut preferred = None;
-        if let Some(index) = self.active {
+        if let Some(index) = self.common.active {
             if self.queued() == 0 {
                 return None;
             }
@@ -258,13 +258,13 @@ impl Trees {
 
     /// What becomes of the active queue?
     fn keep(&mut self, index: usize, now: u64) -> Keep {
-        let queue = &self.queues[index];
+        let queue = &self.common.queues[index];
         let empty = queue.waiting.is_empty();
         if queue.wait_busy && !empty {
             return Keep::Leave(None);
         }
         if queue.slice_used(now) && !queue.must_dispatch {
-            if self.busy == 1 && empty && queue.in_flight > 0 && self.should_idle(index) {
+            if self.common.busy == 1 && empty && queue.in_flight > 0 && self.should_idle(index) {
                 return Keep::Wait;
             }
             return self.keep_for_group();
@@ -273,13 +273,13 @@ impl Trees {
             return Keep::Serve;
         }
         if let Some(other) = self.cooperator(index) {
-            plan_merge(&mut self.queues, index, other);
+            plan_merge(&mut self.common.queues, index, other);
             return Keep::Leave(Some(other));
         }
-        if self.idle_timer.is_some() {
+        if self.common.idle_timer.is_some() {
             return Keep::Wait;
         }
-        let queue = &mut self.queues[index];
+        let queue = &mut self.common.queues[index];
         if queue.seeks() && queue.idle_window {
             // Deep and seeky, and emptied in less than half of its slice: the device is quicker than the process.
             let began = queue.slice_began.unwrap_or(now);
@@ -287,7 +287,7 @@ impl Trees {
                 (queue.deep, queue.idle_window) = (false, false);
             }
         }
-        if self.queues[index].in_flight > 0 && self.should_idle(index) {
+        if self.common.queues[index].in_flight > 0 && self.should_idle(index) {
             return Keep::Wait;
         }
         self.keep_for_group()
@@ -296,7 +296,7 @@ impl Trees {
     /// Nobody else is busy: wait for what the group has in flight.
     fn keep_for_group(&self) -> Keep {
         let in_flight = self.in_flight[SYNC] + self.in_flight[ASYNC];
-        if self.tunables.group_idle > 0 && self.busy == 1 && in_flight > 0 {
+        if self.tunables.group_idle > 0 && self.common.busy == 1 && in_flight > 0 {
             Keep::Wait
         } else {
             Keep::Leave(None)
@@ -305,27 +305,27 @@ impl Trees {
 
     /// A busy queue at the same level whose next request lies where the active queue works.
     pub(super) fn cooperator(&self, index: usize) -> Option<usize> {
-        let own = &self.queues[index];
-        if own.class == Class::Idle || !own.sync || own.seeks() || self.busy == 1 {
+        let own = &self.common.queues[index];
+        if own.class == Class::Idle || !own.sync || own.seeks() || self.common.busy == 1 {
             return None;
         }
-        let here = self.requests.last_end;
+        let here = self.common.requests.last_end;
         let start = |other: usize| {
-            self.queues[other]
+            self.common.queues[other]
                 .waiting
                 .next
-                .map(|id| self.requests.slot(id).start)
+                .map(|id| self.common.requests.slot(id).start)
         };
         let all = self.trees[..TREE_IDLE]
             .iter()
             .flat_map(|tree| tree.turns.iter());
         let candidates = all
             .map(|(other, _)| other)
-            .filter(|other| self.queues[*other].level == own.level);
+            .filter(|other| self.common.queues[*other].level == own.level);
         let (distance, nearest) = candidates
             .filter_map(|other| start(other).map(|start| (start.distance(here), other)))
             .min_by_key(|(distance, _)| *distance)?;
-        let other = &self.queues[nearest];
+        let other = &self.common.queues[nearest];
         let fits = other.sync
             && !other.seeks()
             && (other.class == Class::RealTime) == (own.class == Class::RealTime);

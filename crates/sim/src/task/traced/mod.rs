@@ -21,7 +21,7 @@ use crate::result::ThreadEnd;
 use crate::storage::{Stack, FLUSHED};
 use crate::task::{Tasks, Threads};
 use rows::{Kind, Row, Rows, TracedSpec, FLUSH_FIRST, FORCED, META, NO_PROGRAM, OPEN, SYNC};
-use seekwise_host::block::{Bio, Done, Observer, Submission};
+use seekwise_host::block::{Bio, Done, Observer};
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES};
@@ -327,41 +327,31 @@ impl TracedPrograms {
         &mut self,
         engine: &mut Engine<S, O>,
         token: u32,
-        mut at: Lba,
-        mut left: Sectors,
+        at: Lba,
+        left: Sectors,
     ) {
-        let now = engine.now;
         let Call { program, row, .. } = self.calls[token as usize];
-        let process = self.programs[program as usize].process;
+        let program = &mut self.programs[program as usize];
         let direction = Direction::of(row.kind == Kind::Write);
         let sync = row.kind == Kind::Read || row.flags & (SYNC | FORCED) != 0;
         let several = left > engine.max_sectors;
         if several {
             engine.storage.begin_plug();
         }
-        while left.0 > 0 {
-            let sectors = left.min(engine.max_sectors);
-            let bio = Bio {
-                sync,
-                metadata: row.flags & META != 0,
-                unplug: sync,
-                ..Bio::new(token, direction, at, sectors, process)
-            };
-            engine.observer.submitted(now, &bio);
-            if engine.storage.submit(now, &bio, &mut engine.observer) == Submission::Blocked {
-                self.programs[program as usize]
-                    .pending
-                    .push_back(Pending { token, at, left });
-                break;
-            }
-            at = at + sectors;
-            left = Sectors(left.0 - sectors.0);
-            let call = &mut self.calls[token as usize];
-            call.bios += 1;
-            call.unsubmitted -= sectors.0;
+        let (bios, at, left) = engine.hand_down(&Bio {
+            sync,
+            metadata: row.flags & META != 0,
+            unplug: sync,
+            ..Bio::new(token, direction, at, left, program.process)
+        });
+        let call = &mut self.calls[token as usize];
+        call.bios += bios;
+        call.unsubmitted = left.0;
+        if left.0 > 0 {
+            program.pending.push_back(Pending { token, at, left });
         }
         if several {
-            engine.storage.end_plug(now, &mut engine.observer);
+            engine.storage.end_plug(engine.now, &mut engine.observer);
         }
     }
 

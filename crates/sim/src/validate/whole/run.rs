@@ -1,6 +1,6 @@
 //! The run itself: a machine built as the recorded kernel was, on the device that it had.
 
-use crate::assemble::check;
+use crate::assemble::{check, entry_of, legacy_queue, mq_queue, Frame, QueueNumbers};
 use crate::result::probe::{Moment, TraceEvent};
 use crate::validate::whole::cost::Costs;
 use crate::validate::whole::input::{Input, Recorded, Under};
@@ -8,12 +8,9 @@ use crate::validate::whole::one_cpu::{OneCpu, Process};
 use seekwise_device::linear::Linear;
 use seekwise_device::null::Null;
 use seekwise_device::Device;
-use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
-use seekwise_host::block::merge::MergeRule;
-use seekwise_host::block::mq::{MqLimits, MqQueue};
 use seekwise_host::block::BlockQueue;
 use seekwise_host::job::Script;
-use seekwise_sched::{registry, AnyScheduler, ProcessId, Setup};
+use seekwise_sched::{AnyScheduler, ProcessId, Setup};
 use seekwise_units::{Depth, Nanos, Sectors};
 
 /// Capacity of the recorded disks (README of the legacy recordings, "Devices").
@@ -26,11 +23,10 @@ const EVENTS_MAX: usize = 20_000_000;
 
 /// Runs it and gives the trace.
 pub fn run(input: &Input, recorded: &Recorded) -> Result<Vec<TraceEvent>, String> {
-    let entry = registry::find(&input.scheduler)
-        .ok_or_else(|| format!("there is no scheduler \"{}\"", input.scheduler))?;
-    let (depth, device_depth) = match input.under {
-        Under::Fixed { depth, .. } => (depth, depth),
-        Under::Linear => (1, 1),
+    let entry = entry_of(&input.scheduler)?;
+    let depth = match input.under {
+        Under::Fixed { depth, .. } => depth,
+        Under::Linear => 1,
     };
     check(
         "the device's depth",
@@ -39,14 +35,14 @@ pub fn run(input: &Input, recorded: &Recorded) -> Result<Vec<TraceEvent>, String
         1.0,
         65_536.0,
     )?;
-    let setting = |name: &str| input.settings.get(name).and_then(|v| v.parse::<u32>().ok());
+    let number = |name: &str| input.settings.get(name).and_then(|v| v.parse::<u32>().ok());
     let mut setup = Setup::new(input.kernel);
     setup.rotational = input.rotational;
-    setup.depth_device = device_depth;
+    setup.depth_device = depth;
     if input.legacy {
         setup.age = Setup::RECORDED_AGE;
     }
-    setup.nr_requests = setting("nr_requests").unwrap_or(128);
+    setup.nr_requests = number("nr_requests").unwrap_or(128);
     for (name, value) in &input.settings {
         let Some(tunable) = name.strip_prefix("iosched/") else {
             continue;
@@ -61,19 +57,26 @@ pub fn run(input: &Input, recorded: &Recorded) -> Result<Vec<TraceEvent>, String
                 .set(entry.name, entry.parameters, &input.kernel, tunable, value)?;
         }
     }
+    let numbers = QueueNumbers {
+        nr_requests: setup.nr_requests,
+        max_sectors: Sectors::from_kib(u64::from(number("max_sectors_kb").unwrap_or(512))),
+        nomerges: number("nomerges").unwrap_or(0) as u8,
+        // null_blk gives no budget (README of the blk-mq recordings).
+        budget: false,
+        // Nothing throttled write-back there: sixty asynchronous writes stand in flight at once, each inserted at its time.
+        wbt: None,
+        legacy: input.legacy,
+    };
+    let frame = Frame::of(entry, input.kernel, numbers, depth);
     let policy = entry.build(&setup)?;
     match input.under {
-        Under::Fixed { depth, service } => on(
-            input,
-            recorded,
-            policy,
-            Null::new(SECTORS, Depth(depth), service),
-            depth,
-            setup.nr_requests,
-        ),
+        Under::Fixed { depth, service } => {
+            let device = Null::new(SECTORS, Depth(depth), service);
+            on(input, recorded, policy, device, &frame)
+        }
         Under::Linear => {
             let device = Linear::new(SECTORS, LINEAR_BASE, 100);
-            on(input, recorded, policy, device, 1, setup.nr_requests)
+            on(input, recorded, policy, device, &frame)
         }
     }
 }
@@ -83,52 +86,14 @@ fn on<D: Device>(
     recorded: &Recorded,
     policy: AnyScheduler,
     device: D,
-    depth: u32,
-    nr_requests: u32,
+    frame: &Frame,
 ) -> Result<Vec<TraceEvent>, String> {
-    let merge_rule = seekwise_sched::find_scheduler(&input.scheduler)
-        .map_or(MergeRule::Hash, |entry| entry.merge_rule);
-    let number = |name: &str| input.settings.get(name).and_then(|v| v.parse::<u32>().ok());
-    let max_sectors = Sectors::from_kib(u64::from(number("max_sectors_kb").unwrap_or(512)));
-    let nomerges = number("nomerges").unwrap_or(0) as u8;
-    let kernel = input.kernel;
+    let max_sectors = frame.numbers.max_sectors;
     if input.legacy {
-        let limits = LegacyLimits {
-            nr_requests,
-            max_sectors,
-            nomerges,
-            merge_rule,
-            plug: if kernel.at_least(2, 6, 39) {
-                LegacyPlug::Task
-            } else {
-                LegacyPlug::Queue { hz: kernel.hz }
-            },
-            pools: if kernel.at_least(2, 6, 32) {
-                Pools::BySync
-            } else {
-                Pools::ByDirection
-            },
-        };
-        drive(
-            input,
-            recorded,
-            LegacyQueue::new(policy, limits, depth),
-            device,
-            max_sectors,
-        )
+        let queue = legacy_queue(policy, frame);
+        drive(input, recorded, queue, device, max_sectors)
     } else {
-        let limits = MqLimits {
-            nr_requests,
-            max_sectors,
-            nomerges,
-            merge_rule,
-            // null_blk gives no budget (README of the blk-mq recordings).
-            budget: false,
-            direct: input.scheduler == "none",
-            kernel,
-        };
-        // Nothing throttled write-back there: sixty asynchronous writes stand in flight at once, each inserted at its time.
-        let mut queue = MqQueue::new(policy, limits, depth, None);
+        let mut queue = mq_queue(policy, frame);
         queue.leave_runs_to_thread();
         drive(input, recorded, queue, device, max_sectors)
     }
