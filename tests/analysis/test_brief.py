@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from seekwise.analysis import outcome
 from seekwise.cli.main import cli
+from seekwise.report import outcome
 from seekwise.store import codec
 from seekwise.store.database import Store
 
