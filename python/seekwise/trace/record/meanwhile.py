@@ -13,7 +13,7 @@ import numpy as np
 
 from seekwise.control import tracefs
 from seekwise.trace.assemble import Assembler
-from seekwise.trace.columns import REQUEST, Notes
+from seekwise.trace.columns import CHUNK_ROWS, REQUEST, Notes
 from seekwise.trace.record import recorder, ring
 
 SECONDS_MAX = 120.0
@@ -58,7 +58,7 @@ def recording(device: recorder.Device) -> Iterator[Recorded]:
         chunks = []
         for event in recorder.events(Path(folder), known):
             recorder.take(requests, notes, event, 0, anonymise=False)
-            if len(requests.rows) >= recorder.CHUNK_ROWS:
+            if len(requests.rows) >= CHUNK_ROWS:
                 chunks.append(requests.rows.take())
         requests.finish()
         chunks.append(requests.rows.take())
