@@ -10,6 +10,7 @@ BOOT, UDEV, SYSFS, TUNED, SCRIPT = range(5)
 KIND_NAMES = {
     "boot": "boot line",
     "udev": "udev rule",
+    "hdparm": "hdparm.conf",
     "sysfs.conf": "sysfs.conf",
     "tmpfiles": "tmpfiles.d",
     "tuned": "TuneD profile",
