@@ -171,6 +171,15 @@ def test_our_own_file_is_no_conflict(tmp_path):
     assert not conflicts.find({"sda": {"queue/scheduler": "bfq"}}, ["udev"], files.tree(), files.stack())
 
 
+def test_a_file_that_seekwise_has_written_in_another_way_is_a_conflict_like_any_other(tmp_path):
+    files = two_disks(tmp_path).add({"/etc/sysfs.d/seekwise.conf": "block/sda/queue/scheduler = kyber\n"})
+    wanted = {"sda": {"queue/scheduler": "bfq"}}
+    (found,) = conflicts.find(wanted, ["udev"], files.tree(), files.stack())
+    assert found.loses and found.setter.ours
+    for ways in (["sysfs.conf"], ["udev", "sysfs.conf"]):
+        assert not conflicts.find(wanted, ways, files.tree(), files.stack())
+
+
 # The command
 
 

@@ -62,6 +62,7 @@ def rank_of(way: str, tree: Tree) -> tuple[object, ...] | None:
 
 def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[Conflict]:
     """Every assignment of another value, with what would become of ours. Several ways count as the latest of them."""
+    ways = tuple(ways)
     ranks = [rank for way in ways if (rank := rank_of(way, tree)) is not None]
     if not ranks:
         return []
@@ -69,8 +70,10 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
     found = []
     for setter in find_setters(tree, stack):
         value = wanted.get(setter.device, {}).get(setter.attribute)
-        if value is None or setter.ours or setter.gives(value):
+        if value is None or setter.gives(value):
             continue
+        if setter.ours and setter.kind in ways:
+            continue  # written anew; what an earlier call has written in another way stays, and may act later
         if setter.kind == "tuned" and ours[0] == model.TUNED:
             continue  # our profile stands in its place
         found.append(Conflict(setter, value, _after(setter, ours)))
