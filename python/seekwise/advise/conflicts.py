@@ -30,7 +30,8 @@ class Conflict:
         what = f"sets {setter.attribute} of {setter.device} to {setter.value}"
         doubt = "" if setter.certain else " (if it acts at all: seekwise cannot tell)"
         if self.loses:
-            return f"{setter.text} {what}, after us{doubt}: {self.ours} would not stay"
+            when = "at each change of the device" if setter.on_change else "after us"
+            return f"{setter.text} {what}, {when}{doubt}: {self.ours} would not stay"
         return f"{setter.text} {what}, before us{doubt}: it is overridden by {self.ours}"
 
     def document(self) -> dict[str, object]:
@@ -76,7 +77,9 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
             continue  # written anew; what an earlier call has written in another way stays, and may act later
         if setter.kind == "tuned" and ours[0] == model.TUNED:
             continue  # our profile stands in its place
-        found.append(Conflict(setter, value, _after(setter, ours)))
+        # Our rule acts at a change too, where another one does (`forms.udev`).
+        comes_back = setter.on_change and "udev" not in ways
+        found.append(Conflict(setter, value, comes_back or _after(setter, ours)))
     return found
 
 
