@@ -15,7 +15,7 @@ from tests import preloaded
 
 from control.conftest import needs_root, tree
 from control.test_recovery import rewrite
-from seekwise.advise import exact, persist
+from seekwise.advise import exact, merge, persist
 from seekwise.advise.apply import apply, preview
 from seekwise.advise.persist import File
 from seekwise.control import recovery
@@ -289,6 +289,15 @@ def test_a_later_device_does_not_drop_the_values_of_an_earlier_one(stack, journa
     assert "bfq" not in path.read_text() and "kyber" in path.read_text()
     assert len(recovery.revert_all(journal)) == 4
     assert not path.exists() and alone
+
+
+def test_a_rule_that_acts_at_another_time_takes_the_place_of_the_earlier_one():
+    device = 'SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL_SHORT}=="A,B"'
+    first = f'# head\nACTION=="add|change", {device}, ATTR{{queue/scheduler}}="bfq", ATTR{{queue/nr_requests}}="64"\n'
+    second = f'# head\nACTION=="add", {device}, ATTR{{queue/scheduler}}="none"\n'
+    assert merge.udev(first, second) == (
+        f'# head\nACTION=="add", {device}, ATTR{{queue/scheduler}}="none", ATTR{{queue/nr_requests}}="64"\n'
+    )
 
 
 def test_a_rule_keeps_lines_that_are_not_ours(stack, journal):

@@ -170,7 +170,45 @@ def test_what_only_looks_like_a_fault_is_passed_over(tmp_path, files):
     assert examine(machine(linked(two_disks(tmp_path).add(files)))) == ()
 
 
-def test_members_of_a_btrfs_and_of_an_lvm_raid_are_compared_like_those_of_md(tmp_path):
+def volume(files, number: int, name: str, *below: str):
+    """A logical volume of LVM on other devices, each given by its folder."""
+    folder = f"/sys/devices/virtual/block/dm-{number}"
+    files.add({
+        f"{folder}/dev": f"253:{number}\n", f"{folder}/size": "100000\n", f"{folder}/queue/read_ahead_kb": "256\n",
+        f"{folder}/dm/name": f"{name}\n", f"{folder}/dm/uuid": f"LVM-{number:032d}\n",
+    })  # fmt: skip
+    files.link(f"/sys/block/dm-{number}", f"../devices/virtual/block/dm-{number}")
+    for each in below:
+        files.link(f"{folder}/slaves/{each.rpartition('/')[2]}", f"../../../../..{each.removeprefix('/sys')}")
+    return folder
+
+
+@pytest.mark.parametrize(("parts", "told"), [("vg-lv_rimage_{}", True), ("vg-part{}", False)])
+def test_members_of_an_lvm_raid_are_compared_and_those_of_a_linear_volume_are_not(tmp_path, parts, told):
+    files = with_second_disk(two_disks(tmp_path))
+    second = SDA.replace("ata1/host0/target0:0:0/0:0:0:0/block/sda", "ata2/host1/target1:0:0/1:0:0:0/block/sdb")
+    below = [volume(files, 1, parts.format(0), SDA), volume(files, 2, parts.format(1), second)]
+    volume(files, 0, "vg-lv", *below)
+    assert examine(machine(files)) == ()
+    files.add({f"{SCSI}/queue_depth": "1\n"})
+    found = {each.devices[0] for each in examine(machine(files)) if each.check == "members-differ"}
+    assert found == ({"dm-0", "md0"} if told else {"md0"})
+
+
+@pytest.mark.parametrize(("kernel", "told"), [("write through", True), ("write back", False)])
+def test_a_virtio_disk_that_caches_and_is_not_flushed(tmp_path, kernel, told):
+    files = two_disks(tmp_path)
+    folder = "/sys/devices/pci0000:00/0000:00:05.0/virtio0/block/vda"
+    files.add({
+        f"{folder}/dev": "252:0\n", f"{folder}/size": "100000\n", f"{folder}/cache_type": "write back\n",
+        f"{folder}/queue/write_cache": f"{kernel}\n", f"{folder}/queue/scheduler": "[none] mq-deadline\n",
+    })  # fmt: skip
+    files.link("/sys/block/vda", f"..{folder.removeprefix('/sys')}").link(f"{folder}/device", "../..")
+    found = [(each.check, each.devices, each.severity) for each in examine(machine(files))]
+    assert found == ([("write-cache", ("vda",), "wrong")] if told else [])
+
+
+def test_members_of_a_btrfs_are_compared_like_those_of_md(tmp_path):
     mounts = MOUNT.format(number="0:40", place="/my\\040data", options="relatime", source="/dev/sda").replace(
         "ext4", "btrfs"
     )

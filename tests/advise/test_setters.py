@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advise.machine import machine_names, machine_path, two_disks
+from seekwise.advise import conflicts
 from seekwise.linux.setters import find_setters, owner, tuned
 from seekwise.linux.setters.udev_rules import matches, parse
 from seekwise.linux.stack import read_stack
@@ -122,6 +123,20 @@ def test_udev_patterns_are_globs_with_alternatives():
 def test_a_comment_inside_a_continued_rule_does_not_swallow_it():
     (rule,) = parse('KERNEL=="sda", \\\n  ATTR{queue/nomerges}="1"\n', "f")
     assert (rule.line, len(rule.tokens)) == (1, 2)
+
+
+def test_hdparm_conf_acts_after_our_udev_rule(tmp_path):
+    text = "quiet\nread_ahead_sect = 1024\n#/dev/sda {\n/dev/sda {\n\twrite_cache = off\n}\n/dev/sdq {\n write_cache = on\n}\n"
+    files = two_disks(tmp_path).add({"/etc/hdparm.conf": text})
+    assert found(files) == [
+        ("sda", "queue/read_ahead_kb", "512", "/etc/hdparm.conf:2", False),
+        ("sda", "queue/write_cache", "write through", "/etc/hdparm.conf:5", False),
+    ]
+    files.add({"/usr/lib/udev/rules.d/85-hdparm.rules": 'RUN+="/lib/udev/hdparm"\n'})
+    assert all(each[4] for each in found(files))
+    for way, loses in (("udev", [True]), ("sysfs.conf", [False])):
+        seen = conflicts.find({"sda": {"queue/read_ahead_kb": "128"}}, [way], files.tree(), files.stack())
+        assert [each.loses for each in seen] == loses, way
 
 
 def test_sysfs_conf_tmpfiles_and_scripts(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from advise.machine import two_disks
 from control.conftest import needs_root
 from seekwise.advise import conflicts, history, status
+from seekwise.advise.forms import FORMS
 from seekwise.advise.history import Evidence
 from seekwise.control.settings import read_settings
 
@@ -142,14 +143,30 @@ PROFILE = {
         ("udev", "kyber", {"/usr/lib/udev/rules.d/60-ioschedulers.rules": False, "/usr/lib/tuned/desktop/tuned.conf": True}),
         ("udev", "mq-deadline", {"/usr/lib/udev/rules.d/60-ioschedulers.rules": False}),
         ("sysfs.conf", "bfq", {"/usr/lib/tuned/desktop/tuned.conf": True}),
-        ("tuned", "kyber", {"/usr/lib/udev/rules.d/60-ioschedulers.rules": False}),
+        # The rule comes back at each change of the device, which TuneD does not hear of.
+        ("tuned", "kyber", {"/usr/lib/udev/rules.d/60-ioschedulers.rules": True}),
+        ("udev tuned", "kyber", {"/usr/lib/udev/rules.d/60-ioschedulers.rules": False}),
         ("boot", "bfq", {}),
     ],
 )  # fmt: skip
 def test_a_udev_rule_and_a_tuned_profile_that_disagree_are_both_found(tmp_path, way, value, loses):
     files = two_disks(tmp_path, scheduler="bfq").add({**RULE, **PROFILE})
-    found = conflicts.find({"sda": {"queue/scheduler": value}}, [way], files.tree(), files.stack())
+    found = conflicts.find({"sda": {"queue/scheduler": value}}, way.split(), files.tree(), files.stack())
     assert {conflict.setter.file: conflict.loses for conflict in found} == loses
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("add|change", "add|change"), ("add", "add")])
+def test_our_rule_acts_at_a_change_where_an_earlier_one_does(tmp_path, theirs, ours):
+    rule = f'ACTION!="{theirs}", GOTO="end"\nKERNEL=="sd[a-z]", ATTR{{queue/scheduler}}="none"\nLABEL="end"\n'
+    files = two_disks(tmp_path).add({"/usr/lib/udev/rules.d/60-io.rules": rule})
+    wanted = {"sda": {"queue/scheduler": "bfq"}, "nvme0n1": {"queue/scheduler": "bfq"}}
+    text = FORMS["udev"](wanted, files.stack()).text
+    assert f'ACTION=="{ours}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", ENV{{ID_SERIAL_SHORT}}=="WD-1"' in text
+    assert 'ACTION=="add", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL_SHORT}=="N 1"' in text
+    (found,) = conflicts.find(wanted, ["udev"], files.tree(), files.stack())
+    assert not found.loses
+    (found,) = conflicts.find(wanted, ["sysfs.conf"], files.tree(), files.stack())
+    assert found.loses is (theirs != "add")
 
 
 def test_a_udev_rule_with_a_later_name_would_override_ours(tmp_path):
@@ -169,6 +186,15 @@ def test_our_own_file_is_no_conflict(tmp_path):
         "/etc/udev/rules.d/65-seekwise.rules": 'KERNEL=="sda", ATTR{queue/scheduler}="kyber"\n'
     })  # fmt: skip
     assert not conflicts.find({"sda": {"queue/scheduler": "bfq"}}, ["udev"], files.tree(), files.stack())
+
+
+def test_a_file_that_seekwise_has_written_in_another_way_is_a_conflict_like_any_other(tmp_path):
+    files = two_disks(tmp_path).add({"/etc/sysfs.d/seekwise.conf": "block/sda/queue/scheduler = kyber\n"})
+    wanted = {"sda": {"queue/scheduler": "bfq"}}
+    (found,) = conflicts.find(wanted, ["udev"], files.tree(), files.stack())
+    assert found.loses and found.setter.ours
+    for ways in (["sysfs.conf"], ["udev", "sysfs.conf"]):
+        assert not conflicts.find(wanted, ways, files.tree(), files.stack())
 
 
 # The command

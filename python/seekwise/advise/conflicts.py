@@ -30,7 +30,8 @@ class Conflict:
         what = f"sets {setter.attribute} of {setter.device} to {setter.value}"
         doubt = "" if setter.certain else " (if it acts at all: seekwise cannot tell)"
         if self.loses:
-            return f"{setter.text} {what}, after us{doubt}: {self.ours} would not stay"
+            when = "at each change of the device" if setter.on_change else "after us"
+            return f"{setter.text} {what}, {when}{doubt}: {self.ours} would not stay"
         return f"{setter.text} {what}, before us{doubt}: it is overridden by {self.ours}"
 
     def document(self) -> dict[str, object]:
@@ -62,6 +63,7 @@ def rank_of(way: str, tree: Tree) -> tuple[object, ...] | None:
 
 def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[Conflict]:
     """Every assignment of another value, with what would become of ours. Several ways count as the latest of them."""
+    ways = tuple(ways)
     ranks = [rank for way in ways if (rank := rank_of(way, tree)) is not None]
     if not ranks:
         return []
@@ -69,11 +71,15 @@ def find(wanted: Wanted, ways: Iterable[str], tree: Tree, stack: Stack) -> list[
     found = []
     for setter in find_setters(tree, stack):
         value = wanted.get(setter.device, {}).get(setter.attribute)
-        if value is None or setter.ours or setter.gives(value):
+        if value is None or setter.gives(value):
             continue
+        if setter.ours and setter.kind in ways:
+            continue  # written anew; what an earlier call has written in another way stays, and may act later
         if setter.kind == "tuned" and ours[0] == model.TUNED:
             continue  # our profile stands in its place
-        found.append(Conflict(setter, value, _after(setter, ours)))
+        # Our rule acts at a change too, where another one does (`forms.udev`).
+        comes_back = setter.on_change and "udev" not in ways
+        found.append(Conflict(setter, value, comes_back or _after(setter, ours)))
     return found
 
 

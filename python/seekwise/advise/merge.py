@@ -12,34 +12,34 @@ import re
 from seekwise.advise.forms.boot import LINE
 from seekwise.control import attributes
 
-_RULE = re.compile(r'(ACTION=="[^"]*", SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", [^,]*), (ATTR\{.*)')
+_RULE = re.compile(r'(ACTION=="[^"]*"), (SUBSYSTEM=="block", ENV\{DEVTYPE\}=="disk", .*?), (ATTR\{.*)')
 _ATTR = re.compile(r'ATTR\{([^}]*)\}="([^"]*)"')
 _SCHEDULER = "queue/scheduler"
 
 
 def udev(old: str, new: str) -> str:
-    """One rule per device; the part before its first ATTR says which device."""
+    """One rule per device; the part between ACTION and the first ATTR says which device. The new rule says when it acts."""
     rules = _by_device(new)
     lines = []
     for line in old.splitlines():
         match = _RULE.fullmatch(line)
-        if match is None:
+        mine = rules.pop(match[2], None) if match is not None else None
+        if match is None or mine is None:
             lines.append(line)
-        elif (mine := rules.pop(match[1], None)) is not None:
-            lines.append(_rule(match[1], _both(dict(_ATTR.findall(match[2])), mine)))
         else:
-            lines.append(line)
-    return _text(old, new, lines, [_rule(device, values) for device, values in rules.items()])
+            action, values = mine
+            lines.append(_rule(action, match[2], _both(dict(_ATTR.findall(match[3])), values)))
+    return _text(old, new, lines, [_rule(action, device, values) for device, (action, values) in rules.items()])
 
 
-def _by_device(text: str) -> dict[str, dict[str, str]]:
+def _by_device(text: str) -> dict[str, tuple[str, dict[str, str]]]:
     found = (_RULE.fullmatch(line) for line in text.splitlines())
-    return {match[1]: dict(_ATTR.findall(match[2])) for match in found if match}
+    return {match[2]: (match[1], dict(_ATTR.findall(match[3]))) for match in found if match}
 
 
-def _rule(device: str, values: dict[str, str]) -> str:
+def _rule(action: str, device: str, values: dict[str, str]) -> str:
     sets = ", ".join(f'ATTR{{{name}}}="{values[name]}"' for name in sorted(values, key=_order))
-    return f"{device}, {sets}"
+    return f"{action}, {device}, {sets}"
 
 
 def _both(old: dict[str, str], new: dict[str, str]) -> dict[str, str]:

@@ -156,6 +156,7 @@ def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> a
         if (
             depth is not None
             and depth in stack.devices
+            and stack.devices[depth].queue_depth is not None
             and f"{depth} " in error.message
             and "queue_depth" in error.message
         ):

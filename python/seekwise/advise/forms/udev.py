@@ -13,6 +13,7 @@ from pathlib import Path
 from seekwise.advise.forms.model import HEAD, File, Wanted, checked, ordered, relative, tree_of
 from seekwise.errors import UsageError
 from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.setters import Setter, udev_rules
 from seekwise.linux.setters.udev_rules import matches
 from seekwise.linux.udev import read_udev
 
@@ -24,6 +25,7 @@ SCSI_KEYS = ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_W
 
 def file(wanted: Wanted, stack: Stack) -> File:
     rules, notes = [], []
+    rivals = [setter for setter in udev_rules.read(tree_of(stack), stack) if setter.on_change and not setter.ours]
     for device, values in wanted.items():
         known = stack.devices.get(device)
         if known is not None and known.details.get("hidden_path"):
@@ -32,8 +34,9 @@ def file(wanted: Wanted, stack: Stack) -> File:
             continue
         match, note = match_for(device, values, wanted, stack)
         notes += [note] if note else []
-        # Arrays and mappings are ready only with the change event that follows their table.
-        action = "add|change" if device.startswith(("dm-", "md")) else "add"
+        # Arrays and mappings are ready only with the change event that follows their table. A drive is set once, when it appears,
+        # so that a value that is set by hand stays; unless another rule sets it again at each change.
+        action = "add|change" if device.startswith(("dm-", "md")) or _contested(device, values, rivals) else "add"
         sets = ", ".join(
             f'ATTR{{{_attribute(name, device, stack)}}}="{_value(checked(device, name, values[name]))}"'
             for name in ordered(values)
@@ -42,6 +45,10 @@ def file(wanted: Wanted, stack: Stack) -> File:
     notes.append("takes effect when the drive appears; now: `udevadm control --reload`")
     # Paths to one unit share a rule.
     return File(PATH, HEAD + "".join(dict.fromkeys(rules)), tuple(notes))
+
+
+def _contested(device: str, values: dict[str, str], rivals: list[Setter]) -> bool:
+    return any(each.device == device and values.get(each.attribute, each.value) != each.value for each in rivals)
 
 
 def match_for(device: str, values: dict[str, str], wanted: Wanted, stack: Stack) -> tuple[str, str]:

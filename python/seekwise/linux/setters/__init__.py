@@ -6,6 +6,7 @@
 |---|---|
 | `boot_line` | the kernel's command line, and the boot loader's files that it comes from |
 | `udev_rules` | udev rules, with the precedence of udev(7) |
+| `hdparm` | `/etc/hdparm.conf`, which a udev rule of Debian applies |
 | `sysfs_conf` | `/etc/sysfs.conf`, `/etc/sysfs.d` (sysfsutils) |
 | `tmpfiles` | `w` lines of tmpfiles.d(5) |
 | `tuned` | the active TuneD profile with everything that it includes |
@@ -18,14 +19,14 @@ last one that sets an attribute wins; udev comes back each time a device appears
 from __future__ import annotations
 
 from seekwise.linux.model import Stack
-from seekwise.linux.setters import boot_line, scripts, sysfs_conf, tmpfiles, tuned, udev_rules
+from seekwise.linux.setters import boot_line, hdparm, scripts, sysfs_conf, tmpfiles, tuned, udev_rules
 from seekwise.linux.setters.model import Setter
 from seekwise.linux.setters.package import owner
 from seekwise.linux.tree import Tree
 
 __all__ = ["SOURCES", "Setter", "find_setters", "owner"]
 
-SOURCES = (boot_line, udev_rules, sysfs_conf, tmpfiles, tuned, scripts)
+SOURCES = (boot_line, udev_rules, hdparm, sysfs_conf, tmpfiles, tuned, scripts)
 
 
 def find_setters(tree: Tree, stack: Stack) -> tuple[Setter, ...]:

@@ -10,6 +10,7 @@ BOOT, UDEV, SYSFS, TUNED, SCRIPT = range(5)
 KIND_NAMES = {
     "boot": "boot line",
     "udev": "udev rule",
+    "hdparm": "hdparm.conf",
     "sysfs.conf": "sysfs.conf",
     "tmpfiles": "tmpfiles.d",
     "tuned": "TuneD profile",
@@ -39,6 +40,8 @@ class Setter:
     """False: whether the line acts cannot be told from files (a program decides, or a service may not run)."""
     at_least: bool = False
     """TuneD's `>VALUE`: sets only if the present value is lower."""
+    on_change: bool = False
+    """A udev rule that acts at each change of the device too: whenever a program closes it after writing, for example."""
 
     @property
     def place(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seekwise.linux import sysfs
 from seekwise.linux.model import BlockDevice, Stack
@@ -36,6 +36,7 @@ INTERESTING = re.compile(
 )
 CONDITIONS = frozenset({"==", "!="})
 
+ACTIONS = ("add", "change")
 YES, MAYBE, NO = 2, 1, 0
 
 
@@ -118,15 +119,30 @@ def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
         return
     nodes = block_nodes(tree)
     for device in stack.devices.values():
-        if device.kind == "partition" or device.name not in nodes:
-            continue
-        for seen in _views(tree, nodes[device.name].folder, device):
+        if device.kind != "partition" and device.name in nodes:
+            yield from _of_device(tree, stack, device, nodes[device.name].folder, files)
+
+
+def _of_device(
+    tree: Tree, stack: Stack, device: BlockDevice, folder: str, files: list[tuple[str, list[Rule]]]
+) -> Iterator[Setter]:
+    """Values are set when the device appears, and again when it changes: each has its own way through the rules."""
+    found: dict[tuple[object, ...], Setter] = {}
+    for action in ACTIONS:
+        for seen in _views(tree, folder, device):
             for index, (file, rules) in enumerate(files):
-                for rule, certain in matching(rules, seen):
+                for rule, certain in matching(rules, seen, action):
                     for attribute, value in assignments(rule, seen, stack, device):
                         rank = (model.UDEV, 0 if seen.subsystem != "block" else 1, index, rule.line)
                         known = certain and not re.search(r"[$%]", value)
-                        yield Setter("udev", file, rule.line, device.name, attribute, value, rank, known)
+                        made = Setter("udev", file, rule.line, device.name, attribute, value, rank, known)
+                        before = found.get(key := (rank, attribute, value), made)
+                        found[key] = replace(
+                            before,
+                            certain=before.certain or known,
+                            on_change=before.on_change or (action == "change" and seen.subsystem == "block"),
+                        )
+    yield from found.values()
 
 
 def _views(tree: Tree, folder: str, device: BlockDevice) -> Iterator[Seen]:
@@ -154,8 +170,8 @@ def _parents(folder: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def matching(rules: list[Rule], seen: Seen) -> Iterator[tuple[Rule, bool]]:
-    """Rules of one file that apply, and whether that is certain."""
+def matching(rules: list[Rule], seen: Seen, action: str = "add") -> Iterator[tuple[Rule, bool]]:
+    """Rules of one file that apply to an event, and whether that is certain."""
     until: str | None = None
     doubtful: str | None = None
     for rule in rules:
@@ -166,8 +182,7 @@ def matching(rules: list[Rule], seen: Seen) -> Iterator[tuple[Rule, bool]]:
             until = None
         if doubtful in labels:
             doubtful = None
-        # Values are set when the device appears or changes; either is enough.
-        found = max(_holds(rule, seen, action) for action in ("add", "change"))
+        found = _holds(rule, seen, action)
         if found == NO:
             continue
         jump = next((token.value for token in rule.tokens if token.key == "GOTO"), None)

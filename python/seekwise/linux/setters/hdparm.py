@@ -1,0 +1,54 @@
+"""`/etc/hdparm.conf`, which Debian's udev rule 85-hdparm.rules applies to each drive that appears: after our rule.
+
+    /dev/sda {
+        read_ahead_sect = 1024
+        write_cache = off
+    }
+
+Read as /usr/lib/hdparm/hdparm-functions of hdparm 9.65 does: options before the first block are for every drive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.setters import model
+from seekwise.linux.setters.model import Setter
+from seekwise.linux.tree import Tree
+
+FILE = "/etc/hdparm.conf"
+RULES = ("/usr/lib/udev/rules.d/85-hdparm.rules", "/lib/udev/rules.d/85-hdparm.rules")
+AFTER_UDEV = model.UDEV + 0.5
+"""It runs when udev's rules have been applied, and before anything of the later start."""
+
+
+def read(tree: Tree, stack: Stack) -> Iterator[Setter]:
+    text = tree.text(FILE) or ""
+    installed = any(tree.exists(rule) for rule in RULES)
+    block: str | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.partition("#")[0].strip()
+        if line.endswith("{"):
+            block = line[:-1].strip()
+        elif line == "}":
+            block = None
+        elif (match := re.fullmatch(r"(\w+)\s*=\s*(\S+)", line)) and (set_to := _attribute(match[1], match[2])):
+            for device in stack.devices.values():
+                if device.kind == "disk" and device.transport in ("sata", "ata") and _meant(block, device):
+                    rank = (AFTER_UDEV, 0, FILE, number)
+                    yield Setter("hdparm", FILE, number, device.name, *set_to, rank, certain=installed)
+
+
+def _attribute(option: str, value: str) -> tuple[str, str] | None:
+    if option == "read_ahead_sect" and value.isdigit():
+        return "queue/read_ahead_kb", str(int(value) // 2)
+    if option == "write_cache":
+        return "queue/write_cache", "write back" if value in ("on", "1") else "write through"
+    return None
+
+
+def _meant(block: str | None, device: BlockDevice) -> bool:
+    links = device.details.get("links")
+    return block is None or block == f"/dev/{device.name}" or (isinstance(links, list) and block in links)
