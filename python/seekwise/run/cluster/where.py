@@ -37,6 +37,7 @@ HINTS = {
     "k8s": "does `kubectl get pods` work here, and is the Dask operator installed?",
 }
 PORT_MAX = 65535
+STARTS_MOST = 3
 DASK_IMAGE = "ghcr.io/dask/dask"
 """What dask-kubernetes takes where nobody names an image."""
 MEMORY = "2 GB"
@@ -164,17 +165,22 @@ def _local(workers: int) -> Any:
         security = Security.temporary()
     elif workers:
         raise MissingError("local workers need `cryptography`, which is not installed", hint=INSTALL)
+    options: dict[str, Any] = {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "host": "127.0.0.1",
+        # Any port that is free: another run may have Dask's own.
+        "dashboard_address": "127.0.0.1:0",
+        "security": security,
+        "preload": ["seekwise.run.cluster.local_worker"],
+        "silence_logs": logging.CRITICAL,
+    }
     with dask.config.set(FRUGAL):
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            # Any port that is free: another run may have Dask's own.
-            dashboard_address="127.0.0.1:0",
-            security=security,
-            preload=["seekwise.run.cluster.local_worker"],
-            silence_logs=logging.CRITICAL,
-        )
+        for _ in range(STARTS_MOST - 1):
+            # A worker that is killed before it works ends the cluster with it.
+            with contextlib.suppress(RuntimeError):
+                return LocalCluster(**options)
+        return LocalCluster(**options)
 
 
 def _ssh(where: Where) -> Any:
