@@ -95,7 +95,7 @@ def parse(on: str | None, workers: int | None) -> Where | None:
     if on in ("slurm", "k8s"):
         if workers is None:
             raise UsageError(f"`--on {on}` starts workers: how many?", hint=f"for example: --on {on} --workers 8")
-        return Where(on, workers)
+        return Where("slurm" if on == "slurm" else "k8s", workers)
     raise UsageError(f"`--on {on}` names no cluster", hint=f"one of {FORMS}")
 
 
@@ -158,11 +158,13 @@ def _start(where: Where) -> Any:
 
 def _local(workers: int) -> Any:
     import dask
-    from distributed import LocalCluster, Security
+    import distributed
 
+    # Dask's own functions say nothing of their types.
+    untyped: Any = distributed
     security = None
     if importlib.util.find_spec("cryptography") is not None:
-        security = Security.temporary()
+        security = untyped.Security.temporary()
     elif workers:
         raise MissingError("local workers need `cryptography`, which is not installed", hint=INSTALL)
     options: dict[str, Any] = {
@@ -179,8 +181,8 @@ def _local(workers: int) -> Any:
         for _ in range(STARTS_MOST - 1):
             # A worker that is killed before it works ends the cluster with it.
             with contextlib.suppress(RuntimeError):
-                return LocalCluster(**options)
-        return LocalCluster(**options)
+                return untyped.LocalCluster(**options)
+        return untyped.LocalCluster(**options)
 
 
 def _ssh(where: Where) -> Any:
@@ -208,7 +210,7 @@ def _slurm(where: Where) -> Any:
         asked["memory"] = MEMORY
     if shutil.which("sbatch") is None:
         raise MissingError("`--on slurm` needs `sbatch`, which is not here", hint="run it on a host that submits jobs")
-    started = SLURMCluster(**asked)
+    started: Any = SLURMCluster(**asked)
     try:
         _try_job(started.job_script())
         started.scale(jobs=where.workers)
