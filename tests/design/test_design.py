@@ -148,7 +148,9 @@ def test_numbers_of_drives(text, found) -> None:
     assert parse_drives(text) == found
 
 
-@pytest.mark.parametrize("text", ["", "x", "12..4", "1", "0..3", "4..", "100", "4..1000000"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "12..4", "1", "0..3", "4..", "100", "4..1000000", "4..6..8", "+4", "４..6", "4,,6"]
+)
 def test_what_is_no_number_of_drives(text) -> None:
     with pytest.raises(UsageError):
         parse_drives(text)
@@ -166,6 +168,8 @@ def test_what_is_no_number_of_drives(text) -> None:
         ((MODEL, "--for", "database", "--capacity", "900t"), "the largest has"),
         ((MODEL, "--for", "database", "--data", "900t"), "smallest array holds"),
         ((MODEL, "--for", "database", "--kernel", "banana"), "banana"),
+        ((MODEL, "--for", "database", "--rate", "nan"), "is no rate"),
+        ((MODEL, "--for", "database", "--rate", "inf"), "is no rate"),
         ((MODEL, "--for", "database", "--on", "dask://x"), "names no scheduler"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import click
@@ -89,6 +90,8 @@ def command(
     from seekwise.run.live import simulated
     from seekwise.study import uses as use_files
 
+    if rate is not None and not math.isfinite(rate):
+        raise UsageError(f"`--rate {rate}` is no rate", hint="MB/s, for example: --rate 400")
     place = where.parse(on, workers)
     _spread.check("simulated", place)
     named = _levels(levels)

@@ -6,6 +6,7 @@ Levels and numbers of drives that make no array are left out, as are those that 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -131,12 +132,11 @@ def parse_drives(text: str) -> tuple[int, ...]:
     """`4..12`, `8` or `4,6,8`; UsageError for what is neither or cannot be."""
     parts = text.replace(" ", "").split(",")
     found: set[int] = set()
-    try:
-        for part in parts:
-            low, dots, high = part.partition("..")
-            found |= set(range(int(low), int(high) + 1)) if dots else {int(low)}
-    except ValueError:
-        raise UsageError(f"`--drives {text}` is no number of drives", hint="for example: --drives 4..12") from None
+    for part in parts:
+        named = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", part)
+        if named is None:
+            raise UsageError(f"`--drives {text}` is no number of drives", hint="for example: --drives 4..12")
+        found |= set(range(int(named[1]), int(named[2] or named[1]) + 1))
     if not found or min(found) < 2 or max(found) > 64:
         raise UsageError(f"`--drives {text}`: an array has 2 to 64 drives", hint="for example: --drives 4..12")
     return tuple(sorted(found))
