@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import random
 import signal
 import sqlite3
@@ -21,59 +20,15 @@ import time
 from pathlib import Path
 
 import psutil
+import simulated
 
-STUDY = """
-name = "soak"
-backend = "simulated"
-[[system]]
-name = "one"
-drive = "wd2500ys"
-[settings]
-scheduler = ["none", "mq-deadline", "bfq"]
-[[workload]]
-operations = ["rand_read"]
-threads = [1, 2, 4, 8, 16, 32]
+WORKLOAD = """threads = [1, 2, 4, 8, 16, 32]
 block_bytes = ["4k", "8k", "16k", "32k", "64k", "128k"]
 random_ios = {ios}
-direct = true
-size = "64m"
-[design]
-blocks = {blocks}
-"""
-TRIALS_OF_A_BLOCK = 36 * 4 + 2
-"""Three schedulers and the control in 36 cells, and two drift checks."""
+size = "64m\""""
 
 
-def start(study: Path, db: Path, state: Path, *words: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", RECORD_ONLY, str(study), str(db), *words]
-    return subprocess.Popen(command, env={**os.environ, "SEEKWISE_STATE": str(state)}, stdout=subprocess.DEVNULL)
-
-
-# The run as the command does it, without the verdicts at its end, which are not what is tried here.
-RECORD_ONLY = """
-import sys
-from pathlib import Path
-from seekwise.backend.protocol import Options
-from seekwise.cli import _job, _spread
-from seekwise.run import execute
-from seekwise.run.cluster import where
-from seekwise.store.database import Store
-from seekwise.study import starters
-
-def main():
-    study, text = starters.open_study(sys.argv[1])
-    plan, backend = _job.planned(study, Options(), seed=7, budget_s=None)
-    place = where.parse(None, int(sys.argv[3]) if len(sys.argv) > 3 else None)
-    with Store.open(Path(sys.argv[2])) as store:
-        carrier = _spread.over(backend, "simulated", place)
-        execute.carry_out(store, execute.new_run(plan, text, None), plan, carrier)
-
-if __name__ == "__main__":
-    main()
-"""
-
-
-def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """The workers that a run has started and that live."""
     found = []
     try:
@@ -90,7 +45,7 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return found
 
 
-def killing(process: subprocess.Popen[bytes], every_s: float, chosen: random.Random) -> int:
+def killing(process: subprocess.Popen[str], every_s: float, chosen: random.Random) -> int:
     """Kills a worker now and then until the run ends; how many."""
     killed = 0
     while process.poll() is None:
@@ -134,18 +89,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=words.folder, prefix="seekwise-soak-") as name:
         folder = Path(name)
         study = folder / "soak.toml"
-        study.write_text(STUDY.format(ios=words.ios, blocks=max(1, -(-words.trials // TRIALS_OF_A_BLOCK))))
-        began = time.monotonic()
-        alone = start(study, folder / "alone.db", folder / "state")
-        if alone.wait() != 0:
-            return 1
-        alone_s = time.monotonic() - began
-        began = time.monotonic()
-        spread = start(study, folder / "spread.db", folder / "state", "2")
+        blocks = max(1, -(-words.trials // simulated.TRIALS_OF_A_BLOCK))
+        study.write_text(simulated.study("soak", workload=WORKLOAD.format(ios=words.ios), blocks=blocks))
+        alone_s, *_ = simulated.ended(simulated.start(study, folder / "alone.db", folder / "state"))
+        spread = simulated.start(study, folder / "spread.db", folder / "state", 2)
         killed = killing(spread, words.kill_every, random.Random(words.seed))
-        if spread.wait() != 0:
-            return 1
-        spread_s = time.monotonic() - began
+        spread_s, *_ = simulated.ended(spread)
         one, two = digest(folder / "alone.db"), digest(folder / "spread.db")
     print(json.dumps({"trials": one[0], "killed": killed, "alone_s": round(alone_s, 1), "spread_s": round(spread_s, 1),
                       "rows": two[0], "different_trials": two[1], "equal": one == two, "sha256": two[2]}))  # fmt: skip

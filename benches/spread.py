@@ -12,60 +12,28 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from soak import RECORD_ONLY, TRIALS_OF_A_BLOCK
+import simulated
 
-STUDY = """
-name = "spread"
-backend = "simulated"
-[[system]]
-name = "one"
-drive = "wd2500ys"
-[settings]
-scheduler = ["none", "mq-deadline", "bfq"]
-[[workload]]
-operations = ["rand_read"]
-threads = 4
-block_bytes = ["4k", "6k", "8k", "10k", "12k", "14k", "16k", "18k", "20k", "22k", "24k", "26k",
-  "28k", "30k", "32k", "34k", "36k", "38k", "40k", "42k", "44k", "46k", "48k", "50k",
-  "52k", "54k", "56k", "58k", "60k", "62k", "64k", "66k", "68k", "70k", "72k", "74k"]
+SIZES = [f"{kib}k" for kib in range(4, 76, 2)]
+WORKLOAD = """threads = 4
+block_bytes = {sizes}
 random_ios = {ios}
-direct = true
-size = "1g"
-[design]
-blocks = {blocks}
-"""
-TIMED = RECORD_ONLY.replace(
-    "if __name__",
-    """
-import json, resource, time
-def timed():
-    began = time.monotonic()
-    main()
-    own, others = (resource.getrusage(each) for each in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(json.dumps([time.monotonic() - began, own.ru_utime + own.ru_stime, others.ru_utime + others.ru_stime]))
-
-if __name__""",
-).replace("    main()\n", "    timed()\n")
-TIMED = TIMED.replace("    timed()\n    own", "    main()\n    own")
+size = "1g\""""
 
 
 def run(folder: Path, trials: int, ios: int, workers: int | None) -> tuple[int, list[float]]:
     """(trials, [wall, CPU of the driver, CPU of the workers] in seconds)."""
-    blocks = max(1, trials // TRIALS_OF_A_BLOCK)
+    blocks = max(1, trials // simulated.TRIALS_OF_A_BLOCK)
     study, db = folder / "spread.toml", folder / "spread.db"
-    study.write_text(STUDY.format(ios=ios, blocks=blocks))
-    words = [sys.executable, "-c", TIMED, str(study), str(db), *([str(workers)] if workers else [])]
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=True, env={**os.environ, "SEEKWISE_STATE": str(folder)}
-    )
+    study.write_text(simulated.study("spread", workload=WORKLOAD.format(sizes=SIZES, ios=ios), blocks=blocks))
+    found = simulated.ended(simulated.start(study, db, folder, workers))
     for each in folder.glob("spread.db*"):
         each.unlink()
-    return blocks * TRIALS_OF_A_BLOCK, json.loads(done.stdout)
+    return blocks * simulated.TRIALS_OF_A_BLOCK, found
 
 
 def slope(folder: Path, trials: int, ios: int, workers: int | None) -> list[float]:

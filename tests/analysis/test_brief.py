@@ -7,29 +7,14 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from tests import simulated_study
 
 from seekwise.cli.main import cli
 from seekwise.report import outcome
 from seekwise.store import codec
 from seekwise.store.database import Store
 
-STUDY = """
-name = "brief"
-backend = "simulated"
-[[system]]
-name = "disk"
-drive = "wd2500ys"
-[settings]
-scheduler = ["none", "mq-deadline", "bfq"]
-[[workload]]
-operations = ["rand_read", "seq_read"]
-threads = [1, 8]
-random_ios = 2500
-direct = true
-size = "256m"
-[design]
-blocks = 4
-"""
+STUDY = simulated_study.text(operations=("rand_read", "seq_read"), threads=(1, 8), ios=2500, size="256m")
 
 
 @pytest.fixture(scope="module")

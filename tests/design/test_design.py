@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -89,13 +91,46 @@ def test_the_error_of_the_surrogate_is_that_of_points_it_has_not_seen() -> None:
     assert surrogate.fit(space, points[:20], truth[:20], 5) is None
 
 
-def test_spread_points_are_even_over_levels_and_all_different() -> None:
+@pytest.mark.parametrize("sampling", ["sobol", "latin"])
+def test_spread_points_are_even_over_levels_and_all_different(sampling) -> None:
     space = swept_space()
-    points = space.spread(60, 1)
+    points = space.spread(60, 1, sampling)
     assert len(points) == len(set(points)) == 60
     shares = [sum(point.array.level == level for point in points) for level in ("raid10", "raid5")]
     assert abs(shares[0] - shares[1]) <= 12
     assert set(points) <= set(space.every()) and len(space.every()) == space.size
+
+
+def test_a_latin_hypercube_has_each_value_of_a_dimension_equally_often() -> None:
+    """Sobol points are only about even where their number is no power of two, or a dimension has three values."""
+    chunks = (16, 32, 64)
+    arrays = tuple(Array("raid10", count, count * 10**12, 1, 1.0) for count in (4, 6, 8))
+    space = Space(arrays, chunks, ("none", "bfq", "kyber"), tuple(range(1, 101)), (0,))
+    points = space.spread(99, 7, "latin")
+    for values in ([point.chunk_kib for point in points], [point.scheduler for point in points]):
+        counts = [values.count(value) for value in set(values)]
+        assert len(counts) == 3 and max(counts) - min(counts) <= 2
+    assert points == space.spread(99, 7, "latin") != space.spread(99, 8, "latin")
+    assert len(space.spread(10**4, 7, "latin")) <= space.size
+
+
+def test_a_latin_hypercube_leads_to_an_answer_that_says_so() -> None:
+    words = [
+        "design",
+        MODEL,
+        "--for",
+        "random-read-1",
+        "--drives",
+        "4,5",
+        "--trials",
+        "64",
+        "--sampling",
+        "latin",
+        "--json",
+    ]
+    document = json.loads(CliRunner().invoke(cli, words, standalone_mode=False, obj={}).stdout)
+    checking.check(document)
+    assert document["sampling"] == "latin" and document["stages"]["spread"] > 20
 
 
 def swept_space() -> Space:
@@ -113,7 +148,9 @@ def test_numbers_of_drives(text, found) -> None:
     assert parse_drives(text) == found
 
 
-@pytest.mark.parametrize("text", ["", "x", "12..4", "1", "0..3", "4..", "100", "4..1000000"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "12..4", "1", "0..3", "4..", "100", "4..1000000", "4..6..8", "+4", "４..6", "4,,6"]
+)
 def test_what_is_no_number_of_drives(text) -> None:
     with pytest.raises(UsageError):
         parse_drives(text)
@@ -131,6 +168,8 @@ def test_what_is_no_number_of_drives(text) -> None:
         ((MODEL, "--for", "database", "--capacity", "900t"), "the largest has"),
         ((MODEL, "--for", "database", "--data", "900t"), "smallest array holds"),
         ((MODEL, "--for", "database", "--kernel", "banana"), "banana"),
+        ((MODEL, "--for", "database", "--rate", "nan"), "is no rate"),
+        ((MODEL, "--for", "database", "--rate", "inf"), "is no rate"),
         ((MODEL, "--for", "database", "--on", "dask://x"), "names no scheduler"),
     ],
 )
@@ -141,8 +180,6 @@ def test_wrong_words_end_in_one_error(words, says) -> None:
 
 
 def test_the_document_is_what_its_schema_says() -> None:
-    import json
-
     words = ["design", MODEL, "--for", "random-read-1", "--drives", "4,5", "--trials", "64", "--json"]
     done = CliRunner().invoke(cli, words, standalone_mode=False, obj={})
     document = json.loads(done.stdout)

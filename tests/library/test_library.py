@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests import simulated_study
 
 import seekwise
 from seekwise.analysis.document import document
@@ -17,23 +18,7 @@ from seekwise.errors import UsageError
 from seekwise.store import codec
 
 NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
-STUDY = """
-name = "small"
-backend = "simulated"
-[[system]]
-name = "disk"
-drive = "wd2500ys"
-[settings]
-scheduler = ["none", "bfq"]
-[[workload]]
-operations = ["rand_read"]
-threads = [1, 4]
-random_ios = 100
-direct = true
-size = "64m"
-[design]
-blocks = 4
-"""
+STUDY = simulated_study.text(schedulers=("none", "bfq"))
 
 
 def without_clock(record: dict) -> dict:

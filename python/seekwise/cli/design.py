@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import click
@@ -49,6 +50,13 @@ class Size(click.ParamType):
     "--trials", type=click.IntRange(64, 10**6), default=512, show_default=True, help="Trials to simulate, about."
 )
 @click.option(
+    "--sampling",
+    type=click.Choice(["sobol", "latin"]),
+    default="sobol",
+    show_default=True,
+    help="How the first half of the trials is spread: Sobol sequence or Latin hypercube.",
+)
+@click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of the whole search."
 )
 @_options.spread
@@ -64,6 +72,7 @@ def command(
     data: int | None,
     kernel: str | None,
     trials: int,
+    sampling: str,
     seed: int,
     workers: int | None,
     on: str | None,
@@ -81,6 +90,8 @@ def command(
     from seekwise.run.live import simulated
     from seekwise.study import uses as use_files
 
+    if rate is not None and not math.isfinite(rate):
+        raise UsageError(f"`--rate {rate}` is no rate", hint="MB/s, for example: --rate 400")
     place = where.parse(on, workers)
     _spread.check("simulated", place)
     named = _levels(levels)
@@ -118,6 +129,7 @@ def command(
             seed=seed,
             trials_most=trials,
             simulate=simulate,
+            sampling=sampling,
             tell=_Told(),
         )
         racers = search.carry_out(sweep)

@@ -214,6 +214,7 @@ def document(answer: Answer, sweep: Sweep) -> dict[str, object]:
         "loads": [use.name for use in sweep.uses],
         "data_bytes": sweep.data_bytes,
         "seed": sweep.seed,
+        "sampling": sweep.sampling,
         "combinations": sweep.space.size,
         "simulated_combinations": len({point for point, _ in sweep.found}),
         "trials": len(sweep.found),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from seekwise.analysis.racing import race_scores
 from seekwise.design import surrogate, trial
 from seekwise.design.front import front
-from seekwise.design.space import UNSTRIPED, Array, Point, Space
+from seekwise.design.space import SAMPLINGS, UNSTRIPED, Array, Point, Space
 from seekwise.design.trial import Figures, Simulate
 from seekwise.run.live.simulated import Model
 from seekwise.study.plan import trial_seed
@@ -51,6 +51,7 @@ class Sweep:
     seed: int
     trials_most: int
     simulate: Simulate
+    sampling: str = SAMPLINGS[0]
     tell: Tell = lambda *_: None
     found: dict[tuple[Point, int], tuple[Figures, ...]] = field(default_factory=dict)
     """{(point, number of the seed): figures by load}."""
@@ -101,7 +102,7 @@ def criteria(points: Sequence[Point], logs: NDArray[np.float64]) -> NDArray[np.f
 def carry_out(sweep: Sweep) -> list[Point]:
     """All stages; the racers, best first."""
     space, most = sweep.space, sweep.trials_most
-    sweep.run([(point, 0) for point in space.spread(int(most * SHARE_SPREAD), sweep.seed)], "spread")
+    sweep.run([(point, 0) for point in space.spread(int(most * SHARE_SPREAD), sweep.seed, sweep.sampling)], "spread")
     pool = space.every() if space.size <= POOL_MOST else space.spread(POOL_MOST, sweep.seed + 1)
     for _ in range(ROUNDS_GUIDED):
         guided = _guided(sweep, pool, int(most * SHARE_GUIDED / ROUNDS_GUIDED))

@@ -6,10 +6,13 @@ Levels and numbers of drives that make no array are left out, as are those that 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from seekwise.backend import simulated
@@ -17,10 +20,15 @@ from seekwise.errors import UsageError
 from seekwise.run.live.simulated import Model, phase_of
 from seekwise.study.factors import Value
 
+T = TypeVar("T")
 LEVELS = ("raid0", "raid1", "raid10", "raid5", "raid6")
 CHUNKS_KIB = (16, 32, 64, 128, 256, 512, 1024)
 READ_AHEADS_KIB = (128, 512, 1024, 4096, 16384)
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SAMPLINGS = ("sobol", "latin")
+DIMENSIONS = 6
+HYPERCUBES = 4
+"""How many are drawn at most for the points of one: points of a small space come twice."""
 UNSTRIPED = ("raid1",)
 MIRRORED_MOST = 3
 """Copies of a RAID 1 beyond which nobody goes."""
@@ -73,23 +81,37 @@ class Space:
         each = len(self.schedulers) * len(self.depths) * len(self.read_aheads_kib)
         return each * sum(1 if array.level in UNSTRIPED else len(self.chunks_kib) for array in self.arrays)
 
-    def spread(self, count: int, seed: int) -> list[Point]:
-        """At most `count` different points, even in each dimension (scrambled Sobol sequence). Levels have equal shares, however many arrays
-        each has."""
-        levels = sorted({array.level for array in self.arrays})
-        exponent = math.ceil(math.log2(max(2 * count, 2)))
+    def spread(self, count: int, seed: int, sampling: str = SAMPLINGS[0]) -> list[Point]:
+        """At most `count` different points, even in each dimension. Levels have equal shares, however many arrays each has.
+
+        `sobol`: a scrambled Sobol sequence, even in all dimensions together; `latin`: Latin hypercubes, as even as can be in each alone.
+        """
         found: dict[Point, None] = {}
-        for row in qmc.Sobol(6, rng=np.random.default_rng(seed)).random_base2(exponent):
-            level = _pick(levels, row[0])
-            array = _pick([each for each in self.arrays if each.level == level], row[1])
-            chunk = 0 if level in UNSTRIPED else _pick(self.chunks_kib, row[2])
-            point = Point(
-                array, chunk, _pick(self.schedulers, row[3]), _pick(self.depths, row[4]), _pick(self.read_aheads_kib, row[5])
-            )  # fmt: skip
-            found[point] = None
+        for row in self._rows(count, np.random.default_rng(seed), sampling):
+            found[self._point(row)] = None
             if len(found) == count:
                 break
         return list(found)
+
+    def _rows(self, count: int, chosen: np.random.Generator, sampling: str) -> Iterator[NDArray[np.float64]]:
+        """Rows of six shares; more of them than `count`, since several may mean one point."""
+        if sampling == "sobol":
+            yield from qmc.Sobol(DIMENSIONS, rng=chosen).random_base2(math.ceil(math.log2(max(2 * count, 2))))
+            return
+        for _ in range(HYPERCUBES):
+            yield from qmc.LatinHypercube(DIMENSIONS, rng=chosen).random(max(count, 1))
+
+    def _point(self, row: NDArray[np.float64]) -> Point:
+        level = _pick(sorted({array.level for array in self.arrays}), row[0])
+        array = _pick([each for each in self.arrays if each.level == level], row[1])
+        chunk = 0 if level in UNSTRIPED else _pick(self.chunks_kib, row[2])
+        return Point(
+            array,
+            chunk,
+            _pick(self.schedulers, row[3]),
+            _pick(self.depths, row[4]),
+            _pick(self.read_aheads_kib, row[5]),
+        )
 
     def every(self) -> list[Point]:
         return [
@@ -102,7 +124,7 @@ class Space:
         ]
 
 
-def _pick(choices: Sequence, share: float):
+def _pick(choices: Sequence[T], share: float) -> T:
     return choices[min(int(share * len(choices)), len(choices) - 1)]
 
 
@@ -110,12 +132,11 @@ def parse_drives(text: str) -> tuple[int, ...]:
     """`4..12`, `8` or `4,6,8`; UsageError for what is neither or cannot be."""
     parts = text.replace(" ", "").split(",")
     found: set[int] = set()
-    try:
-        for part in parts:
-            low, dots, high = part.partition("..")
-            found |= set(range(int(low), int(high) + 1)) if dots else {int(low)}
-    except ValueError:
-        raise UsageError(f"`--drives {text}` is no number of drives", hint="for example: --drives 4..12") from None
+    for part in parts:
+        named = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", part)
+        if named is None:
+            raise UsageError(f"`--drives {text}` is no number of drives", hint="for example: --drives 4..12")
+        found |= set(range(int(named[1]), int(named[2] or named[1]) + 1))
     if not found or min(found) < 2 or max(found) > 64:
         raise UsageError(f"`--drives {text}`: an array has 2 to 64 drives", hint="for example: --drives 4..12")
     return tuple(sorted(found))

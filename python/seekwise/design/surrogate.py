@@ -33,7 +33,8 @@ class Surrogate:
     _interpolator: RBFInterpolator
 
     def predict(self, points: Sequence[Point]) -> Matrix:
-        return self._interpolator(features(self.space, points))
+        found: Matrix = self._interpolator(features(self.space, points))
+        return found
 
 
 def features(space: Space, points: Sequence[Point]) -> Matrix:

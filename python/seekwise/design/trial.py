@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from seekwise.backend import simulated
 from seekwise.design.space import Point
@@ -13,7 +14,7 @@ from seekwise.run.live.simulated import Model, jobs_of, phase_of
 from seekwise.store.codec import percentiles
 from seekwise.study.uses import Use
 
-Simulate = Callable[[Sequence[dict]], list[dict]]
+Simulate = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]
 """Specs of cells in, results in their order out."""
 PERIOD_SHARE = 0.5
 """Of the periods that `tune model:NAME` simulates: more points say more here than longer ones."""
@@ -31,7 +32,7 @@ class Figures:
     """CPU time of the host per request, of all jobs."""
 
 
-def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> dict:
+def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> dict[str, Any]:
     """The cell of a trial. `data_bytes`: how much of the array random requests reach, the same on every array."""
     size = replace(model, capacity_bytes=point.array.capacity_bytes)
     jobs = jobs_of(use, size)
@@ -49,7 +50,7 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> di
     return made
 
 
-def figures(use: Use, result: dict) -> Figures:
+def figures(use: Use, result: dict[str, Any]) -> Figures:
     """Of a simulated trial. Raises SeekwiseError if it could not run."""
     if "error" in result:
         raise SeekwiseError(f"{use.name} cannot be simulated: {result['error']}")

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import zstandard
 
@@ -121,7 +121,7 @@ def _broken(path: Path, what: str) -> UsageError:
     return UsageError(f"{path} is damaged: {what}", hint="make it anew with `seekwise export --bundle`")
 
 
-def _documents(path: Path, raw: IO[bytes]) -> Iterator[dict]:
+def _documents(path: Path, raw: IO[bytes]) -> Iterator[dict[str, Any]]:
     """The lines, one by one; a bundle that breaks off simply ends."""
     left, size = b"", 0
     reader = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(raw, read_across_frames=False)
@@ -152,7 +152,7 @@ def _no_number(text: str) -> float:
     raise ValueError(f"{text} is no number")
 
 
-def _run(document: dict, host: str) -> Run:
+def _run(document: dict[str, Any], host: str) -> Run:
     run = Run(**{name: document[name] for name in Run.__dataclass_fields__})
     texts = (run.run_id, run.created_at, run.seekwise_version, run.name, run.backend, run.study)
     if not all(isinstance(text, str) for text in texts) or not isinstance(run.plan, dict) or type(run.seed) is not int:
@@ -165,7 +165,7 @@ def _run(document: dict, host: str) -> Run:
     return replace(run, run_id=run.run_id if run.run_id.endswith(f"@{place}") else f"{run.run_id}@{place}")
 
 
-def _record(document: dict, run_id: str) -> Record:
+def _record(document: dict[str, Any], run_id: str) -> Record:
     record = replace(codec.from_document(document), run_id=run_id)
     if record.badge not in ("measured", "virtual", "simulated"):
         raise ValueError(f"provenance {record.badge!r:.40}")

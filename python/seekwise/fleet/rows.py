@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from seekwise.analysis.observe import values
 from seekwise.store.record import Record
@@ -111,7 +112,7 @@ def unit_of(environment: dict[str, object]) -> Unit:
     )
 
 
-def _joined(leaves: list[dict], name: str, otherwise: str) -> str:
+def _joined(leaves: list[dict[str, Any]], name: str, otherwise: str) -> str:
     return " + ".join(sorted({_text(each.get(name), otherwise) for each in leaves})) or otherwise
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,9 @@ LEVEL_LEAST = 4
 """Units with a kernel or firmware, below which it is not compared."""
 MAD_EFFICIENCY = 0.37
 """Of the median absolute deviation against the standard deviation, for normal noise: so much less is known of the spread."""
-PARTS = ("kernel", "firmware")
+PARTS: tuple[Literal["kernel", "firmware"], ...] = ("kernel", "firmware")
+Column = tuple[Literal["kernel", "firmware"], str, str, int, str]
+"""What a column stands for: part, value, the value that it is held against, its units, what always comes with it."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,9 @@ class Change:
         return (self.ratio > 1) != more_is_better(self.metric)
 
 
+Told = TypeVar("Told", Outlier, Change)
+
+
 @dataclass(frozen=True)
 class Test:
     """One p-value of the fleet, with what to say if it is small enough."""
@@ -101,17 +106,17 @@ def unlike(summary: Summary) -> tuple[list[Outlier], list[Change]]:
         if each.p * len(tests) <= ALPHA and abs(math.log(each.what.ratio)) >= math.log1p(LEAST)
     ]
     outliers: dict[Unit, list[Outlier]] = {}
-    changes: dict[tuple, list[Change]] = {}
+    changes: dict[tuple[str, ...], list[Change]] = {}
     for each in shown:
         if isinstance(each, Outlier):
             outliers.setdefault(each.unit, []).append(each)
         else:
-            changes.setdefault((each.part, each.value, each.against, each.kind), []).append(each)
+            changes.setdefault((each.part, each.value, each.against, *each.kind), []).append(each)
     return _once(outliers.values()), _once(changes.values())
 
 
-def _once(groups):
-    found = []
+def _once(groups: Iterable[list[Told]]) -> list[Told]:
+    found: list[Told] = []
     for same in groups:
         # A rate says more than a tail.
         first = max(same, key=lambda each: (each.metric == "rate", abs(math.log(each.ratio))))
@@ -121,7 +126,7 @@ def _once(groups):
 
 def _by_load(summary: Summary) -> dict[tuple[tuple[str, str], str, str], dict[Unit, float]]:
     """{(kind, load, metric): {unit: logarithm}}: the median over settings of how far the unit is from the median unit under each."""
-    settings: dict[tuple, dict[Unit, float]] = {}
+    settings: dict[tuple[tuple[str, str], str, str, str], dict[Unit, float]] = {}
     for (unit, load, setting, metric), sums in summary.sums.items():
         settings.setdefault((unit.kind, load, metric, setting), {})[unit] = sums.mean
     parts: dict[tuple[tuple[str, str], str, str], dict[Unit, list[float]]] = {}
@@ -132,7 +137,7 @@ def _by_load(summary: Summary) -> dict[tuple[tuple[str, str], str, str], dict[Un
     return {key: {unit: float(np.median(rows)) for unit, rows in sorted(units.items())} for key, units in parts.items()}
 
 
-def _tests(sm, kind: tuple[str, str], load: str, metric: str, rates: dict[Unit, float]) -> list[Test]:
+def _tests(sm: Any, kind: tuple[str, str], load: str, metric: str, rates: dict[Unit, float]) -> list[Test]:
     units = list(rates)
     y = np.array([rates[unit] for unit in units])
     columns, names = _columns(units)
@@ -162,10 +167,10 @@ def _tests(sm, kind: tuple[str, str], load: str, metric: str, rates: dict[Unit, 
     return tests
 
 
-def _columns(units: Sequence[Unit]) -> tuple[NDArray[np.float64], list[tuple]]:
+def _columns(units: Sequence[Unit]) -> tuple[NDArray[np.float64], list[Column]]:
     """A constant, and a column for each kernel and firmware but the most common; one that adds nothing new is left out and named with its equal."""
     found = [np.ones(len(units))]
-    names: list[tuple] = []
+    names: list[Column] = []
     for part in PARTS:
         values = [getattr(unit, part) for unit in units]
         counts = Counter(values)

@@ -46,6 +46,7 @@ class Design(Part):
     data_bytes: int
     """How much of the array random requests reached."""
     seed: int
+    sampling: Literal["sobol", "latin"]
     combinations: int
     simulated_combinations: int
     trials: int

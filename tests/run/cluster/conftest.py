@@ -15,27 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests import simulated_study
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'seekwise[cluster]'")
-
-STUDY = """
-name = "spread"
-backend = "simulated"
-[[system]]
-name = "one"
-drive = "wd2500ys"
-[settings]
-scheduler = ["none", "mq-deadline", "bfq"]
-[[workload]]
-name = "w"
-operations = ["rand_read"]
-threads = [1, 4]
-random_ios = {ios}
-direct = true
-size = "64m"
-[design]
-blocks = {blocks}
-"""
 
 
 def records_of(path: Path, run_id: str | None = None) -> list[tuple[int, int, dict]]:
@@ -163,7 +145,7 @@ class Runs:
 
     def study(self, *, ios: int = 500, blocks: int = 20) -> Path:
         path = self.folder / "study.toml"
-        path.write_text(STUDY.format(ios=ios, blocks=blocks))
+        path.write_text(simulated_study.text(name="spread", ios=ios, blocks=blocks))
         return path
 
     def start(self, *words: str, db: str, **environment: str) -> subprocess.Popen[str]:

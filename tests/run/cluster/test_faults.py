@@ -32,6 +32,16 @@ def alone(runs: Runs):
     return made
 
 
+def begun(cluster: Processes, runs: Runs, *, workers: int, ios: int = 3000):
+    """(study, process of its run) with the first records on file."""
+    study = runs.study(ios=ios, blocks=60)
+    for _ in range(workers):
+        cluster.start_worker()
+    process = runs.start(str(study), "--on", cluster.on, db="spread.db")
+    wait_for(lambda: count(runs.folder / "spread.db") > 10)
+    return study, process
+
+
 def test_local_workers_give_the_same_bits_in_whatever_order_they_end(runs: Runs, alone) -> None:
     study = runs.study()
     said = runs(str(study), "--workers", "2", db="spread.db")
@@ -40,11 +50,7 @@ def test_local_workers_give_the_same_bits_in_whatever_order_they_end(runs: Runs,
 
 
 def test_a_worker_killed_in_the_middle_loses_and_doubles_nothing(cluster: Processes, runs: Runs, alone) -> None:
-    study = runs.study(ios=3000, blocks=60)
-    cluster.start_worker()
-    cluster.start_worker()
-    process = runs.start(str(study), "--on", cluster.on, db="spread.db")
-    wait_for(lambda: count(runs.folder / "spread.db") > 20)
+    study, process = begun(cluster, runs, workers=2)
     os.kill(cluster.workers[0].pid, signal.SIGKILL)
     said = runs.ended(process)
     assert "lost tcp://127.0.0.1:" in said
@@ -53,10 +59,7 @@ def test_a_worker_killed_in_the_middle_loses_and_doubles_nothing(cluster: Proces
 
 @pytest.mark.slow
 def test_a_restarted_scheduler_loses_and_doubles_nothing(cluster: Processes, runs: Runs, alone) -> None:
-    study = runs.study(ios=3000, blocks=60)
-    cluster.start_worker()
-    process = runs.start(str(study), "--on", cluster.on, db="spread.db")
-    wait_for(lambda: count(runs.folder / "spread.db") > 20)
+    study, process = begun(cluster, runs, workers=1)
     os.kill(cluster.scheduler.pid, signal.SIGKILL)
     cluster.scheduler.wait(30)
     os.kill(cluster.workers[0].pid, signal.SIGKILL)
@@ -70,11 +73,7 @@ def test_a_restarted_scheduler_loses_and_doubles_nothing(cluster: Processes, run
 
 @pytest.mark.slow
 def test_what_a_stopped_worker_has_is_done_by_another(cluster: Processes, runs: Runs, alone) -> None:
-    study = runs.study(ios=1000, blocks=40)
-    cluster.start_worker()
-    cluster.start_worker()
-    process = runs.start(str(study), "--on", cluster.on, db="spread.db")
-    wait_for(lambda: count(runs.folder / "spread.db") > 10)
+    study, process = begun(cluster, runs, workers=2, ios=1000)
     os.kill(cluster.workers[0].pid, signal.SIGSTOP)
     said = runs.ended(process)
     assert "is slow or does not answer" in said
@@ -99,10 +98,7 @@ def test_a_worker_with_other_models_is_refused_by_name(cluster: Processes, runs:
 
 @pytest.mark.slow
 def test_one_that_joins_later_ends_the_run_which_can_be_resumed(cluster: Processes, runs: Runs, alone) -> None:
-    study = runs.study(ios=3000, blocks=60)
-    cluster.start_worker()
-    process = runs.start(str(study), "--on", cluster.on, db="spread.db")
-    wait_for(lambda: count(runs.folder / "spread.db") > 0)
+    study, process = begun(cluster, runs, workers=1)
     other = cluster.start_worker(OTHER_MODELS)
     said = runs.ended(process, status=3)
     assert "that joined later has model_version 999" in said

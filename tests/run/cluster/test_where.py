@@ -7,6 +7,7 @@ import sys
 import types
 
 import pytest
+from tests import simulated_study
 
 from seekwise.errors import MissingError, RefusedError, UsageError
 from seekwise.run.cluster import client, where, work
@@ -14,7 +15,7 @@ from seekwise.run.cluster.portions import TRIALS_MAX, Queue, excerpt
 from seekwise.study import parse, plan
 from seekwise.study.plan import SystemFacts
 
-from .conftest import STUDY, Runs
+from .conftest import Runs
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_a_worker_is_refused_for_each_thing_that_makes_numbers_differ() -> None:
 
 
 def made(blocks: int) -> plan.Plan:
-    study = parse.loads(STUDY.format(ios=100, blocks=blocks), "test")
+    study = parse.loads(simulated_study.text(blocks=blocks), "test")
     return plan.make(study, (SystemFacts("one", "sim0", scheduler="none", speed="rotational"),))
 
 

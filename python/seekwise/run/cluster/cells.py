@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seekwise import _core
 from seekwise.backend.protocol import Say
@@ -19,19 +19,21 @@ from seekwise.run.cluster import work
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Cell = dict[str, Any]
 CHUNKS_OF_A_WORKER = 4
 RETRIES = 5
 
 
-def here(specs: Sequence[dict]) -> list[dict]:
+def here(specs: Sequence[Cell]) -> list[Cell]:
     """On the processors of this machine, in this process."""
-    return json.loads(_core.simulate_cells(json.dumps(list(specs)), os.cpu_count() or 1))
+    found: list[Cell] = json.loads(_core.simulate_cells(json.dumps(list(specs)), os.cpu_count() or 1))
+    return found
 
 
 @contextmanager
 def simulating(
     place: places.Where | None, models: Sequence[tuple[str, str]], say: Say
-) -> Iterator[Callable[[Sequence[dict]], list[dict]]]:
+) -> Iterator[Callable[[Sequence[Cell]], list[Cell]]]:
     """What simulates cells: this process, or the workers of a cluster whose models are ours."""
     if place is None:
         yield here
@@ -45,7 +47,7 @@ def simulating(
             say(f"{len(connection.threads())} workers" + (f"; dashboard: {at}" if (at := connection.dashboard) else ""))
             names = itertools.count()
 
-            def spread(specs: Sequence[dict]) -> list[dict]:
+            def spread(specs: Sequence[Cell]) -> list[Cell]:
                 size = max(1, -(-len(specs) // (CHUNKS_OF_A_WORKER * max(sum(connection.threads().values()), 1))))
                 futures = [
                     connection.client.submit(

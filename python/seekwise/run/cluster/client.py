@@ -37,7 +37,8 @@ class Connection:
         try:
             # Records of local workers take the short way; those of other machines may be reachable by the scheduler alone.
             direct = self.place.kind == "local"
-            return Client(self._cluster, timeout=timeout_s, set_as_default=False, direct_to_workers=direct)
+            connect: Any = Client
+            return connect(self._cluster, timeout=timeout_s, set_as_default=False, direct_to_workers=direct)
         except (OSError, TimeoutError, ValueError) as error:
             raise MissingError(
                 f"{self.place.text} does not answer: {places.first_line(error)}",
@@ -58,7 +59,7 @@ class Connection:
 
     @property
     def is_up(self) -> bool:
-        return self.client.status == "running"
+        return str(self.client.status) == "running"
 
     def threads(self) -> dict[str, int]:
         """{address: threads} of the workers as the client last heard; empty while nobody answers."""

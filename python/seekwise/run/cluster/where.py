@@ -37,6 +37,7 @@ HINTS = {
     "k8s": "does `kubectl get pods` work here, and is the Dask operator installed?",
 }
 PORT_MAX = 65535
+STARTS_MOST = 3
 DASK_IMAGE = "ghcr.io/dask/dask"
 """What dask-kubernetes takes where nobody names an image."""
 MEMORY = "2 GB"
@@ -94,7 +95,7 @@ def parse(on: str | None, workers: int | None) -> Where | None:
     if on in ("slurm", "k8s"):
         if workers is None:
             raise UsageError(f"`--on {on}` starts workers: how many?", hint=f"for example: --on {on} --workers 8")
-        return Where(on, workers)
+        return Where("slurm" if on == "slurm" else "k8s", workers)
     raise UsageError(f"`--on {on}` names no cluster", hint=f"one of {FORMS}")
 
 
@@ -157,24 +158,31 @@ def _start(where: Where) -> Any:
 
 def _local(workers: int) -> Any:
     import dask
-    from distributed import LocalCluster, Security
+    import distributed
 
+    # Dask's own functions say nothing of their types.
+    untyped: Any = distributed
     security = None
     if importlib.util.find_spec("cryptography") is not None:
-        security = Security.temporary()
+        security = untyped.Security.temporary()
     elif workers:
         raise MissingError("local workers need `cryptography`, which is not installed", hint=INSTALL)
+    options: dict[str, Any] = {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "host": "127.0.0.1",
+        # Any port that is free: another run may have Dask's own.
+        "dashboard_address": "127.0.0.1:0",
+        "security": security,
+        "preload": ["seekwise.run.cluster.local_worker"],
+        "silence_logs": logging.CRITICAL,
+    }
     with dask.config.set(FRUGAL):
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            # Any port that is free: another run may have Dask's own.
-            dashboard_address="127.0.0.1:0",
-            security=security,
-            preload=["seekwise.run.cluster.local_worker"],
-            silence_logs=logging.CRITICAL,
-        )
+        for _ in range(STARTS_MOST - 1):
+            # A worker that is killed before it works ends the cluster with it.
+            with contextlib.suppress(RuntimeError):
+                return untyped.LocalCluster(**options)
+        return untyped.LocalCluster(**options)
 
 
 def _ssh(where: Where) -> Any:
@@ -202,7 +210,7 @@ def _slurm(where: Where) -> Any:
         asked["memory"] = MEMORY
     if shutil.which("sbatch") is None:
         raise MissingError("`--on slurm` needs `sbatch`, which is not here", hint="run it on a host that submits jobs")
-    started = SLURMCluster(**asked)
+    started: Any = SLURMCluster(**asked)
     try:
         _try_job(started.job_script())
         started.scale(jobs=where.workers)
