@@ -310,7 +310,7 @@ def test_the_index_is_searched(written, browser):
     assert 1 <= shown <= 2
 
 
-@pytest.mark.parametrize("kind", ["live", "arrays", "published"])
+@pytest.mark.parametrize("kind", ["live", "live-traced", "arrays", "published", "buffered"])
 def test_print_shows_all_of_it_light_and_nothing_beyond_the_sheet(kind, written, browser, tmp_path):
     browser.open(written[kind], dark=True)
     browser.call(
@@ -323,6 +323,7 @@ def test_print_shows_all_of_it_light_and_nothing_beyond_the_sheet(kind, written,
     browser.call("Emulation.setDeviceMetricsOverride", width=703, height=1000, deviceScaleFactor=1, mobile=False)
     cut = browser.evaluate("Array.from(document.querySelectorAll('table')).filter((t) => t.getBoundingClientRect().right > 705).map((t) => t.dataset.name || t.textContent.slice(0, 40))")  # fmt: skip
     assert cut == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 705
     browser.call("Emulation.setEmulatedMedia", media="")
 
 

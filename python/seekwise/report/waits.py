@@ -83,7 +83,7 @@ def _others(name: str, fast: Row, slow: Row) -> str:
     few, many = getattr(fast, other).count, getattr(slow, other).count
     if many < LEAST or 3 * few > many:
         return ""
-    return f" Meanwhile {fast.look.label} lets {few or 'no'} {other[:-1] if few == 1 else other} through, {slow.look.label} {many}."
+    return f" Meanwhile {few or 'no'} {other[:-1] if few == 1 else other} end with {fast.look.label}, {many} with {slow.look.label}."
 
 
 def _parts(found: Waits) -> str:
