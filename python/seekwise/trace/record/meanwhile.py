@@ -13,7 +13,7 @@ import numpy as np
 
 from seekwise.control import tracefs
 from seekwise.trace.assemble import Assembler
-from seekwise.trace.columns import REQUEST, Notes
+from seekwise.trace.columns import CHUNK_ROWS, REQUEST, Notes
 from seekwise.trace.record import recorder, ring
 
 SECONDS_MAX = 120.0
@@ -43,9 +43,13 @@ def recording(device: recorder.Device) -> Iterator[Recorded]:
     with tempfile.TemporaryDirectory(prefix="seekwise-record-", dir=recorder.spool_folder()) as folder:
         with tracefs.instance(list(device.numbers), events=device.events) as instance:
             known = ring.layouts(instance.formats())
-            spooling = threading.Thread(
-                target=recorder.spool, args=(instance, Path(folder), SECONDS_MAX, SPOOL_BYTES_MAX, ended), daemon=True
-            )
+
+            def spooled() -> None:
+                # A spool that ends early has fewer requests, and the body goes on.
+                with contextlib.suppress(OSError):
+                    recorder.spool(instance, Path(folder), SECONDS_MAX, SPOOL_BYTES_MAX, ended)
+
+            spooling = threading.Thread(target=spooled, daemon=True)
             spooling.start()
             try:
                 yield found
@@ -58,7 +62,7 @@ def recording(device: recorder.Device) -> Iterator[Recorded]:
         chunks = []
         for event in recorder.events(Path(folder), known):
             recorder.take(requests, notes, event, 0, anonymise=False)
-            if len(requests.rows) >= recorder.CHUNK_ROWS:
+            if len(requests.rows) >= CHUNK_ROWS:
                 chunks.append(requests.rows.take())
         requests.finish()
         chunks.append(requests.rows.take())
