@@ -28,8 +28,8 @@ def main() -> None:
         sys.exit("error: Chromium is missing\n\nhint: apt-get install chromium")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         browser = Chromium(Path(home))
-        browser.open(given.page, given.width, given.height, dark=given.dark)
         browser.call("Emulation.setScrollbarsHidden", hidden=True)
+        browser.open(given.page, given.width, given.height, dark=given.dark)
         if given.at:
             # What is behind a click is opened first.
             browser.evaluate(

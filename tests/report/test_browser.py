@@ -6,12 +6,15 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from report import pages
 from report.chromium import Chromium, program
+from seekwise.report import index_page, live_page, page
+from seekwise.run.live import traced
 from seekwise.store.database import Store
 
 pytestmark = [
@@ -307,7 +310,7 @@ def test_the_index_is_searched(written, browser):
     assert 1 <= shown <= 2
 
 
-@pytest.mark.parametrize("kind", ["live", "arrays", "published"])
+@pytest.mark.parametrize("kind", ["live", "live-traced", "arrays", "published", "buffered"])
 def test_print_shows_all_of_it_light_and_nothing_beyond_the_sheet(kind, written, browser, tmp_path):
     browser.open(written[kind], dark=True)
     browser.call(
@@ -320,7 +323,52 @@ def test_print_shows_all_of_it_light_and_nothing_beyond_the_sheet(kind, written,
     browser.call("Emulation.setDeviceMetricsOverride", width=703, height=1000, deviceScaleFactor=1, mobile=False)
     cut = browser.evaluate("Array.from(document.querySelectorAll('table')).filter((t) => t.getBoundingClientRect().right > 705).map((t) => t.dataset.name || t.textContent.slice(0, 40))")  # fmt: skip
     assert cut == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 705
     browser.call("Emulation.setEmulatedMedia", media="")
+
+
+HOSTILE = "\"'></title></style></script></svg><img src=http://x.example/ onerror=window.hurt=1><script>window.hurt=1</script>\\1\x1b{{7*7}}"
+
+
+def test_hostile_words_in_records_do_nothing(browser, tmp_path):
+    from report.sample import sample_content
+
+    content = sample_content()
+    records = [
+        replace(r, setting=r.setting + (HOSTILE if r.setting == "bfq" else ""), cell=r.cell + HOSTILE, environment={"kernel": HOSTILE},
+                factors={**r.factors, "scheduler": f"{r.factors['scheduler']}{HOSTILE}", HOSTILE: HOSTILE}, invalid_reason=r.invalid_reason and HOSTILE)
+        for r in content.records
+    ]  # fmt: skip
+    advice = replace(content.advice, headline=HOSTILE, reasons=(HOSTILE,), caution=(HOSTILE,))
+    trace = {HOSTILE: [{"time_ms": float(n), "position_percent": float(n), "kind": "read"} for n in range(20)]}
+    content = replace(
+        content,
+        run_id=HOSTILE,
+        title=HOSTILE,
+        subject=HOSTILE,
+        rule=HOSTILE,
+        records=records,
+        advice=advice,
+        traces=trace,
+    )
+    live = pages.traced_outcome()
+    kept = live.plan.extra[traced.KEY]
+    kept["why_not"] = HOSTILE
+    plan = replace(live.plan, target=HOSTILE, name=HOSTILE, warnings=(HOSTILE,), notes=(HOSTILE,), stack=(HOSTILE,))
+    live = replace(live, plan=plan, run=replace(live.run, run_id=HOSTILE, name=HOSTILE, target=HOSTILE))
+    entry = replace(pages.index_entry(3), run_id=HOSTILE, name=HOSTILE, device=HOSTILE, decision=HOSTILE, since=HOSTILE)
+    written = [
+        page.write_report(tmp_path / "study.html", content),
+        live_page.write(tmp_path / "live.html", live),
+        index_page.write(tmp_path / "index.html", [entry], HOSTILE),
+    ]
+    for path in written:
+        browser.open(path)
+        browser.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        browser.evaluate("document.querySelectorAll('svg[tabindex]').forEach((each) => each.focus())")
+        assert browser.evaluate("window.hurt") is None, path
+        assert not browser.requests() and not browser.errors(), path
+        assert browser.evaluate("document.querySelectorAll('img, iframe, object, script[src]').length") == 0
 
 
 def test_ten_thousand_combinations_open_in_two_seconds(browser, tmp_path):

@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from report import pages
 from report.test_close_up import ran, stretch_of
 from seekwise.backend import close_up as again
 from seekwise.report import close_up
 from seekwise.report.looks import Looks
 from seekwise.report.page import render
 
-BUFFERED = """
-name = "buffered"
-backend = "simulated"
-[[system]]
-name = "disk"
-drive = "wd2500ys"
-kernel = "6.1"
-[settings]
-scheduler = ["mq-deadline", "bfq"]
-[[workload]]
-operations = ["seq_read", "seq_write"]
-threads = [4]
-block_bytes = "16k"
-size = "256m"
-runtime = "2s"
-direct = false
-memory_limit = "128m"
-[design]
-blocks = 3
-"""
-
 
 @pytest.fixture(scope="module")
 def buffered(tmp_path_factory):
-    return ran(tmp_path_factory.mktemp("buffered"), BUFFERED)
+    return ran(tmp_path_factory.mktemp("buffered"), pages.BUFFERED)
 
 
 @pytest.mark.parametrize("operation", ["seq_read", "seq_write"])

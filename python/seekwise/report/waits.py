@@ -71,10 +71,19 @@ def sentence(rows: Sequence[Row]) -> str:
             times,
             (
                 f"{title} takes {_ms(short.total)} ms with {fast.look.label} and {_ms(long.total)} ms with {slow.look.label}; "
-                f"it waits longer {where} ({_parts(long)}; with {fast.look.label} {_parts(short)})."
+                f"it waits longer {where} ({_parts(long)}; with {fast.look.label} {_parts(short)}).{_others(name, fast, slow)}"
             ),
         )
     return said[1] if said else ""
+
+
+def _others(name: str, fast: Row, slow: Row) -> str:
+    """What the other direction had to give for it, where that is plain."""
+    other = "writes" if name == "reads" else "reads"
+    few, many = getattr(fast, other).count, getattr(slow, other).count
+    if many < LEAST or 3 * few > many:
+        return ""
+    return f" Meanwhile {few or 'no'} {other[:-1] if few == 1 else other} end with {fast.look.label}, {many} with {slow.look.label}."
 
 
 def _parts(found: Waits) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import altair as alt
 import vl_convert
@@ -12,8 +13,20 @@ from markupsafe import escape
 def svg(chart: alt.TopLevelMixin) -> str:
     """SVG text of a chart, ready to stand inside an HTML page."""
     # Our own charts need no check against the schema, which takes seconds.
-    text = vl_convert.vegalite_to_svg(chart.to_dict(validate=False), allowed_base_urls=[])
+    text = vl_convert.vegalite_to_svg(_printable(chart.to_dict(validate=False)), allowed_base_urls=[])
     return re.sub(r"^<\?xml[^>]*\?>\s*", "", text)
+
+
+def _printable(value: Any) -> Any:
+    """Without control characters, which XML does not have: on one in the name of a setting vl-convert aborts the whole process."""
+    if isinstance(value, str):
+        return CONTROL.sub("�", value)
+    if isinstance(value, dict):
+        return {_printable(key): _printable(each) for key, each in value.items()}
+    return [_printable(each) for each in value] if isinstance(value, list) else value
+
+
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def compact(text: str) -> str:
@@ -46,9 +59,9 @@ def explorable(text: str, title: str) -> str:
     name = escape(title)
     reached = ' tabindex="0"' if "data-t=" in text else ""
     text = text.replace('class="marks"', f'class="marks tips" role="img"{reached} aria-label="{name}"', 1)
-    return re.sub(r"(<svg[^>]*>)", rf"\1<title>{name}</title>", text, count=1)
+    return re.sub(r"<svg[^>]*>", lambda root: f"{root[0]}<title>{name}</title>", text, count=1)
 
 
 def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:
     """PNG of a chart at `scale` pixels per point."""
-    return vl_convert.vegalite_to_png(chart.to_json(), scale=scale, allowed_base_urls=[])
+    return vl_convert.vegalite_to_png(_printable(chart.to_dict(validate=False)), scale=scale, allowed_base_urls=[])

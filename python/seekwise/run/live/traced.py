@@ -101,8 +101,8 @@ def measure(session: Session, found: Decided) -> None:
             session.watch.say(f"recording requests of {name} for the report")
             try:
                 document["uses"][name] = _of_use(session, name, settings)  # type: ignore[index]
-            except SeekwiseError as error:
-                document["why_not"] = error.message
+            except (SeekwiseError, OSError, ValueError) as error:
+                document["why_not"] = error.message if isinstance(error, SeekwiseError) else str(error)
                 break
     session.plan.extra[KEY] = document
     with contextlib.suppress(SeekwiseError):
