@@ -13,13 +13,21 @@ command -v cargo >/dev/null || need cargo
 # Only for the laboratory; without it its tests say so and are skipped.
 [ "$(id -u)" != 0 ] || command -v qemu-system-x86_64 >/dev/null || need qemu-system-x86
 
-[ -z "$packages" ] && exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo "installing:$packages"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
-else
-    echo "missing packages; run this line, then make again:" >&2
-    echo "  sudo apt-get install -y$packages" >&2
+if [ -n "$packages" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "installing:$packages"
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+    else
+        echo "missing packages; run this line, then make again:" >&2
+        echo "  sudo apt-get install -y$packages" >&2
+        exit 4
+    fi
+fi
+
+# Debian 12 has 1.63, and what cargo says of that is about the format of a file.
+version=$(cargo --version | cut -d ' ' -f 2)
+if ! printf '1.85\n%s\n' "$version" | sort --version-sort --check=quiet; then
+    echo "cargo $version is too old; Rust 1.85 or newer is needed: https://rustup.rs installs one, then make again" >&2
     exit 4
 fi

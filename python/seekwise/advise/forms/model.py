@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,9 +62,18 @@ def path(name: str, device: str, stack: Stack) -> str:
     return f"/sys/block/{device.replace('/', '!')}/{relative(name, device, stack)}"
 
 
+@functools.lru_cache(maxsize=1)
+def _archive(archive: Path, mtime_ns: int, size: int) -> Tree:
+    """An archive is unpacked once for all drives of a machine, and again when the file is another."""
+    return open_tree(archive)
+
+
 def tree_of(stack: Stack) -> Tree:
     """The files of the machine that a stack was read from."""
     try:
+        if stack.root.is_file():
+            state = stack.root.stat()
+            return _archive(stack.root, state.st_mtime_ns, state.st_size)
         return open_tree(stack.root)
-    except UsageError:
+    except (OSError, UsageError):
         return FolderTree(stack.root)
