@@ -1,6 +1,6 @@
 """What a killed run left behind is put back.
 
-At the start of every command (cheap: one directory read when there is nothing) and by `seekwise revert`. An entry belongs
+At the start of every command (cheap: a few directory reads when there is nothing) and by `seekwise revert`. An entry belongs
 to the process that opened it: while that one lives, nobody else touches it. After a reboot the kernel has its own
 defaults again and a name may mean another drive, so only what a drive keeps itself is looked at; the rest is closed.
 Where files set the values again at each start, the entry stays open with its file, and `revert` restores both.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control import attributes, child, interrupt, scratch, settings, sysfs, virtual
+from seekwise.control import attributes, child, interrupt, scratch, settings, sysfs, tracefs, virtual
 from seekwise.control.journal import SUFFIX, Entry, Journal
 from seekwise.control.lock import devices_locked
 from seekwise.errors import SeekwiseError, UsageError
@@ -36,6 +36,7 @@ class Outcome:
 def at_start(say: Callable[[str], None]) -> None:
     """Restores what dead runs left; `say` gets one sentence per thing done. Never stops the command that starts."""
     try:
+        tracefs.remove_left_behind()
         journal = Journal()
         if not journal.is_empty():
             for outcome in restore_left_behind(journal):

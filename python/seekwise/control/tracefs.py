@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise.control import process
 from seekwise.errors import MissingError, SeekwiseError
 
 ROOTS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
@@ -90,7 +91,7 @@ def instance(
     """
     where = root()
     path = where / "instances" / f"seekwise-{os.getpid()}"
-    _remove_left(where / "instances")
+    remove_left_behind()
     try:
         path.mkdir()
     except OSError as error:
@@ -121,10 +122,11 @@ def instance(
             path.rmdir()
 
 
-def _remove_left(folder: Path) -> None:
-    """Instances of runs that were killed."""
-    for path in folder.glob("seekwise-*"):
-        number = path.name.removeprefix("seekwise-")
-        if number.isdigit() and not Path("/proc", number).exists():
-            with contextlib.suppress(OSError):
-                path.rmdir()
+def remove_left_behind() -> None:
+    """Removes instances of runs that were killed, and with them their buffers."""
+    for root_ in ROOTS:
+        for path in (root_ / "instances").glob("seekwise-*"):
+            number = path.name.removeprefix("seekwise-")
+            if number.isdigit() and not process.runs(int(number)):
+                with contextlib.suppress(OSError):
+                    path.rmdir()
