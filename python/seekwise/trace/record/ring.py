@@ -43,7 +43,7 @@ class Layout:
 def is_last(page: bytes) -> bool:
     """Whether the kernel had no more than this: a page that is not half full is the one that it writes to now."""
     _, commit = _PAGE_HEAD.unpack_from(page)
-    return (commit & LENGTH_MASK) < PAGE // 2
+    return int(commit & LENGTH_MASK) < PAGE // 2
 
 
 def layouts(formats: dict[str, str]) -> dict[int, Layout]:
