@@ -141,3 +141,11 @@ def test_a_device_over_others_is_recorded_by_its_bios(tmp_path):
         (tmp_path / "class" / "block").mkdir(parents=True, exist_ok=True)
         (tmp_path / "class" / "block" / name).symlink_to(place)
     assert [recorder.device_of(name, tmp_path).has_requests for name in ("md0", "sda", "sdb")] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("committed", "last"), [(16, True), (2047, True), (2048, False), (4076, False), (4076 | ring.MISSED, False)]
+)
+def test_a_page_that_is_not_half_full_is_the_last_one_there_is(committed, last):
+    page = bytes(8) + committed.to_bytes(8, "little") + bytes(ring.PAGE - 16)
+    assert ring.is_last(page) is last

@@ -7,7 +7,7 @@ served=$!
 for wait in $(seq 300); do
     nbd=$(grep -o 'nbd[0-9]*' /out/drive | head -1); [ -n "$nbd" ] && [ "$(cat "/sys/block/$nbd/size")" != 0 ] && break; sleep 0.1
 done
-fio --name=load --filename="/dev/$nbd" --rw=randread --bs=4k --numjobs=4 --direct=1 --ioengine=psync --time_based --runtime=1h --size=1g \
+fio --name=load --filename="/dev/$nbd" --rw=randread --bs=4k --numjobs=2 --direct=1 --ioengine=psync --time_based --runtime=1h --size=1g \
     --eta=never --output=/dev/null &
 load=$!
 # $1: name of the case, $2: how long the guard watches.

@@ -61,6 +61,8 @@ class Sampler:
                 with contextlib.suppress(BlockingIOError):
                     while page := os.read(source, ring.PAGE):
                         self._pages.append(page)
+                        if ring.is_last(page):
+                            break  # on a slow machine the next event comes while this one is read, without an end
 
     def taken(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(end in seconds since 1970, latency in ns) of the requests that ended since the last call, in the order of their ends."""

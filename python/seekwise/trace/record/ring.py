@@ -40,6 +40,12 @@ class Layout:
     comm: int
 
 
+def is_last(page: bytes) -> bool:
+    """Whether the kernel had no more than this: a page that is not half full is the one that it writes to now."""
+    _, commit = _PAGE_HEAD.unpack_from(page)
+    return int(commit & LENGTH_MASK) < PAGE // 2
+
+
 def layouts(formats: dict[str, str]) -> dict[int, Layout]:
     """Layouts by the number of the event, from the texts of the `format` files."""
     found = {}
