@@ -186,6 +186,25 @@ def hostile(tmp_path):
     yield "bad trial", with_record(trial="x"), "a number of the record is none"
     yield "no phases", with_record(phases=7), "line 3"
     yield "negative", with_record(phases=[{**record["phases"][0], "bytes": -1}]), "no positive number"
+    half = lines[0].replace(b'"host0"', b'"\\ud800"')
+    yield "half a character", packed(half, *lines[1:]), "a text is no Unicode"
+    yield "a trial twice", packed(*lines[:3], lines[2], lines[-1]), "trial 0 stands there twice"
+    first = record["phases"][0]
+    for name, changes, says in (
+        ("trial beyond the store", {"trial": 2**70}, "a number of the record is none"),
+        ("seed beyond the store", {"seed": 2**80}, "a number of the record is none"),
+        ("block as text", {"block": "x"}, "a number of the record is none"),
+        ("time as a number", {"started_at": 7}, "of another type"),
+        ("reason as an object", {"invalid_reason": {"a": 1}}, "of another type"),
+        ("conditions as a list", {"conditions": [1]}, "of another type"),
+        ("huge count", {"phases": [{**first, "latency_bins": {"1": 10**30}}]}, "a histogram"),
+        ("huge sum", {"phases": [{**first, "latency_bins": {"1": 2**62, "2": 2**62}}]}, "a histogram"),
+        ("huge bytes", {"phases": [{**first, "bytes": 10**25}]}, "larger than any"),
+        ("percentile as text", {"phases": [{**first, "reported_percentiles_ns": {"99": "x"}}]}, "a percentile"),
+        ("window as text", {"phases": [{**first, "windows": ["ab"]}]}, "a window"),
+        ("CPU as text", {"phases": [{**first, "cpu": {**first["cpu"], "user": "x"}}]}, "CPU time user"),
+    ):
+        yield name, with_record(**changes), says
     yield "bad bins", with_record(phases=[{**record["phases"][0], "latency_bins": {"a": 1}}]), "line 3"
 
 

@@ -19,6 +19,7 @@ import zstandard
 
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import new_product
+from seekwise.fleet import checked
 from seekwise.release import release
 from seekwise.store import codec
 from seekwise.store.database import Run, now
@@ -30,6 +31,8 @@ BYTES_MOST = 4 * 2**30
 """Uncompressed."""
 LINE_MOST = 256 * 2**20
 LEVEL = 9
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""May be half a character, which no file takes."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ def _runs(path: Path, raw: IO[bytes]) -> Iterator[Whole]:
         raise UsageError(f"{path} does not say which host it is of")
     current: Whole | None = None
     runs = records = 0
+    seen: set[tuple[int, int]] = set()
     for number, line in enumerate(lines, start=2):
         if "end" in line:
             if line["end"] != {"runs": runs, "records": records} or next(lines, None) is not None:
@@ -105,12 +109,16 @@ def _runs(path: Path, raw: IO[bytes]) -> Iterator[Whole]:
             if "run" in line:
                 if current is not None:
                     yield current
-                current = Whole(_run(line["run"], host), [])
+                current, seen = Whole(_run(line["run"], host), []), set()
                 runs += 1
                 continue
             if current is None:
                 raise ValueError("a record stands before its run")
-            current.records.append(_record(line["record"], current.run.run_id))
+            record = _record(line["record"], current.run.run_id)
+            if (record.trial, record.attempt) in seen:
+                raise ValueError(f"trial {record.trial} stands there twice")
+            seen.add((record.trial, record.attempt))
+            current.records.append(record)
             records += 1
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise _broken(path, f"line {number}: {type(error).__name__} {str(error)[:80]}") from None
@@ -139,6 +147,10 @@ def _documents(path: Path, raw: IO[bytes]) -> Iterator[dict[str, Any]]:
         for line in whole:
             try:
                 found = json.loads(line, parse_constant=_no_number)
+                if SURROGATE.search(line):
+                    json.dumps(found, ensure_ascii=False).encode()
+            except UnicodeEncodeError:
+                raise _broken(path, "a text is no Unicode") from None
             except (ValueError, RecursionError):
                 raise _broken(path, "a line is no JSON") from None
             if not isinstance(found, dict):
@@ -155,7 +167,11 @@ def _no_number(text: str) -> float:
 def _run(document: dict[str, Any], host: str) -> Run:
     run = Run(**{name: document[name] for name in Run.__dataclass_fields__})
     texts = (run.run_id, run.created_at, run.seekwise_version, run.name, run.backend, run.study)
-    if not all(isinstance(text, str) for text in texts) or not isinstance(run.plan, dict) or type(run.seed) is not int:
+    if (
+        not all(isinstance(text, str) for text in texts)
+        or not isinstance(run.plan, dict)
+        or not checked.is_integer(run.seed)
+    ):
         raise ValueError("a field of the run is of another type")
     if not all(isinstance(text, str | None) for text in (run.target, run.ended_at, run.outcome)):
         raise ValueError("a field of the run is of another type")
@@ -167,23 +183,5 @@ def _run(document: dict[str, Any], host: str) -> Run:
 
 def _record(document: dict[str, Any], run_id: str) -> Record:
     record = replace(codec.from_document(document), run_id=run_id)
-    if record.badge not in ("measured", "virtual", "simulated"):
-        raise ValueError(f"provenance {record.badge!r:.40}")
-    if not (isinstance(record.cell, str) and isinstance(record.setting, str) and isinstance(record.valid, bool)):
-        raise ValueError("a field of the record is of another type")
-    if type(record.trial) is not int or type(record.attempt) is not int or type(record.seed) is not int:
-        raise ValueError("a number of the record is none")
-    if not isinstance(record.environment, dict) or not isinstance(record.factors, dict):
-        raise ValueError("a field of the record is of another type")
-    for phase in record.phases:
-        numbers = (phase.elapsed_s, phase.bytes, phase.ios, phase.latency_mean_ns, phase.latency_max_ns)
-        if not all(
-            isinstance(each, int | float) and not isinstance(each, bool) and 0 <= each < 1e30 for each in numbers
-        ):
-            raise ValueError("a figure is no positive number")
-        if not all(isinstance(count, int) and count >= 0 and upper >= 0 for upper, count in phase.latency_bins.items()):
-            raise ValueError("a histogram has a negative count")
-        if not isinstance(phase.details, dict) or not isinstance(phase.operation, str):
-            raise ValueError("a field of a phase is of another type")
-    codec.encode(record)
+    checked.check(record)
     return record
