@@ -148,3 +148,9 @@ def test_a_model_beside_a_measurement_is_told_by_its_error():
 
     found = agreement_pairing()
     assert found.headline.startswith("model predicts real with a median error of 10.0 % in throughput")
+
+
+def test_names_that_do_not_fit_are_numbered_and_told_below_the_axis():
+    assert panels.named_below(("samsung_970_evo_plus none", "samsung_970_evo_plus bfq"))
+    assert not panels.named_below(("none", "bfq"))
+    assert not panels.named_below(tuple(f"{n} KiB" for n in range(40)))

@@ -45,7 +45,7 @@ def can(record: Record, operation: str) -> bool:
 
 def traceable(spec: dict) -> bool:
     """Behind the page cache the members of an array are not told apart."""
-    return spec.get("cache") is None or "array" not in spec
+    return spec.get("cache") is None or "array" not in spec["device"]
 
 
 def close_ups(records: Sequence[Record], operation: str) -> list[CloseUp]:

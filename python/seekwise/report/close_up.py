@@ -81,6 +81,7 @@ class Stretch:
     legend: Markup
     picture: Markup
     caption: str
+    row_title: str = "Setting"
 
 
 @dataclass(frozen=True)

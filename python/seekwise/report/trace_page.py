@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,4 +43,6 @@ def _stretch(rows: np.ndarray, notes: Notes, looks: Looks) -> close_up.Stretch |
     device = int(devices[int(np.argmax(counts))])
     name = notes.devices[device] if device < len(notes.devices) else "device"
     found = of_rows(rows[rows["device"] == device], name, REQUESTS_MOST)
-    return None if found is None else close_up.stretch([found], looks, "The busiest stretch")
+    if found is None:
+        return None
+    return replace(close_up.stretch([found], looks, "The busiest stretch"), row_title="Device")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from markupsafe import Markup, escape
 
@@ -196,8 +196,18 @@ def parts(panel: Panel, width: float | None = None) -> tuple[str, str]:
     return axis, f"{grid}{''.join(lines)}{x_labels(panel.labels)}"
 
 
+def named_below(labels: Sequence[str]) -> bool:
+    """Names that do not fit side by side: each has its number at the axis. A scale is readable with every n-th of its values."""
+    return _step(labels) > 1 and not any(text[:1].isdigit() for text in labels)
+
+
 def _panel(drawn: Figure, panel: Panel, number: int) -> Markup:
-    axis, plot = parts(panel)
+    below = ""
+    if named_below(panel.labels):
+        below = ", ".join(f"{place} {text}" for place, text in enumerate(panel.labels, start=1))
+        axis, plot = parts(replace(panel, labels=tuple(str(n) for n in range(1, len(panel.labels) + 1))))
+    else:
+        axis, plot = parts(panel)
     scale = Scale.of(panel)
     limits = f"{scale.bottom or ''},{scale.top:g}"
     name = ", ".join(part for part in (drawn.title, panel.title, f"over {drawn.x_title}") if part)
@@ -208,7 +218,7 @@ def _panel(drawn: Figure, panel: Panel, number: int) -> Markup:
         f'<svg class="yaxis" width="52" height="{TOTAL}" aria-hidden="true">{axis}</svg>'
         f'<svg class="xy" width="100%" height="{TOTAL}" role="img" tabindex="0" data-panel="{number}" data-scale="{limits}" aria-label="{escape(name)}">'
         f"<title>{escape(name)}</title>{plot}</svg></div>"
-        f'<div class="xtitle">{escape(drawn.x_title)}</div></div>'
+        f'<div class="xtitle">{escape(drawn.x_title)}{escape(f": {below}" if below else "")}</div></div>'
     )
 
 
@@ -217,11 +227,16 @@ def centre(place: int, count: int) -> float:
     return 100 * (place + 0.5) / max(count, 1)
 
 
-def x_labels(labels: Sequence[str]) -> str:
-    """As many labels as fit on a phone, the first and every n-th."""
+def _step(labels: Sequence[str]) -> int:
+    """Of so many labels one fits on a phone."""
     longest = max((len(text) for text in labels), default=1)
     fit = max(1, int(LABEL_WIDTH_PX / (longest * CHARACTER_PX + 8)))
-    step = math.ceil(len(labels) / fit)
+    return math.ceil(len(labels) / fit)
+
+
+def x_labels(labels: Sequence[str]) -> str:
+    """As many labels as fit on a phone, the first and every n-th."""
+    step = _step(labels)
     y = TOP + HEIGHT + 16
     parts = [
         f'<text x="{centre(place, len(labels)):.2f}%" y="{y}" text-anchor="middle">{escape(text)}</text>'
