@@ -402,7 +402,7 @@ impl DirectThreads {
         if several {
             engine.storage.begin_plug();
         }
-        let (bios, at, left) = engine.hand_down(&self.bio(index, token, at, left));
+        let (bios, at, left) = engine.hand_down(self.bio(index, token, at, left));
         let operation = &mut self.in_flight[token as usize];
         operation.bios += bios;
         operation.unsubmitted = left.0;

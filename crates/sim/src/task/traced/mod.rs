@@ -343,7 +343,7 @@ impl TracedPrograms {
         if several {
             engine.storage.begin_plug();
         }
-        let (bios, at, left) = engine.hand_down(&Bio {
+        let (bios, at, left) = engine.hand_down(Bio {
             sync,
             metadata: row.flags & META != 0,
             unplug: sync,
