@@ -149,14 +149,14 @@ impl<S: Scheduler> Replay<'_, S> {
         if self.name.kernel.at_least(2, 6, 39) {
             return true;
         }
-        let enough = self.queue.waiting() as u64 + self.at_hand() >= PLUG_REQUESTS;
+        let enough = self.queue.waiting() as u64 + self.dispatched() >= PLUG_REQUESTS;
         self.plugged_until.is_some() && (row.sync || enough) && self.plugged_until.take().is_some()
     }
 
     /// The queue is run where nothing can be concluded from the recording: the policy may come to rest in another state
     /// (a queue chosen, a wait begun), but a request that it would hand out stays until an `issue` row asks for it.
     fn run_quietly(&mut self, now: Nanos) {
-        if self.at_hand() > 0 {
+        if self.dispatched() > 0 {
             return;
         }
         let before = self.policy.clone();
@@ -178,7 +178,7 @@ impl<S: Scheduler> Replay<'_, S> {
     }
 
     /// Requests between `issue` and `start`.
-    fn at_hand(&self) -> u64 {
+    fn dispatched(&self) -> u64 {
         if self.name.device.null_blk {
             (self.issues - self.completes).saturating_sub(self.name.device.depth.into())
         } else {
@@ -220,7 +220,7 @@ impl<S: Scheduler> Replay<'_, S> {
     /// After row `at`, which ran the queue.
     fn nothing_point(&mut self, at: usize) {
         let row = &self.rows[at];
-        if self.at_hand() > 0 {
+        if self.dispatched() > 0 {
             return;
         }
         if self.queue.waiting() == 0 || self.issue_follows(at) {
@@ -266,13 +266,13 @@ impl<S: Scheduler> Walk for Replay<'_, S> {
         match row.event {
             Event::Submit => {}
             Event::Insert => {
-                self.policy.take_run_wish(); // Of a completion, which ran the queue anyway.
-                if self.queue.waiting() == 0 && self.at_hand() == 0 {
+                self.policy.take_queue_kick(); // Of a completion, which ran the queue anyway.
+                if self.queue.waiting() == 0 && self.dispatched() == 0 {
                     self.plug(row.time);
                 }
                 self.queue
                     .insert(&mut self.policy, row, &self.processes.priorities);
-                if self.unplugs(row) | self.policy.take_run_wish() {
+                if self.unplugs(row) | self.policy.take_queue_kick() {
                     self.run_quietly(row.time);
                 }
             }

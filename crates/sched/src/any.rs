@@ -73,12 +73,12 @@ impl Scheduler for AnyScheduler {
         forward!(self, policy => policy.tag_depth_min(words))
     }
     #[inline]
-    fn run_wish_waits(&self) -> bool {
-        forward!(self, policy => policy.run_wish_waits())
+    fn queue_kick_waits(&self) -> bool {
+        forward!(self, policy => policy.queue_kick_waits())
     }
 
-    fn take_run_wish(&mut self) -> bool {
-        forward!(self, policy => policy.take_run_wish())
+    fn take_queue_kick(&mut self) -> bool {
+        forward!(self, policy => policy.take_queue_kick())
     }
     fn describe(&self, now: Nanos, out: &mut String) {
         forward!(self, policy => policy.describe(now, out))

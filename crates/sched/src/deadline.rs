@@ -16,7 +16,7 @@ use crate::batching::{index, Batches, Expiry, READ, WRITE};
 use crate::fifo::{Fifo, Links};
 use crate::kernel::{Kernel, Version};
 use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
-use crate::request::{Direction, Request, RequestId};
+use crate::request::{words, Direction, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -402,18 +402,10 @@ impl Scheduler for Deadline {
 
     fn describe(&self, now: Nanos, out: &mut String) {
         for (direction, name) in [(READ, "reads"), (WRITE, "writes")] {
-            let next = self.next[direction].map_or("none".to_owned(), |id| format!("#{}", id.0));
-            let ids: Vec<_> = self.fifo[direction]
-                .iter(&self.links)
-                .map(|id| format!("#{}", id.0))
-                .collect();
+            let next = words(self.next[direction]);
             *out += &format!(
                 "{name}: next in the sweep {next}; oldest first: {}; oldest expired: {}\n",
-                if ids.is_empty() {
-                    "none".to_owned()
-                } else {
-                    ids.join(" ")
-                },
+                self.fifo[direction].words(&self.links),
                 if self.expired(now, direction) {
                     "yes"
                 } else {

@@ -4,7 +4,7 @@
 //! the array has grown to the number of slots in use. Several lists may share one [`Links`], each request being in at
 //! most one of them.
 
-use crate::request::RequestId;
+use crate::request::{words, RequestId};
 
 const NONE: u32 = u32::MAX;
 
@@ -127,6 +127,11 @@ impl Fifo {
 
     pub fn iter<'a>(&'a self, links: &'a Links) -> impl Iterator<Item = RequestId> + 'a {
         core::iter::successors(self.head(), |id| self.after(links, *id))
+    }
+
+    /// Its requests in words, oldest first.
+    pub fn words(&self, links: &Links) -> String {
+        words(self.iter(links))
     }
 }
 

@@ -147,7 +147,7 @@ pub struct Kyber {
     slots: Vec<Slot>,
     waiting: usize,
     /// A completion may have given back the token that a waiting request needs.
-    run_wish: bool,
+    queue_kick: bool,
     current: usize,
     batching: u32,
     /// Tick at which the timer fires.
@@ -200,7 +200,7 @@ impl Kyber {
             links: Links::default(),
             slots: Vec::new(),
             waiting: 0,
-            run_wish: false,
+            queue_kick: false,
             current: 0,
             batching: 0,
             timer: None,
@@ -383,7 +383,7 @@ impl Scheduler for Kyber {
 
     #[inline]
     fn complete(&mut self, now: Nanos, request: &Request) {
-        self.run_wish |= self.waiting > 0;
+        self.queue_kick |= self.waiting > 0;
         let slot = &mut self.slots[request.id.0 as usize];
         let domain = &mut self.domains[slot.domain as usize];
         if core::mem::take(&mut slot.holds_token) {
@@ -408,8 +408,8 @@ impl Scheduler for Kyber {
     }
 
     #[inline]
-    fn take_run_wish(&mut self) -> bool {
-        core::mem::take(&mut self.run_wish)
+    fn take_queue_kick(&mut self) -> bool {
+        core::mem::take(&mut self.queue_kick)
     }
 
     fn waiting(&self) -> usize {
@@ -471,12 +471,7 @@ impl Scheduler for Kyber {
 
     fn describe(&self, _now: Nanos, out: &mut String) {
         for (domain, name) in self.domains.iter().zip(NAMES) {
-            let ids = |list: &Fifo| {
-                list.iter(&self.links)
-                    .map(|id| format!("#{}", id.0))
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            };
+            let ids = |list: &Fifo| list.words(&self.links);
             *out += &format!(
                 "{name}: {} of {} tokens in use; flushed: {}; software queues: {}\n  latency since allocation {:?}, since issue {:?}\n",
                 domain.tokens_used,

@@ -18,7 +18,7 @@ use crate::deadline::{
 use crate::fifo::{Fifo, Links};
 use crate::kernel::Kernel;
 use crate::parameter::{since, Parameter, Setup, Unit};
-use crate::request::{PriorityClass, Request, RequestId};
+use crate::request::{words, PriorityClass, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
 use crate::tag_words::{Asking, TagWords};
@@ -462,25 +462,15 @@ impl Scheduler for MqDeadline {
             }
             *out += &format!("{name}: {} unfinished\n", self.classes[class].unfinished);
             for (direction, what) in [(READ, "reads"), (WRITE, "writes")] {
-                let fifo = &self.classes[class].fifo[direction];
-                let ids: Vec<_> = fifo
-                    .iter(&self.links)
-                    .map(|id| format!("#{}", id.0))
-                    .collect();
                 *out += &format!(
                     "  {what}: next in the sweep {}; oldest expired: {}; oldest first: {}\n",
-                    self.sweep(class, direction)
-                        .map_or("none".to_owned(), |id| format!("#{}", id.0)),
+                    words(self.sweep(class, direction)),
                     if self.expired(now, class, direction) {
                         "yes"
                     } else {
                         "no"
                     },
-                    if ids.is_empty() {
-                        "none".to_owned()
-                    } else {
-                        ids.join(" ")
-                    },
+                    self.classes[class].fifo[direction].words(&self.links),
                 );
             }
         }

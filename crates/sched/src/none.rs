@@ -207,11 +207,8 @@ impl Scheduler for None {
 
     fn describe(&self, _now: Nanos, out: &mut String) {
         for (cpu, queue) in self.queues.iter().enumerate() {
-            let ids: Vec<_> = queue
-                .iter(&self.links)
-                .map(|id| format!("#{}", id.0))
-                .collect();
-            *out += &format!("software queue {cpu}, oldest first: {}\n", ids.join(" "));
+            let waiting = queue.words(&self.links);
+            *out += &format!("software queue {cpu}, oldest first: {waiting}\n");
         }
         *out += &format!("busy estimate {} of 16\n", self.busy);
     }

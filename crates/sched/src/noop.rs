@@ -93,12 +93,7 @@ impl Scheduler for Noop {
     }
 
     fn describe(&self, _now: Nanos, out: &mut String) {
-        let ids: Vec<_> = self
-            .list
-            .iter(&self.links)
-            .map(|id| format!("#{}", id.0))
-            .collect();
-        *out += &format!("list, oldest first: {}\n", ids.join(" "));
+        *out += &format!("list, oldest first: {}\n", self.list.words(&self.links));
     }
 }
 

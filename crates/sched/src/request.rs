@@ -6,6 +6,21 @@ use seekwise_units::{Lba, Nanos, Sectors};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "#{}", self.0)
+    }
+}
+
+/// Requests in words, for the description of a scheduler's state.
+pub fn words(requests: impl IntoIterator<Item = RequestId>) -> String {
+    let names: Vec<String> = requests.into_iter().map(|id| id.to_string()).collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(" "),
+    }
+}
+
 /// The submitting process (an io context in kernel terms). Never reused within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessId(pub u32);

@@ -92,12 +92,12 @@ pub trait Scheduler: Clone {
 
     /// True once after a call in which the policy wanted the queue run at once, plugged or not (the awaited request came,
     /// a running slice was preempted). The queue asks after `insert`, `complete` and merges; replay need not.
-    fn take_run_wish(&mut self) -> bool {
+    fn take_queue_kick(&mut self) -> bool {
         false
     }
 
     /// Whether that run has to wait until the submitting task gives up the processor (work handed to a kernel thread).
-    fn run_wish_waits(&self) -> bool {
+    fn queue_kick_waits(&self) -> bool {
         false
     }
 

@@ -213,7 +213,7 @@ impl Segments {
 
     #[inline]
     fn drop_overlapped(&mut self, segment: usize, start: Lba, end: Lba) {
-        // One decision instead of several that are hard to foresee; what is empty ends at zero.
+        // One decision instead of several that are hard to look_ahead; what is empty ends at zero.
         if (self.start[segment] < end.0) & (start.0 < self.end[segment]) {
             self.drop_segment(segment);
         }

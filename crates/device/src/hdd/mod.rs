@@ -182,13 +182,14 @@ impl Hdd {
     }
 
     /// When a command that waits behind what the arm does of its own accord will be done, if nothing more arrives.
-    fn foresee(&self) -> Nanos {
-        self.foresee_write().unwrap_or_else(|| self.run_ahead())
+    fn look_ahead(&self) -> Nanos {
+        self.look_ahead_at_writes()
+            .unwrap_or_else(|| self.run_ahead())
     }
 
     /// The same where only writes wait for room in the cache and the extent on its way to the platter leaves enough for the first:
     /// the link takes it then, and nothing can overtake it.
-    fn foresee_write(&self) -> Option<Nanos> {
+    fn look_ahead_at_writes(&self) -> Option<Nanos> {
         let state = &*self.state;
         let Work::Destage { end } = state.work else {
             return None;
@@ -375,7 +376,7 @@ impl Device for Hdd {
 
     fn next_completion(&self) -> Option<Nanos> {
         let next = if self.turns_first() {
-            self.foresee()
+            self.look_ahead()
         } else {
             self.next
         };

@@ -115,8 +115,8 @@ proptest! {
             };
             let tag = Tag(free.pop().unwrap());
             disk.submit(now, Command { tag, kind, start: Lba(start * 8), sectors: Sectors(sectors) });
-            if disk.foresee_write().is_some() && disk.state.has_waiting() {
-                prop_assert_eq!(disk.foresee(), disk.run_ahead());
+            if disk.look_ahead_at_writes().is_some() && disk.state.has_waiting() {
+                prop_assert_eq!(disk.look_ahead(), disk.run_ahead());
             }
         }
     }

@@ -80,7 +80,7 @@ impl Base {
     pub fn take<S: Scheduler>(&mut self, now: Nanos, policy: &mut S) -> Option<u32> {
         let slot = policy.dispatch(now)?.0;
         self.merger.removed(&mut self.table, slot);
-        self.table.get_mut(slot).state = State::AtHand;
+        self.table.get_mut(slot).state = State::Dispatched;
         Some(slot)
     }
 

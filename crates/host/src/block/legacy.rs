@@ -1,8 +1,8 @@
-//! The single request queue of Linux up to 4.x: plug, merges, two pools of requests, the request at hand (Linux 2.6.23 to 4.20 block/ll_rw_blk.c, later
+//! The single request queue of Linux up to 4.x: plug, merges, two pools of requests, the one in the dispatch list (Linux 2.6.23 to 4.20 block/ll_rw_blk.c, later
 //! block/blk-core.c, and block/elevator.c).
 //!
 //! ```text
-//!   bio ─▶ merge ─▶ allocate from a pool ─▶ scheduler ─▶ at hand ─▶ drive
+//!   bio ─▶ merge ─▶ allocate from a pool ─▶ scheduler ─▶ dispatch list ─▶ drive
 //!                   (sleep, batch of 32)    plug holds    (peeked before room is sure: one ahead)
 //! ```
 //!
@@ -10,7 +10,7 @@
 //! the drive is full one decision is made early, and nothing that arrives later can pass that request.
 //!
 //! Modelled:      queue plug (before 2.6.39) with its unplug rules, or per-task plug (later); batching, congestion marks; ticks.
-//! Not modelled:  barriers, special commands, several moves per call (policies hand out one; cfq of 2.6.23 keeps its round itself).
+//! Not modelled:  barriers, special commands, several moves per call (policies dispatch one; cfq of 2.6.23 keeps its round itself).
 
 use super::base::{Base, Limits};
 use super::merge::Gone;
@@ -72,7 +72,7 @@ pub struct LegacyQueue<S> {
     base: Base,
     plug: LegacyPlug,
     pool_kind: Pools,
-    at_hand: u32,
+    dispatched: u32,
     in_drive: u32,
     plugged: bool,
     unplug_at: Nanos,
@@ -90,7 +90,7 @@ impl<S: Scheduler> LegacyQueue<S> {
             base: Base::new(limits.requests, depth, requests),
             plug: limits.plug,
             pool_kind: limits.pools,
-            at_hand: NONE,
+            dispatched: NONE,
             in_drive: 0,
             plugged: false,
             unplug_at: Nanos::NEVER,
@@ -114,20 +114,20 @@ impl<S: Scheduler> LegacyQueue<S> {
             return;
         }
         loop {
-            if self.at_hand == NONE {
+            if self.dispatched == NONE {
                 if self.policy.waiting() == 0 {
                     return;
                 }
                 let Some(slot) = self.base.take(now, &mut self.policy) else {
                     return;
                 };
-                self.at_hand = slot;
+                self.dispatched = slot;
                 observer.issued(now, &self.base.table.get(slot).request);
             }
             if self.base.free_tags.is_empty() {
                 return;
             }
-            let slot = std::mem::replace(&mut self.at_hand, NONE);
+            let slot = std::mem::replace(&mut self.dispatched, NONE);
             let access = Access::from(&self.base.table.get(slot).request);
             self.start(now, slot, access, driver, observer);
         }
@@ -152,21 +152,26 @@ impl<S: Scheduler> LegacyQueue<S> {
 
     /// The policy wants the queue run now; a run that has to wait is noted.
     #[inline]
-    fn run_wished(&mut self, now: Nanos) -> bool {
-        let wished = self.policy.take_run_wish();
-        if wished && self.policy.run_wish_waits() {
+    fn take_kick(&mut self, now: Nanos) -> bool {
+        let kicked = self.policy.take_queue_kick();
+        if kicked && self.policy.queue_kick_waits() {
             // A kernel thread runs the queue as soon as the submitter has done what it is at: the next event of this instant.
             self.unplug_at = self.unplug_at.min(now);
             self.work = true;
             return false;
         }
-        wished
+        kicked
     }
 
     /// After a run: does the policy want another one, at once or later?
     #[inline]
-    fn heed_wish<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
-        if self.run_wished(now) {
+    fn run_if_kicked<D: Driver, O: Observer>(
+        &mut self,
+        now: Nanos,
+        driver: &mut D,
+        observer: &mut O,
+    ) {
+        if self.take_kick(now) {
             self.unplug();
             self.run(now, driver, observer);
         }
@@ -188,7 +193,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         driver: &mut D,
         observer: &mut O,
     ) {
-        let insists = self.run_wished(now);
+        let insists = self.take_kick(now);
         if insists || (opens && self.plugged) {
             self.unplug();
             self.run(now, driver, observer);
@@ -326,7 +331,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             }
             return Submission::Blocked;
         }
-        let quiet = self.policy.waiting() == 0 && self.at_hand == NONE;
+        let quiet = self.policy.waiting() == 0 && self.dispatched == NONE;
         if let LegacyPlug::Queue { hz } = self.plug {
             if quiet && !self.plugged {
                 self.plugged = true;
@@ -410,7 +415,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
     ) {
         self.policy.process_exits(now, process);
         self.run(now, driver, observer);
-        self.heed_wish(now, driver, observer);
+        self.run_if_kicked(now, driver, observer);
     }
 
     #[inline]
@@ -436,7 +441,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         // Linux 2.6.23 drivers/scsi/scsi_lib.c, scsi_next_command: a completion runs the queue, which removes the plug first.
         self.unplug();
         self.run(now, driver, observer);
-        self.heed_wish(now, driver, observer);
+        self.run_if_kicked(now, driver, observer);
     }
 
     #[inline]
@@ -456,7 +461,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             self.unplug();
             self.run(now, driver, observer);
         }
-        self.heed_wish(now, driver, observer);
+        self.run_if_kicked(now, driver, observer);
     }
 
     fn work_due(&self) -> bool {

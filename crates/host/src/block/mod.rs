@@ -1,7 +1,7 @@
 //! The block layer around a scheduler: what turns a thread's bios into commands of a drive.
 //!
 //! ```text
-//!   thread ──bio──▶ plug ──▶ merge ──▶ allocate ──▶ scheduler ──▶ at hand / dispatch list ──▶ driver tags ──▶ drive
+//!   thread ──bio──▶ plug ──▶ merge ──▶ allocate ──▶ scheduler ──▶ dispatch list ──▶ driver tags ──▶ drive
 //!                                      (sleep when full)              (one ahead)
 //! ```
 //!

@@ -1,13 +1,13 @@
 //! blk-mq: scheduler tags, dispatch list, driver tags (Linux 4.12 to 6.12 block/blk-mq.c, block/blk-mq-sched.c).
 //!
 //! ```text
-//!   bio ─▶ [task plug] ─▶ merge ─▶ scheduler tag ─▶ scheduler ─▶ held (one ahead) ─▶ driver tag ─▶ drive
+//!   bio ─▶ [task plug] ─▶ merge ─▶ scheduler tag ─▶ scheduler ─▶ dispatch list (one ahead) ─▶ driver tag ─▶ drive
 //!                                  sleep if none                  no budget: taken before a driver tag is sure
 //! ```
 //!
 //! When the queue is run: with each request that arrives; on timers of the policy; when the policy asks for it (bfq and kyber do so at
 //! completions). A completion of a driver with budget (SCSI) always runs it; without one only if a run since the last completion
-//! found a request that waited for a driver tag. A policy that hands out nothing although something waits is asked again 3 ms later
+//! found a request that waited for a driver tag. A policy that dispatches nothing although something waits is asked again 3 ms later
 //! (Linux 5.8 on, block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY; in whole ticks and one more, which recordings of bfq show).
 //!
 //! Modelled:      one hardware queue; `nr_requests` and a policy's own limits on tags ([`super::tags`]; a policy without limits wakes one
@@ -40,7 +40,7 @@ pub struct MqLimits {
     pub kernel: Kernel,
 }
 
-/// Until a policy is asked again that handed out nothing. Linux 5.8 to 6.12 block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY.
+/// Until a policy is asked again that dispatched nothing. Linux 5.8 to 6.12 block/blk-mq-sched.c: BLK_MQ_BUDGET_DELAY.
 const ASK_AGAIN_MILLIS: u64 = 3;
 
 #[derive(Clone, Debug)]
@@ -49,8 +49,8 @@ pub struct MqQueue<S> {
     base: Base,
     limits: MqLimits,
     /// Taken from the scheduler, waiting for a driver tag; those behind it, where several are taken at once.
-    held: u32,
-    held_behind: VecDeque<u32>,
+    next: u32,
+    dispatch_list: VecDeque<u32>,
     busyness: Busyness,
     takes_many: bool,
     /// A completion leaves the run to a kernel thread, and one is due.
@@ -58,7 +58,7 @@ pub struct MqQueue<S> {
     run_due: bool,
     /// A request waited for a driver tag when the queue was run: the next completion runs it again.
     restart: bool,
-    /// When the policy is asked again that handed out nothing.
+    /// When the policy is asked again that dispatched nothing.
     ask_again: Nanos,
     /// Where the scheduler tags lie, when the policy limits how many of them some requests may hold.
     tags: Option<Tags>,
@@ -75,8 +75,8 @@ impl<S: Scheduler> MqQueue<S> {
             policy,
             base: Base::new(limits.requests, depth, requests as usize),
             limits,
-            held: NONE,
-            held_behind: VecDeque::new(),
+            next: NONE,
+            dispatch_list: VecDeque::new(),
             busyness: Busyness::default(),
             takes_many: !limits.budget && takes_many(&kernel),
             run_by_thread: false,
@@ -89,7 +89,7 @@ impl<S: Scheduler> MqQueue<S> {
         }
     }
 
-    /// Starts what the policy handed out.
+    /// Starts what the policy dispatched.
     #[inline]
     fn start_taken<D: Driver, O: Observer>(
         &mut self,
@@ -130,26 +130,26 @@ impl<S: Scheduler> MqQueue<S> {
         self.base.start(now, slot, access, driver);
     }
 
-    /// Dispatch: what is held first, then the scheduler one by one until no tag or nothing (Linux v6.1 block/blk-mq-sched.c: __blk_mq_do_dispatch_sched).
+    /// Dispatch: what is in the dispatch list first, then the scheduler one by one until no tag or nothing (Linux v6.1 block/blk-mq-sched.c: __blk_mq_do_dispatch_sched).
     #[inline]
     fn run<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         // At most completions there is nothing to do.
-        if self.held != NONE || self.policy.waiting() != 0 {
+        if self.next != NONE || self.policy.waiting() != 0 {
             self.run_on(now, driver, observer);
         }
     }
 
     fn run_on<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         loop {
-            if self.held != NONE {
+            if self.next != NONE {
                 self.restart = true;
                 if self.base.free_tags.is_empty() {
                     self.busyness.update(true);
                     return;
                 }
-                let slot = std::mem::replace(&mut self.held, NONE);
+                let slot = std::mem::replace(&mut self.next, NONE);
                 self.start_taken(now, slot, driver, observer);
-                if self.takes_many && !self.start_held(now, driver, observer) {
+                if self.takes_many && !self.start_listed(now, driver, observer) {
                     return;
                 }
             }
@@ -164,7 +164,7 @@ impl<S: Scheduler> MqQueue<S> {
                     self.ask_later(now);
                     return;
                 }
-                if !self.start_held(now, driver, observer) {
+                if !self.start_listed(now, driver, observer) {
                     self.restart = true;
                     return;
                 }
@@ -177,7 +177,7 @@ impl<S: Scheduler> MqQueue<S> {
                 }
                 Some(slot) if self.base.free_tags.is_empty() => {
                     self.restart = true;
-                    self.held = slot;
+                    self.next = slot;
                     return;
                 }
                 Some(slot) => self.start_taken(now, slot, driver, observer),
@@ -188,35 +188,35 @@ impl<S: Scheduler> MqQueue<S> {
     /// Linux 5.9 to 5.11: everything at once while the queue was not busy lately, otherwise one. False if there was nothing.
     fn take_many(&mut self, now: Nanos) -> bool {
         let most = self.busyness.most(self.base.limits.nr_requests);
-        while self.held_behind.len() < most && self.policy.waiting() > 0 {
+        while self.dispatch_list.len() < most && self.policy.waiting() > 0 {
             match self.base.take(now, &mut self.policy) {
-                Some(slot) => self.held_behind.push_back(slot),
+                Some(slot) => self.dispatch_list.push_back(slot),
                 None => break,
             }
         }
-        !self.held_behind.is_empty()
+        !self.dispatch_list.is_empty()
     }
 
     /// Starts what was taken while driver tags last. True if nothing is left.
-    fn start_held<D: Driver, O: Observer>(
+    fn start_listed<D: Driver, O: Observer>(
         &mut self,
         now: Nanos,
         driver: &mut D,
         observer: &mut O,
     ) -> bool {
         while !self.base.free_tags.is_empty() {
-            let Some(slot) = self.held_behind.pop_front() else {
+            let Some(slot) = self.dispatch_list.pop_front() else {
                 break;
             };
             self.start_taken(now, slot, driver, observer);
         }
-        self.held = self.held_behind.pop_front().unwrap_or(NONE);
-        let all = self.held == NONE;
+        self.next = self.dispatch_list.pop_front().unwrap_or(NONE);
+        let all = self.next == NONE;
         self.busyness.update(!all);
         all
     }
 
-    /// The policy handed out nothing. With a budget every completion asks it anyway.
+    /// The policy dispatched nothing. With a budget every completion asks it anyway.
     #[cold]
     fn ask_later(&mut self, now: Nanos) {
         let kernel = self.limits.kernel;
@@ -235,13 +235,13 @@ impl<S: Scheduler> MqQueue<S> {
     /// A request that arrives now is alone, and the drive has room for it.
     #[inline]
     fn is_quiet(&self) -> bool {
-        self.held == NONE
+        self.next == NONE
             && self.policy.waiting() == 0
             && !self.base.free_tags.is_empty()
             && !self.takes_many
     }
 
-    /// [`Self::insert`] and [`Self::run`] of a request that is alone: if it is handed out nothing could have been merged with it.
+    /// [`Self::insert`] and [`Self::run`] of a request that is alone: if it is dispatched nothing could have been merged with it.
     #[inline]
     fn insert_and_run<D: Driver, O: Observer>(
         &mut self,
@@ -331,7 +331,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         }
         if self.limits.direct
             && !self.base.plugging
-            && self.held == NONE
+            && self.next == NONE
             && self.policy.waiting() == 0
             && !self.base.free_tags.is_empty()
             && (bio.sync || self.throttle.is_none())
@@ -350,7 +350,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                     self.free_tag(gone.slot);
                 }
                 observer.merged(now, bio, merged.front);
-                if self.held == NONE {
+                if self.next == NONE {
                     self.run(now, driver, observer);
                 }
                 return Submission::Accepted;
@@ -423,7 +423,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         observer: &mut O,
     ) {
         self.policy.process_exits(now, process);
-        if self.policy.take_run_wish() {
+        if self.policy.take_queue_kick() {
             self.run(now, driver, observer);
         }
     }
@@ -454,8 +454,8 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         if let Some(process) = self.sleepers.pop_front() {
             self.base.woken.push_back(process);
         }
-        let wished = self.policy.take_run_wish();
-        if std::mem::take(&mut self.restart) || self.limits.budget || wished {
+        let kicked = self.policy.take_queue_kick();
+        if std::mem::take(&mut self.restart) || self.limits.budget || kicked {
             if self.run_by_thread {
                 self.run_due = true;
             } else {

@@ -17,7 +17,7 @@ pub enum State {
     /// In the scheduler.
     Waiting,
     /// Taken from the scheduler, not accepted by the drive yet.
-    AtHand,
+    Dispatched,
     InDrive,
 }
 

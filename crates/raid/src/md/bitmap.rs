@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 /// Bits on a page of 4 KiB; the first page begins with a superblock of 256 bytes.
-const PAGE_BITS: u64 = 4096 * 8;
+const PAGE_BITS: u64 = seekwise_units::PAGE_BYTES * 8;
 const SUPERBLOCK_BITS: u64 = 256 * 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

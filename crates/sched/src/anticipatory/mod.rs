@@ -22,7 +22,7 @@ use crate::fifo::{Fifo, Links};
 use crate::kernel::{Kernel, Version};
 use crate::parameter::{between, Setup};
 use crate::processes::Processes;
-use crate::request::{Direction, ProcessId, Request, RequestId};
+use crate::request::{words, Direction, ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
 use crate::sorted::Sorted;
 use history::{Crowd, Process};
@@ -130,7 +130,7 @@ pub struct Anticipatory {
     completed: bool,
     since: u64,
     timer: Option<u64>,
-    run_wish: bool,
+    queue_kick: bool,
 
     processes: Processes<Process>,
     crowd: Crowd,
@@ -170,7 +170,7 @@ impl Anticipatory {
             completed: false,
             since: 0,
             timer: None,
-            run_wish: false,
+            queue_kick: false,
             processes: Processes::default(),
             crowd: Crowd::default(),
         }
@@ -340,7 +340,7 @@ impl Scheduler for Anticipatory {
             if self.drained_change_is_timed {
                 self.batch_ends = (jiffies + self.batch_ticks[self.batch]) as i64;
             }
-            self.run_wish = true;
+            self.queue_kick = true;
             self.changing = false;
             self.untimed |= self.batch == SYNC;
         }
@@ -451,12 +451,12 @@ impl Scheduler for Anticipatory {
     }
 
     /// Linux 2.6.23 to 2.6.32 block/as-iosched.c: the end of a wait schedules work for kblockd.
-    fn run_wish_waits(&self) -> bool {
+    fn queue_kick_waits(&self) -> bool {
         true
     }
 
-    fn take_run_wish(&mut self) -> bool {
-        core::mem::take(&mut self.run_wish)
+    fn take_queue_kick(&mut self) -> bool {
+        core::mem::take(&mut self.queue_kick)
     }
 
     fn process_exits(&mut self, _now: Nanos, process: ProcessId) {
@@ -488,15 +488,11 @@ impl Scheduler for Anticipatory {
             self.timer
         );
         for (class, label) in [(SYNC, "sync"), (ASYNC, "async")] {
-            let ids: Vec<_> = self.fifo[class]
-                .iter(&self.links)
-                .map(|id| format!("#{}", id.0))
-                .collect();
-            let next = self.next[class].map_or("none".to_owned(), |id| format!("#{}", id.0));
+            let next = words(self.next[class]);
             *out += &format!(
                 "{label}: best next {next}; last end {}; oldest first: {}\n",
                 self.last_end[class].0,
-                ids.join(" ")
+                self.fifo[class].words(&self.links)
             );
         }
         for process in self.processes.iter() {

@@ -7,7 +7,7 @@ impl Anticipatory {
         if matches!(self.waiting_for, Waiting::ItsCompletion | Waiting::ItsNext) {
             self.waiting_for = Waiting::Done;
             self.timer = None;
-            self.run_wish = true;
+            self.queue_kick = true;
         }
     }
 

@@ -124,7 +124,7 @@ pub struct Bfq {
     /// Next requests of queues that may be merged, by sector.
     positions: Vec<(u64, u32)>,
     burst: Burst,
-    run_wish: bool,
+    queue_kick: bool,
     /// Expirations so far.
     slots_ended: u32,
 }
@@ -173,7 +173,7 @@ impl Bfq {
             last_created: None,
             positions: Vec::new(),
             burst: Burst::default(),
-            run_wish: false,
+            queue_kick: false,
             slots_ended: 0,
             settings,
         };
@@ -202,7 +202,7 @@ impl Bfq {
     }
 
     fn wish_run(&mut self) {
-        self.run_wish |= self.waiting > 0;
+        self.queue_kick |= self.waiting > 0;
     }
 
     /// The queue that a request of `process` goes to, if nothing is due but to count it: it is the process's own, known for long, and no other
@@ -765,8 +765,8 @@ impl Scheduler for Bfq {
         Some(self.depth_min(words.all()))
     }
 
-    fn take_run_wish(&mut self) -> bool {
-        core::mem::take(&mut self.run_wish)
+    fn take_queue_kick(&mut self) -> bool {
+        core::mem::take(&mut self.queue_kick)
     }
 
     fn describe(&self, now: Nanos, out: &mut String) {

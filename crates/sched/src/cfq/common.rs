@@ -27,7 +27,7 @@ pub(super) struct Common {
     pub idle_timer: Option<u64>,
     pub depth_samples: u32,
     pub depth_peak: u32,
-    pub run_wish: bool,
+    pub queue_kick: bool,
 }
 
 impl Common {
@@ -53,13 +53,13 @@ impl Common {
             idle_timer: None,
             depth_samples: 0,
             depth_peak: 0,
-            run_wish: false,
+            queue_kick: false,
         }
     }
 
     pub fn want_dispatch(&mut self) {
         if self.busy > 0 {
-            self.run_wish = true;
+            self.queue_kick = true;
         }
     }
 
@@ -161,8 +161,8 @@ impl Common {
     }
 
     /// Queues of an order of service, each at its key.
-    pub fn order(&self, turns: &super::turns::Turns) -> String {
-        let order: Vec<_> = turns
+    pub fn order(&self, service_tree: &super::service_tree::ServiceTree) -> String {
+        let order: Vec<_> = service_tree
             .iter()
             .map(|(index, key)| format!("{} at {key}", self.queues[index].name()))
             .collect();

@@ -2,30 +2,30 @@
 //!
 //! Two designs stand behind the name, each with generations of its own:
 //!
-//!   until 2.6.32   [`one_tree`]: queues stand in one order of service (rounds of several requests until 2.6.29).
-//!   2.6.33 on      [`trees`]: an order of service per class and kind of load, slices scaled to a target latency.
+//!   until 2.6.32   [`single_tree`]: queues stand in one order of service (rounds of several requests until 2.6.29).
+//!   2.6.33 on      [`workload_trees`]: an order of service per class and kind of load, slices scaled to a target latency.
 //!
-//! What both share: requests of a queue ([`requests`]), the order of service ([`turns`]), tunables ([`parameters`]).
+//! What both share: requests of a queue ([`requests`]), the order of service ([`service_tree`]), tunables ([`parameters`]).
 
 mod clock;
 mod common;
 mod dispatch_list;
-mod one_tree;
 mod parameters;
 mod queue;
 mod requests;
-mod trees;
-mod turns;
+mod service_tree;
+mod single_tree;
+mod workload_trees;
 
 use crate::about::{single_queue, About, Chart, MergeRule};
 use crate::kernel::{Kernel, Version};
 use crate::parameter::Setup;
 use crate::request::{ProcessId, Request, RequestId};
 use crate::scheduler::Scheduler;
-use one_tree::OneTree;
 pub use parameters::PARAMETERS;
 use seekwise_units::{Lba, Nanos, Sectors};
-use trees::Trees;
+use single_tree::SingleTree;
+use workload_trees::WorkloadTrees;
 
 /// Row of the registry.
 pub const ABOUT: About = About {
@@ -54,8 +54,8 @@ fn counts_nanoseconds(kernel: &Kernel) -> bool {
 #[allow(clippy::large_enum_variant)] // One per block device.
 #[derive(Clone, Debug)]
 enum Design {
-    OneTree(OneTree),
-    Trees(Trees),
+    SingleTree(SingleTree),
+    WorkloadTrees(WorkloadTrees),
 }
 
 #[derive(Clone, Debug)]
@@ -64,9 +64,9 @@ pub struct Cfq(Design);
 impl Cfq {
     pub fn new(setup: &Setup) -> Self {
         if setup.kernel.at_least(2, 6, 33) {
-            Self(Design::Trees(Trees::new(setup)))
+            Self(Design::WorkloadTrees(WorkloadTrees::new(setup)))
         } else {
-            Self(Design::OneTree(OneTree::new(setup)))
+            Self(Design::SingleTree(SingleTree::new(setup)))
         }
     }
 }
@@ -74,14 +74,14 @@ impl Cfq {
 macro_rules! forward {
     ($self:ident, $design:ident => $call:expr) => {
         match &$self.0 {
-            Design::OneTree($design) => $call,
-            Design::Trees($design) => $call,
+            Design::SingleTree($design) => $call,
+            Design::WorkloadTrees($design) => $call,
         }
     };
     (mut $self:ident, $design:ident => $call:expr) => {
         match &mut $self.0 {
-            Design::OneTree($design) => $call,
-            Design::Trees($design) => $call,
+            Design::SingleTree($design) => $call,
+            Design::WorkloadTrees($design) => $call,
         }
     };
 }
@@ -131,8 +131,8 @@ impl Scheduler for Cfq {
     fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId) {
         forward!(mut self, design => design.joined(now, kept, gone))
     }
-    fn take_run_wish(&mut self) -> bool {
-        forward!(mut self, design => core::mem::take(&mut design.common.run_wish))
+    fn take_queue_kick(&mut self) -> bool {
+        forward!(mut self, design => core::mem::take(&mut design.common.queue_kick))
     }
     fn describe(&self, now: Nanos, out: &mut String) {
         forward!(self, design => design.describe(now, out))

@@ -2,7 +2,7 @@
 
 use crate::distance::{rank, Rank};
 use crate::fifo::{Fifo, Links};
-use crate::request::{Direction, Request, RequestId};
+use crate::request::{words, Direction, Request, RequestId};
 use crate::sorted::Sorted;
 use seekwise_units::{Lba, Sectors};
 
@@ -231,21 +231,8 @@ impl Requests {
     }
 
     pub fn words(&self, waiting: &Waiting) -> String {
-        let ids: Vec<_> = waiting
-            .fifo
-            .iter(&self.links)
-            .map(|id| format!("#{}", id.0))
-            .collect();
-        let next = waiting
-            .next
-            .map_or("none".to_owned(), |id| format!("#{}", id.0));
-        format!(
-            "next {next}, oldest first: {}",
-            if ids.is_empty() {
-                "none".to_owned()
-            } else {
-                ids.join(" ")
-            }
-        )
+        let next = words(waiting.next);
+        let oldest_first = waiting.fifo.words(&self.links);
+        format!("next {next}, oldest first: {oldest_first}")
     }
 }

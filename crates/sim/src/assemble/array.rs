@@ -1,7 +1,7 @@
 //! A cell over an array: its members, each with a queue of its own, under md.
 
 use crate::assemble::{
-    either_queue, legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, Shows,
+    either_queue, legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, TraceSink,
 };
 use crate::engine::Engine;
 use crate::result::probe::Recorder;
@@ -203,7 +203,7 @@ impl<'a> Planned<'a> {
     where
         Q: BlockQueue + Send + 'static,
         D: Device + Send + 'static,
-        O: Shows + 'static,
+        O: TraceSink + 'static,
         P: Phases<Md<Q, D>, O> + Send + 'static,
     {
         Prepared::boxed(engine, self.cell, frame, self.geometry.capacity(), phases)
@@ -219,7 +219,7 @@ impl<'a> Planned<'a> {
         phases: P,
     ) -> Result<Box<dyn Running>, String>
     where
-        O: Shows + 'static,
+        O: TraceSink + 'static,
         P: Phases<Md<EitherQueue<AnyScheduler>, Drive>, O>
             + Phases<Md<EitherQueue<AnyScheduler>, Served<Drive>>, O>
             + Send

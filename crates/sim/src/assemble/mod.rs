@@ -119,11 +119,12 @@ impl<S: Stack> Phases<S, Watch> for CachePlan {
 }
 
 /// An observer that may have something to show.
-pub trait Shows: Observer + Send {
-    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
+pub trait TraceSink: Observer + Send {
+    fn trace(&self) -> Option<(&[TraceEvent], u64)> {
         None
     }
 }
+<<<<<<< HEAD
 impl Shows for Unobserved {}
 impl Shows for Watch {
     fn shown(&self) -> Option<(&[TraceEvent], u64)> {
@@ -132,6 +133,12 @@ impl Shows for Watch {
 }
 impl Shows for Recorder {
     fn shown(&self) -> Option<(&[TraceEvent], u64)> {
+=======
+impl TraceSink for Unobserved {}
+impl TraceSink for Watch {}
+impl TraceSink for Recorder {
+    fn trace(&self) -> Option<(&[TraceEvent], u64)> {
+>>>>>>> engine
         Some((&self.events, self.dropped))
     }
 }
@@ -139,7 +146,7 @@ impl Shows for Recorder {
 impl<S, O, P> Prepared<S, O, P>
 where
     S: Stack + Send + 'static,
-    O: Shows + 'static,
+    O: TraceSink + 'static,
     P: Phases<S, O> + Send + 'static,
 {
     pub fn boxed(
@@ -159,7 +166,7 @@ where
     }
 }
 
-impl<S: Stack + Send, O: Shows, P: Phases<S, O> + Send> Running for Prepared<S, O, P> {
+impl<S: Stack + Send, O: TraceSink, P: Phases<S, O> + Send> Running for Prepared<S, O, P> {
     fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String> {
         let started = self.engine.now;
         let plans = threads::threads(
@@ -181,7 +188,7 @@ impl<S: Stack + Send, O: Shows, P: Phases<S, O> + Send> Running for Prepared<S, 
     }
 
     fn trace(&self) -> Option<(&[TraceEvent], u64)> {
-        self.engine.observer.shown()
+        self.engine.observer.trace()
     }
 }
 
@@ -252,6 +259,12 @@ pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(
     }
 }
 
+/// [`check`] for each row.
+pub fn check_each(rows: &[(&str, f64, &str, f64, f64)]) -> Result<(), String> {
+    rows.iter()
+        .try_for_each(|&(name, value, unit, min, max)| check(name, value, unit, min, max))
+}
+
 pub fn build(spec: &CellSpec) -> Result<Built, String> {
     let drive = drive::build(&spec.device, drive::instance(spec.seed))?;
     let array = array::Planned::of(spec, &drive)?;
@@ -288,13 +301,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     } else {
         (costs, None)
     };
-    check(
-        "trace_events_max",
-        spec.trace_events_max as f64,
-        "events",
-        0.0,
-        10_000_000.0,
-    )?;
+    let events = spec.trace_events_max as f64;
+    check("trace_events_max", events, "events", 0.0, 10_000_000.0)?;
     if spec.phases.is_empty() {
         return Err("a cell needs at least one phase".to_owned());
     }
@@ -387,13 +395,8 @@ pub(crate) fn depth(device: &DeviceSpec, drive: &AnyDrive, kernel: &Kernel) -> R
 pub(crate) fn processors(host: &HostSpec) -> Result<u32, String> {
     let of_model = host.named_model()?.and_then(|model| model.processors);
     let count = host.processors.or(of_model).unwrap_or(1);
-    check(
-        "host processors",
-        f64::from(count),
-        "processors",
-        1.0,
-        4096.0,
-    )?;
+    let processors = f64::from(count);
+    check("host processors", processors, "processors", 1.0, 4096.0)?;
     Ok(count)
 }
 
@@ -412,13 +415,9 @@ fn cache_plan(
             "buffered jobs of a cell need a kernel from 5.0 on, not {kernel}"
         ));
     }
-    check(
-        "cache limit_bytes",
-        cache.limit_bytes as f64,
-        "bytes",
-        (8u64 << 20) as f64,
-        (1u64 << 40) as f64,
-    )?;
+    let limit = cache.limit_bytes as f64;
+    let (least, most) = ((8u64 << 20) as f64, (1u64 << 40) as f64);
+    check("cache limit_bytes", limit, "bytes", least, most)?;
     // Linux v6.1 block/blk-settings.c, disk_stack_limits: twice the optimal request, a row of chunks.
     let row_kib = array.map_or(0, array::Planned::row_kib);
     let own = cache
@@ -492,7 +491,7 @@ fn assemble<Q, D, O, P>(
 where
     Q: BlockQueue + Send + 'static,
     D: Device + Send + 'static,
-    O: Shows + 'static,
+    O: TraceSink + 'static,
     P: Phases<Single<Q, D>, O> + Send + 'static,
 {
     let capacity = spec.device.in_use(device.capacity());
@@ -667,13 +666,8 @@ fn numbers(
     };
     let nr_requests = queue.nr_requests.unwrap_or(default);
     // Linux block/blk-sysfs.c: at least BLKDEV_MIN_RQ = 4 may be written; a device of depth 1 has fewer of its own.
-    check(
-        "nr_requests",
-        f64::from(nr_requests),
-        "requests",
-        if legacy { 4.0 } else { 1.0 },
-        65_536.0,
-    )?;
+    let (asked, least) = (f64::from(nr_requests), if legacy { 4.0 } else { 1.0 });
+    check("nr_requests", asked, "requests", least, 65_536.0)?;
     let nr_requests = if queue.scheduler == "none" {
         nr_requests.min(depth)
     } else {
@@ -683,14 +677,11 @@ fn numbers(
     let kb = queue
         .max_sectors_kb
         .unwrap_or(if kernel.at_least(4, 0, 0) { 1280 } else { 512 });
-    check("max_sectors_kb", f64::from(kb), "KiB", 4.0, 1_048_576.0)?;
-    check(
-        "nomerges",
-        f64::from(queue.nomerges),
-        "(0, 1 or 2)",
-        0.0,
-        2.0,
-    )?;
+    let nomerges = f64::from(queue.nomerges);
+    check_each(&[
+        ("max_sectors_kb", f64::from(kb), "KiB", 4.0, 1_048_576.0),
+        ("nomerges", nomerges, "(0, 1 or 2)", 0.0, 2.0),
+    ])?;
     let wbt = queue.wbt_lat_usec.unwrap_or(wbt_default(
         &queue.scheduler,
         kernel,

@@ -7,7 +7,7 @@
 
 use crate::cost::{CacheCost, OperationCosts, StepCosts};
 use crate::files::machine::FileEngine;
-use crate::files::spec as files;
+use crate::files::{spec as files, BIO_PAGES, READ_AHEAD_PAGES};
 use crate::parallel;
 use crate::spec::array::generation;
 use crate::spec::drive::{self, AnyDrive};
@@ -27,10 +27,6 @@ use seekwise_units::{Nanos, PAGE_BYTES};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
-/// read_ahead_kb of a drive: 128 KiB.
-const READ_AHEAD_PAGES: u64 = 32;
-/// A bio holds at most 256 pages (BIO_MAX_PAGES up to 5.0).
-const BIO_PAGES: u64 = 256;
 /// Runs a spec. The error is one sentence that says what cannot be.
 pub fn run(spec: &StorageSpec) -> Result<Value, String> {
     let report = spec.load.files().report;

@@ -165,29 +165,24 @@ impl<S: Storage, O: Observer, H> Engine<S, O, H> {
         Ok(())
     }
 
-    /// Hands `whole` down in bios of at most [`Engine::max_sectors`] until one finds no request: how many went, and where the rest begins.
+    /// Hands a long bio down in bios of at most [`Engine::max_sectors`] until one finds no request: how many went, and where the rest begins.
     #[inline(always)]
-    pub fn hand_down(&mut self, whole: &Bio) -> (u32, Lba, Sectors)
+    pub fn hand_down(&mut self, mut bio: Bio) -> (u32, Lba, Sectors)
     where
         S: Stack,
     {
-        let (mut bios, mut at, mut left) = (0, whole.start, whole.sectors);
+        let (mut bios, mut left) = (0, bio.sectors);
         while left.0 > 0 {
-            let sectors = left.min(self.max_sectors);
-            let bio = Bio {
-                start: at,
-                sectors,
-                ..*whole
-            };
+            bio.sectors = left.min(self.max_sectors);
             self.observer.submitted(self.now, &bio);
             if self.storage.submit(self.now, &bio, &mut self.observer) == Submission::Blocked {
                 break;
             }
             bios += 1;
-            at = at + sectors;
-            left = Sectors(left.0 - sectors.0);
+            bio.start = bio.start + bio.sectors;
+            left = Sectors(left.0 - bio.sectors.0);
         }
-        (bios, at, left)
+        (bios, bio.start, left)
     }
 
     /// What was put off, or fell into a task's step, is due now.

@@ -10,7 +10,7 @@
 //! Not modelled:  calls of part of a block, conversion of unwritten extents, pages of the same file in the cache (there are none).
 
 use crate::files::machine::{FileEngine, Sender};
-use crate::files::{Doing, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_SECTORS};
+use crate::files::{Doing, Files, IoKind, PhasePlan, TaskState, Wait, BIO_PAGES, PAGE_SECTORS};
 use crate::storage::queued::Owner;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
@@ -19,9 +19,6 @@ use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::file::address;
 use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::VecDeque;
-
-/// Pages of a bio (BIO_MAX_PAGES, later BIO_MAX_VECS).
-const BIO_PAGES: u64 = 256;
 
 /// Calls of a thread on their way.
 #[derive(Debug, Default)]

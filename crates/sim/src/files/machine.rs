@@ -3,7 +3,7 @@
 use crate::cost::StepCosts;
 use crate::engine::Engine;
 use crate::files::stripes::Stripes;
-use crate::files::Files;
+use crate::files::{Files, BIO_PAGES};
 use crate::storage::md::{Order, MD_THREAD};
 use crate::storage::queued::{Due, Owner, QueuedDrive, QueuedVolume, UnderWay};
 use crate::storage::spindle::Spindle;
@@ -16,8 +16,7 @@ use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
-/// No bio of a write is longer than 256 pages.
-const WRITE_SECTORS_MAX: u64 = 256 * PAGE_SECTORS;
+const WRITE_SECTORS_MAX: u64 = BIO_PAGES * PAGE_SECTORS;
 
 /// How a range is handed to the volume, and for whom.
 #[derive(Clone, Copy, Debug)]
@@ -266,9 +265,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     fn drive_done(&mut self, index: usize) -> bool {
         self.host.payer = Payer::Interrupt;
         let member = &mut self.storage.members[index];
-        if let Some(&(served, tag)) = member.told.front() {
+        if let Some(&(served, tag)) = member.notified.front() {
             if served <= self.now {
-                member.told.pop_front();
+                member.notified.pop_front();
                 self.queue_done(index, tag);
                 return true;
             }
@@ -292,8 +291,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.spend(work);
         self.host.interrupts_free = self.host.interrupts_free.max(self.now) + work;
         if self.host.interrupts_free > self.now {
-            let told = (self.host.interrupts_free, tag);
-            self.storage.members[index].told.push_back(told);
+            let notified = (self.host.interrupts_free, tag);
+            self.storage.members[index].notified.push_back(notified);
         } else {
             self.queue_done(index, tag);
         }

@@ -58,6 +58,10 @@ const SLICE: Nanos = Nanos::from_millis(1);
 const GRAIN: Nanos = Nanos::from_micros(50);
 /// Threads are started one after the other.
 const FORK: Nanos = Nanos::from_micros(200);
+/// A bio holds at most 256 pages (BIO_MAX_PAGES up to 5.0, later BIO_MAX_VECS).
+pub const BIO_PAGES: u64 = 256;
+/// read_ahead_kb of a drive, in pages: 128 KiB.
+pub const READ_AHEAD_PAGES: u64 = 32;
 /// Calls of a thread that only time ends.
 const CALLS_MAX: u64 = 1 << 50;
 /// Files that lie there already were written by threads that took the processor by turns of about this many pages (2.6: a check of the

@@ -1,7 +1,7 @@
 //! A task writes dirty pages back: a turn of each file of a pass, or all pages of one file.
 
-use crate::files::machine::FileEngine;
-use crate::files::{Files, IoKind, TaskState, Wait, DEVICE_FILE};
+use crate::files::machine::{FileEngine, Sender};
+use crate::files::{Files, IoKind, TaskState, Wait, BIO_PAGES, DEVICE_FILE};
 use crate::storage::queued::Owner;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
@@ -9,10 +9,7 @@ use seekwise_host::cache::page_cache::{Content, FileNumber, Run};
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::file::address;
 use seekwise_sched::Direction;
-use seekwise_units::{Lba, Nanos, Sectors};
-
-/// A bio of whole files holds at most 256 pages (BIO_MAX_PAGES up to 5.0).
-const BIO_PAGES: u64 = 256;
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
 /// Pages looked at for one go, no more than requests hold anyway (max_sectors_kb of 512 KiB: 128).
 pub(crate) const JOINING_PAGES: u64 = 128;
@@ -272,7 +269,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let pass = &mut files.tasks[task].pass;
         pass.go_on(run);
         let at = address(block, files.offset);
-        let sectors = Sectors(pages * crate::files::PAGE_SECTORS);
+        let sectors = Sectors(pages * PAGE_SECTORS);
         pass.rest = Some((io, at, sectors));
     }
 
@@ -337,7 +334,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.spend(Nanos(each.0 * pages));
         // The queue hears of the last page when its bio is made.
         self.now = begin + Nanos(each.0 * (pages - 1)) + lead;
-        let sectors = Sectors(pages * crate::files::PAGE_SECTORS);
+        let sectors = Sectors(pages * PAGE_SECTORS);
         let (count, rest) = self.send_range(&sender, at, sectors);
         debug_assert!(rest.is_none(), "bios that join need no request");
         files.ios[io as usize].left += count;
@@ -360,11 +357,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         pass.written += 1;
         let io = files.new_io(IoKind::PlaceWrite);
         self.spend(self.host.costs.page_send);
-        files.tasks[task].pass.rest = Some((
-            io,
-            address(block, files.offset),
-            Sectors(super::PAGE_SECTORS),
-        ));
+        files.tasks[task].pass.rest =
+            Some((io, address(block, files.offset), Sectors(PAGE_SECTORS)));
     }
 
     /// False when the task has to sleep for a request.
@@ -386,7 +380,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         &mut self,
         files: &mut Files,
         task: usize,
-        sender: crate::files::machine::Sender,
+        sender: Sender,
         io: u32,
         start: Lba,
         sectors: Sectors,
@@ -401,7 +395,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         &mut self,
         files: &mut Files,
         task: usize,
-        sender: &crate::files::machine::Sender,
+        sender: &Sender,
         (io, start, sectors): (u32, Lba, Sectors),
     ) -> Option<(u32, Lba, Sectors)> {
         let (count, rest) = self.send_range(sender, start, sectors);

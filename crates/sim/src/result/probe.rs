@@ -1,4 +1,4 @@
-//! A trace of a run: what was submitted, handed out, started and done, with the address, for pictures of the head over time.
+//! A trace of a run: what was submitted, dispatched, started and done, with the address, for pictures of the head over time.
 
 use seekwise_host::block::{Bio, Observer};
 use seekwise_sched::{Direction, Request};

@@ -1,6 +1,6 @@
 //! From a phase's jobs to the threads that run it, each number checked.
 
-use crate::assemble::check;
+use crate::assemble::{check, check_each};
 use crate::cost::OperationCosts;
 use crate::spec::{CellSpec, ClassSpec, JobSpec, PatternSpec, PhaseSpec};
 use crate::task::{ThreadLoad, ThreadPlan};
@@ -14,6 +14,7 @@ use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES, SECTOR_BYTES};
 const IOS_MAX: u64 = 1 << 50;
 /// A year of simulated time, in ns.
 const YEAR_NS: f64 = 3.2e16;
+const GIB: f64 = (1u64 << 30) as f64;
 
 /// Refuses what no phase can be, before anything runs.
 pub fn check_phases(spec: &CellSpec, capacity: Sectors) -> Result<(), String> {
@@ -42,13 +43,8 @@ fn check_phase(phase: &PhaseSpec, capacity: Sectors) -> Result<(), String> {
     if phase.jobs.is_empty() {
         return Err("there is no job".to_owned());
     }
-    check(
-        "runtime_ns",
-        phase.runtime_ns.unwrap_or(1) as f64,
-        "ns",
-        1.0,
-        YEAR_NS,
-    )?;
+    let runtime = phase.runtime_ns.unwrap_or(1) as f64;
+    check("runtime_ns", runtime, "ns", 1.0, YEAR_NS)?;
     let threads: u64 = phase.jobs.iter().map(|j| u64::from(j.threads)).sum();
     check("threads of all jobs", threads as f64, "threads", 1.0, 1e6)?;
     for (index, job) in phase.jobs.iter().enumerate() {
@@ -58,48 +54,38 @@ fn check_phase(phase: &PhaseSpec, capacity: Sectors) -> Result<(), String> {
 }
 
 fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), String> {
-    check("threads", f64::from(job.threads), "threads", 1.0, 1e5)?;
-    check("depth", f64::from(job.depth), "operations", 1.0, 65_536.0)?;
-    check(
-        "block_bytes",
-        job.block_bytes as f64,
-        "bytes",
-        512.0,
-        (1u64 << 30) as f64,
-    )?;
+    check_each(&[
+        ("threads", f64::from(job.threads), "threads", 1.0, 1e5),
+        ("depth", f64::from(job.depth), "operations", 1.0, 65_536.0),
+        ("block_bytes", job.block_bytes as f64, "bytes", 512.0, GIB),
+    ])?;
     if job.block_bytes % SECTOR_BYTES != 0 {
         return Err(format!(
             "block_bytes is {} bytes, not a multiple of 512 bytes",
             job.block_bytes
         ));
     }
-    check(
-        "read_percent",
-        job.read_percent.unwrap_or(100.0),
-        "%",
-        0.0,
-        100.0,
-    )?;
-    check(
-        "random_percent",
-        job.random_percent.unwrap_or(0.0),
-        "%",
-        0.0,
-        100.0,
-    )?;
+    let random_percent = job.random_percent.unwrap_or(0.0);
+    check_each(&[
+        (
+            "read_percent",
+            job.read_percent.unwrap_or(100.0),
+            "%",
+            0.0,
+            100.0,
+        ),
+        ("random_percent", random_percent, "%", 0.0, 100.0),
+    ])?;
     if job.random_percent.is_some() != (job.pattern == PatternSpec::Mixed) {
         return Err("random_percent goes with the pattern \"mixed\", and only with it".to_owned());
     }
-    check("think_ns", job.think_ns as f64, "ns", 0.0, YEAR_NS)?;
-    check("start_ns", job.start_ns as f64, "ns", 0.0, YEAR_NS)?;
-    check("stagger_ns", job.stagger_ns as f64, "ns", 0.0, YEAR_NS)?;
-    check(
-        "level",
-        f64::from(job.level.unwrap_or(4)),
-        "(0 highest to 7 lowest)",
-        0.0,
-        7.0,
-    )?;
+    let level = f64::from(job.level.unwrap_or(4));
+    check_each(&[
+        ("think_ns", job.think_ns as f64, "ns", 0.0, YEAR_NS),
+        ("start_ns", job.start_ns as f64, "ns", 0.0, YEAR_NS),
+        ("stagger_ns", job.stagger_ns as f64, "ns", 0.0, YEAR_NS),
+        ("level", level, "(0 highest to 7 lowest)", 0.0, 7.0),
+    ])?;
     if let Some(rate) = job.rate_iops {
         check("rate_iops", rate, "operations/s", 1e-3, 1e9)?;
     }
@@ -111,13 +97,8 @@ fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), 
             "neither ios nor the phase's runtime_ns is given: the job would never end".to_owned(),
         );
     }
-    check(
-        "ios",
-        job.ios.unwrap_or(1) as f64,
-        "operations",
-        1.0,
-        IOS_MAX as f64,
-    )?;
+    let ios = job.ios.unwrap_or(1) as f64;
+    check("ios", ios, "operations", 1.0, IOS_MAX as f64)?;
     region(job, capacity).map(|_| ())
 }
 
@@ -142,9 +123,10 @@ fn check_buffered(job: &JobSpec) -> Result<(), String> {
 /// Start and length of the job's region.
 fn region(job: &JobSpec, capacity: Sectors) -> Result<(Lba, Sectors), String> {
     let device_bytes = capacity.bytes().0;
+    let first = job.region_start_bytes as f64;
     check(
         "region_start_bytes",
-        job.region_start_bytes as f64,
+        first,
         "bytes",
         0.0,
         device_bytes as f64,

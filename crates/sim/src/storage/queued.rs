@@ -91,14 +91,17 @@ pub(crate) struct QueuedDrive<Q, D> {
     pub queue: Q,
     pub spindle: Spindle<D>,
     /// Commands that the drive has done and of which the queue hears when the interrupt has been served: then, and their tags.
-    pub told: VecDeque<(Nanos, u32)>,
+    pub notified: VecDeque<(Nanos, u32)>,
 }
 
 impl<Q, D: Device> QueuedDrive<Q, D> {
     /// When its drive or an interrupt of it is due.
     fn drive_due(&self) -> Nanos {
-        let told = self.told.front().map_or(Nanos::NEVER, |told| told.0);
-        self.spindle.next_at().min(told)
+        let notified = self
+            .notified
+            .front()
+            .map_or(Nanos::NEVER, |notified| notified.0);
+        self.spindle.next_at().min(notified)
     }
 }
 
@@ -123,7 +126,7 @@ impl<Q: BlockQueue, D: Device> Members<Q, D> {
         let member = |(queue, spindle)| QueuedDrive {
             queue,
             spindle,
-            told: VecDeque::new(),
+            notified: VecDeque::new(),
         };
         Self {
             all: members.into_iter().map(member).collect(),

@@ -212,7 +212,7 @@ impl CachedThreads {
         }
         let bare = self.costs.request(false, 0.0);
         let page = self.costs.request(false, 1.0);
-        // One run of the queue hands out all that it finds: what a scheduler costs a request alone is mostly the waking for it.
+        // One run of the queue dispatches all that it finds: what a scheduler costs a request alone is mostly the waking for it.
         let runs = u64::from(watch.writes_begun > 0);
         let begun = bare.submit.0 * watch.writes_begun
             + bare.scheduler.0 * runs

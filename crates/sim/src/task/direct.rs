@@ -139,7 +139,7 @@ impl DirectThreads {
     #[cold]
     fn wake_sleepers<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
         while let Some(process) = engine.storage.take_woken() {
-            // A thread of a phase before this one may be told late; its process is nobody now.
+            // A thread of a phase before this one may be notified late; its process is nobody now.
             let thread = self.thread_of_process.get(process.0 as usize);
             let Some(&thread) = thread.filter(|&&thread| thread != u32::MAX) else {
                 continue;
@@ -200,12 +200,12 @@ impl DirectThreads {
             ThreadLoad::Scripted(_) => {
                 // The interrupt delays whoever runs; waking up is paid when the thread gets the processor.
                 returned = engine.processors.book(processor, now, cost.interrupt);
-                let told = match thread.waits_for {
+                let notified = match thread.waits_for {
                     WaitsFor::Operation(waited) => waited == token,
                     WaitsFor::All => thread.in_flight == 0,
                     WaitsFor::Nothing => false,
                 };
-                if told {
+                if notified {
                     thread.waits_for = WaitsFor::Nothing;
                     self.next_line(engine, index, returned);
                 }
@@ -402,7 +402,7 @@ impl DirectThreads {
         if several {
             engine.storage.begin_plug();
         }
-        let (bios, at, left) = engine.hand_down(&self.bio(index, token, at, left));
+        let (bios, at, left) = engine.hand_down(self.bio(index, token, at, left));
         let operation = &mut self.in_flight[token as usize];
         operation.bios += bios;
         operation.unsubmitted = left.0;

@@ -5,7 +5,7 @@
 use crate::assemble::{Below, MemberQueues};
 use crate::cost::StepCosts;
 use crate::files::machine::FileEngine;
-use crate::files::{FilesPlan, PhasePlan, Start};
+use crate::files::{FilesPlan, PhasePlan, Start, BIO_PAGES, READ_AHEAD_PAGES};
 use crate::parallel;
 use crate::spec::QueueSpec;
 use crate::storage::spindle::Spindle;
@@ -37,8 +37,6 @@ pub struct Conditions {
 const CHUNK: Sectors = Sectors::from_kib(64);
 /// Ticks a second of kernels whose name does not tell (description of the recordings).
 const RECORDED_HZ: u32 = 1000;
-/// read_ahead_kb of a drive, in pages.
-const READ_AHEAD_PAGES: u64 = 32;
 /// Processes begin at whole MiB.
 const MIB_PAGES: u64 = (1 << 20) / PAGE_BYTES;
 /// Forking costs the recordings' processor that long (range 115 to 215 us: the orders that the loads without a sorting scheduler show).
@@ -170,9 +168,6 @@ impl RecordedStorage {
     }
 }
 
-/// Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
-const LARGE_BIO_PAGES: u64 = 256;
-
 /// MB/s with 1, 2, 4 … processes up to those of `conditions`, one run after the other over the same drives, queues and md: RAID 1 sends
 /// a reader to the copy whose head was nearest when the run before ended, so how readers share the copies is inherited.
 pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result<Vec<f64>, String> {
@@ -217,7 +212,8 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
     };
     let pages_max = own_window.map_or(window, |kib: u64| kib * 1024 / PAGE_BYTES);
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), pages_max);
-    let bio_pages = if of >= (4, 0, 0) { LARGE_BIO_PAGES } else { 1 };
+    // Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
+    let bio_pages = if of >= (4, 0, 0) { BIO_PAGES } else { 1 };
     let pages = volume.capacity().0 / PAGE_SECTORS;
     let sequential = match phase.as_str() {
         "seqread" => true,

@@ -12,17 +12,17 @@ use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, FileSystem};
-use seekwise_units::Nanos;
+use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
 
 /// In the order in which they run.
 pub const PHASES: [&str; 4] = ["seqwrite", "rndwrite", "seqread", "rndread"];
 
-const TOTAL_PAGES: u64 = 600 * 1_000_000 / 4096;
+const TOTAL_PAGES: u64 = 600 * 1_000_000 / PAGE_BYTES;
 const RANDOM_CALLS: u64 = 800;
-const MEMORY_PAGES: u64 = 165 * 1_000_000 / 4096;
+const MEMORY_PAGES: u64 = 165 * 1_000_000 / PAGE_BYTES;
 /// The machine's memory besides: kernel and programs (estimate, 20 to 60 MB; decides only how often writers look at the limits).
-const OTHER_PAGES: u64 = 35 * 1_000_000 / 4096;
-const JOURNAL_BLOCKS: u64 = 16 * (1 << 20) / 4096;
+const OTHER_PAGES: u64 = 35 * 1_000_000 / PAGE_BYTES;
+const JOURNAL_BLOCKS: u64 = 16 * (1 << 20) / PAGE_BYTES;
 /// Simulated time after which a run is given up.
 const GIVE_UP: Nanos = Nanos::from_secs(3_600);
 
@@ -52,7 +52,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         version: of,
     } = RecordedStorage::of(conditions, &model)?;
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
-    let blocks = volume.capacity().0 / 8;
+    let blocks = volume.capacity().0 / PAGE_SECTORS;
     let system = FileSystem::Ext3(Ext3::new(
         blocks,
         TOTAL_PAGES + TOTAL_PAGES / 1000 + 64 * u64::from(processes),

@@ -125,9 +125,9 @@ struct Stalled {
 }
 
 /// Passes on what a member does, or nothing of it: a trace shows one drive.
-struct Heard<'a, O>(Option<&'a mut O>);
+struct MemberSink<'a, O>(Option<&'a mut O>);
 
-impl<O: Observer> Observer for Heard<'_, O> {
+impl<O: Observer> Observer for MemberSink<'_, O> {
     fn inserted(&mut self, now: Nanos, request: &seekwise_sched::Request) {
         if let Some(observer) = &mut self.0 {
             observer.inserted(now, request);
@@ -155,8 +155,8 @@ impl<O: Observer> Observer for Heard<'_, O> {
     }
 }
 
-fn heard<O: Observer>(member: usize, observer: &mut O) -> Heard<'_, O> {
-    Heard((O::EVERY_MEMBER || member == 0).then_some(observer))
+fn member_sink<O: Observer>(member: usize, observer: &mut O) -> MemberSink<'_, O> {
+    MemberSink((O::EVERY_MEMBER || member == 0).then_some(observer))
 }
 
 pub struct Md<Q, D> {
@@ -361,10 +361,12 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     #[inline]
     fn hand<O: Observer>(&mut self, now: Nanos, index: usize, bio: &Bio, observer: &mut O) -> bool {
         let member = &mut self.members[index];
-        let sent = member
-            .queue
-            .submit(now, bio, &mut member.spindle, &mut heard(index, observer))
-            == Submission::Accepted;
+        let sent = member.queue.submit(
+            now,
+            bio,
+            &mut member.spindle,
+            &mut member_sink(index, observer),
+        ) == Submission::Accepted;
         if sent {
             let moved = match bio.direction {
                 Direction::Write => &mut member.written,
@@ -455,7 +457,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if member.queue.held_back(now) {
             member
                 .queue
-                .process_waits(now, &mut member.spindle, &mut heard(index, observer));
+                .process_waits(now, &mut member.spindle, &mut member_sink(index, observer));
             self.refresh(now, index);
         }
     }
@@ -620,7 +622,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             now,
             tag,
             &mut member.spindle,
-            &mut heard(index, observer),
+            &mut member_sink(index, observer),
             |part| {
                 *taken = taken.wrapping_add(now.0);
                 // Told in order, so at once only while nobody is put off. Nearly always there is one part.
@@ -695,7 +697,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.volume.piece_done(&order.piece);
                 self.part_done(call);
             }
-            Owner::Stripe(_) => unreachable!("told by its number"),
+            Owner::Stripe(_) => unreachable!("notified by its number"),
             Owner::Resync(step) => self.resync_part_done(now, step, observer),
             Owner::Bitmap => self.bitmap_page_done(now),
             Owner::BitmapLater => {}
@@ -813,7 +815,7 @@ impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
         let member = &mut self.members[index];
         member
             .queue
-            .fire(now, &mut member.spindle, &mut heard(index, observer));
+            .fire(now, &mut member.spindle, &mut member_sink(index, observer));
         self.refresh(now, index);
     }
 
@@ -906,7 +908,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             let member = &mut self.members[index];
             member
                 .queue
-                .end_plug(now, &mut member.spindle, &mut heard(index, observer));
+                .end_plug(now, &mut member.spindle, &mut member_sink(index, observer));
             self.refresh(now, index);
         }
         if self.parity.is_some() {
@@ -928,7 +930,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
                 now,
                 process,
                 &mut member.spindle,
-                &mut heard(index, observer),
+                &mut member_sink(index, observer),
             );
             self.refresh(now, index);
         }

@@ -33,7 +33,7 @@ pub(crate) struct MdThread {
     pub out: VecDeque<Order>,
     /// Mirrored writes that nobody has sent yet.
     pub mirrored: VecDeque<Order>,
-    /// Jobs of the stripe cache that are through, to be told in the next turn, and in the running one.
+    /// Jobs of the stripe cache that are through, notified in the next turn, and in the running one.
     pub finishing: Vec<BioId>,
     /// Mirrored writes whose bits are on the members, when that was waited for.
     covered: Option<usize>,
@@ -145,9 +145,9 @@ impl MdThread {
         self.busy += self.costs.time(work, 0);
     }
 
-    pub fn recycle(&mut self, mut told: Vec<BioId>) {
-        told.clear();
-        self.finishing_now = told;
+    pub fn recycle(&mut self, mut notified: Vec<BioId>) {
+        notified.clear();
+        self.finishing_now = notified;
     }
 
     pub fn sleep_for_request(&mut self) {

@@ -1,11 +1,11 @@
 //! Programs of a recorded trace: each sends what it sent, when what it had waited for is done here.
 //!
 //! ```text
-//!   done ─interrupt─▶ told ──gap──▶ due ─submit─▶ queue ─▶ drive ─▶ done
+//!   done ─interrupt─▶ notified ──gap──▶ due ─submit─▶ queue ─▶ drive ─▶ done
 //!                      ▲ at most `own` of its requests under way, and enough requests of another program complete
 //! ```
 //!
-//! A request's time runs from `due` to `told`: what the kernel's trace events see. The gap is what the program took in the recording,
+//! A request's time runs from `due` to `notified`: what the kernel's trace events see. The gap is what the program took in the recording,
 //! with waking up, so the processor is booked for that within the gap.
 //!
 //! Not modelled:  requests of a program that would have been others (a database that groups commits by their latency); time slices.
@@ -55,8 +55,8 @@ struct Program {
     in_flight: u32,
     done: u64,
     due: Nanos,
-    /// When it was last told of a request's end.
-    told: Nanos,
+    /// When it was last notified of a request's end.
+    notified: Nanos,
     /// Rests of requests that found no free one in the queue: of the call under way, and of those that had to flush first.
     pending: VecDeque<Pending>,
     /// Programs that wait for requests of this one.
@@ -133,7 +133,7 @@ impl TracedPrograms {
                 in_flight: 0,
                 done: 0,
                 due: start,
-                told: start,
+                notified: start,
                 pending: VecDeque::new(),
                 waiters: Vec::new(),
                 ended: start,
@@ -204,14 +204,19 @@ impl TracedPrograms {
                 return;
             }
             if other.done == u64::from(row.other_count) {
-                after = after.max(other.told);
+                after = after.max(other.notified);
             }
         }
         self.put(engine, index, after + Nanos(row.gap_ns));
     }
 
-    /// What a program waited for was told at `told`: it wakes up, thinks, and sends.
-    fn woken<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32, told: Nanos) {
+    /// What a program waited for was notified of at `notified`: it wakes up, thinks, and sends.
+    fn woken<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        index: u32,
+        notified: Nanos,
+    ) {
         let program = &self.programs[index as usize];
         let Some(row) = program.next else {
             return;
@@ -239,8 +244,8 @@ impl TracedPrograms {
         let processor = self.programs[index as usize].processor;
         let awake = engine
             .processors
-            .book(processor, told, cost.wake + cost.user);
-        self.put(engine, index, awake.max(told + Nanos(row.gap_ns)));
+            .book(processor, notified, cost.wake + cost.user);
+        self.put(engine, index, awake.max(notified + Nanos(row.gap_ns)));
     }
 
     #[inline]
@@ -338,7 +343,7 @@ impl TracedPrograms {
         if several {
             engine.storage.begin_plug();
         }
-        let (bios, at, left) = engine.hand_down(&Bio {
+        let (bios, at, left) = engine.hand_down(Bio {
             sync,
             metadata: row.flags & META != 0,
             unplug: sync,
@@ -425,27 +430,27 @@ impl TracedPrograms {
         } = self.calls.remove(token as usize);
         let cost = self.cost(&row);
         let program = &mut self.programs[index as usize];
-        let told = engine
+        let notified = engine
             .processors
             .book(program.processor, now, cost.interrupt);
         program.in_flight -= 1;
         program.done += 1;
-        program.told = told;
+        program.notified = notified;
         if row.kind != Kind::Flush {
             let sectors = Sectors(u64::from(row.sectors));
             let direction = Direction::of(row.kind == Kind::Write);
-            engine.jobs[program.group as usize].record(direction, sectors, told - due);
-            engine.windows.record(now, sectors.0, told - due);
+            engine.jobs[program.group as usize].record(direction, sectors, notified - due);
+            engine.windows.record(now, sectors.0, notified - due);
         }
-        engine.last_return = engine.last_return.max(told);
+        engine.last_return = engine.last_return.max(notified);
         let waiters = core::mem::take(&mut program.waiters);
         if program.state == State::WaitsForOwn {
-            self.woken(engine, index, told);
+            self.woken(engine, index, notified);
         } else {
             self.end_if_through(engine, index);
         }
         for waiter in waiters {
-            self.woken(engine, waiter, told);
+            self.woken(engine, waiter, notified);
         }
     }
 
@@ -459,15 +464,15 @@ impl TracedPrograms {
             return;
         }
         program.state = State::Ended;
-        program.ended = program.told;
-        let (process, told) = (program.process, program.told);
+        program.ended = program.notified;
+        let (process, notified) = (program.process, program.notified);
         let waiters = core::mem::take(&mut program.waiters);
         engine.running -= 1;
         engine
             .storage
             .process_exits(engine.now, process, &mut engine.observer);
         for waiter in waiters {
-            self.woken(engine, waiter, told);
+            self.woken(engine, waiter, notified);
         }
     }
 

@@ -654,19 +654,19 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             let thread = self.operations[token as usize].thread;
             let t = &mut self.threads[thread];
             t.outstanding -= 1;
-            let told = match t.waits {
+            let notified = match t.waits {
                 Waits::Operation(waited) => waited == token,
                 Waits::All => t.outstanding == 0,
                 Waits::Nothing => false,
             };
-            if told {
+            if notified {
                 t.waits = Waits::Nothing;
                 t.next = Next::Line;
                 self.ready.push(thread);
                 woken = true;
             }
             let through = t.process.script.next >= t.process.script.operations.len();
-            collected += u64::from(!told && through && t.pending.is_none() && !buffered);
+            collected += u64::from(!notified && through && t.pending.is_none() && !buffered);
             self.end_if_through(thread);
         }
         let each = if buffered {

@@ -28,13 +28,8 @@ pub fn run(input: &Input, recorded: &Recorded) -> Result<Vec<TraceEvent>, String
         Under::Fixed { depth, .. } => depth,
         Under::Linear => 1,
     };
-    check(
-        "the device's depth",
-        f64::from(depth),
-        "commands",
-        1.0,
-        65_536.0,
-    )?;
+    let commands = f64::from(depth);
+    check("the device's depth", commands, "commands", 1.0, 65_536.0)?;
     let number = |name: &str| input.settings.get(name).and_then(|v| v.parse::<u32>().ok());
     let mut setup = Setup::new(input.kernel);
     setup.rotational = input.rotational;

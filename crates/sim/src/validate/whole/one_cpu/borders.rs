@@ -19,7 +19,7 @@ impl Driver for Started {
     }
 }
 
-/// Counts what the policy hands out, and keeps the trace.
+/// Counts what the policy dispatches, and keeps the trace.
 pub(crate) struct Watch {
     pub recorder: Recorder,
     pub issued: u64,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl OneTree {
+impl SingleTree {
     /// From its queue to the dispatch list.
     pub(super) fn move_to_list(&mut self, id: RequestId) {
         let slot = *self.common.requests.slot(id);
@@ -18,8 +18,12 @@ impl OneTree {
         if queue.waiting.is_empty() && queue.busy {
             self.become_idle(index);
         }
-        self.common.list
-            .sort_in(id, slot.start, slot.direction, self.common.requests.last_end);
+        self.common.list.sort_in(
+            id,
+            slot.start,
+            slot.direction,
+            self.common.requests.last_end,
+        );
     }
 
     /// The driver takes a request.

@@ -11,7 +11,7 @@
 //! Source:        behaviour of Linux 4.4 and 4.19 block/cfq-iosched.c (4.8 on: nanoseconds in place of ticks).
 
 mod describe;
-mod handing_out;
+mod dispatch;
 mod idle;
 mod service;
 
@@ -19,7 +19,7 @@ use super::clock::Clock;
 use super::common::Common;
 use super::parameters::PARAMETERS;
 use super::queue::{is_valid, Class, Queue};
-use super::turns::Turns;
+use super::service_tree::ServiceTree;
 use crate::decay::Mean;
 use crate::parameter::Setup;
 use crate::request::{ProcessId, Request, RequestId};
@@ -33,7 +33,7 @@ const KIND_ASYNC: usize = 0;
 const KIND_SYNC_NO_IDLE: usize = 1;
 const KIND_SYNC: usize = 2;
 const KINDS: usize = 3;
-/// Trees: kinds of best effort, kinds of real-time, and one for the idle class.
+/// WorkloadTrees: kinds of best effort, kinds of real-time, and one for the idle class.
 const TREE_IDLE: usize = 2 * KINDS;
 const TREES: usize = TREE_IDLE + 1;
 
@@ -52,7 +52,7 @@ struct Tunables {
 /// An order of service and how long its processes think.
 #[derive(Clone, Debug)]
 struct Tree {
-    turns: Turns,
+    queues: ServiceTree,
     think: Mean,
     last_completion: i64,
 }
@@ -66,7 +66,7 @@ struct Workload {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Trees {
+pub(super) struct WorkloadTrees {
     clock: Clock,
     pub common: Common,
     /// 3.3 on: requests at the same sector may wait together.
@@ -91,7 +91,7 @@ pub(super) struct Trees {
     queueing_device: Option<bool>,
 }
 
-impl Trees {
+impl WorkloadTrees {
     pub fn new(setup: &Setup) -> Self {
         let clock = Clock::new(setup.kernel);
         let get = |name| setup.get(PARAMETERS, name);
@@ -99,7 +99,7 @@ impl Trees {
         let second = clock.second() as i64;
         let started = -(clock.read(setup.age) as i64);
         let tree = Tree {
-            turns: Turns::default(),
+            queues: ServiceTree::default(),
             think: Mean::of_think_times(),
             last_completion: started,
         };
@@ -201,9 +201,12 @@ impl Trees {
         let process = self.common.process_of(request, now);
         let index = self.queue_of(process, request, now);
         let expires = now + self.tunables.fifo_expire[usize::from(request.sync)];
-        self.common.requests.set(request, index, process, now, expires);
+        self.common
+            .requests
+            .set(request, index, process, now, expires);
         self.common.waiting += 1;
-        self.common.requests
+        self.common
+            .requests
             .arrive(&mut self.common.queues[index].waiting, request.id);
         self.sort_in(request.id, now);
         self.note_request(index, process, request, now);
@@ -295,7 +298,10 @@ impl Trees {
     }
 
     pub fn joined(&mut self, _now: Nanos, kept: RequestId, gone: RequestId) {
-        let (slot, lost) = (*self.common.requests.slot(kept), *self.common.requests.slot(gone));
+        let (slot, lost) = (
+            *self.common.requests.slot(kept),
+            *self.common.requests.slot(gone),
+        );
         let index = lost.queue as usize;
         let waiting = &mut self.common.queues[index].waiting;
         if slot.queue == lost.queue {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl OneTree {
+impl SingleTree {
     pub(super) fn slice(&self, queue: &Queue) -> i64 {
         scaled_slice(self.tunables.slice[usize::from(queue.sync)], queue.level)
     }
@@ -12,10 +12,10 @@ impl OneTree {
         let queue = &self.common.queues[index];
         let key = if queue.class == Class::Idle && !self.rounds {
             // Behind everything, 200 ms after the last.
-            let last = self.turns.last().filter(|(last, _)| *last != index);
+            let last = self.service_tree.last().filter(|(last, _)| *last != index);
             last.map_or(now as i64, |(_, key)| key) + self.kernel.hz as i64 / 5
         } else if in_front {
-            match (self.rounds, self.turns.first_key()) {
+            match (self.rounds, self.service_tree.first_key()) {
                 (true, _) => i64::MIN,
                 (false, first) => first.unwrap_or(now as i64) - self.kernel.hz as i64,
             }
@@ -39,8 +39,8 @@ impl OneTree {
         }
         let class = queue.class as u8;
         queue.key = key;
-        self.turns.remove(index);
-        self.turns.insert(class, key, index);
+        self.service_tree.remove(index);
+        self.service_tree.insert(class, key, index);
     }
 
     pub(super) fn become_busy(&mut self, index: usize, now: u64) {
@@ -52,7 +52,7 @@ impl OneTree {
     pub(super) fn become_idle(&mut self, index: usize) {
         self.common.queues[index].busy = false;
         self.common.busy -= 1;
-        self.turns.remove(index);
+        self.service_tree.remove(index);
     }
 
     pub(super) fn activate(&mut self, index: Option<usize>) {
@@ -104,7 +104,9 @@ impl OneTree {
                 preferred = self.cooperator(index);
                 if let Some(other) = preferred {
                     plan_merge(&mut self.common.queues, index, other);
-                } else if self.common.idle_timer.is_some() || (queue.in_flight > 0 && queue.idle_window) {
+                } else if self.common.idle_timer.is_some()
+                    || (queue.in_flight > 0 && queue.idle_window)
+                {
                     return None;
                 }
             }
@@ -116,8 +118,11 @@ impl OneTree {
     }
 
     pub(super) fn first_in_turn(&mut self, now: u64) -> Option<usize> {
-        let first = self.turns.first()?;
-        if self.rounds && self.common.queues[first].class == Class::Idle && self.others_may_come(now) {
+        let first = self.service_tree.first()?;
+        if self.rounds
+            && self.common.queues[first].class == Class::Idle
+            && self.others_may_come(now)
+        {
             return None;
         }
         Some(first)
@@ -161,10 +166,16 @@ impl OneTree {
                 .next
                 .map(|id| self.common.requests.slot(id).start)
         };
-        let candidates = self.turns.iter().map(|(other, _)| other).filter(|other| {
-            let queue = &self.common.queues[*other];
-            queue.level == own.level && queue.class != Class::Idle && queue.waiting.next.is_some()
-        });
+        let candidates = self
+            .service_tree
+            .iter()
+            .map(|(other, _)| other)
+            .filter(|other| {
+                let queue = &self.common.queues[*other];
+                queue.level == own.level
+                    && queue.class != Class::Idle
+                    && queue.waiting.next.is_some()
+            });
         let nearest = candidates
             .min_by_key(|other| start(other).map_or(u64::MAX, |start| start.distance(here)))?;
         let at = start(&nearest)?;

@@ -8,7 +8,7 @@ use seekwise_units::PAGE_SECTORS;
 const SEEK_SECTORS: u64 = 800;
 /// A request shorter than this counts as a seek where there is none to speak of.
 const SMALL_SECTORS: u64 = 64;
-impl Trees {
+impl WorkloadTrees {
     fn device_queues(&self) -> bool {
         self.queueing_device.unwrap_or(true)
     }
@@ -25,7 +25,7 @@ impl Trees {
         // The last of those that are not waited for one by one.
         let tree = &self.trees[queue.tree];
         let thinks_long = is_valid(&tree.think) && tree.think.mean > self.tunables.slice_idle;
-        tree.turns.len() == 1 && queue.sync && !thinks_long
+        tree.queues.len() == 1 && queue.sync && !thinks_long
     }
 
     pub(super) fn note_request(
@@ -62,7 +62,10 @@ impl Trees {
             .waiting
             .next
             .is_some_and(|id| self.common.requests.slot(id).no_idle);
-        let (person, queue) = (&self.common.processes[process], &mut self.common.queues[index]);
+        let (person, queue) = (
+            &self.common.processes[process],
+            &mut self.common.queues[index],
+        );
         if !queue.sync || queue.class == Class::Idle {
             return;
         }
@@ -142,7 +145,8 @@ impl Trees {
             return;
         }
         let Some(person) = self
-            .common.active_process
+            .common
+            .active_process
             .map(|process| &self.common.processes[process])
             .filter(|person| !person.exited)
         else {
@@ -228,12 +232,15 @@ impl Trees {
             if request.sectors.0 > PAGE_SECTORS || self.common.busy > 1 {
                 queue.awaited = false;
                 self.common.idle_timer = None;
-                self.common.run_wish = true;
+                self.common.queue_kick = true;
             } else {
                 queue.must_dispatch = true;
             }
         } else if self.preempts(index, request, now) {
-            let kind = self.common.active.map(|active| kind_of(&self.common.queues[active]));
+            let kind = self
+                .common
+                .active
+                .map(|active| kind_of(&self.common.queues[active]));
             self.expire(now, true);
             if kind != Some(kind_of(&self.common.queues[index])) {
                 self.saved = None;
@@ -242,7 +249,7 @@ impl Trees {
             let queue = &mut self.common.queues[index];
             queue.slice_ends = 0;
             queue.fresh = true;
-            self.common.run_wish = true;
+            self.common.queue_kick = true;
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 
 const KIND_NAMES: [&str; KINDS] = ["async", "sync without idling", "sync"];
 
-impl Trees {
+impl WorkloadTrees {
     pub fn describe(&self, now: Nanos, out: &mut String) {
         let now = self.time(now);
         let active = self.common.active_name();
@@ -27,9 +27,9 @@ impl Trees {
             .trees
             .iter()
             .enumerate()
-            .filter(|(_, tree)| !tree.turns.is_empty())
+            .filter(|(_, tree)| !tree.queues.is_empty())
         {
-            let order = self.common.order(&tree.turns);
+            let order = self.common.order(&tree.queues);
             let kind = if index == TREE_IDLE {
                 "all"
             } else {
@@ -38,8 +38,7 @@ impl Trees {
             let class = ["best effort", "real-time", "idle"][index / KINDS];
             *out += &format!(
                 "{class}, {kind}: {order}; think {} ({})\n",
-                tree.think.mean,
-                tree.think.samples
+                tree.think.mean, tree.think.samples
             );
         }
         for queue in &self.common.queues {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl Trees {
+impl WorkloadTrees {
     /// Out of its queue. An emptied queue keeps its turn until its slice ends.
     #[inline]
     fn leave(&mut self, id: RequestId) {
@@ -16,8 +16,12 @@ impl Trees {
     fn move_to_list(&mut self, id: RequestId) {
         self.leave(id);
         let slot = *self.common.requests.slot(id);
-        self.common.list
-            .sort_in(id, slot.start, slot.direction, self.common.requests.last_end);
+        self.common.list.sort_in(
+            id,
+            slot.start,
+            slot.direction,
+            self.common.requests.last_end,
+        );
     }
 
     pub(super) fn pulled(&mut self, id: RequestId) {
@@ -64,7 +68,9 @@ impl Trees {
         };
         if in_flight >= limit {
             let sole_sync = queue.sync && self.busy_sync == 1;
-            if idle_class || (self.common.busy > 1 && self.slice_used_soon(queue, now) && !sole_sync) {
+            if idle_class
+                || (self.common.busy > 1 && self.slice_used_soon(queue, now) && !sole_sync)
+            {
                 return false;
             }
             limit = if self.common.busy == 1 || sole_sync {
@@ -127,6 +133,8 @@ impl Trees {
         if !self.common.queues[index].busy {
             self.become_busy(index, now);
         }
-        self.common.requests.sort_in(&mut self.common.queues[index].waiting, id);
+        self.common
+            .requests
+            .sort_in(&mut self.common.queues[index].waiting, id);
     }
 }

@@ -11,9 +11,9 @@ struct Turn {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Turns(Vec<Turn>);
+pub struct ServiceTree(Vec<Turn>);
 
-impl Turns {
+impl ServiceTree {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -11,14 +11,14 @@
 //! Source:        behaviour of Linux 2.6.24 and 2.6.32 block/cfq-iosched.c. Versions between: rounds until 2.6.29.
 
 mod describe;
-mod handing_out;
+mod dispatch;
 mod idle;
 mod service;
 
 use super::common::Common;
 use super::parameters::PARAMETERS;
 use super::queue::{is_seeky, is_valid, plan_merge, scaled_slice, Class, Queue, CLOSE_SECTORS};
-use super::turns::Turns;
+use super::service_tree::ServiceTree;
 use crate::kernel::Kernel;
 use crate::parameter::Setup;
 use crate::request::{ProcessId, Request, RequestId};
@@ -35,7 +35,7 @@ pub(super) struct Tunables {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct OneTree {
+pub(super) struct SingleTree {
     kernel: Kernel,
     /// 2.6.23/24: rounds; 2.6.32: one at a time and all that came with it.
     rounds: bool,
@@ -44,7 +44,7 @@ pub(super) struct OneTree {
     /// 2 ms in ticks: idle time for a seeky process.
     idle_seeky: u64,
 
-    turns: Turns,
+    service_tree: ServiceTree,
     in_driver: [u32; 2],
     /// Requests of sync queues on the dispatch list or with the driver.
     sync_in_flight: u32,
@@ -63,7 +63,7 @@ pub(super) struct OneTree {
 const ASYNC: usize = 0;
 const SYNC: usize = 1;
 
-impl OneTree {
+impl SingleTree {
     pub fn new(setup: &Setup) -> Self {
         let kernel = setup.kernel;
         let get = |name| setup.get(PARAMETERS, name);
@@ -82,7 +82,7 @@ impl OneTree {
                 low_latency: !rounds && get("low_latency") != 0,
             },
             idle_seeky: kernel.ticks_from_millis(2),
-            turns: Turns::default(),
+            service_tree: ServiceTree::default(),
             in_driver: [0; 2],
             sync_in_flight: 0,
             class_timer: None,
@@ -115,10 +115,13 @@ impl OneTree {
         let process = self.common.process_of(request, now);
         let index = self.queue_of(process, request, now);
         let expires = now + self.tunables.fifo_expire[usize::from(request.sync)];
-        self.common.requests.set(request, index, process, now, expires);
+        self.common
+            .requests
+            .set(request, index, process, now, expires);
         self.common.waiting += 1;
         self.sort_in(request.id, now);
-        self.common.requests
+        self.common
+            .requests
             .arrive(&mut self.common.queues[index].waiting, request.id);
         self.note_request(index, process, request, now);
         self.react(index, request, now);
@@ -264,7 +267,10 @@ impl OneTree {
     }
 
     pub fn joined(&mut self, _now: Nanos, kept: RequestId, gone: RequestId) {
-        let (slot, lost) = (*self.common.requests.slot(kept), *self.common.requests.slot(gone));
+        let (slot, lost) = (
+            *self.common.requests.slot(kept),
+            *self.common.requests.slot(gone),
+        );
         let index = lost.queue as usize;
         let waiting = &mut self.common.queues[index].waiting;
         if lost.since < slot.since && slot.queue == lost.queue {
@@ -290,7 +296,9 @@ impl OneTree {
             }
             let mut planned = self.common.queues[index].merge_into;
             while let Some(other) = planned {
-                planned = self.common.queues[other].merge_into.filter(|next| *next != index);
+                planned = self.common.queues[other]
+                    .merge_into
+                    .filter(|next| *next != index);
                 self.drop_user(other, now);
             }
             self.drop_user(index, now);

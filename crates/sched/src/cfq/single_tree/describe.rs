@@ -1,8 +1,9 @@
 //! The inner state in words.
 
 use super::*;
+use crate::request::words;
 
-impl OneTree {
+impl SingleTree {
     pub fn describe(&self, now: Nanos, out: &mut String) {
         let now = self.ticks(now);
         let active = self.common.active_name();
@@ -18,11 +19,11 @@ impl OneTree {
             self.queueing_device,
             self.last_sync_completion,
         );
-        *out += &format!("order of service: {}\n", self.common.order(&self.turns));
-        if !self.common.list.is_empty() {
-            let ids: Vec<_> = self.common.list.iter().map(|id| format!("#{}", id.0)).collect();
-            *out += &format!("dispatch list: {}\n", ids.join(" "));
-        }
+        *out += &format!(
+            "order of service: {}\n",
+            self.common.order(&self.service_tree)
+        );
+        *out += &format!("dispatch list: {}\n", words(self.common.list.iter()));
         for queue in &self.common.queues {
             let own = format!("; mean seek {} ({})", queue.seek.mean, queue.seek.samples);
             *out += &self.common.queue_in_words(queue, &own);

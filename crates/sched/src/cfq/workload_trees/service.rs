@@ -3,7 +3,7 @@
 use super::*;
 use crate::cfq::queue::{plan_merge, scaled_slice, CLOSE_SECTORS};
 
-impl Trees {
+impl WorkloadTrees {
     /// Length of a slice by priority alone.
     fn nominal_slice(&self, queue: &Queue) -> i64 {
         scaled_slice(self.tunables.slice[usize::from(queue.sync)], queue.level)
@@ -11,17 +11,17 @@ impl Trees {
 
     fn busy_in_class(&self, class: Class) -> u64 {
         if class == Class::Idle {
-            return self.trees[TREE_IDLE].turns.len() as u64;
+            return self.trees[TREE_IDLE].queues.len() as u64;
         }
         let first = tree_at(class, 0);
         self.trees[first..first + KINDS]
             .iter()
-            .map(|tree| tree.turns.len() as u64)
+            .map(|tree| tree.queues.len() as u64)
             .sum()
     }
 
     fn busy_async(&self) -> u64 {
-        let count = |class| self.trees[tree_at(class, KIND_ASYNC)].turns.len() as u64;
+        let count = |class| self.trees[tree_at(class, KIND_ASYNC)].queues.len() as u64;
         count(Class::RealTime) + count(Class::BestEffort)
     }
 
@@ -59,13 +59,13 @@ impl Trees {
     pub(super) fn take_turn(&mut self, index: usize, now: u64, in_front: bool) {
         let queue = &self.common.queues[index];
         let to = tree_of(queue);
-        let turns = &self.trees[to].turns;
+        let queues = &self.trees[to].queues;
         let second = self.clock.second() as i64;
         let key = if queue.class == Class::Idle {
-            let last = turns.last().filter(|(last, _)| *last != index);
+            let last = queues.last().filter(|(last, _)| *last != index);
             last.map_or(now as i64, |(_, key)| key) + second / 5
         } else if in_front {
-            turns.first_key().unwrap_or(now as i64) - second
+            queues.first_key().unwrap_or(now as i64) - second
         } else {
             let others = self.queues_in_group(index) as i64 - 1;
             let lead = scaled_slice(self.tunables.slice[SYNC], 0) - self.nominal_slice(queue);
@@ -78,10 +78,10 @@ impl Trees {
             if queue.key == key && queue.tree == to {
                 return;
             }
-            self.trees[queue.tree].turns.remove(index);
+            self.trees[queue.tree].queues.remove(index);
         }
         (queue.tree, queue.key) = (to, key);
-        self.trees[to].turns.insert(0, key, index);
+        self.trees[to].queues.insert(0, key, index);
     }
 
     /// Queues of the group; one that is about to join is not counted yet.
@@ -105,7 +105,7 @@ impl Trees {
         queue.busy = false;
         self.common.busy -= 1;
         self.busy_sync -= u32::from(queue.sync);
-        self.trees[queue.tree].turns.remove(index);
+        self.trees[queue.tree].queues.remove(index);
         if self.common.busy == 0 {
             self.saved = None;
         }
@@ -121,7 +121,9 @@ impl Trees {
 
     /// The active queue's slice is over; `timed_out` keeps what it left over.
     pub(super) fn expire(&mut self, now: u64, timed_out: bool) {
-        let Some(index) = self.common.active else { return };
+        let Some(index) = self.common.active else {
+            return;
+        };
         if self.common.queues[index].awaited {
             self.common.idle_timer = None;
         }
@@ -176,12 +178,12 @@ impl Trees {
         let same = self.serving.class == class;
         self.serving.class = class;
         let tree = &self.trees[tree_at(class, self.serving.kind)];
-        if same && !tree.turns.is_empty() && now as i64 <= self.serving.ends {
+        if same && !tree.queues.is_empty() && now as i64 <= self.serving.ends {
             return;
         }
         let mut best: Option<(i64, usize)> = None;
         for kind in 0..KINDS {
-            let key = self.trees[tree_at(class, kind)].turns.first_key();
+            let key = self.trees[tree_at(class, kind)].queues.first_key();
             if let Some(key) = key.filter(|key| best.is_none_or(|(lowest, _)| *key < lowest)) {
                 best = Some((key, kind));
             }
@@ -192,13 +194,17 @@ impl Trees {
     /// A share of the target latency for this kind of load, by its number of queues.
     fn begin_workload(&mut self, kind: usize, now: u64) {
         let class = self.serving.class;
-        let count = self.trees[tree_at(class, kind)].turns.len() as u64;
+        let count = self.trees[tree_at(class, kind)].queues.len() as u64;
         let average = self.busy_average[usize::from(class == Class::RealTime)];
         let queues = average.max(self.busy_in_class(class)).max(1);
         let target = self.tunables.target_latency;
         let mut slice = scaled(target, count, queues);
         if kind == KIND_ASYNC {
-            slice = slice.min(scaled(target, self.busy_async(), (self.common.busy as u64).max(1)));
+            slice = slice.min(scaled(
+                target,
+                self.busy_async(),
+                (self.common.busy as u64).max(1),
+            ));
             slice = scaled(
                 slice,
                 self.tunables.slice[ASYNC],
@@ -214,7 +220,10 @@ impl Trees {
 
     /// A queue is to be served out of turn: its kind of load is, then.
     pub(super) fn serve_workload_of(&mut self, index: usize, now: u64) {
-        let (class, kind) = (self.common.queues[index].class, kind_of(&self.common.queues[index]));
+        let (class, kind) = (
+            self.common.queues[index].class,
+            kind_of(&self.common.queues[index]),
+        );
         if self.serving.class == class
             && self.serving.kind == kind
             && now as i64 <= self.serving.ends
@@ -230,7 +239,7 @@ impl Trees {
             return None;
         }
         self.trees[tree_at(self.serving.class, self.serving.kind)]
-            .turns
+            .queues
             .first()
     }
 
@@ -318,7 +327,7 @@ impl Trees {
         };
         let all = self.trees[..TREE_IDLE]
             .iter()
-            .flat_map(|tree| tree.turns.iter());
+            .flat_map(|tree| tree.queues.iter());
         let candidates = all
             .map(|(other, _)| other)
             .filter(|other| self.common.queues[*other].level == own.level);

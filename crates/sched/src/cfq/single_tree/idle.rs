@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl OneTree {
+impl SingleTree {
     pub(super) fn note_request(
         &mut self,
         index: usize,
@@ -42,7 +42,10 @@ impl OneTree {
     }
 
     pub(super) fn update_idle_window(&mut self, index: usize, process: usize) {
-        let (person, queue) = (&self.common.processes[process], &mut self.common.queues[index]);
+        let (person, queue) = (
+            &self.common.processes[process],
+            &mut self.common.queues[index],
+        );
         if !queue.sync || (!self.rounds && queue.class == Class::Idle) {
             return;
         }
@@ -79,7 +82,8 @@ impl OneTree {
             return;
         }
         let Some(person) = self
-            .common.active_process
+            .common
+            .active_process
             .map(|process| &self.common.processes[process])
             .filter(|person| !person.exited)
         else {
@@ -117,7 +121,9 @@ impl OneTree {
         if !self.common.queues[index].busy {
             self.become_busy(index, now);
         }
-        self.common.requests.sort_in(&mut self.common.queues[index].waiting, id);
+        self.common
+            .requests
+            .sort_in(&mut self.common.queues[index].waiting, id);
     }
 
     pub(super) fn preempts(&self, index: usize, request: &Request, now: u64) -> bool {
@@ -159,11 +165,11 @@ impl OneTree {
             }
             if self.rounds {
                 self.common.idle_timer = None;
-                self.common.run_wish = true;
+                self.common.queue_kick = true;
             } else if request.sectors.0 > PAGE_SECTORS || self.common.busy > 1 {
                 // A longer request ends the wait at once: more than a page need not wait for merges.
                 self.common.idle_timer = None;
-                self.common.run_wish = true;
+                self.common.queue_kick = true;
                 self.must_after_run = Some(index);
             } else {
                 self.common.queues[index].must_dispatch = true;
@@ -174,7 +180,7 @@ impl OneTree {
             let queue = &mut self.common.queues[index];
             queue.slice_ends = 0;
             queue.fresh = true;
-            self.common.run_wish = true;
+            self.common.queue_kick = true;
         }
     }
 
