@@ -124,21 +124,14 @@ pub trait TraceSink: Observer + Send {
         None
     }
 }
-<<<<<<< HEAD
-impl Shows for Unobserved {}
-impl Shows for Watch {
-    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
-        self.trace.as_ref().and_then(Shows::shown)
+impl TraceSink for Unobserved {}
+impl TraceSink for Watch {
+    fn trace(&self) -> Option<(&[TraceEvent], u64)> {
+        self.trace.as_ref().and_then(TraceSink::trace)
     }
 }
-impl Shows for Recorder {
-    fn shown(&self) -> Option<(&[TraceEvent], u64)> {
-=======
-impl TraceSink for Unobserved {}
-impl TraceSink for Watch {}
 impl TraceSink for Recorder {
     fn trace(&self) -> Option<(&[TraceEvent], u64)> {
->>>>>>> engine
         Some((&self.events, self.dropped))
     }
 }
