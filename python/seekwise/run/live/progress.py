@@ -43,8 +43,6 @@ SWITCH_S = 0.03
 """Of one switch: measured 24 to 32 ms."""
 STRETCH_MOST_S = 12.0
 """Then it is asked again what time decides most."""
-STRETCH_SHARES = (0.25, 0.5, 1.0)
-"""Of the longest stretch: what is nearly decided needs little more."""
 STRETCH_OVERHEAD_S = 1.6
 """Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
 FIRST_PASS_SHARE = 0.8
@@ -251,11 +249,11 @@ def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float
         needs = [need for pair in both for need in pair if need]
         if not needs:
             continue
-        most = min(affordable, max(2, int(STRETCH_MOST_S / state.round_s())))
-        for rounds in sorted({max(1, round(most * share)) for share in STRETCH_SHARES}, reverse=True):
-            # What is likely to be decided, for the time it takes.
-            gain = sum(min(1.0, rounds / need) for need in needs)
-            score = gain / (STRETCH_OVERHEAD_S + rounds * state.round_s())
-            if best is None or score > best[0]:
-                best = (score, state, rounds)
+        # Many short stretches would be many looks, and each of them has its part of the error rate.
+        rounds = min(affordable, max(2, int(STRETCH_MOST_S / state.round_s())))
+        # What is likely to be decided, for the time it takes.
+        gain = sum(min(1.0, rounds / need) for need in needs)
+        score = gain / (STRETCH_OVERHEAD_S + rounds * state.round_s())
+        if best is None or score > best[0]:
+            best = (score, state, rounds)
     return None if best is None else best[1:]
