@@ -29,8 +29,9 @@ CUT_SHARE_MAX = 0.6
 REST_BINS_MIN = 4
 CHANGE_LEAST = 0.05
 """A level that moves by less (log) is no start worth cutting."""
-CHANGE_LEVEL = 0.01
-"""Of the test whether the level moved: several cuts of several candidates are looked at, and a false one costs all short periods."""
+CHANGE_LEVEL = 0.001
+"""Of the test whether the level moved: a dozen candidates and uses are looked at, each with the cut that fits best of several, and a false
+one costs all short periods of a candidate."""
 
 
 def cut_s(profiles: Sequence[Sequence[float]], least_s: float = CUT_LEAST_S) -> float:

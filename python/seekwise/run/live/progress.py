@@ -218,7 +218,8 @@ def _needs(each: Judged) -> list[tuple[int, int]]:
         # Shown to be within the threshold, or shown to be behind; halfway between the two no time decides.
         gap = max(limit - loss, WORSE_EFFORT * loss, limit / 3)
         room = max(BOUND_FACTOR * limit - loss, gap)
-        needs.append((max(1, _further(standing.rounds, half / gap)), _further(standing.rounds, half / room)))
+        # In rounds of the use: one with long periods runs in every tenth of them.
+        needs.append((max(1, _further(each.rounds, half / gap)), _further(each.rounds, half / room)))
     return needs
 
 
@@ -251,8 +252,8 @@ def next_use(states: Sequence[UseState], judged: Sequence[Judged], left_s: float
             continue
         # Many short stretches would be many looks, and each of them has its part of the error rate.
         rounds = min(affordable, max(2, int(STRETCH_MOST_S / state.round_s())))
-        # What is likely to be decided, for the time it takes.
-        gain = sum(min(1.0, rounds / need) for need in needs)
+        # What is likely to be decided, for the time it takes; half of what it needs decides less than half of the cases.
+        gain = sum(min(1.0, rounds / need) ** 2 for need in needs)
         score = gain / (STRETCH_OVERHEAD_S + rounds * state.round_s())
         if best is None or score > best[0]:
             best = (score, state, rounds)
