@@ -42,7 +42,10 @@ pub const ABOUT: About = About {
     required_per_mille: 995,
     completion_rank: 1,
     // Linux v6.12 Documentation/block/kyber-iosched.rst.
-    trials: &[("read_lat_nsec", &[500_000, 8_000_000]), ("write_lat_nsec", &[2_000_000, 50_000_000])],
+    trials: &[
+        ("read_lat_nsec", &[500_000, 8_000_000]),
+        ("write_lat_nsec", &[2_000_000, 50_000_000]),
+    ],
     // It moves its depths every 100 ms, and only when latencies miss their targets (block/kyber-iosched.c).
     settles_at_once: true,
 };

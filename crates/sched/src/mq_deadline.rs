@@ -51,7 +51,11 @@ pub const ABOUT: About = About {
     required_per_mille: 995,
     completion_rank: 0,
     // Linux v6.12 Documentation/block/deadline-iosched.rst.
-    trials: &[("fifo_batch", &[1, 64]), ("read_expire", &[100, 2_000]), ("writes_starved", &[1, 8])],
+    trials: &[
+        ("fifo_batch", &[1, 64]),
+        ("read_expire", &[100, 2_000]),
+        ("writes_starved", &[1, 8]),
+    ],
     settles_at_once: true,
 };
 
