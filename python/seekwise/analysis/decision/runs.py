@@ -62,7 +62,7 @@ def _mean(entry: Entry, setting: str) -> tuple[float, float, int] | None:
     if n < ROUNDS_MIN:
         return None
     whole = entry.figures.log_value(setting, rounds)
-    without = entry.figures.log_values_without_one(setting, rounds)
+    without = entry.figures.log_values_without_one(setting, [[each] for each in rounds])
     pseudo = n * whole - (n - 1) * without
     return whole, max(float(np.var(pseudo, ddof=1)), NOISE_FLOOR_LOG**2) / n, n - 1
 

@@ -46,7 +46,7 @@ STRETCH_MOST_S = 12.0
 STRETCH_OVERHEAD_S = 1.6
 """Starting fio, its first I/O, ending it and reading its logs: measured 1.2 to 1.7 s on two cores."""
 FIRST_PASS_SHARE = 0.8
-FIT_SHARE = 0.7
+FIT_SHARE = 0.55
 """Uses are chosen so that their first stretches fit into this share: what is left decides. Few uses answered beat many left open."""
 HOPELESS_THRESHOLDS = 3.0
 WORSE_EFFORT = 0.7
