@@ -61,7 +61,7 @@ class Server:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_BYTES_MAX)
         self.started_with = _read_at_start(os.environ)
-        # Pipes, although nobody writes to them: what a stream of the interpreter can do is found out when it starts.
+        # Pipes although they stay empty: the interpreter checks at startup what its streams can do.
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with theirs:
             self._process = subprocess.Popen(
@@ -93,7 +93,7 @@ class Server:
 
 
 def _collect(ours: socket.socket, streams: dict[io.FileIO, bytearray], until: float) -> int:
-    """The status, when the command has ended and nobody writes any more."""
+    """Exit status, once the command has ended and its output is closed."""
     status = None
     with selectors.DefaultSelector() as open_ones:
         for each in (ours, *streams):

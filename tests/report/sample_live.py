@@ -21,7 +21,7 @@ LENGTH_S, CUT_S = 1.5, 0.2
 
 @functools.cache
 def live_outcome(count: int = 14, rounds: int = 7, name: str = "before & after", seed: int = 3, slower: float = 1.0):
-    """`slower`: every rate divided by it. Half a second of work; who asks again gets the same object, which nobody changes."""
+    """`slower`: divides every rate. Takes half a second, so repeated calls return the same object; do not modify it."""
     rng = random.Random(seed)
     chosen = [use for use in uses.shipped() if all(job.pattern for job in use.job)][:count]
     candidates = tuple(

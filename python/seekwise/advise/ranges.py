@@ -1,7 +1,7 @@
-"""Which values a setting takes, as far as the description of a machine tells: also of a machine that is not here.
+"""The values that each setting accepts, from the description of a machine, which may be another machine.
 
-The kernel judges what is written to it. A file for another machine, or for the next start, is judged by nobody else: udev notes a
-refused value in a log.
+The kernel rejects an invalid value when it is written to sysfs. A file for another machine, or for the next boot, gets no such check:
+udev would only log the rejected value. So the file's values are checked here, before it is written.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def _is_left_behind(entry: Entry, journal: Journal) -> bool:
 def restore(entry: Entry, journal: Journal, names: dict | None = None, *, own: bool = False) -> Outcome:
     """Restores one entry and closes it. Whatever is wrong with it is said, and never keeps another one from being restored.
 
-    `own`: the process that opened it asks, so nobody else is at work on it.
+    `own`: the caller is the process that opened the entry, so no other process is changing it.
     """
     if not journal.is_open(entry):
         return Outcome(entry, "closed", ())
@@ -220,7 +220,7 @@ def _unusable(entry: Entry, journal: Journal) -> Outcome:
 def _restore_settings(
     entry: Entry, journal: Journal, names: dict | None = None, *, own: bool = False
 ) -> tuple[str, list[str]]:
-    # Its own process knows that all of it was written, and nobody has restored a part of it.
+    # The process that opened the entry knows that it was written completely and that no part of it has been restored.
     pending = journal.is_pending(entry) and not own
     failures: list[str] = []
     sentences: list[str] = []

@@ -814,8 +814,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         (files.phase >= files.phases.len()).then(|| core::mem::take(&mut files.outcomes))
     }
 
-    /// Runs a plan of one phase from the next whole second on; gives what is done after `span`. What is under way then comes to its end and
-    /// does not count. Drives, queues and md keep the state that the previous load left.
+    /// Runs a plan of one phase, starting at the next whole second, and returns the calls completed within `span`. Calls still in flight
+    /// at that point complete but are not counted. The state of drives, queues and md carries over from the previous load.
     pub fn run_span(&mut self, mut plan: FilesPlan, span: Nanos) -> Calls {
         const SECOND: u64 = 1_000_000_000;
         let free = self.now.max(self.host.processor_free);

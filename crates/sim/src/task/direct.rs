@@ -139,7 +139,7 @@ impl DirectThreads {
     #[cold]
     fn wake_sleepers<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
         while let Some(process) = engine.storage.take_woken() {
-            // A thread of a phase before this one may be notified late; its process is nobody now.
+            // A notification may arrive for a thread of an earlier phase; that process no longer exists.
             let thread = self.thread_of_process.get(process.0 as usize);
             let Some(&thread) = thread.filter(|&&thread| thread != u32::MAX) else {
                 continue;

@@ -1,6 +1,6 @@
-"""What the running systemd has to be told: units that came, units that are about to go.
+"""Notifies the running systemd of units that were installed or are about to be removed.
 
-Below another root than `/`, or where systemd does not run, nobody is told.
+Does nothing for a root other than `/`, or where systemd is not running.
 """
 
 from __future__ import annotations

@@ -103,10 +103,10 @@ def judge(entries: Sequence[Entry], *, alpha: float = ALPHA, final: bool = True)
 
 
 def _starved(entries: Sequence[Entry], alpha: float, final: bool) -> dict[tuple[str, str], frozenset[str]]:
-    """{(use, job): candidates that are shown to serve less than a share of what the best serves}.
+    """{(use, job): candidates whose rate is shown to be below `STARVED_SHARE` of the best rate}.
 
-    A load that waits for its requests sends none while it is starved, so that percentiles over its requests overlook the wait
-    ("coordinated omission"). Their latency may be judged, but nobody is measured against it.
+    A closed-loop load issues no requests while it is starved, so its latency percentiles omit the wait ("coordinated omission").
+    Starved candidates get a latency verdict of their own, but the other candidates are not compared with their latency.
     """
     found = {}
     for entry in entries:

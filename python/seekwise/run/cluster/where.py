@@ -39,7 +39,7 @@ HINTS = {
 PORT_MAX = 65535
 STARTS_MOST = 3
 DASK_IMAGE = "ghcr.io/dask/dask"
-"""What dask-kubernetes takes where nobody names an image."""
+"""dask-kubernetes uses this image unless another one is configured."""
 MEMORY = "2 GB"
 """Of a SLURM job, where Dask's files say nothing: a worker takes 0.3 GB."""
 FRUGAL = {
