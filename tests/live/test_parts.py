@@ -16,7 +16,7 @@ from seekwise.study import uses
 from seekwise.study.rounds import Order
 
 NAMES = ["none", "mq-deadline", "kyber", "bfq"]
-GROUND = prepare.Ground(Path("/srv/x"), 2**30, 2**29, 2, 16, 2**28, 1e8, 1.0)
+PREPARED = prepare.PreparedTarget(Path("/srv/x"), 2**30, 2**29, 2, 16, 2**28, 1e8, 1.0)
 
 
 def test_each_round_holds_every_candidate_once_and_nobody_follows_himself():
@@ -136,7 +136,7 @@ def test_a_log_that_was_cut_short_is_read_up_to_its_last_line():
 
 @pytest.mark.parametrize("use", uses.shipped(), ids=lambda use: use.name)
 def test_every_use_becomes_a_job_with_a_log_per_process_and_stays_in_its_files(use):
-    load = jobs.of_use(use, GROUND, 1, 10)
+    load = jobs.of_use(use, PREPARED, 1, 10)
     assert load.text.count("write_lat_log=") == sum(job.jobs for job in use.job)
     for line in load.text.splitlines():
         if line.startswith("filename="):

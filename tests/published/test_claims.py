@@ -11,16 +11,16 @@ import pytest
 from click.testing import CliRunner
 
 from seekwise.cli.verify import command
-from seekwise.published.simulated import SimulatedWorld
+from seekwise.published.queries import Defaults, Query
+from seekwise.published.simulated import SimulatedResults
 from seekwise.published.value import NotModelled
-from seekwise.published.world import Defaults, Query
 from seekwise.validate import claims, rates, verdicts
 
 SEEDS = Path(__file__).parents[1] / "seeds"
 
 
 class Level:
-    """A world in which everything is level, except system B, which nobody has modelled."""
+    """A source of results in which everything is level, except system B, which nobody has modelled."""
 
     def defaults(self, system: str) -> Defaults:
         return Defaults(("noop", "deadline", "anticipatory", "cfq"), (1, 2, 4, 8))
@@ -38,7 +38,7 @@ class Level:
 
 
 class Prepared(Level):
-    """A world that must have been told of every question before the first one."""
+    """A source of results that must have been told of every question before the first one."""
 
     def __init__(self):
         self.known = None
@@ -119,12 +119,12 @@ def test_what_the_clock_cannot_tell_apart_ties():
 
 
 def test_a_run_of_n_ticks_is_off_by_the_root_of_n():
-    world = SimulatedWorld()
+    source = SimulatedResults()
     query = Query("cpueff", "A", "rand_read", "deadline", 2)
-    world.measure = lambda queries: [1000.0] * len(queries)
+    source.measure = lambda queries: [1000.0] * len(queries)
     # Two threads of 1000 calls of 4 KiB at 1000 MB/s are 7.8 ms or 1.95 ticks of 4 ms.
-    assert world.scatter(query) == pytest.approx(1000 / 1.953125**0.5)
-    assert world.scatter(replace(query, metric="rate")) == 0
+    assert source.scatter(query) == pytest.approx(1000 / 1.953125**0.5)
+    assert source.scatter(replace(query, metric="rate")) == 0
 
 
 BLOCK = """
@@ -240,13 +240,13 @@ def asked(**given) -> Query:
 )
 def test_the_simulated_world_says_what_it_cannot_answer(query):
     with pytest.raises(NotModelled) as caught:
-        SimulatedWorld().measure([query])
+        SimulatedResults().measure([query])
     assert str(caught.value)
 
 
 def test_the_simulated_world_answers_again_with_the_same_number_and_another_seed_with_another():
     first, again, other = (
-        SimulatedWorld().measure(
+        SimulatedResults().measure(
             [asked(system="SSD", scheduler="deadline", options=(("bs", 32.0), ("repeat", repeat)))]
         )[0]
         for repeat in (1.0, 1.0, 2.0)
@@ -256,19 +256,19 @@ def test_the_simulated_world_answers_again_with_the_same_number_and_another_seed
 
 
 def test_properties_follow_from_drive_models_and_studies():
-    world = SimulatedWorld()
-    assert world.model("wd2500ys", "rotational_latency_ms", ()) == pytest.approx(60_000 / 7200 / 2)
-    near, far = (world.model("st3250620ns", "access_ms", (("distance", share),)) for share in (0.001, 0.5))
+    source = SimulatedResults()
+    assert source.model("wd2500ys", "rotational_latency_ms", ()) == pytest.approx(60_000 / 7200 / 2)
+    near, far = (source.model("st3250620ns", "access_ms", (("distance", share),)) for share in (0.001, 0.5))
     assert 4 < near < far < 20
-    outer, inner = (world.model("wd2500ys", "sectors_per_track", (("position", place),)) for place in (0.0, 1.0))
+    outer, inner = (source.model("wd2500ys", "sectors_per_track", (("position", place),)) for place in (0.0, 1.0))
     assert (outer, inner) == pytest.approx((1116, 630), rel=0.03)
-    assert world.model("S1n", "ncq_depth", ()) == 0
-    assert world.model("S1", "ncq_depth", ()) == 31
-    assert world.model("A", "scenario_measurements", ()) == 16
+    assert source.model("S1n", "ncq_depth", ()) == 0
+    assert source.model("S1", "ncq_depth", ()) == 31
+    assert source.model("A", "scenario_measurements", ()) == 16
     for name, quantity, options in (
         ("A", "rotational_latency_ms", ()),
         ("wd2500ys", "access_ms", ()),
         ("A", "ncq_depth", ()),
     ):
         with pytest.raises(NotModelled):
-            world.model(name, quantity, options)
+            source.model(name, quantity, options)

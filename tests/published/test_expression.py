@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from seekwise.published.expect import passes
 from seekwise.published.expression import evaluate
 from seekwise.published.functions import Functions
+from seekwise.published.queries import Defaults, Query
 from seekwise.published.value import ClaimError, NotModelled
-from seekwise.published.world import Defaults, Query
 from seekwise.validate.claims import check
 
 FIGURES = {
@@ -21,7 +21,7 @@ FIGURES = {
 
 
 class Given:
-    """A world of given figures, whatever the metric; everything else counts its own questions."""
+    """A source of results of given figures, whatever the metric; everything else counts its own questions."""
 
     def __init__(self) -> None:
         self.asked: list[Query] = []
@@ -162,16 +162,16 @@ def test_what_the_language_does_not_have_is_refused_with_a_sentence(text):
 
 
 def test_combinations_come_in_the_order_of_the_arguments_and_the_last_varies_fastest():
-    world = Given()
+    source = Given()
     text = 'rate(["A", "B"], "all", "all", [1, 8], bs=[8, 16], ncq="off")'
-    result = evaluate(text, Functions(world))
+    result = evaluate(text, Functions(source))
     assert len(result) == 2 * 4 * 2 * 2 * 2
-    first, second, third = world.asked[:3]
+    first, second, third = source.asked[:3]
     assert (first.system, first.operation, first.scheduler, first.threads) == ("A", "seq_read", "noop", 1)
     assert first.options == (("bs", 8.0), ("ncq", "off"))
     assert second.options == (("bs", 16.0), ("ncq", "off"))
     assert (third.threads, third.options[0]) == (8, ("bs", 8.0))
-    assert world.asked[-1].system == "B"
+    assert source.asked[-1].system == "B"
 
 
 def test_single_values_give_a_number_and_a_left_out_count_gives_a_list():

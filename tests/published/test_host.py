@@ -1,13 +1,13 @@
-"""This test will ask the simulated world what only a whole host can answer: writes through the page cache, memory, processor time."""
+"""This test will ask the simulated source what only a whole host can answer: writes through the page cache, memory, processor time."""
 
 import json
 
 import pytest
 
 from seekwise.published import cells
+from seekwise.published.queries import Query
 from seekwise.published.setup import setup_of
-from seekwise.published.simulated import SimulatedWorld
-from seekwise.published.world import Query
+from seekwise.published.simulated import SimulatedResults
 
 
 def asked(**given) -> Query:
@@ -29,21 +29,21 @@ def test_the_four_phases_of_tiotest_are_one_run_of_which_each_question_takes_its
 
 
 def test_a_disk_writes_files_at_most_as_fast_as_it_turns():
-    (rate,) = SimulatedWorld().measure([asked()])
+    (rate,) = SimulatedResults().measure([asked()])
     assert 20 < rate < 80
 
 
 def test_random_reads_gain_from_memory():
-    small, large = SimulatedWorld().measure(
+    small, large = SimulatedResults().measure(
         [asked(operation="rand_read", options=(("ram", ram),)) for ram in (64.0, 512.0)]
     )
     assert large > 1.1 * small
 
 
 def test_cpu_use_is_printed_with_the_fault_and_efficiency_is_not_touched_by_it():
-    world = SimulatedWorld()
+    source = SimulatedResults()
     for threads in (1, 8):
-        share, both, rate, efficiency = world.measure(
+        share, both, rate, efficiency = source.measure(
             [
                 asked(metric=metric, threads=threads, options=(("repeat", 1.0),))
                 for metric in ("syscpu", "cpu", "rate", "cpueff")
@@ -99,7 +99,7 @@ def test_a_shortened_write_pass_behind_a_controller_with_a_write_cache_is_as_fas
 
 
 def test_md_takes_processor_time_of_its_own():
-    alone, array = SimulatedWorld().measure(
+    alone, array = SimulatedResults().measure(
         [asked(metric="cpueff", system=system, operation="seq_read", threads=1) for system in ("st3250620ns", "S1")]
     )
     assert array < 0.98 * alone

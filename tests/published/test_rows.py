@@ -24,7 +24,7 @@ from seekwise.explain import explain
 from seekwise.insights import sensitivity
 from seekwise.insights.answer import answer
 from seekwise.linux import kernel_log
-from seekwise.published.simulated import SimulatedWorld
+from seekwise.published.simulated import SimulatedResults
 from seekwise.report import outcome
 from seekwise.report.rows import summary_rows, trial_rows
 from seekwise.report.terminal import print_table
@@ -95,8 +95,8 @@ def test_rows_021_095_an_access_has_four_parts_and_tiotests_latency_is_not_the_d
 
 
 def test_rows_024_the_tested_area_is_a_small_part_and_faster_than_the_data_sheet():
-    world = SimulatedWorld()
-    assert 1 < world.model("A", "test_area_percent", ()) < 10
+    source = SimulatedResults()
+    assert 1 < source.model("A", "test_area_percent", ()) < 10
     columns = [line.split() for line in explain("access time").text.splitlines() if line.startswith("st3250620ns")]
     assert float(columns[0][-1]) < 8.5 < float(columns[0][-2])
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from insights.test_insights import record
 from seekwise.analysis.printed import Style, mean_of, metric_value, printed
-from seekwise.published.world import Defaults
+from seekwise.published.queries import Defaults
 from seekwise.report.terminal import known, print_table
 from seekwise.study import starters
 from seekwise.study.shown import Grid, Table

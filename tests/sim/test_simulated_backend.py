@@ -143,8 +143,8 @@ def test_a_cell_of_a_study_and_a_question_to_the_world_are_the_same_run():
     plan = plans.make(study, backend.describe(study))
     cell = next(each for each in plan.cells if each.key == "system=S5 threads=4")
     setting = next(each for each in plan.settings if each.label == "deadline")
-    wishes = storage_trials.wishes(study, backend.systems["S5"], cell, setting, 7)
-    asked = next(wish for wish in wishes if wish.operation == "seq_read")
+    phase_requests = storage_trials.phase_requests(study, backend.systems["S5"], cell, setting, 7)
+    asked = next(request for request in phase_requests if request.operation == "seq_read")
     assert asked.spec == cells.spec(setup_of("S5"), "seq_read", "deadline", 4, 7)
 
 

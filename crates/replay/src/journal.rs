@@ -64,7 +64,7 @@ impl<S: Scheduler> Journal<S> {
         }
     }
 
-    /// Asks for a request; one that is handed out is a choice that stands, behind those that stand already.
+    /// Asks for a request; one that is dispatched is a choice that stands, behind those that stand already.
     pub fn choose(&mut self, now: Nanos) -> Option<RequestId> {
         let before = self.policy.clone();
         let id = self.policy.dispatch(now)?;

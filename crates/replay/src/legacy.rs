@@ -1,8 +1,8 @@
 //! Decisions of kernels with the single request queue: noop, deadline, anticipatory, cfq.
 //!
 //! The recording is walked row by row. The policy hears of insertions, merges and completions and is asked at two kinds of
-//! points: at each `issue` row, which request it hands out; and where the queue was run and nothing came of it, whether it
-//! too hands out nothing. After a wrong answer it is put back as it was and made to take what the kernel took.
+//! points: at each `issue` row, which request it dispatches; and where the queue was run and nothing came of it, whether it
+//! too dispatches nothing. After a wrong answer its state is restored, and it is made to take what the kernel took.
 //!
 //! Protocol: REPLAY.md beside the vectors.
 
@@ -154,7 +154,7 @@ impl<S: Scheduler> Replay<'_, S> {
     }
 
     /// The queue is run where nothing can be concluded from the recording: the policy may come to rest in another state
-    /// (a queue chosen, a wait begun), but a request that it would hand out stays until an `issue` row asks for it.
+    /// (a queue chosen, a wait begun), but a request that it would dispatch stays until an `issue` row asks for it.
     fn run_quietly(&mut self, now: Nanos) {
         if self.dispatched() > 0 {
             return;

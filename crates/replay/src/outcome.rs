@@ -27,9 +27,9 @@ pub struct Miss {
     /// Line of the file, the header being line 1.
     pub row: usize,
     pub time_ns: u64,
-    /// `issue`: a request was handed out. `nothing`: none was.
+    /// `issue`: a request was dispatched. `nothing`: none was.
     pub point: &'static str,
-    /// What the kernel handed out: operation, sector, length, process; `nothing` at a nothing point.
+    /// What the kernel dispatched: operation, sector, length, process; `nothing` at a nothing point.
     pub recorded: String,
     pub chosen: String,
     pub waiting: usize,
@@ -50,7 +50,7 @@ pub struct Look {
     pub waiting: Vec<String>,
     /// The scheduler's inner state before the row, a fact a line.
     pub state: String,
-    /// What the model would hand out now.
+    /// What the model would dispatch now.
     pub would_choose: String,
 }
 

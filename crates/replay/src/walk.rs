@@ -18,7 +18,7 @@ pub trait Walk {
     fn fire_timers(&mut self, now: Nanos);
     /// Row `at` happens.
     fn row(&mut self, at: usize) -> Result<(), String>;
-    /// The scheduler's inner state in words, and what it would hand out.
+    /// The scheduler's inner state in words, and what it would dispatch.
     fn state(&self, row: &Row) -> (String, Option<RequestId>);
 
     /// The points of the recording; on an error up to there. `explain`: the line at which a look is wanted.

@@ -16,14 +16,14 @@ pub trait Scheduler: Clone {
     fn dispatch(&mut self, now: Nanos) -> Option<RequestId>;
 
     /// Nothing waits and the driver has room: may `request` pass at once? True: it did, and the policy stands as after an
-    /// `insert` and the `dispatch` that handed it out. A shortcut for quiet queues; false (always right) leaves the long way.
+    /// `insert` and the `dispatch` that dispatched it. A shortcut for quiet queues; false (always right) leaves the long way.
     #[inline]
     fn pass(&mut self, _now: Nanos, _request: &Request) -> bool {
         false
     }
 
     /// A request comes while nothing waits, and the queue pulls at once: [`Scheduler::insert`], then [`Scheduler::dispatch`]. True: it was
-    /// handed out. For policies that have much to put in order which a request that does not stay makes nobody look at.
+    /// dispatched. For policies that have much to put in order which a request that does not stay makes nobody look at.
     #[inline]
     fn insert_and_dispatch(&mut self, now: Nanos, request: &Request) -> bool {
         self.insert(now, request);
@@ -33,10 +33,10 @@ pub trait Scheduler: Clone {
     /// Takes the waiting request `id` as though the policy had just chosen it (replay after a miss).
     fn dispatch_forced(&mut self, now: Nanos, id: RequestId);
 
-    /// A request that was handed out starts on the device. Between the two it may have waited for a tag.
+    /// A request that was dispatched starts on the device. Between the two it may have waited for a tag.
     fn issued(&mut self, _now: Nanos, _id: RequestId) {}
 
-    /// The device is done with a request that was handed out.
+    /// The device is done with a request that was dispatched.
     fn complete(&mut self, now: Nanos, request: &Request);
 
     /// Number of waiting requests.

@@ -83,7 +83,7 @@ fn setup() -> impl Strategy<Value = Setup> {
 }
 
 /// A queue around the policy that knows what waits and what is with the device.
-struct World {
+struct Harness {
     policy: Bfq,
     now: Nanos,
     waiting: Vec<Request>,
@@ -93,7 +93,7 @@ struct World {
     absorbed: u32,
 }
 
-impl World {
+impl Harness {
     fn new(setup: &Setup) -> Self {
         Self {
             policy: Bfq::new(setup),
@@ -159,7 +159,7 @@ impl World {
         let at = self.waiting.iter().position(|request| request.id == id);
         let request = self
             .waiting
-            .remove(at.expect("handed out what does not wait"));
+            .remove(at.expect("dispatched what does not wait"));
         self.in_driver.push(request);
         self.handed_out += 1;
         request
@@ -295,7 +295,7 @@ impl World {
                 }
             }
         }
-        panic!("{} requests are never handed out", self.waiting.len());
+        panic!("{} requests are never dispatched", self.waiting.len());
     }
 }
 
@@ -304,14 +304,14 @@ proptest! {
 
     #[test]
     fn every_request_is_handed_out_exactly_once(setup in setup(), steps in proptest::collection::vec(step(), 1..400)) {
-        let mut world = World::new(&setup);
+        let mut harness = Harness::new(&setup);
         for step in &steps {
-            world.step(step);
+            harness.step(step);
         }
-        world.drain();
-        prop_assert_eq!(world.handed_out + world.absorbed, world.next);
+        harness.drain();
+        prop_assert_eq!(harness.handed_out + harness.absorbed, harness.next);
         let mut state = String::new();
-        world.policy.describe(world.now, &mut state);
+        harness.policy.describe(harness.now, &mut state);
         prop_assert!(!state.is_empty());
     }
 
@@ -322,11 +322,11 @@ proptest! {
         setup.rotational = rotational;
         let kernel = setup.kernel;
         setup.values.set("bfq", PARAMETERS, &kernel, "slice_idle", 0).unwrap();
-        let mut world = World::new(&setup);
+        let mut harness = Harness::new(&setup);
         for step in &steps {
-            world.step(step);
-            if world.in_driver.is_empty() && !world.waiting.is_empty() {
-                prop_assert!(world.dispatch().is_some());
+            harness.step(step);
+            if harness.in_driver.is_empty() && !harness.waiting.is_empty() {
+                prop_assert!(harness.dispatch().is_some());
             }
         }
     }

@@ -112,7 +112,7 @@ fn policy() -> impl Strategy<Value = (&'static Entry, Setup)> {
         )
 }
 
-struct World {
+struct Harness {
     policy: AnyScheduler,
     now: Nanos,
     requests: Vec<Request>,
@@ -123,7 +123,7 @@ struct World {
     exited: [bool; 6],
 }
 
-impl World {
+impl Harness {
     fn new(policy: AnyScheduler) -> Self {
         Self {
             policy,
@@ -349,11 +349,11 @@ proptest! {
     #[test]
     fn nothing_is_lost_and_each_request_is_handed_out_once((entry, setup) in policy(), steps in vec(step(), 1..250)) {
         let policy = entry.build(&setup).expect("values within their ranges");
-        let mut world = World::new(policy);
+        let mut harness = Harness::new(policy);
         for step in steps {
-            world.step(step);
+            harness.step(step);
         }
-        world.drain();
+        harness.drain();
     }
 
     /// The bound of deadline: of `older` requests of its direction, one is served per batch of that direction once the
@@ -371,32 +371,32 @@ proptest! {
         for (name, value) in given {
             setup.values.set("deadline", entry.parameters, &setup.kernel, name, value.into()).unwrap();
         }
-        let mut world = World::new(entry.build(&setup).unwrap());
+        let mut harness = Harness::new(entry.build(&setup).unwrap());
         // Per waiting request: insertion, and once expired the pulls so far and how many older ones stood before it.
         let mut late: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
         for bits in bits {
             let read = bits % 4 != 0;
             if bits % 5 < 3 {
                 let place = (bits >> 8) as u64 % 5000;
-                world.step(Step::Insert { sector: place * 8, sectors: 8, process: 1, kind: if read { 0 } else { 5 } });
+                harness.step(Step::Insert { sector: place * 8, sectors: 8, process: 1, kind: if read { 0 } else { 5 } });
             }
             if bits % 5 > 1 {
-                world.pull();
-                world.step(Step::Wait { micros: 1000 + (bits >> 20) as u64 });
-                world.step(Step::Complete { rank: 0 });
+                harness.pull();
+                harness.step(Step::Wait { micros: 1000 + (bits >> 20) as u64 });
+                harness.step(Step::Complete { rank: 0 });
             }
             let expiry = |request: &Request| Nanos::from_millis(if request.direction == Direction::Read { 22 } else { 62 });
-            late.retain(|id, _| world.waiting.contains_key(id));
-            for id in world.waiting.keys() {
-                let request = &world.requests[*id as usize];
-                if world.now > request.allocated + expiry(request) && !late.contains_key(id) {
-                    let older = world.waiting.keys().filter(|other| *other < id && world.requests[**other as usize].direction == request.direction);
-                    late.insert(*id, (world.handed_out, older.count()));
+            late.retain(|id, _| harness.waiting.contains_key(id));
+            for id in harness.waiting.keys() {
+                let request = &harness.requests[*id as usize];
+                if harness.now > request.allocated + expiry(request) && !late.contains_key(id) {
+                    let older = harness.waiting.keys().filter(|other| *other < id && harness.requests[**other as usize].direction == request.direction);
+                    late.insert(*id, (harness.handed_out, older.count()));
                 }
             }
             for (id, (since, older)) in &late {
                 let bound = (*older as u64 + 2) * (starved + 2) * batch;
-                prop_assert!(world.handed_out - since <= bound, "#{id} passed over {} times, bound {bound}", world.handed_out - since);
+                prop_assert!(harness.handed_out - since <= bound, "#{id} passed over {} times, bound {bound}", harness.handed_out - since);
             }
         }
     }

@@ -91,7 +91,7 @@ fn old_kernels_forget_addresses_while_other_data_pass_and_read_them_again() {
         });
         result["latency_mean_ns"].as_f64().unwrap()
     };
-    // 75 blocks of addresses a file for 200 calls: about a third more disk accesses.
+    // 75 indirect blocks a file for 200 calls: about a third more disk accesses.
     let (old, new) = (latency("2.6.24"), latency("2.6.32"));
     assert!(old > 1.1 * new, "{old} {new}");
 }
@@ -109,7 +109,7 @@ fn a_command_to_a_port_costs_the_program_that_sends_it() {
         result["cpu"]["system_s"].as_f64().unwrap()
     };
     let (port, card) = (system(None), system(Some("9650-4LP")));
-    // 200 random reads, a tenth of them from memory, and up to 75 blocks of addresses, at 20 us each.
+    // 200 random reads, a tenth of them from memory, and up to 75 indirect blocks, at 20 us each.
     assert!((0.0034..0.0056).contains(&(port - card)), "{port} {card}");
 }
 
@@ -177,7 +177,7 @@ fn ext3_rows_have_their_recorded_rates() {
     assert!(outcome.passed >= 122, "{:#?}", outcome.misses);
 }
 
-/// anticipatory waits for the ticks of its kernel, and the window that met a block of addresses leaves before the next one is asked for.
+/// anticipatory waits for the ticks of its kernel, and the window that met an indirect block leaves before the next one is asked for.
 #[test]
 fn readers_in_order_share_a_disk_as_recorded() {
     let outcome = recorded::rows("legacy.csv", ",ext3 files,single,31,satf,seqread,");
@@ -195,7 +195,7 @@ fn cfq_holds_writes_back_after_the_bitmap_of_each_group() {
     assert!(error <= 0.035, "{error}");
 }
 
-/// Between two requests the interrupt ends the pages of the first. The disk has turned on by then: even where a block of addresses lies between
+/// Between two requests the interrupt ends the pages of the first. The disk has turned on by then: even where an indirect block lies between
 /// two runs of data the next sector is gone, and each request costs a turn.
 #[test]
 fn a_disk_at_depth_1_misses_a_turn_while_the_host_ends_a_request() {

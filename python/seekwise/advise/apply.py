@@ -1,7 +1,7 @@
 """Sets values until `seekwise revert`.
 
 The same ladder as for a trial (read, journal, write, read back), but the entry stays open: kind `applied`. Where one value
-is refused, or one file cannot be written, everything of this call is put back.
+is refused, or one file cannot be written, everything of this call is restored.
 """
 
 from __future__ import annotations

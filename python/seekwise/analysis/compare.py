@@ -50,7 +50,7 @@ class Side:
 
     @property
     def compared(self) -> list[Record]:
-        """Records that compete: no sentinel, no second label of the control."""
+        """Records that compete: no drift check, no second label of the A/A check."""
         return [
             r for r in self.records if r.conditions.get("role") != "sentinel" and not r.setting.endswith(CONTROL_SUFFIX)
         ]

@@ -1,10 +1,10 @@
 """Drift: what the reference cell did at both ends of each block.
 
-        block 1: S … … … S   block 2: S … … … S   …        S = sentinel: the reference setting in one cell, always the same
+        block 1: S … … … S   block 2: S … … … S   …        S = drift check: the reference setting in one cell, always the same
 
 Candidates are compared inside their block, so slow drift does not choose a winner. It is said nevertheless, because it says
-whether the machine was itself: ln value against the sentinel's place in the run, a straight line, and the change from the first
-to the last sentinel with its 95 % interval (least squares; sentinels of one cell and operation).
+whether the machine was itself: ln value against the drift check's place in the run, a straight line, and the change from the first
+to the last drift check with its 95 % interval (least squares; drift checks of one cell and operation).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SENTINELS_MIN = 4
 
 @dataclass(frozen=True)
 class Drift:
-    """Change from the first to the last sentinel of one cell by one metric."""
+    """Change from the first to the last drift check of one cell by one metric."""
 
     cell: str
     metric: str
@@ -40,7 +40,7 @@ class Drift:
 def drifts(
     records: Sequence[Record], metrics: Sequence[str] = ("rate", "access_time"), rule: Rule = RULE
 ) -> list[Drift]:
-    """Of every cell that has sentinels; `records` may hold anything else as well."""
+    """Of every cell that has drift checks; `records` may hold anything else as well."""
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for record in records:
         if record.conditions.get("role") != "sentinel" or not record.valid:

@@ -169,7 +169,7 @@ Place = tuple[str, str, str, int, int]
 def repeats(
     records: Sequence[Record], metric: Metric, number: Callable[[Phase, Metric], float | None] = metric_value
 ) -> dict[Place, list[float]]:
-    """One value per repeat; controls and sentinels left out."""
+    """One value per repeat; A/A checks and drift checks left out."""
     found: dict[Place, list[float]] = defaultdict(list)
     for record in records:
         if not record.valid or record.conditions.get("role", "candidate") != "candidate":

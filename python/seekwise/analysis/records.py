@@ -20,13 +20,13 @@ NAMED_MAX = 3
 def judge_records(
     records: Sequence[Record], *, sequential: bool = False, rule: Rule = RULE, alpha: float = 0.05
 ) -> list[Verdict]:
-    """Verdicts over the trials that compete (sentinels are left out). `sequential`: the run could stop when decided."""
+    """Verdicts over the trials that compete (drift checks are left out). `sequential`: the run could stop when decided."""
     compared = competing(records)
     return judge(observations(compared), rule=rule, alpha=alpha, sequential=sequential, unsteady=unsteady(compared))
 
 
 def competing(records: Sequence[Record]) -> list[Record]:
-    """Without the sentinels, which only watch for drift."""
+    """Without the drift checks."""
     return [record for record in records if record.conditions.get("role") != "sentinel"]
 
 

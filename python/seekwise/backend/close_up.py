@@ -187,14 +187,14 @@ def _with_parts(served: list[Served], device: dict) -> list[Served]:
     """With seek, rotation and transfer, where the drive model has an arm."""
     order = sorted(served, key=lambda one: one.end)
     commands = [(one.sector, one.sectors, one.write, round(one.issue * 1e6), round(one.end * 1e6)) for one in order]
-    wish = {
+    request = {
         "model": device["model"],
         "parameters": device.get("parameters", {}),
         "measure": "parts",
         "commands": commands,
     }
     try:
-        answer = json.loads(_core.measure_drives(json.dumps([wish])))[0]
+        answer = json.loads(_core.measure_drives(json.dumps([request])))[0]
     except ValueError:
         return order
     if "parts" not in answer:

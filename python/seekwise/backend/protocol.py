@@ -25,7 +25,7 @@ class Options:
     trace: bool = False
     """Keep what the drive did, request by request (simulated trials of the first block)."""
     guests: int | None = None
-    """Virtual machines at once, for the laboratory."""
+    """Virtual machines at once, for the VM testbed."""
 
 
 class Session(Protocol):

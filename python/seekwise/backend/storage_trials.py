@@ -47,7 +47,7 @@ def cached_by_cells(system: System) -> bool:
 
 
 @dataclass(frozen=True)
-class Wish:
+class PhaseRequest:
     """One operation of one trial: its spec as text, or why there is none."""
 
     operation: str
@@ -112,9 +112,9 @@ def _queue(values: dict[str, Value]) -> dict[str, object]:
     return {**changes, **({"tunables": tunables} if tunables else {})}
 
 
-def wishes(
+def phase_requests(
     study: Study, system: System, cell: Cell, setting: Setting, seed: int, default_scheduler: str = ""
-) -> list[Wish]:
+) -> list[PhaseRequest]:
     """The operations of a trial."""
     load = cell.load
     if load.job is not None:
@@ -136,14 +136,14 @@ def wishes(
     try:
         setup = setup_of_cell(study, system, load, values)
     except NotModelled as missing:
-        return [Wish(phase.operation, None, str(missing)) for phase in load.phases]
+        return [PhaseRequest(phase.operation, None, str(missing)) for phase in load.phases]
     found = []
     for phase in load.phases:
         try:
             text = cells.spec(setup, phase.operation, scheduler, load.threads, seed)
-            found.append(Wish(phase.operation, text))
+            found.append(PhaseRequest(phase.operation, text))
         except NotModelled as missing:
-            found.append(Wish(phase.operation, None, str(missing)))
+            found.append(PhaseRequest(phase.operation, None, str(missing)))
     return found
 
 
@@ -152,17 +152,19 @@ def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> st
     reason = None
     for cell in plan.cells:
         default = plan.system_of(cell).scheduler or ""
-        for wish in wishes(study, systems[cell.system], cell, plan.settings[0], 1, default):
-            if wish.spec is not None:
+        for request in phase_requests(study, systems[cell.system], cell, plan.settings[0], 1, default):
+            if request.spec is not None:
                 return None
-            reason = reason or f"{cell.key}, {wish.operation}: {wish.reason}"
+            reason = reason or f"{cell.key}, {request.operation}: {request.reason}"
     return reason
 
 
-def _wishes_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[Wish]:
+def _phase_requests_of(
+    study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int
+) -> list[PhaseRequest]:
     cell = plan.cells[trial.cell]
     default = plan.system_of(cell).scheduler or ""
-    return wishes(study, systems[cell.system], cell, plan.settings[trial.setting], seed, default)
+    return phase_requests(study, systems[cell.system], cell, plan.settings[trial.setting], seed, default)
 
 
 def records(
@@ -176,8 +178,8 @@ def records(
 ) -> list[Record]:
     """The records of trials (with their seed and attempt), simulated side by side."""
     started = now()
-    asked = [_wishes_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
-    specs = list(dict.fromkeys(wish.spec for group in asked for wish in group if wish.spec is not None))
+    asked = [_phase_requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
+    specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
     results = dict(zip(specs, cells.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
     return [
         _record(plan, run_id, trial, seed, attempt, group, results, started)
@@ -191,21 +193,21 @@ def _record(
     trial: Trial,
     seed: int,
     attempt: int,
-    group: list[Wish],
+    group: list[PhaseRequest],
     results: dict[str, dict],
     started: str,
 ) -> Record:
     cell, setting = plan.cells[trial.cell], plan.settings[trial.setting]
     memory = {"memory_bytes": cell.load.memory_limit_bytes} if cell.load.memory_limit_bytes else {}
     phases, missing, specs = [], {}, {}
-    for wish in group:
-        result = {"error": wish.reason} if wish.spec is None else results[wish.spec]
+    for request in group:
+        result = {"error": request.reason} if request.spec is None else results[request.spec]
         if "error" in result:
-            missing[wish.operation] = str(result["error"])
+            missing[request.operation] = str(result["error"])
         else:
-            spec = specs[wish.operation] = json.loads(wish.spec)
+            spec = specs[request.operation] = json.loads(request.spec)
             ticks = "storage" in spec and cells.prints_ticks(spec["storage"]["queue"]["kernel"])
-            phases.append(phase(wish.operation, result, cell.load.threads, ticks=ticks))
+            phases.append(phase(request.operation, result, cell.load.threads, ticks=ticks))
     return Record(
         run_id=run_id,
         trial=trial.index,

@@ -120,7 +120,7 @@ def compared_settings(request: Request, target) -> Candidates:
 
 def make_plan(request: Request, target, compared: Candidates, chosen: list[Use]) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
-    from seekwise.backend.kernel import ground
+    from seekwise.backend.kernel import prepared_target
     from seekwise.run.live import execute, prepare, progress, staged
 
     labels = compared.labels
@@ -134,15 +134,15 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
     measured, left_out = progress.uses_that_fit(chosen, len(labels), seconds)
     if not target.is_device:
         prepare.check_room(target.path, measured)
-    ground.check_free(target)
+    prepared_target.check_free(target)
     if target.is_device:
-        ground.check_claim(target, request.destroy)
+        prepared_target.check_claim(target, request.destroy)
     names = tuple(device.name for device in target.resolved.chain())
     return LivePlan(
         target=str(target.path),
         leaves=target.leaf_names,
         stack=target.lines,
-        current=ground.seen(names),
+        current=prepared_target.seen(names),
         candidates=compared.all,
         uses=tuple(measured),
         left_out=tuple(use.name for use in left_out),

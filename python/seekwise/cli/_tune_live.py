@@ -31,7 +31,7 @@ END_S = 2.0
 
 def answer(request: Request) -> None:
     """Switches under the load that runs now, or under COMMAND; prints the answer."""
-    from seekwise.backend.kernel import ground
+    from seekwise.backend.kernel import prepared_target
     from seekwise.backend.kernel.target import find
 
     guard = guard_factor(request.guard)
@@ -46,7 +46,7 @@ def answer(request: Request) -> None:
             hint=f"the least that works is --budget {BUDGET_LEAST_S:.0f}s; ten minutes answer well",
         )
     compared = _tune.compared_settings(request, target)
-    ground.check_free(target)
+    prepared_target.check_free(target)
     without = None if request.command_line else latencies.why_not()
     use = passive.command_use(request.metric) if request.command_line else passive.load_use(percentiles=not without)
     names = tuple(device.name for device in target.resolved.chain())
@@ -54,7 +54,7 @@ def answer(request: Request) -> None:
         target=str(target.path),
         leaves=target.leaf_names,
         stack=target.lines,
-        current=ground.seen(names),
+        current=prepared_target.seen(names),
         candidates=compared.all,
         uses=(use,),
         left_out=(),
@@ -85,7 +85,7 @@ def guard_factor(text: str | None) -> float | None:
 
 
 def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target, guard: float | None) -> None:
-    from seekwise.backend.kernel import ground
+    from seekwise.backend.kernel import prepared_target
 
     deadline = request.began_s + plan.budget_s - END_S
     told = [""]
@@ -100,7 +100,7 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
     found = passive.Found()
     try:
         try:
-            with ground.exclusively(target), switching([each.changes for each in plan.candidates]) as switch:
+            with prepared_target.exclusively(target), switching([each.changes for each in plan.candidates]) as switch:
                 if request.command_line:
                     passive.with_command(
                         plan, run.run_id, switch, request.command_line, request.metric, deadline, found, tell=tell

@@ -1,4 +1,4 @@
-"""`seekwise revert`: everything that Seekwise changed is put back, and says what."""
+"""`seekwise revert`: restores everything that Seekwise changed, and says what."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Touching a live machine so that it can always be put back.
+"""Touching a live machine so that it can always be restored.
 
 The ladder is the same everywhere: read, save to the journal, write, read back, restore, read back, close the entry.
 
 | module | what it holds |
 |---|---|
-| `settings` | `changed(…)`: values set for a while, with everything that depends on them put back |
+| `settings` | `changed(…)`: values set for a while, with everything that depends on them restored |
 | `attributes` | one row per sysfs attribute: where, unit, order, what a refusal means |
 | `journal` | old values on disk before the first change; survives SIGKILL and power loss |
-| `recovery` | what a killed run left behind is put back: at the next start, or by `seekwise revert` |
+| `recovery` | what a killed run left behind is restored: at the next start, or by `seekwise revert` |
 | `lock` | one run per device |
-| `interrupt` | Ctrl-C, SIGTERM and a closed terminal wait while values are being put back |
+| `interrupt` | Ctrl-C, SIGTERM and a closed terminal wait while values are being restored |
 | `scratch` | the folder for test files: sized before, removed after |
 | `emptiness`, `signatures` | proof that a raw device holds nothing, and its confirmation by name |
 | `child`, `supervise` | a load that cannot outlive its starter |

@@ -1,4 +1,4 @@
-"""Being told to stop, without losing what has to be put back.
+"""Being told to stop, without losing what has to be restored.
 
 Ctrl-C, SIGTERM, SIGQUIT and SIGHUP (the terminal was closed) become one exception, `Stopped`, raised where the work is.
 Inside `held()` they wait: a half-written restore would be worse than a second's delay.

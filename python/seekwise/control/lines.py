@@ -41,7 +41,7 @@ def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root
     """`old`: values as they are (or were) before; more than is wanted does no harm. `sudo` None: unless this is root."""
     with_sudo = os.geteuid() != 0 if sudo is None else sudo
     wanted = normalised(wanted)
-    # `old` may hold facts that are no settings (rotational, …): those cannot be put back and need not.
+    # `old` may hold facts that are no settings (rotational, …): those cannot be restored and need not.
     old = normalised({
         device: {name: value for name, value in values.items() if _is_setting(name)} for device, values in old.items()
     })  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a killed run left behind is put back.
+"""What a killed run left behind is restored.
 
 At the start of every command (cheap: a few directory reads when there is nothing) and by `seekwise revert`. An entry belongs
 to the process that opened it: while that one lives, nobody else touches it. After a reboot the kernel has its own
@@ -354,7 +354,7 @@ _RESTORERS: dict[str, Callable[[Entry, Journal], tuple[str, list[str]]]] = {
 
 
 def preview(journal: Journal) -> list[Outcome]:
-    """What `revert_all` would put back, without doing it."""
+    """What `revert_all` would restore, without doing it."""
     outcomes = []
     for entry in journal.entries():
         alive = entry.alive and (entry.kind not in UNTIL_REVERTED or journal.is_pending(entry))

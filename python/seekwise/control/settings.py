@@ -80,7 +80,7 @@ class changed:
                         finally:
                             self._locks.close()
                 except interrupt.Stopped as signal:
-                    # Before `held` had begun, or as it ended: what is to be put back comes first.
+                    # Before `held` had begun, or as it ended: what is to be restored comes first.
                     stopped = signal
         finally:
             interrupt.uninstall_if_installed()
@@ -171,7 +171,7 @@ def write_journalled(
 ) -> Entry | None:
     """Captures, journals, writes, reads back. `remember(entry)` is called before the first write. None: all was so already.
 
-    Raises on the first refusal; the caller puts back.
+    Raises on the first refusal; the caller restores.
     """
     items = []
     for device, wanted in changes.items():

@@ -12,7 +12,7 @@ Seekwise that could fail. Who dies first, and what then ends the load:
 | both at once | the same |
 | fio alone | the supervisor, a subreaper, inherits the workers and kills them |
 
-If Seekwise is dead, the supervisor then has the settings and scratch folders of the journal put back at once.
+If Seekwise is dead, the supervisor then has the settings and scratch folders of the journal restored at once.
 
 Without root there is no PID namespace; workers orphaned by a death of both are found by their mark in the environment, at
 the next start (`child.kill_marked`).
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def put_back() -> None:
-    """Our starter is dead: what it left changed can be put back now, not only at the next start.
+    """Our starter is dead: what it left changed can be restored now, not only at the next start.
 
     Becomes another program and does not return. No process may be started from here on: after `unshare`, children would
     belong to the namespace whose init is dead.

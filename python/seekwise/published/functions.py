@@ -1,4 +1,4 @@
-"""The names of the language: helpers, metrics and properties over a world.
+"""The names of the language: helpers, metrics and properties over a source of results.
 
 A list (or "all", or threads left out) in one or more places of a metric gives the flat list over all combinations, in the
 order system, operation, scheduler, threads, then options as written; the last one varies fastest.
@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from seekwise.published.helpers import HELPERS
-from seekwise.published.value import Argument, ClaimError, Value, is_number, kind
-from seekwise.published.world import (
+from seekwise.published.queries import (
     METRICS,
     NUMBER_OPTIONS,
     OPERATIONS,
@@ -21,8 +20,9 @@ from seekwise.published.world import (
     TEXT_OPTIONS,
     Option,
     Query,
-    World,
+    ResultSource,
 )
+from seekwise.published.value import Argument, ClaimError, Value, is_number, kind
 
 ALL = "all"
 THREADS_MAX = 4096
@@ -31,10 +31,10 @@ COMBINATIONS_MAX = 20_000
 
 
 class Functions:
-    """`call` for `expression.evaluate`, over one world."""
+    """`call` for `expression.evaluate`, over one source of results."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, source: ResultSource) -> None:
+        self.source = source
 
     def __call__(self, name: str, args: Sequence[Argument], options: dict[str, Argument]) -> Value:
         if name in HELPERS:
@@ -56,7 +56,7 @@ class Functions:
         names = [_options(option, value, name) for option, value in options.items()]
         queries = []
         for system in _texts(systems, f"the system of {name}"):
-            defaults = self.world.defaults(system)
+            defaults = self.source.defaults(system)
             threads = defaults.threads if len(args) == 3 else _threads(args[3], name)
             with_schedulers = defaults.schedulers if schedulers == ALL else _known(schedulers, SCHEDULERS, "scheduler")
             with_operations = OPERATIONS if operations == ALL else _known(operations, OPERATIONS, "operation")
@@ -64,7 +64,7 @@ class Functions:
                 queries.append(Query(name, system, *chosen[:3], tuple(chosen[3:])))
                 if len(queries) > COMBINATIONS_MAX:
                     raise ClaimError(f"{name} asks for more than {COMBINATIONS_MAX} numbers at once")
-        values = [float(value) for value in self.world.measure(queries)]
+        values = [float(value) for value in self.source.measure(queries)]
         return tuple(values) if is_list else values[0]
 
     def _model(self, args: Sequence[Argument], options: dict[str, Argument]) -> Value:
@@ -76,7 +76,7 @@ class Functions:
             raise ClaimError(f"model takes one quantity and got {kind(args[1])}")
         chosen = [_options(option, value, "model", PLACE_OPTIONS) for option, value in options.items()]
         values = tuple(
-            float(self.world.model(name, quantity, tuple(one))) for name in names for one in product(*chosen)
+            float(self.source.model(name, quantity, tuple(one))) for name in names for one in product(*chosen)
         )
         is_list = isinstance(args[0], tuple) or any(isinstance(value, tuple) for value in options.values())
         return values if is_list else values[0]

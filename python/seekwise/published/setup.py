@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 
 from seekwise import _core
+from seekwise.published.queries import Defaults, Option
 from seekwise.published.value import NotModelled
-from seekwise.published.world import Defaults, Option
 from seekwise.study import hosts, parse
 from seekwise.study.model import Study, System, Workload
 from seekwise.study.profiles import resolve

@@ -1,4 +1,4 @@
-"""The world answered by the simulator, where it can be answered honestly today; everything else is NotModelled.
+"""The source of results answered by the simulator, where it can be answered honestly today; everything else is NotModelled.
 
 Modelled:      systems whose requests bypass the page cache, on one drive (NVME, SATA) or on md and single SSDs (R10_n, SSD); reading
                and writing through the page cache of a machine with little memory over ext3, ext4 or none; processor time of the program;
@@ -19,15 +19,15 @@ from functools import cache
 
 from seekwise import _core
 from seekwise.published import cells
+from seekwise.published.queries import OPERATIONS, Defaults, Option, Query
 from seekwise.published.setup import MIB, Setup, drive_model, setup_of
 from seekwise.published.value import NotModelled
-from seekwise.published.world import OPERATIONS, Defaults, Option, Query
 
 # libata keeps one of the drive's 32 commands for itself: `NCQ (depth 31/32)` in the kernel's log.
 NCQ_KEPT_BACK = 1
 
 
-class SimulatedWorld:
+class SimulatedResults:
     """Answers are kept: many claims ask for the same cells."""
 
     def __init__(self, tell: cells.Tell | None = None) -> None:
@@ -187,7 +187,7 @@ def _ncq_depth(setup: Setup) -> float:
 
 
 def _test_area_percent(setup: Setup) -> float:
-    """Files of a fresh file system follow each other; the blocks of addresses among them are a thousandth."""
+    """Files of a fresh file system follow each other; the indirect blocks among them are a thousandth."""
     whole = {"raid0": setup.drives, "raid5": setup.drives - 1, "raid6": setup.drives - 2, "raid10": setup.drives / 2}
     sectors = drive_model(setup.drive).get("capacity_sectors")
     if sectors is None:

@@ -16,7 +16,7 @@ class ClaimError(Exception):
 
 
 class NotModelled(Exception):
-    """The world has no answer; the message names what is missing."""
+    """The source of results has no answer; the message names what is missing."""
 
 
 def finite(number: float, where: str) -> float:

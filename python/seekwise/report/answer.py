@@ -10,8 +10,8 @@ from seekwise.analysis.decision.choose import Choice, Loss
 from seekwise.analysis.decision.verdicts import Judged, Standing
 from seekwise.report import stages
 from seekwise.report.live import LiveOutcome, no_verdict, notes, seconds_more
-from seekwise.report.metric_words import FACTOR_FROM, amount, factor_text, metric_name, percent
-from seekwise.study.quantity import time_text
+from seekwise.report.metric_words import FACTOR_FROM, amount, factor_text, metric_name, open_bound, percent
+from seekwise.study.quantity import about_text
 
 ROWS_MAX = 12
 OTHERWISE = {
@@ -31,7 +31,7 @@ def loss_text(standing: Standing | None, judged: Judged) -> str:
     if standing.verdict == "undecided":
         if standing.high is None:
             return "open"
-        return f"open, at most {_amount(standing.high, judged)}"
+        return open_bound(standing.high, judged.more_is_better, judged.metric)
     return _amount(standing.loss, judged)
 
 
@@ -258,7 +258,7 @@ def open_text(found: LiveOutcome) -> str | None:
     ordered = sorted(needs.values())
     half = sum(ordered[: (len(ordered) + 1) // 2])
     if half > 0 and found.plan.provenance == "measured":
-        text += f"; about {time_text(math.ceil(half))} more would decide half"
+        text += f"; about {about_text(half)} more would decide half"
     return text + "."
 
 

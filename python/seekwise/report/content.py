@@ -90,7 +90,7 @@ class ReportContent:
     """What was asked, when, with which version; None where it is not known."""
     study: Study | None = None
     discarded: Sequence[Record] = ()
-    """Trials of the run that do not count, sentinels included."""
+    """Trials of the run that do not count, drift checks included."""
 
 
 METRIC_TITLES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 
 DISTURBED_SHARE = 0.25
+PROGRAM_TEXT = re.compile(r"(?P<name>.*) \(pid (?P<pid>\d+), (?P<mb>[\d.]+) MB\)")
+"""As `backend.kernel.disk.other_programs` writes it."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,8 @@ def notes(found: LiveOutcome) -> list[str]:
         said.append(f"No result for {', '.join(missing)}: the load did not run or time was up")
     disturbed = [r for r in found.records if float(r.conditions.get("foreign_share", 0.0)) > DISTURBED_SHARE]
     if disturbed:
-        by = sorted({name for r in found.records for name in r.conditions.get("other_programs", [])})
-        who = f" ({', '.join(by[:3])})" if by else ""
+        by = _programs(disturbed)
+        who = f": {', '.join(by[:3])}" if by else ""
         said.append(
             f"Other programs used the disk in {len(disturbed)} of {len(found.records)} periods{who}; "
             "the intervals include that noise"
@@ -104,6 +107,17 @@ def notes(found: LiveOutcome) -> list[str]:
     if invalid:
         said.append(f"{len(invalid)} of {len(found.records)} periods discarded: {invalid[0].invalid_reason}")
     return said
+
+
+def _programs(records: list[Record]) -> list[str]:
+    """Programs that did I/O in these periods, each once with what it moved in all, most first: `rsync (pid 812, 14.2 MB)`."""
+    moved: dict[str, float] = {}
+    for record in records:
+        for each in record.conditions.get("other_programs", []):
+            if seen := PROGRAM_TEXT.fullmatch(str(each)):
+                who = f"{seen['name']} (pid {seen['pid']}"
+                moved[who] = moved.get(who, 0.0) + float(seen["mb"])
+    return [f"{who}, {mb:.1f} MB)" for who, mb in sorted(moved.items(), key=lambda pair: -pair[1])]
 
 
 def _pressure(records: list[Record]) -> str | None:

@@ -21,6 +21,7 @@ from seekwise.report.charts import live_svg
 from seekwise.report.charts.figures import panel_title
 from seekwise.report.content import ReportContent
 from seekwise.report.looks import Look, Looks
+from seekwise.report.metric_words import NO_BOUND_FACTOR
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.store.record import Record
 
@@ -244,7 +245,7 @@ def _words(factor: float | None, low: float, high: float, limit: float, metric: 
     if high <= limit:
         return f"within {100 * RULE.threshold_share[metric]:.0f} %"
     if low <= 1:
-        return f"open, at most {amount(high, metric)}"
+        return f"open, at most {amount(high, metric)}" if high < NO_BOUND_FACTOR else "open, no useful bound"
     return amount(factor, metric)
 
 

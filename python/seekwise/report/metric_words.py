@@ -11,6 +11,9 @@ FACTOR_FROM = 2.0
 
 STARVED_FACTOR = 1000.0
 
+NO_BOUND_FACTOR = 100.0
+"""A loss that may be larger than this is not bounded in any way that helps."""
+
 METRIC_NAMES = {
     "rate": "throughput",
     "p50": "median latency",
@@ -60,6 +63,14 @@ def amount(loss: float, more_is_better: bool, metric: str = "") -> str:
         # What is left of it is chance: "52500 times less" tells no more.
         return f"over 99.9 % {word}"
     return f"{factor_text(factor)} times {word}"
+
+
+def open_bound(high: float, more_is_better: bool, metric: str = "") -> str:
+    """An undecided loss of at most `high`, as a share: `open, at most 38 % less`; `open, no useful bound` where the bound says nothing."""
+    factor = 1 + high if not more_is_better else (1 / (1 - high) if high < 1 else math.inf)
+    return (
+        f"open, at most {amount(high, more_is_better, metric)}" if factor < NO_BOUND_FACTOR else "open, no useful bound"
+    )
 
 
 def change(factor: float, more_is_better: bool, metric: str = "") -> str:

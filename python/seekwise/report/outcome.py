@@ -40,7 +40,7 @@ class Outcome:
     run: Run
     plan: Plan
     records: list[Record]
-    """Every trial, invalid ones and sentinels included."""
+    """Every trial, invalid ones and drift checks included."""
     verdicts: list[Verdict]
     content: ReportContent
 

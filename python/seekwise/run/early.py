@@ -2,7 +2,7 @@
 
 `decided`: cells stop when every comparison in them is decided, at the rule's looks. `best`: losers drop out after each block;
 the reference stays in, so that the winner can be judged against what is set today. A trial carries out all operations of its
-cell, so it is needed as long as one of them is. The control runs with its reference, and sentinels run as long as anything does.
+cell, so it is needed as long as one of them is. The control runs with its reference, and drift checks run as long as anything does.
 """
 
 from __future__ import annotations

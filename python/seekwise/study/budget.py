@@ -4,7 +4,7 @@ In this order, each step only if the one before does not suffice:
   1. fewer blocks, down to three (below three nothing can be judged)
   2. shorter trials, down to half a second a phase
   3. fewer thread counts, request sizes and depths: the ends stay longest
-  4. no sentinel
+  4. no drift check
 What was done is said in the plan's notes. If even that does not fit, the budget is refused: it is a promise.
 """
 

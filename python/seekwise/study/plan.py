@@ -135,7 +135,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Touch:
-    """One attribute that the run will set and put back."""
+    """One attribute that the run will set and restore."""
 
     device: str
     attribute: str

@@ -26,7 +26,7 @@ def published_names() -> list[str]:
 
 
 def ladder(name: str) -> Path:
-    """A study of the comparison of simulator and laboratory."""
+    """A study of the comparison of simulator and VM testbed."""
     return Path(str(_folder() / "ladder" / f"{name}.toml"))
 
 

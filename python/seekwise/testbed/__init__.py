@@ -1,4 +1,4 @@
-"""The laboratory: Debian's own kernel in qemu's software emulation, with virtual drives, in virtual time.
+"""The VM testbed: Debian's own kernel in qemu's software emulation, with virtual drives, in virtual time.
 
 The guest's clock counts instructions, 1 ns each, and jumps over idle time (`-icount shift=0,sleep=off`). So a run does not depend
 on how busy the machine is, the same input gives the same bytes, and a minute of waiting for a disk takes a second.
@@ -9,5 +9,5 @@ on how busy the machine is, the same input gives the same bytes, and a minute of
     vectors.py   a request list, recorded                guest/       what runs inside
 
 What is real: kernel, schedulers, md, page cache, file systems, fio. What is not: drives (ours), and how long instructions take: one
-processor, every instruction 1 ns. Questions about a processor's speed or about several processors are not for the laboratory.
+processor, every instruction 1 ns. Questions about a processor's speed or about several processors are not for the VM testbed.
 """

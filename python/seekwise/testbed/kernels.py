@@ -1,4 +1,4 @@
-"""Which kernels the laboratory boots: Debian's packages, unmodified."""
+"""Which kernels the VM testbed boots: Debian's packages, unmodified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the laboratory measured, as small tables that are kept: `python -m seekwise.validate._ladder_tables DB FOLDER`, or `make ladder`.
+"""What the VM testbed measured, as small tables that are kept: `python -m seekwise.validate._ladder_tables DB FOLDER`, or `make ladder`.
 
 A row is a cell and setting of one of the studies in `studies/ladder/`: what the real kernel did with the model's drives. `seekwise
 verify ladder` holds the simulator against it without qemu. A table is the newest run of its study in DB, finished or not.
@@ -23,7 +23,7 @@ PREFIX = "ladder-"
 
 @dataclass(frozen=True)
 class Row:
-    """One cell under one setting in the laboratory."""
+    """One cell under one setting in the VM testbed."""
 
     cell: str
     setting: str

@@ -1,4 +1,4 @@
-"""The published table of an SSD RAID 10 (`tests/seeds/ssd_raid10_chunk.csv`), row by row against a world.
+"""The published table of an SSD RAID 10 (`tests/seeds/ssd_raid10_chunk.csv`), row by row against a source of results.
 
 The system of a row is its `array`, the chunk size what the row says (it must be the system's own when the system has one), rates are
 those printed. A row passes within 20 %. Rows that are not modelled are missed.
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
+from seekwise.published.queries import OPERATIONS, Option, Query, ResultSource
 from seekwise.published.setup import setup_of
 from seekwise.published.value import ClaimError, NotModelled
-from seekwise.published.world import OPERATIONS, Option, Query, World
 from seekwise.validate.frame import FileReport, unreadable
 
 HEADER = "pattern,array,chunk_kib,bs_kib,mb_per_s,tool"
@@ -27,7 +27,7 @@ SCHEDULER = "deadline"
 TOOLS = {"fio": "fio", "gdisk": "gnome-disks"}
 
 
-def report(path: Path, text: str, world: World) -> FileReport:
+def report(path: Path, text: str, source: ResultSource) -> FileReport:
     try:
         rows = list(csv.DictReader(io.StringIO(text), restkey="more", restval=""))
     except csv.Error as error:
@@ -41,7 +41,7 @@ def report(path: Path, text: str, world: World) -> FileReport:
         name = ", ".join(str(row[column]) for column in ("pattern", "array", "chunk_kib", "bs_kib", "tool"))
         try:
             printed = _number(row, "mb_per_s")
-            rate = world.measure([_query(row)])[0]
+            rate = source.measure([_query(row)])[0]
         except ClaimError as error:
             misses.append(f"{name}: {error}")
             continue

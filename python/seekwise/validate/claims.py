@@ -14,11 +14,11 @@ from typing import Any
 from seekwise.files import read_text
 from seekwise.published.expect import passes, shown
 from seekwise.published.expression import evaluate
-from seekwise.published.foresight import prepare
 from seekwise.published.functions import Functions
-from seekwise.published.simulated import SimulatedWorld
+from seekwise.published.prefetch import prepare
+from seekwise.published.queries import ResultSource
+from seekwise.published.simulated import SimulatedResults
 from seekwise.published.value import ClaimError, NotModelled
-from seekwise.published.world import World
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "claims of published articles against the simulator"
@@ -27,12 +27,12 @@ DEFAULT = (Path(__file__).parent / "data" / "claims.toml").resolve()
 SHARE = 0.80
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Report:
     """Claim files, or folders that are searched for files named *claims*.toml."""
-    world = world or SimulatedWorld(options.get("tell"))
+    source = source or SimulatedResults(options.get("tell"))
     found = _found(paths or [DEFAULT])
-    prepare(world, lambda asked: [_file(path, asked) for path in found])
-    files = [_file(path, world) for path in found]
+    prepare(source, lambda asked: [_file(path, asked) for path in found])
+    files = [_file(path, source) for path in found]
     passed, total = sum(file.passed for file in files), sum(file.total for file in files)
     modelled = {"modelled": sum(file.extra.get("modelled", 0) for file in files)}
     return Report("claims", files, modelled, total > 0 and passed >= SHARE * total)
@@ -42,7 +42,7 @@ def _found(paths: Sequence[Path]) -> list[Path]:
     return list(files_below(paths, ["claims.toml"]))
 
 
-def _file(path: Path, world: World) -> FileReport:
+def _file(path: Path, source: ResultSource) -> FileReport:
     try:
         claims = tomllib.loads(read_text(path)).get("claim")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
@@ -52,7 +52,7 @@ def _file(path: Path, world: World) -> FileReport:
     tested = [claim for claim in claims if claim.get("testable") is not False]
     passed, modelled, misses = 0, 0, []
     for number, claim in enumerate(tested, start=1):
-        result, reason = check(claim.get("expr"), claim.get("expect"), world)
+        result, reason = check(claim.get("expr"), claim.get("expect"), source)
         passed += reason is None
         modelled += result is not None
         if reason is not None:
@@ -62,11 +62,11 @@ def _file(path: Path, world: World) -> FileReport:
     return FileReport(str(path), passed, len(tested), misses, {"modelled": modelled})
 
 
-def check(expr: object, expect: object, world: World) -> tuple[Any, str | None]:
+def check(expr: object, expect: object, source: ResultSource) -> tuple[Any, str | None]:
     """(result or None, why it is missed or None)."""
     result = None
     try:
-        result = evaluate(expr, Functions(world))  # type: ignore[arg-type]
+        result = evaluate(expr, Functions(source))  # type: ignore[arg-type]
         if passes(result, expect):
             return result, None
     except ClaimError as error:

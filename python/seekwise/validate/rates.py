@@ -16,8 +16,8 @@ from typing import Any
 
 from seekwise import _core
 from seekwise.files import read_text
-from seekwise.published.simulated import SimulatedWorld
-from seekwise.published.world import World
+from seekwise.published.queries import ResultSource
+from seekwise.published.simulated import SimulatedResults
 from seekwise.validate import _ssd_table as ssd_table
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
@@ -26,13 +26,13 @@ SHARE_ROWS = 0.90
 SEED = 1
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Report:
     """Tables as files, or folders that are searched for CSV files."""
-    world = world or SimulatedWorld(options.get("tell"))
+    source = source or SimulatedResults(options.get("tell"))
     files, pairs = [], {"passed": 0, "total": 0}
     met = True
     for path in files_below(paths, [".csv"]):
-        report = _table(path, world)
+        report = _table(path, source)
         files.append(report)
         for key in pairs:
             pairs[key] += report.extra.get("pairs", {}).get(key, 0)
@@ -41,13 +41,13 @@ def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None =
     return Report("rates", files, {"pairs": pairs}, met)
 
 
-def _table(path: Path, world: World) -> FileReport:
+def _table(path: Path, source: ResultSource) -> FileReport:
     try:
         text = read_text(path, 1 << 30)
     except (OSError, UnicodeDecodeError) as error:
         return unreadable(path, f"cannot be read: {error}")
     if text.partition("\n")[0].strip() == ssd_table.HEADER:
-        return ssd_table.report(path, text, world)
+        return ssd_table.report(path, text, source)
     return _machine_table(path, text)
 
 

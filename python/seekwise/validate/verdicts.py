@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from seekwise.files import read_text
-from seekwise.published.foresight import prepare
+from seekwise.published.prefetch import prepare
+from seekwise.published.queries import OPERATIONS, SCHEDULERS, Query, ResultSource
 from seekwise.published.rule import METRICS, RULE, decide
-from seekwise.published.simulated import SimulatedWorld
+from seekwise.published.simulated import SimulatedResults
 from seekwise.published.value import ClaimError, NotModelled
-from seekwise.published.world import OPERATIONS, SCHEDULERS, Query, World
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "winners of published tables against the simulator"
@@ -31,18 +31,18 @@ Side = tuple[str, str]
 """System and scheduler."""
 
 
-def verify(paths: Sequence[Path], options: dict[str, Any], world: World | None = None) -> Report:
+def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource | None = None) -> Report:
     """Verdict files, or folders that are searched for files named *verdicts*.toml."""
-    world = world or SimulatedWorld(options.get("tell"))
+    source = source or SimulatedResults(options.get("tell"))
     found = files_below(paths or [DEFAULT], ["verdicts.toml"])
-    prepare(world, lambda asked: [_file(path, asked) for path in found])
-    files = [_file(path, world) for path in found]
+    prepare(source, lambda asked: [_file(path, asked) for path in found])
+    files = [_file(path, source) for path in found]
     passed, total = sum(file.passed for file in files), sum(file.total for file in files)
     modelled = sum(file.extra.get("modelled", 0) for file in files)
     return Report("verdicts", files, {"rule": RULE, "modelled": modelled}, total > 0 and passed >= SHARE * total)
 
 
-def _file(path: Path, world: World) -> FileReport:
+def _file(path: Path, source: ResultSource) -> FileReport:
     try:
         document = tomllib.loads(read_text(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
@@ -57,7 +57,7 @@ def _file(path: Path, world: World) -> FileReport:
         facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
     passed, modelled, misses = 0, 0, []
     for fact, printed in facts.items():
-        outcomes = [_outcome(cell, by_id, world) for cell in printed]
+        outcomes = [_outcome(cell, by_id, source) for cell in printed]
         reasons = [reason for _, reason in outcomes if reason is not None]
         passed += not reasons
         modelled += all(found for found, _ in outcomes)
@@ -66,8 +66,10 @@ def _file(path: Path, world: World) -> FileReport:
     return FileReport(str(path), passed, len(facts), misses, {"modelled": modelled})
 
 
-def _outcome(cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], world: World) -> tuple[bool, str | None]:
-    """Whether the world has an answer, and why the cell is missed (None: it is not)."""
+def _outcome(
+    cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], source: ResultSource
+) -> tuple[bool, str | None]:
+    """Whether the source of results has an answer, and why the cell is missed (None: it is not)."""
     try:
         block = blocks.get(str(cell.get("block")))
         if block is None:
@@ -76,7 +78,7 @@ def _outcome(cell: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]], w
         names = tuple(cell.get("pair") or block.get("pair") or ())
         if len(names) != 2:
             raise ClaimError("the record has no pair")
-        (first, first_error), (second, second_error) = (_mean(side, cell, world) for side in sides)
+        (first, first_error), (second, second_error) = (_mean(side, cell, source) for side in sides)
     except ClaimError as error:
         return False, str(error)
     except NotModelled as error:
@@ -104,7 +106,7 @@ def _sides(block: Mapping[str, Any]) -> tuple[Side, Side]:
     return chosen
 
 
-def _mean(side: Side, cell: Mapping[str, Any], world: World) -> tuple[float, float]:
+def _mean(side: Side, cell: Mapping[str, Any], source: ResultSource) -> tuple[float, float]:
     """And its standard error."""
     metric, operation = cell.get("metric"), cell.get("operation")
     if metric not in METRICS:
@@ -113,8 +115,8 @@ def _mean(side: Side, cell: Mapping[str, Any], world: World) -> tuple[float, flo
         raise ClaimError(f"there is no operation `{operation}`")
     system, scheduler = side
     queries = [
-        Query(METRICS[metric][0], system, operation, scheduler, threads) for threads in world.defaults(system).threads
+        Query(METRICS[metric][0], system, operation, scheduler, threads) for threads in source.defaults(system).threads
     ]
-    values = world.measure(queries)
-    errors = [world.scatter(query) for query in queries]
+    values = source.measure(queries)
+    errors = [source.scatter(query) for query in queries]
     return sum(values) / len(values), math.hypot(*errors) / len(values)

@@ -156,7 +156,7 @@ def setting_of(run: Row) -> dict[str, list[str]]:
     drive, array = run.storage.rsplit(".", 1)
     wanted = {"model": [drive], "scheduler": [run.scheduler], "host": ["laboratory"]}
     if json.loads(_core.drive_model(drive)).get("attachment") == "nvme":
-        # As the laboratory sets it: nbd has no more.
+        # As the VM testbed sets it: nbd has no more.
         wanted["depth"] = [str(testbed.NVME_DEPTH)]
     if array != "single":
         wanted |= {"level": [array], "drives": ["2" if array == "raid1" else "4"]}

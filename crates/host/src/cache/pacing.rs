@@ -9,7 +9,7 @@
 //!                drive's bandwidth; pauses and how often a writer looks; all in ticks, as the kernel counts.
 //! Not modelled:  several drives that share the limits, dirty_bytes, strict limits (fuse), writers of real-time class.
 //! Source:        facts of Linux v5.10, v6.1 and v6.12 mm/page-writeback.c, and what its tracepoints balance_dirty_pages and
-//!                bdi_dirty_ratelimit said in the laboratory (docs/concepts/ladder-buffered.md).
+//!                bdi_dirty_ratelimit said in the VM testbed (docs/concepts/ladder-buffered.md).
 
 /// What a new drive is believed to write: 100 MiB/s in pages (INIT_BW).
 const FIRST_BANDWIDTH: u64 = 25_600;
@@ -389,8 +389,8 @@ impl Pacing {
 mod tests {
     use super::*;
 
-    /// The group of 64 MiB that the laboratory's tracepoints were read in: free run 2236 pages, limit 2982.
-    fn laboratory() -> Pacing {
+    /// The group of 64 MiB that the VM testbed's tracepoints were read in: free run 2236 pages, limit 2982.
+    fn testbed() -> Pacing {
         Pacing::new(250, Domain::new(14_910), Domain::new(144_000))
     }
 
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn limits_are_those_that_the_kernel_printed() {
-        let pacing = laboratory();
+        let pacing = testbed();
         assert_eq!(pacing.group.threshold(), 2981);
         assert_eq!(pacing.group.free_run(), 2234);
     }
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_writer_below_free_run_looks_the_more_often_the_nearer_the_limit() {
-        let (mut pacing, mut writer) = (laboratory(), Writer::default());
+        let (mut pacing, mut writer) = (testbed(), Writer::default());
         assert_eq!(pacing.pages_to_look(&writer), 32);
         assert_eq!(
             pacing.writer_looks(300, &mut writer, &seen(0)),
@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn at_the_limit_a_writer_sleeps_four_ticks_and_looks_again() {
-        let (mut pacing, mut writer) = (laboratory(), Writer::default());
+        let (mut pacing, mut writer) = (testbed(), Writer::default());
         pacing.looked = 300;
         writer.dirtied = 200;
         let verdict = pacing.writer_looks(301, &mut writer, &seen(3076));
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn positions_are_those_that_the_kernel_printed() {
-        let pacing = laboratory();
+        let pacing = testbed();
         // dirty 2357: 133100 of 102400 KiB/s; 2484: 105300; 2681: 101200 (its own numbers are a page or two off ours).
         for (dirty, printed) in [(2357, 1.30), (2484, 1.03), (2681, 0.99)] {
             let position = pacing.position_of(&pacing.group, dirty, &seen(dirty));
@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn the_rate_follows_a_slower_drive_and_the_flusher_takes_smaller_turns() {
-        let mut pacing = laboratory();
+        let mut pacing = testbed();
         assert_eq!(pacing.turn(), 4096);
         let mut writer = Writer::default();
         for second in 1..200u64 {

@@ -2,7 +2,7 @@
 //!
 //! A file's first goal is in its directory's group, moved on by 1/16 of a group for each of 16 colours of process numbers; later goals are
 //! right behind the last block. Each file being written holds a window of blocks that others do not take: 8 blocks at first,
-//! doubled when more than half of it was used, 1027 at most. Every 1024 data blocks one block of addresses lies among them.
+//! doubled when more than half of it was used, 1027 at most. Every 1024 data blocks one indirect block lies among them.
 //!
 //! Source: Linux 2.6.23 fs/ext3/balloc.c, fs/ext3/inode.c.
 
@@ -30,7 +30,7 @@ struct Window {
 #[derive(Clone, Debug)]
 struct File {
     map: Map,
-    /// Blocks of addresses: the n-th holds pages 12 + 1024 n and on.
+    /// Indirect blocks: the n-th holds pages 12 + 1024 n and on.
     indirect: Vec<Option<Block>>,
     /// Block of addresses of the blocks above.
     doubly: Option<Block>,
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(extents[0].pages, 12);
         assert_eq!(extents[1].pages, 1_024);
         assert_eq!(extents[1].block, extents[0].block + 13);
-        // The block of addresses, preceded once by that of their addresses.
+        // The indirect block, preceded once by that of their addresses.
         assert_eq!(extents[2].block, extents[1].block + 1_024 + 2);
         assert_eq!(extents[3].block, extents[2].block + 1_024 + 1);
     }
@@ -380,7 +380,7 @@ mod tests {
             let (bitmap, blocks) = system.next_bitmap(files[place]);
             assert!(blocks >= 1);
             let mut touched = Vec::new();
-            // A block of addresses may come first.
+            // An indirect block may come first.
             let pages = blocks.min(200);
             system.allocate(files[place], at[place], pages, &mut touched);
             assert!(touched.contains(&bitmap), "{touched:?} without {bitmap}");

@@ -1,4 +1,4 @@
-//! Batches, and the request to hand out.
+//! Batches, and the request to dispatch.
 
 use super::*;
 

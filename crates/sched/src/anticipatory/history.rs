@@ -10,7 +10,7 @@ pub struct Process {
     pub id: ProcessId,
     /// Requests in the scheduler, of either class.
     pub queued: u32,
-    /// Requests handed out by the policy and not pulled yet.
+    /// Requests dispatched by the policy and not pulled yet.
     pub moved: u32,
     pub exited: bool,
     /// Ticks between a completion and the next sync request.

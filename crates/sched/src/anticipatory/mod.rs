@@ -4,7 +4,7 @@
 //!
 //! Two classes, sync and async, each with sector order, arrival order and a best next request. Batches alternate by time
 //! and, for async, by a budget that adapts itself; a change of class drains the device first. In a sync batch nothing is
-//! handed out while the process just served may be about to send a request close by ("deceptive idleness").
+//! dispatched while the process just served may be about to send a request close by ("deceptive idleness").
 //!
 //! Modelled:      generations until 2.6.23, 2.6.24 and 2.6.32; time in ticks; statistics in the kernel's fixed point; the
 //!                quirks that decide orders (drained change of class, front merges looked up in the wrong class).
@@ -77,11 +77,11 @@ struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
     Off,
-    /// For the completion of the request just handed out; no timer.
+    /// For the completion of the request just dispatched; no timer.
     ItsCompletion,
     /// For the next request; the timer runs.
     ItsNext,
-    /// Waited enough; nothing is waited for until a request is handed out.
+    /// Waited enough; nothing is waited for until a request is dispatched.
     Done,
 }
 
@@ -104,7 +104,7 @@ pub struct Anticipatory {
     fifo: [Fifo; 2],
     /// Best next request of each class.
     next: [Option<RequestId>; 2],
-    /// End of the last request handed out, by class.
+    /// End of the last request dispatched, by class.
     last_end: [Lba; 2],
     /// Handed out by the policy already (older request of an equal pair), not pulled yet.
     moved: Fifo,

@@ -9,8 +9,8 @@
 //! Source: behaviour of Linux 5.10 to 6.12 block/bfq-iosched.c.
 
 use super::queue::{Queue, Saved};
-use super::raising::RAISED;
 use super::service::CLASS_IDLE;
+use super::weight_raising::RAISED;
 use super::Bfq;
 use seekwise_units::Lba;
 

@@ -19,12 +19,12 @@ mod injection;
 mod merging;
 mod parameters;
 mod queue;
-mod raising;
 mod rate;
 mod select;
 mod service;
 mod tags;
 mod waiting;
+mod weight_raising;
 
 #[cfg(test)]
 mod tests;
@@ -476,7 +476,7 @@ impl Bfq {
         }
     }
 
-    /// A request leaves its queue: handed out, or part of another one.
+    /// A request leaves its queue: dispatched, or part of another one.
     fn remove(&mut self, id: RequestId) {
         let slot = self.slot(id);
         let (index, start) = (slot.queue, slot.start);
@@ -560,7 +560,7 @@ impl Bfq {
             }
             if queue.check_soft
                 && queue.is_empty()
-                && self.service.get(index).coefficient != raising::RAISED
+                && self.service.get(index).coefficient != weight_raising::RAISED
             {
                 let next = self.soft_next(&self.queues[index as usize]);
                 self.queues[index as usize].soft_next = next;

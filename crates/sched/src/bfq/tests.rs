@@ -337,7 +337,7 @@ fn a_drive_with_many_requests_is_taken_to_queue() {
 /// This test will make a soft real-time queue wholly seeky while its interactive period still runs.
 #[test]
 fn a_seeky_queue_is_not_soft_real_time_and_since_5_12_goes_on_as_interactive() {
-    for (kernel, coefficient) in [("5.10", 1), ("6.1", raising::RAISED)] {
+    for (kernel, coefficient) in [("5.10", 1), ("6.1", weight_raising::RAISED)] {
         let mut bfq = bfq(kernel, &[]);
         serve(&mut bfq, 0, &of(1, 0, 800), MS);
         let queue = queue_of(&bfq, 1);
@@ -345,7 +345,7 @@ fn a_seeky_queue_is_not_soft_real_time_and_since_5_12_goes_on_as_interactive() {
         state.raise.interactive_since = 0;
         state.raise.span = bfq.settings.raise_soft_ticks;
         state.seeks = Seeks::of(u32::MAX);
-        bfq.service.get_mut(queue).coefficient = raising::RAISED * 100;
+        bfq.service.get_mut(queue).coefficient = weight_raising::RAISED * 100;
         let far = Slot {
             start: Lba(1 << 33),
             sectors: 8,

@@ -62,7 +62,7 @@ pub struct Queue {
     pub slice_ends: u64,
     /// No completion in this slice yet: the slice has no end.
     pub fresh: bool,
-    /// Requests handed out in this slice.
+    /// Requests dispatched in this slice.
     pub taken: u32,
     /// The oldest request has been looked at in this slice.
     pub fifo_checked: bool,

@@ -182,7 +182,7 @@ impl Requests {
         waiting.metadata -= u32::from(self.slot(id).metadata);
     }
 
-    /// Out of its queue to be handed out: what follows it is next, whatever was.
+    /// Out of its queue to be dispatched: what follows it is next, whatever was.
     #[inline]
     pub fn take(&mut self, waiting: &mut Waiting, id: RequestId) {
         let start = self.slot(id).start;

@@ -1,4 +1,4 @@
-//! A small world for the tests of a policy: processes that submit, a clock, a device that is told what to complete.
+//! A small harness for the tests of a policy: processes that submit, a clock, a device that is told what to complete.
 
 #![allow(dead_code)] // Every test file uses a part of it.
 
@@ -8,7 +8,7 @@ use seekwise_sched::{
 };
 use seekwise_units::{Lba, Nanos, Sectors};
 
-pub struct World {
+pub struct Harness {
     pub policy: AnyScheduler,
     pub now: Nanos,
     requests: Vec<Request>,
@@ -20,7 +20,7 @@ pub fn setup(kernel: &str) -> Setup {
     Setup::new(Kernel::parse(kernel, 1000).expect("kernel of a test"))
 }
 
-impl World {
+impl Harness {
     pub fn new(scheduler: &str, kernel: &str) -> Self {
         Self::with(scheduler, setup(kernel), &[])
     }
@@ -108,14 +108,14 @@ impl World {
         self.submit(process, Direction::Write, true, sector, 8)
     }
 
-    /// Start sector of the request handed out now.
+    /// Start sector of the request dispatched now.
     pub fn next(&mut self) -> Option<u64> {
         self.policy
             .dispatch(self.now)
             .map(|id| self.requests[id.0 as usize].start.0)
     }
 
-    /// Start sectors of all that are handed out now.
+    /// Start sectors of all that are dispatched now.
     pub fn all(&mut self) -> Vec<u64> {
         std::iter::from_fn(|| self.next()).collect()
     }
@@ -132,7 +132,7 @@ impl World {
             .complete(self.now, &request.expect("a request at that sector"));
     }
 
-    /// Serves whatever is handed out, one at a time, each for `millis`; gives the order. Stops when nothing is.
+    /// Serves whatever is dispatched, one at a time, each for `millis`; gives the order. Stops when nothing is.
     pub fn serve(&mut self, millis: f64) -> Vec<u64> {
         let mut order = Vec::new();
         while let Some(sector) = self.next() {

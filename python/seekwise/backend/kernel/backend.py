@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 
-from seekwise.backend.kernel import fio, ground, memory, session, tiotest
+from seekwise.backend.kernel import fio, memory, prepared_target, session, tiotest
 from seekwise.backend.kernel.target import Target, find
 from seekwise.backend.protocol import Options, Say
 from seekwise.errors import MissingError, UsageError
@@ -37,7 +37,7 @@ class KernelBackend:
         check_caches(study)
         for target in self.targets.values():
             for values in _wanted(study):
-                ground.check(target.changes(values))
+                prepared_target.check(target.changes(values))
         return tuple(self._facts(name, target, study) for name, target in self.targets.items())
 
     def _targets(self, study: Study) -> dict[str, Target]:
@@ -68,14 +68,14 @@ class KernelBackend:
             stack=target.lines,
             leaves=target.leaf_names,
             offered=shared,
-            current=ground.seen(names),
+            current=prepared_target.seen(names),
             scheduler=target.leaves[0].scheduler,
             where={
                 each: tuple(device.name for device in target.devices_for(row))
                 for each in study.factor_names()
                 if (row := factor(each)) is not None
             },
-            room_bytes=None if target.is_device else ground.room_bytes(target),
+            room_bytes=None if target.is_device else prepared_target.room_bytes(target),
             speed=_speed(target),
             warnings=target.warnings,
             may_change=root,
@@ -87,16 +87,16 @@ class KernelBackend:
         tiotest.check(plan.cells)
         for facts in plan.systems:
             target = find(facts.target)
-            ground.check_free(target)
+            prepared_target.check_free(target)
             if target.is_device:
                 if any(cell.load.program == tiotest.NAME for cell in plan.cells):
                     raise UsageError(
                         f"{facts.target}: tiotest needs a folder", hint="mount a file system and name a folder"
                     )
-                ground.check_claim(target, self.options.destroy)
+                prepared_target.check_claim(target, self.options.destroy)
             else:
                 threads, size = session.needs([cell for cell in plan.cells if cell.system == facts.name])
-                ground.check_room(target, threads * size)
+                prepared_target.check_room(target, threads * size)
 
     def session(self, plan: Plan, run_id: str, say: Say) -> AbstractContextManager[session.KernelSession]:
         targets = {facts.name: find(facts.target) for facts in plan.systems}

@@ -15,8 +15,8 @@ from seekwise.backend.kernel import (
     environment,
     fio,
     fio_job,
-    ground,
     memory,
+    prepared_target,
     tiotest,
     user_job,
     validity,
@@ -43,7 +43,7 @@ REPEATS_SHARE = 0.25
 
 
 @dataclass(frozen=True)
-class Ground:
+class PreparedTarget:
     """A system that is ready to be measured."""
 
     target: Target
@@ -53,12 +53,14 @@ class Ground:
 
 
 class KernelSession:
-    """`grounds`: by name of system. `work`: folder for job files and results, in memory."""
+    """`targets`: by name of system. `work`: folder for job files and results, in memory."""
 
     ended_ahead = 0
 
-    def __init__(self, plan: Plan, run_id: str, program: fio.Fio, grounds: dict[str, Ground], work: Path, say: Say):
-        self.plan, self.run_id, self.fio, self.grounds, self.work, self.say = plan, run_id, program, grounds, work, say
+    def __init__(
+        self, plan: Plan, run_id: str, program: fio.Fio, targets: dict[str, PreparedTarget], work: Path, say: Say
+    ):
+        self.plan, self.run_id, self.fio, self.targets, self.work, self.say = plan, run_id, program, targets, work, say
         self.repeats_s = 0.0
         self.started = time.monotonic()
         self.user_jobs = {
@@ -75,7 +77,7 @@ class KernelSession:
                 if record.valid or not may_repeat:
                     break
                 if attempt < self.plan.attempts:
-                    self._wait_for_quiet(self.grounds[self.plan.cells[trial.cell].system].target)
+                    self._wait_for_quiet(self.targets[self.plan.cells[trial.cell].system].target)
                 self.repeats_s += time.monotonic() - started
 
     def _may_repeat(self, trial: Trial, lasted_s: float) -> bool:
@@ -94,7 +96,7 @@ class KernelSession:
 
     def _attempt(self, trial: Trial, attempt: int) -> Record:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
-        ready = self.grounds[cell.system]
+        ready = self.targets[cell.system]
         seed = trial_seed(self.plan.seed, trial.index, attempt)
         conditions: dict[str, object] = {**ready.conditions, "role": trial.role}
         started = now()
@@ -108,7 +110,7 @@ class KernelSession:
             conditions["temperature_c"] = temperature
         wanted = ready.target.changes({**cell.fixed, **setting.values})
         with ExitStack() as stack:
-            seen = stack.enter_context(ground_settings(wanted, ready.target))
+            seen = stack.enter_context(settings_of_trial(wanted, ready.target))
             group = _memory_group(stack, cell)
             made = self._tiotest if cell.load.program == tiotest.NAME else self._phases
             phases, jobs, reason = made(cell, ready, seed, seen, group)
@@ -135,7 +137,7 @@ class KernelSession:
     def _phases(
         self,
         cell: Cell,
-        ready: Ground,
+        ready: PreparedTarget,
         seed: int,
         seen: dict[str, dict[str, str]],
         group: memory.MemoryGroup | None,
@@ -163,7 +165,7 @@ class KernelSession:
     def _tiotest(
         self,
         cell: Cell,
-        ready: Ground,
+        ready: PreparedTarget,
         seed: int,
         seen: dict[str, dict[str, str]],
         group: memory.MemoryGroup | None,
@@ -184,7 +186,7 @@ class KernelSession:
                 amplifies=ready.target.amplifies,
                 others=disk.other_programs(programs, disk.read_program_io(), {os.getpid()}),
                 settings_before=seen,
-                settings_after=ground_seen(seen),
+                settings_after=seen_now(seen),
                 resync=validity.resync_running(ready.target.arrays),
                 throttled=validity.throttle_count() > throttled,
             )
@@ -194,7 +196,9 @@ class KernelSession:
         phases[-1] = replace(phases[-1], details={**phases[-1].details, **counters})
         return phases, [" ".join(command)], reason
 
-    def _steps(self, cell: Cell, ready: Ground, seed: int) -> Iterator[tuple[plans.Phase | None, str | None, str]]:
+    def _steps(
+        self, cell: Cell, ready: PreparedTarget, seed: int
+    ) -> Iterator[tuple[plans.Phase | None, str | None, str]]:
         if cell.load.job is not None:
             job = self.user_jobs[cell.load.job]
             for index in range(len(job.groups)):
@@ -206,7 +210,7 @@ class KernelSession:
     def _phase(
         self,
         cell: Cell,
-        ready: Ground,
+        ready: PreparedTarget,
         step: plans.Phase | None,
         operation: str | None,
         text: str,
@@ -241,7 +245,7 @@ class KernelSession:
                 amplifies=target.amplifies,
                 others=disk.other_programs(programs, disk.read_program_io(), {os.getpid()}),
                 settings_before=seen,
-                settings_after=ground_seen(seen),
+                settings_after=seen_now(seen),
                 resync=validity.resync_running(target.arrays),
                 throttled=validity.throttle_count() > throttled,
             )
@@ -262,20 +266,20 @@ def _settled(target: Target, seconds: float) -> dict[str, object]:
             return seen
 
 
-def ground_settings(wanted: dict[str, dict[str, str]], target: Target):
+def settings_of_trial(wanted: dict[str, dict[str, str]], target: Target):
     """The settings of a trial; without any, those in force are read all the same."""
     if wanted:
-        return ground.changed(wanted)
+        return prepared_target.changed(wanted)
     return _as_found(target)
 
 
 @contextmanager
 def _as_found(target: Target) -> Iterator[dict[str, dict[str, str]]]:
-    yield ground.seen(target.leaf_names)
+    yield prepared_target.seen(target.leaf_names)
 
 
-def ground_seen(before: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    return ground.seen(tuple(before))
+def seen_now(before: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    return prepared_target.seen(tuple(before))
 
 
 def _memory_group(stack: ExitStack, cell: Cell) -> memory.MemoryGroup | None:
@@ -353,22 +357,22 @@ def opened(
     """Locks, proves, lays out; gives the session; takes everything down again."""
     with ExitStack() as stack:
         # A folder in memory, so that job files and results do not disturb the storage that is measured.
-        home = stack.enter_context(ground.work_folder(fio.work_home()))
-        grounds: dict[str, Ground] = {}
+        home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
+        ready: dict[str, PreparedTarget] = {}
         for name, target in targets.items():
-            stack.enter_context(ground.exclusively(target))
+            stack.enter_context(prepared_target.exclusively(target))
             cells = [cell for cell in plan.cells if cell.system == name]
-            grounds[name] = Ground(
+            ready[name] = PreparedTarget(
                 target,
                 _place(stack, target, cells, program, home, destroy, say),
                 environment.read(target, program.version),
                 {**environment.conditions(target), "others": environment.watch_others(target.leaf_names, 0.5)},
             )
-            _say_who_disturbs(grounds[name], say)
-        yield make(plan, run_id, program, grounds, home, say)
+            _say_who_disturbs(ready[name], say)
+        yield make(plan, run_id, program, ready, home, say)
 
 
-def _say_who_disturbs(ready: Ground, say: Callable[[str], None]) -> None:
+def _say_who_disturbs(ready: PreparedTarget, say: Callable[[str], None]) -> None:
     others = ready.conditions["others"]
     if not others["quiet"]:
         by = f" by {', '.join(others['other_io_by'])}" if others["other_io_by"] else ""
@@ -386,7 +390,7 @@ def _place(
 ) -> fio_job.Place:
     threads, size = needs(cells)
     if target.is_device:
-        proof = stack.enter_context(ground.claimed(target, destroy))
+        proof = stack.enter_context(prepared_target.claimed(target, destroy))
         # The proof leaves the first and last MiB out, so that the device proves empty again afterwards.
         share = proof.test_size_bytes // threads
         region = min(size, share - share % 2**20)
@@ -406,7 +410,7 @@ def _place(
         # tiotest makes files of its own, beside those that fio lies out where both work.
         sets = len({cell.load.program for cell in cells})
         needed = max([sets * threads * size, *(job.needs_bytes(size) for job in jobs)])
-        folder = stack.enter_context(ground.scratch(target, needed))
+        folder = stack.enter_context(prepared_target.scratch(target, needed))
         place = fio_job.Place(folder=folder, shown=folder.shown, region_bytes=size)
     if any(cell.load.job is None and cell.load.program == "fio" for cell in cells):
         what = f"files of {size / 2**20:.0f} MiB in {place.shown}" if place.folder else f"regions on {place.shown}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
-from seekwise.backend.kernel import fio, ground, session
+from seekwise.backend.kernel import fio, prepared_target, session
 from seekwise.backend.kernel.backend import check_caches
 from seekwise.backend.kernel.target import Target, find
 from seekwise.backend.protocol import Options, Say
@@ -48,7 +48,7 @@ class VirtualBackend:
         facts = tuple(self._facts(system) for system in study.system)
         for each in facts:
             for values in _set(study):
-                ground.check(dict.fromkeys(each.leaves, values))
+                prepared_target.check(dict.fromkeys(each.leaves, values))
         return facts
 
     def _variants(self, system: System, study: Study) -> list[Storage]:
@@ -84,7 +84,7 @@ class VirtualBackend:
             ),
             leaves=tuple(free),
             offered=offered,
-            current={leaf: {**ground.seen((leaf,))[leaf], **queue} for leaf in free},
+            current={leaf: {**prepared_target.seen((leaf,))[leaf], **queue} for leaf in free},
             scheduler=storage.scheduler,
             speed="rotational" if storage.rotational else "flash",
         )
@@ -239,7 +239,7 @@ def _offered(device: str) -> tuple[str, ...]:
 
 
 def _check_kernel(system: System) -> None:
-    """The kernel is this machine's; another one is the laboratory's or the simulator's."""
+    """The kernel is this machine's; another one is the VM testbed's or the simulator's."""
     running = platform.release()
     if system.kernel is None or running == system.kernel or running.startswith(f"{system.kernel}."):
         return

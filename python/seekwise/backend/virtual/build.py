@@ -168,7 +168,7 @@ def _must(run: Run, argv: Sequence[str]) -> None:
 
 
 def _old(storage: Storage, folder: Path) -> dict[str, str]:
-    """What the queue settings are now, in the order in which they can be put back: scheduler first."""
+    """What the queue settings are now, in the order in which they can be restored: scheduler first."""
     names = dict.fromkeys(name for name, _ in storage.queue())
     found = {name: sysfs.read(folder / name) for name in names}
     scheduler = found.get("queue/scheduler") or ""

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from seekwise.analysis.decision.records import Decided
-from seekwise.backend.kernel import environment, fio, ground, memory
+from seekwise.backend.kernel import environment, fio, memory, prepared_target
 from seekwise.backend.kernel.target import Target
 from seekwise.control import scratch
 from seekwise.control.switching import switching
@@ -51,8 +51,8 @@ def carry_out(
     known = False
     try:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(ground.exclusively(target))
-            home = stack.enter_context(ground.work_folder(fio.work_home()))
+            stack.enter_context(prepared_target.exclusively(target))
+            home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
             place = _prepared(stack, store, run, plan, target, watch, deadline_s, destroy)
             known = True
             if place.stores and memory.controller() is None:
@@ -86,11 +86,11 @@ def _prepared(
     watch: Watch,
     deadline_s: float,
     destroy: tuple[str, ...],
-) -> prepare.Ground:
+) -> prepare.PreparedTarget:
     """Test files in a scratch folder, or regions of a device that proved empty and was named; the run is written down."""
     left = max(1.0, deadline_s - time.monotonic())
     if target.is_device:
-        proof = stack.enter_context(ground.claimed(target, destroy))
+        proof = stack.enter_context(prepared_target.claimed(target, destroy))
         store.add_run(run)
         return prepare.laid_out_on_device(proof, plan.uses, left, watch.laying_out)
     folder = stack.enter_context(scratch.scratch(target.path, prepare.least_bytes(plan.uses)))

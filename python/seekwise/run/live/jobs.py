@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.backend.kernel import fio_job, user_job
-from seekwise.run.live.prepare import PART_BYTES, Ground
+from seekwise.run.live.prepare import PART_BYTES, PreparedTarget
 from seekwise.study.uses import PERCENT, Job, Use
 
 FIO_PATTERN = {
@@ -33,11 +33,11 @@ class FioLoad:
     buffered: bool
 
 
-def of_use(use: Use, ground: Ground, seed: int, runtime_s: float) -> FioLoad:
+def of_use(use: Use, prepared: PreparedTarget, seed: int, runtime_s: float) -> FioLoad:
     """The load of a use for a time; it can be ended before by a signal."""
     lines = [
         "[global]",
-        *([f"directory={fio_job.directory(ground.folder)}"] if ground.folder is not None else []),
+        *([f"directory={fio_job.directory(prepared.folder)}"] if prepared.folder is not None else []),
         "thread=1",
         "time_based=1",
         f"runtime={max(1, round(runtime_s))}",
@@ -60,14 +60,14 @@ def of_use(use: Use, ground: Ground, seed: int, runtime_s: float) -> FioLoad:
     store = 0
     for job in use.job:
         if job.fio is not None:
-            names, own = _own_sections(job, ground, runtime_s)
+            names, own = _own_sections(job, prepared, runtime_s)
             lines += own
             logs[job.name] = names
             continue
         for number in range(job.jobs):
             name = f"{job.name}.{number}"
             logs.setdefault(job.name, []).append(name)
-            lines += ["", f"[{name}]", *_section(job, number, ground, store), f"write_lat_log={name}"]
+            lines += ["", f"[{name}]", *_section(job, number, prepared, store), f"write_lat_log={name}"]
             store += job.pattern in ("sequential write", "sequential read/write")
     return FioLoad(
         "\n".join(lines) + "\n",
@@ -76,8 +76,8 @@ def of_use(use: Use, ground: Ground, seed: int, runtime_s: float) -> FioLoad:
     )
 
 
-def _section(job: Job, number: int, ground: Ground, store: int) -> list[str]:
-    lines = [f"rw={FIO_PATTERN[str(job.pattern)]}", f"direct={int(job.direct)}", *_place(job, number, ground, store)]
+def _section(job: Job, number: int, prepared: PreparedTarget, store: int) -> list[str]:
+    lines = [f"rw={FIO_PATTERN[str(job.pattern)]}", f"direct={int(job.direct)}", *_place(job, number, prepared, store)]
     if len(job.block) == 1:
         lines.append(f"bs={next(iter(job.block))}")
     else:
@@ -98,32 +98,34 @@ def _section(job: Job, number: int, ground: Ground, store: int) -> list[str]:
     return lines
 
 
-def _place(job: Job, number: int, ground: Ground, store: int) -> list[str]:
+def _place(job: Job, number: int, prepared: PreparedTarget, store: int) -> list[str]:
     largest = max(job.block)
     if job.feels_read_ahead:
         # Every process begins at another file, and opens each anew.
-        order = [(first + number * ground.parts // max(job.jobs, 1)) % ground.parts for first in range(ground.parts)]
+        order = [
+            (first + number * prepared.parts // max(job.jobs, 1)) % prepared.parts for first in range(prepared.parts)
+        ]
         names = ":".join(f"part.{each}" for each in order)
         return [
             f"filename={names}",
             f"filesize={PART_BYTES}",
-            f"size={ground.parts * PART_BYTES}",
+            f"size={prepared.parts * PART_BYTES}",
             "file_service_type=sequential",
             "openfiles=1",
         ]
     if job.pattern in ("sequential write", "sequential read/write"):
-        return [*ground.region(f"store.{store}"), f"size={ground.store_bytes - ground.store_bytes % largest}"]
+        return [*prepared.region(f"store.{store}"), f"size={prepared.store_bytes - prepared.store_bytes % largest}"]
     if job.pattern == "sequential read":
-        share = ground.data_bytes // job.jobs
+        share = prepared.data_bytes // job.jobs
         share -= share % largest
-        where = ground.region("data")
-        if ground.device is None:
+        where = prepared.region("data")
+        if prepared.device is None:
             return [*where, f"offset={number * share}", f"size={share}"]
-        return [where[0], f"offset={ground.offset_bytes + number * share}", f"size={share}"]
-    return [*ground.region("data"), f"size={ground.data_bytes - ground.data_bytes % largest}"]
+        return [where[0], f"offset={prepared.offset_bytes + number * share}", f"size={share}"]
+    return [*prepared.region("data"), f"size={prepared.data_bytes - prepared.data_bytes % largest}"]
 
 
-def _own_sections(job: Job, ground: Ground, runtime_s: float) -> tuple[list[str], list[str]]:
+def _own_sections(job: Job, prepared: PreparedTarget, runtime_s: float) -> tuple[list[str], list[str]]:
     """Sections of a user's own fio job, placed on the test file; the last word in every section is ours."""
     own = user_job.read(Path(str(job.fio)))
     names: list[str] = []
@@ -133,9 +135,9 @@ def _own_sections(job: Job, ground: Ground, runtime_s: float) -> tuple[list[str]
             name = f"{job.name}.{len(names)}"
             names.append(name)
             said = [key if value is None else f"{key}={value}" for key, value in (*own.global_lines, *options)]
-            size = own.size_bytes(options, ground.data_bytes)
+            size = own.size_bytes(options, prepared.data_bytes)
             lines += ["", f"[{name}]", f"direct={int(job.direct)}", *said, "offset_increment=0", "nrfiles=1"]
-            lines += [*ground.region("data"), *(["offset=0"] if ground.device is None else []), f"size={size}"]
+            lines += [*prepared.region("data"), *(["offset=0"] if prepared.device is None else []), f"size={size}"]
             lines += ["time_based=1", f"runtime={max(1, round(runtime_s))}", f"write_lat_log={name}"]
     return names, lines
 

@@ -36,7 +36,7 @@ LAYOUT_SHARE_MAX = 0.12
 
 
 @dataclass(frozen=True)
-class Ground:
+class PreparedTarget:
     """The prepared target."""
 
     folder: Path | None
@@ -100,7 +100,7 @@ def check_room(target: Path, uses: Sequence[Use]) -> None:
 
 def laid_out(
     folder: Path, uses: Sequence[Use], budget_s: float, tell: Callable[[float], None] = lambda _: None
-) -> Ground:
+) -> PreparedTarget:
     """Writes the test files, as large as a share of the budget and the room allow; `tell` gets the share done."""
     room = room_bytes(folder)
     stores = stores_needed(uses)
@@ -126,7 +126,7 @@ def laid_out(
         for number in range(stores):
             os.truncate(folder / f"store.{number}", size)
     tell(1.0)
-    return Ground(folder, data, size, stores, parts, limit, rate, time.monotonic() - started)
+    return PreparedTarget(folder, data, size, stores, parts, limit, rate, time.monotonic() - started)
 
 
 def _fill(
@@ -162,7 +162,7 @@ def _fill(
 
 def laid_out_on_device(
     proof: EmptyProof, uses: Sequence[Use], budget_s: float, tell: Callable[[float], None] = lambda _: None
-) -> Ground:
+) -> PreparedTarget:
     """The same on a block device that proved empty: regions one after the other, written once."""
     if reads_through_cache(uses):
         raise UsageError(
@@ -190,7 +190,7 @@ def laid_out_on_device(
         # No more than a few seconds of writing each: all of it is zeroed at the end.
         store = min(STORE_BYTES_MAX, max(STORE_BYTES_MIN, int(rate * 4)), (room - data) // stores)
         store -= store % PIECE_BYTES
-    made = Ground(
+    made = PreparedTarget(
         None, data, store, stores, 0, limit, rate, time.monotonic() - started, proof.path, proof.test_offset_bytes
     )
     proof.uses(made.total_bytes)

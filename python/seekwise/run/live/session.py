@@ -51,7 +51,7 @@ class Session:
     target: Target
     watch: Watch
     program: fio.Fio
-    place: prepare.Ground
+    place: prepare.PreparedTarget
     switch: switching
     home: Path
     environment: dict[str, object]

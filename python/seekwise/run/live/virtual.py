@@ -14,7 +14,7 @@ from pathlib import Path
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.run.live import jobs, logs, record, simulated
 from seekwise.run.live.candidates import Candidate, Candidates
-from seekwise.run.live.prepare import MIB, Ground
+from seekwise.run.live.prepare import MIB, PreparedTarget
 from seekwise.run.live.simulated import Model
 from seekwise.run.live.stretch import Counters, Period, Stretch
 from seekwise.store.database import Run, Store
@@ -124,7 +124,7 @@ def _storage(model: Model, candidate: Candidate) -> script.Storage:
 
 def _load(trial: Trial, model: Model) -> jobs.FioLoad:
     start = model.capacity_bytes // 4
-    ground = Ground(
+    prepared = PreparedTarget(
         folder=None,
         data_bytes=min(simulated.DATA_BYTES, model.capacity_bytes // 4),
         store_bytes=min(STORE_BYTES, model.capacity_bytes // 16) // MIB * MIB,
@@ -136,7 +136,7 @@ def _load(trial: Trial, model: Model) -> jobs.FioLoad:
         device=Path("/dev") / _storage(model, trial.candidate).top,
         offset_bytes=start - start % MIB,
     )
-    return jobs.of_use(trial.use, ground, trial.seed, sum(SECONDS[model.rotational]))
+    return jobs.of_use(trial.use, prepared, trial.seed, sum(SECONDS[model.rotational]))
 
 
 def _record(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from seekwise.published.world import Defaults, Option, Query, World
+from seekwise.published.queries import Defaults, Option, Query, ResultSource
 
 
 class Listener:
-    """A world that notes what is asked of it. Its answers are all the same and mean nothing."""
+    """A source of results that notes what is asked of it. Its answers are all the same and mean nothing."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, source: ResultSource) -> None:
+        self.source = source
         self.asked: dict[Query, None] = {}
 
     def defaults(self, system: str) -> Defaults:
-        return self.world.defaults(system)
+        return self.source.defaults(system)
 
     def measure(self, queries: Sequence[Query]) -> list[float]:
         self.asked.update(dict.fromkeys(queries))
@@ -28,9 +28,9 @@ class Listener:
         return 1.0
 
 
-def prepare(world: World, ask: Callable[[World], object]) -> None:
-    """Has `world` prepare what `ask` asks for, if it can. A question that hangs on an answer may stay unforeseen: it only comes later."""
-    if hasattr(world, "prepare"):
-        listener = Listener(world)
+def prepare(source: ResultSource, ask: Callable[[ResultSource], object]) -> None:
+    """Has `source` prepare what `ask` asks for, if it can. A question that hangs on an answer may stay unforeseen: it only comes later."""
+    if hasattr(source, "prepare"):
+        listener = Listener(source)
         ask(listener)
-        world.prepare(list(listener.asked))
+        source.prepare(list(listener.asked))

@@ -1,6 +1,6 @@
-"""What may be asked of a world, and in what words.
+"""What may be asked of a source of results, and in what words.
 
-A metric is asked per (system, operation, scheduler, threads, options), a property per (name, quantity, options). A world that has no
+A metric is asked per (system, operation, scheduler, threads, options), a property per (name, quantity, options). A source of results that has no
 answer raises NotModelled; whoever asked counts that as missed, never as skipped.
 """
 
@@ -66,7 +66,7 @@ class Defaults:
     threads: tuple[int, ...]
 
 
-class World(Protocol):
+class ResultSource(Protocol):
     def defaults(self, system: str) -> Defaults:
         """Raises NotModelled for a system or drive that does not exist."""
 
