@@ -9,11 +9,14 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help install demo test test-all check lab vectors ladder clean wheel collector deb drive packages docs
+.PHONY: help bootstrap install rust-tests demo test test-all check lab vectors ladder clean wheel collector deb drive packages docs
 
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+bootstrap:
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh
 
 install: $(STAMP) ## build and install into .venv (system packages through apt when root)
 
@@ -31,7 +34,12 @@ demo: install ## measure the storage under this folder, judge it, write the repo
 PYTEST := $(BIN)/python -m pytest
 TOGETHER := -n 2 --dist loadfile
 
-test: install ## the tests: Rust, Python, and with root the kernel's own schedulers
+rust-tests:
+	cargo test --workspace --quiet --no-run
+
+# The extension and the Rust tests have profiles of their own: they are built side by side.
+test: bootstrap ## the tests: Rust, Python, and with root the kernel's own schedulers
+	@$(MAKE) --no-print-directory -j2 install rust-tests
 	cargo test --workspace --quiet
 	$(PYTEST) -m 'not slow' $(TOGETHER)
 

@@ -15,3 +15,6 @@ for _signal, _handler in (
 ):
     if signal.getsignal(_signal) is signal.SIG_IGN:
         signal.signal(_signal, _handler)
+
+# Words of commands and options are explained where there is a command line.
+import seekwise.cli.main  # noqa: E402, F401

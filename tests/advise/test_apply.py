@@ -15,10 +15,10 @@ from tests import preloaded
 
 from control.conftest import needs_root, tree
 from control.test_recovery import rewrite
-from seekwise.advise import exact, merge, persist
+from seekwise.advise import merge, persist
 from seekwise.advise.apply import apply, preview
 from seekwise.advise.persist import File
-from seekwise.control import recovery
+from seekwise.control import exact, persisted, recovery
 from seekwise.control.journal import SUFFIX, _line
 from seekwise.control.settings import changed, read_settings
 from seekwise.errors import SeekwiseError, UsageError
@@ -396,7 +396,7 @@ def test_settings_and_files_are_applied_as_one_or_not_at_all(kernel, journal, st
     if fault == "settings":
         kernel.refuse["queue/nomerges"] = errno.EIO
     else:
-        real, calls = persist.files.write_whole, []
+        real, calls = persisted.files.write_whole, []
 
         def failing(path, *words, **named):
             if path.suffix in (".rules", ".conf"):
@@ -405,7 +405,7 @@ def test_settings_and_files_are_applied_as_one_or_not_at_all(kernel, journal, st
                     raise OSError(errno.ENOSPC, "No space left on device")
             return real(path, *words, **named)
 
-        monkeypatch.setattr(persist.files, "write_whole", failing)
+        monkeypatch.setattr(persisted.files, "write_whole", failing)
     with pytest.raises(SeekwiseError):
         apply({"sda": {"scheduler": "bfq", "nomerges": 2}}, root, journal, made)
     assert tree(folder) == before

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.advise import persist
-from seekwise.control import attributes, interrupt, notice, settings
+from seekwise.control import attributes, interrupt, notice, persisted, settings
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.control.lock import devices_locked
@@ -81,7 +81,7 @@ def apply(
                 "applied", wanted, root, journal, undo.remember, pending=decided_by, **details
             )
             if written is not None and not undecided:
-                persist.write_items(written)
+                persisted.write_items(written)
             if entry is not None:
                 entry = journal.update(entry, settings.left_by(entry.items))
             seen = {device: settings.read_settings(device, root) for device in wanted}
@@ -91,7 +91,7 @@ def apply(
             # The last step: from here on all of it stays.
             if written is not None:
                 if undecided:
-                    persist.write_items(written)
+                    persisted.write_items(written)
                 journal.update(written, pending=None)
             elif entry is not None:
                 done = replace(done, entry=journal.update(entry, pending=None))
@@ -112,7 +112,7 @@ def decide(done: Applied, journal: Journal, files: Sequence[persist.File] = (), 
         journal.update(entry, pending=None)
         return
     written = journal.update(written, persist.items_for(files, root))
-    persist.write_items(written)
+    persisted.write_items(written)
     journal.update(written, pending=None)
 
 
@@ -131,7 +131,7 @@ class _Undo:
             failures = []
             for item in reversed(entry.items):
                 if "file" in item:
-                    persist.take_back(item)
+                    persisted.take_back(item)
                 else:
                     failures += settings.restore_item(item, settings.touched(item, None))
             if failures:

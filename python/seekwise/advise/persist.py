@@ -1,26 +1,23 @@
 """Values that outlive a reboot: one small file of ours per way, never an edit of somebody else's.
 
 What is written is a form (`seekwise.advise.forms`). What an earlier call wrote stays (`merge`). Each file is journalled before it is written, with everything that it was (`exact`), and
-taken back by `seekwise revert`, unless somebody has edited it since. `apply.apply` writes files and settings as one.
+taken back by `seekwise revert`, unless somebody has edited it since (`control.persisted`). `apply.apply` writes files and settings as one.
 
 Not done: the boot parameter `elevator=` of kernels before 5.0 where the boot loader reads no file beside its own; it is only said.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seekwise import files
-from seekwise.advise import exact, merge
+from seekwise.advise import merge
 from seekwise.advise.forms import PERSISTENT as WAYS
 from seekwise.advise.forms import File
-from seekwise.control import interrupt, notice
+from seekwise.control import exact, interrupt, notice, persisted
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.settings import Changes, normalised
 from seekwise.errors import MissingError, SeekwiseError, UsageError
@@ -50,11 +47,11 @@ def write(made: Sequence[File], journal: Journal | None = None, root: Path = Pat
         if entry is None:
             return None
         try:
-            write_items(entry)
+            persisted.write_items(entry)
             return journal.update(entry, pending=None)
         except BaseException:
             for item in reversed(entry.items):
-                take_back(item)
+                persisted.take_back(item)
             notice.warn(journal.close(entry))
             raise
 
@@ -88,57 +85,3 @@ def items_for(made: Sequence[File], root: Path = Path("/")) -> list[dict]:
 def _missing_folders(path: Path) -> list[Path]:
     """Folders that have to be made for a file, the outermost first."""
     return [parent for parent in reversed(path.parents) if not os.path.lexists(parent)]
-
-
-def write_items(entry: Entry) -> None:
-    """Writes the files of an entry that is open."""
-    for item in entry.items:
-        path, before = Path(item["file"]), item["before"] or {}
-        try:
-            for folder in item["made"]:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(folder, 0o755)
-            owner = (before["uid"], before["gid"]) if "bytes" in before else None
-            files.write_whole(path, item["written"].encode(), before.get("mode", 0o644), owner=owner)
-        except OSError as error:
-            if isinstance(error, PermissionError) and os.geteuid() != 0:
-                raise MissingError(f"{path} cannot be written without root", "run it with sudo") from error
-            raise SeekwiseError(f"{path} cannot be written ({error.strerror})", "nothing was changed") from error
-
-
-def take_back(item: Mapping[str, object]) -> str:
-    """Makes one file what it was; what somebody has edited since stays, and is said."""
-    path, before = Path(str(item["file"])), item["before"]
-    if isinstance(before, str):  # as an earlier version kept it
-        before = {
-            "bytes": exact.encoded(before.encode()),
-            "mode": 0o644,
-            "uid": 0,
-            "gid": 0,
-            "xattrs": {},
-            "mtime_ns": 0,
-        }
-    for draft in path.parent.glob(f".{path.name}.*"):
-        # What a killed writer had begun.
-        if draft.name.rpartition(".")[2].isdecimal():
-            draft.unlink(missing_ok=True)
-    now = exact.state(path)
-    said = f"{path} is as before"
-    if exact.same(now, before):
-        said += " already"
-    elif now is not None and exact.content(now) != str(item["written"]).encode():
-        return f"{path} has been edited since: it stays as it is"
-    elif before is None:
-        path.unlink(missing_ok=True)
-        said = f"{path} is removed"
-    elif now is None and "bytes" in before and not path.parent.is_dir():
-        said = f"{path} has gone with its folder"
-    else:
-        exact.restore(path, before)
-    for folder in reversed(item.get("made", [])):
-        try:
-            os.rmdir(folder)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY):
-                raise  # else somebody uses it by now
-    return said

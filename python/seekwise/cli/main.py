@@ -16,6 +16,7 @@ import sys
 
 import click
 
+from seekwise import command_tree
 from seekwise.cli import _output
 from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError
 
@@ -139,6 +140,8 @@ def cli(quiet: bool) -> None:
 
         recovery.at_start(lambda sentence: click.echo(sentence, err=True))
 
+
+command_tree.set_root(cli)
 
 NO_COMMAND: tuple[type[click.ClickException], ...] = tuple(
     found for found in [getattr(click.exceptions, "NoArgsIsHelpError", None)] if found is not None

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control import attributes, child, interrupt, scratch, settings, sysfs, tracefs, virtual
+from seekwise.control import attributes, child, interrupt, persisted, scratch, settings, sysfs, tracefs, virtual
 from seekwise.control.journal import SUFFIX, Entry, Journal
 from seekwise.control.lock import devices_locked
 from seekwise.errors import SeekwiseError, UsageError
@@ -327,10 +327,8 @@ def _remove_scratch(entry: Entry, _: Journal) -> tuple[str, list[str]]:
 
 
 def _take_back_files(entry: Entry, _: Journal) -> tuple[str, list[str]]:
-    from seekwise.advise import persist
-
     try:
-        return "restored", [persist.take_back(item) for item in reversed(entry.items)]
+        return "restored", [persisted.take_back(item) for item in reversed(entry.items)]
     except OSError as error:
         raise SeekwiseError(f"{error.filename} cannot be restored ({error.strerror})") from error
 

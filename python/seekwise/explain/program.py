@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from seekwise import environment
+from seekwise import command_tree, environment
 from seekwise.study import factors
 
 GROUP = re.compile(r'^group = "([a-z-]+)"$', re.MULTILINE)
@@ -42,9 +42,8 @@ def _commands(group: click.Group, prefix: str = "") -> dict[str, click.Command]:
 
 def commands() -> dict[str, click.Command]:
     """Every command of the program by its full name."""
-    from seekwise.cli.main import cli  # the command line imports this package
-
-    return _commands(cli)
+    tree = command_tree.root()
+    return _commands(tree) if tree is not None else {}
 
 
 def words() -> list[str]:
@@ -68,10 +67,11 @@ def options() -> dict[str, dict[str, str]]:
 
 def command_entry(name: str) -> Entry | None:
     """A command by its full name; loads no other."""
-    from seekwise.cli.main import cli  # the command line imports this package
-
-    command: click.Command | None = cli
-    context = click.Context(cli)
+    tree = command_tree.root()
+    if tree is None:
+        return None
+    command: click.Command | None = tree
+    context = click.Context(tree)
     for word in name.split() or [""]:
         command = command.get_command(context, word) if isinstance(command, click.Group) else None
     if command is None:
