@@ -29,8 +29,8 @@ def pages() -> dict[str, str]:
         "reference/environment.md": environment(),
         "reference/words.md": words(),
         "reference/json/index.md": json_index(),
-        "security.md": (ROOT / "SECURITY.md").read_text(encoding="utf-8"),
-        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        "security.md": of_the_root("SECURITY.md"),
+        "changelog.md": of_the_root("CHANGELOG.md"),
     }
     for name, command in top_commands().items():
         found[f"reference/commands/{name}.md"] = command_page(name, command)
@@ -39,6 +39,11 @@ def pages() -> dict[str, str]:
     for name in schemas.names():
         found[f"reference/json/{file_of(name)}"] = schema_page(name, schemas.load(name))
     return found
+
+
+def of_the_root(name: str) -> str:
+    """A page that lies above docs/ in the repository and beside its index on the site: links follow."""
+    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
 
 
 def on_files(files: Any, config: Any) -> Any:
