@@ -3,7 +3,8 @@
     python benches/spread.py [--trials 10000] [--ios 2500] [--pairs 3] [--folder /dev/shm]
 
 Each figure is a slope between a quarter of the trials and all of them, so that starting the workers is not in it. Where other work disturbs the wall time,
-CPU time tells: two workers on two cores take (workers + driver) / 2, one worker takes its own time with the driver beside it.
+CPU time tells: two workers on two cores take (workers + driver) / 2, one worker takes its own time with the driver beside it. `machine_scaling` is the yardstick, taken in turn with
+the rest: how much two processes that share nothing do in the time of one (`seekwise bench`); two processors of a virtual machine rarely give 2.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import simulated
@@ -43,6 +46,18 @@ def slope(folder: Path, trials: int, ios: int, workers: int | None) -> list[floa
     return [1e3 * (late - early) / (many - few) for early, late in zip(before, after, strict=True)]
 
 
+def machine_scaling() -> float:
+    """Work of two processes in the time that one takes for its own, twice over: 2 where they do not hinder each other."""
+    bench = [str(Path(sys.executable).with_name("seekwise")), "bench", "hdd-cfq", "--ios", "8000000"]
+    walls = []
+    for processes in (1, 2):
+        began = time.monotonic()
+        for each in [subprocess.Popen(bench, stdout=subprocess.DEVNULL) for _ in range(processes)]:
+            each.wait()
+        walls.append(time.monotonic() - began)
+    return 2 * walls[0] / walls[1]
+
+
 def main() -> int:
     asked = argparse.ArgumentParser()
     asked.add_argument("--trials", type=int, default=10_000)
@@ -52,10 +67,11 @@ def main() -> int:
     words = asked.parse_args()
     with tempfile.TemporaryDirectory(dir=words.folder, prefix="seekwise-spread-") as name:
         folder = Path(name)
-        alone, ones, twos = [], [], []
+        alone, ones, twos, machine = [], [], [], []
         for _ in range(words.pairs):
             alone.append(slope(folder, words.trials, words.ios, None))
             ones.append(slope(folder, words.trials, words.ios, 1))
+            machine.append(statistics.median(machine_scaling() for _ in range(5)))
             twos.append(slope(folder, words.trials, words.ios, 2))
     middle = [[statistics.median(column) for column in zip(*rows, strict=True)] for rows in (alone, ones, twos)]
     (_, process, _), (wall_one, driver_one, worker_one), (wall_two, driver, worker) = middle
@@ -65,6 +81,7 @@ def main() -> int:
         "overhead_cpu_ms": round(driver + worker - process, 3),
         "wall_ms_one_worker": round(wall_one, 3), "wall_ms_two_workers": round(wall_two, 3),
         "scaling_wall": [round(one[0] / two[0], 2) for one, two in zip(ones, twos, strict=True)],
+        "machine_scaling": [round(each, 2) for each in machine],
         "scaling_by_cpu": round(max(worker_one, driver_one) / ((worker + driver) / 2), 2),
     }))  # fmt: skip
     return 0
