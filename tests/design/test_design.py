@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import qmc
 from tests import schemas as checking
 
 from seekwise.cli.main import cli
@@ -112,6 +113,28 @@ def test_a_latin_hypercube_has_each_value_of_a_dimension_equally_often() -> None
         assert len(counts) == 3 and max(counts) - min(counts) <= 2
     assert points == space.spread(99, 7, "latin") != space.spread(99, 8, "latin")
     assert len(space.spread(10**4, 7, "latin")) <= space.size
+
+
+@pytest.mark.parametrize("keyword", ["rng", "seed"])
+@pytest.mark.parametrize("name", ["Sobol", "LatinHypercube"])
+def test_scipy_gets_the_generator_under_the_name_that_it_has_for_it(monkeypatch, name, keyword) -> None:
+    """SciPy before 1.15 calls it `seed`, later ones `rng`, which also take `seed`."""
+    model = simulated.model_of(MODEL, None)
+    space = space_of(model, arrays_of(model, ("raid5", "raid10"), (4, 6, 8), 1), reads_ahead=False)
+    sampling = "sobol" if name == "Sobol" else "latin"
+    wanted = space.spread(40, 3, sampling)
+    real = {each: getattr(qmc, each) for each in ("Sobol", "LatinHypercube")}
+
+    class OnlyOne:
+        def __init__(self, dimensions: int, **words) -> None:
+            self.made = real[name](dimensions, seed=words.pop(keyword))
+            assert not words
+            self.random, self.random_base2 = self.made.random, getattr(self.made, "random_base2", None)
+
+    of_both = {"rng": lambda d, *, rng=None: OnlyOne(d, rng=rng), "seed": lambda d, *, seed=None: OnlyOne(d, seed=seed)}
+    monkeypatch.setattr(qmc, "Sobol", of_both[keyword])
+    monkeypatch.setattr(qmc, "LatinHypercube", of_both[keyword])
+    assert space.spread(40, 3, sampling) == wanted
 
 
 def test_a_latin_hypercube_leads_to_an_answer_that_says_so() -> None:

@@ -5,11 +5,12 @@ Levels and numbers of drives that make no array are left out, as are those that 
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,10 +97,10 @@ class Space:
     def _rows(self, count: int, chosen: np.random.Generator, sampling: str) -> Iterator[NDArray[np.float64]]:
         """Rows of six shares; more of them than `count`, since several may mean one point."""
         if sampling == "sobol":
-            yield from qmc.Sobol(DIMENSIONS, rng=chosen).random_base2(math.ceil(math.log2(max(2 * count, 2))))
+            yield from qmc.Sobol(DIMENSIONS, **_drawing(chosen)).random_base2(math.ceil(math.log2(max(2 * count, 2))))
             return
         for _ in range(HYPERCUBES):
-            yield from qmc.LatinHypercube(DIMENSIONS, rng=chosen).random(max(count, 1))
+            yield from qmc.LatinHypercube(DIMENSIONS, **_drawing(chosen)).random(max(count, 1))
 
     def _point(self, row: NDArray[np.float64]) -> Point:
         level = _pick(sorted({array.level for array in self.arrays}), row[0])
@@ -122,6 +123,11 @@ class Space:
             for depth in self.depths
             for read_ahead in self.read_aheads_kib
         ]
+
+
+def _drawing(chosen: np.random.Generator) -> dict[str, Any]:
+    """The generator under the name that this SciPy has for it: `rng` since 1.15, `seed` before. The points are the same."""
+    return {"rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed": chosen}
 
 
 def _pick(choices: Sequence[T], share: float) -> T:

@@ -13,7 +13,6 @@ import importlib.util
 import logging
 import os
 import re
-import secrets
 import shutil
 import subprocess
 import tempfile
@@ -22,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from seekwise.backend.protocol import Say
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 
 FORMS = "dask://HOST:PORT, tls://HOST:PORT, ssh://HOST,HOST,…, slurm or k8s"
@@ -38,8 +38,6 @@ HINTS = {
 }
 PORT_MAX = 65535
 STARTS_MOST = 3
-DASK_IMAGE = "ghcr.io/dask/dask"
-"""dask-kubernetes uses this image unless another one is configured."""
 MEMORY = "2 GB"
 """Of a SLURM job, where Dask's files say nothing: a worker takes 0.3 GB."""
 FRUGAL = {
@@ -128,32 +126,34 @@ def require(where: Where) -> None:
 
 
 @contextmanager
-def cluster(where: Where) -> Iterator[Any]:
+def cluster(where: Where, say: Say = lambda _: None) -> Iterator[Any]:
     """What `distributed.Client` connects to: a cluster that ends with this, or the address of one that stays."""
     if where.kind == "scheduler":
         yield where.address
         return
     quiet()
     try:
-        started = _start(where)
+        started = _start(where, say)
     except SeekwiseError:
         raise
     except Exception as error:
         raise SeekwiseError(f"cannot start {where.text}: {first_line(error)}", hint=HINTS.get(where.kind)) from error
     try:
-        yield started
+        yield started.cluster if where.kind == "k8s" else started
     finally:
         started.close()
 
 
-def _start(where: Where) -> Any:
+def _start(where: Where, say: Say) -> Any:
     if where.kind == "local":
         return _local(where.workers or 1)
     if where.kind == "ssh":
         return _ssh(where)
     if where.kind == "slurm":
         return _slurm(where)
-    return _k8s(where)
+    from seekwise.run.cluster.kubernetes import Pods
+
+    return Pods(where.workers or 1, say)
 
 
 def _local(workers: int) -> Any:
@@ -230,37 +230,6 @@ def _try_job(script: str) -> None:
     if done.returncode != 0:
         said = [line for line in done.stderr.splitlines() if line.strip()] or [f"status {done.returncode}"]
         raise SeekwiseError(f"SLURM takes no job: {said[-1][:200]}", hint=HINTS["slurm"])
-
-
-def _k8s(where: Where) -> Any:
-    import dask
-    from dask_kubernetes.operator import KubeCluster
-
-    if dask.config.get("kubernetes.custom-cluster-spec", None) is not None:
-        started = KubeCluster(quiet=True)
-        started.scale(where.workers)
-        return started
-    image = dask.config.get("kubernetes.image", "")
-    if image.startswith(DASK_IMAGE):
-        raise MissingError(
-            f"the pods' image {image} has no seekwise",
-            hint="name an image with this release of seekwise: DASK_KUBERNETES__IMAGE=REGISTRY/NAME",
-        )
-    # A name of its own: a cluster that is there under the name would be taken over, and ended with this run.
-    try:
-        return KubeCluster(
-            name=f"seekwise-{secrets.token_hex(4)}",
-            n_workers=where.workers,
-            worker_command=["dask-worker", "--nthreads", "1"],
-            quiet=True,
-        )
-    except Exception:
-        # Its own clean-up at the end of the process would print a traceback for a cluster that never was.
-        for each in list(KubeCluster._instances):
-            with contextlib.suppress(Exception):
-                each.close(timeout=10)
-        KubeCluster._instances.clear()
-        raise
 
 
 def quiet() -> None:
