@@ -19,6 +19,12 @@ impl fmt::Display for Version {
     }
 }
 
+impl From<Version> for (u32, u32, u32) {
+    fn from(version: Version) -> Self {
+        (version.0.into(), version.1.into(), version.2.into())
+    }
+}
+
 /// Version and tick of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   spec ──▶ assemble ──▶ engine ◀── task         threads direct or buffered, flusher      ◀── host::job, host::cache
-//!   (JSON)                  │    ◀── files        programs on regions and file systems, journal, md's thread for them
-//!                           │    ◀── storage      a drive, md, a volume over queued drives ◀── host::block ◀── sched, device
+//!   (JSON)                  │    ◀── files        programs on regions and file systems, journal
+//!                           │    ◀── storage      a drive, md: for tasks and files alike   ◀── host::block ◀── sched, device
 //!                           │    ◀── cost         what it costs the processors             ◀── models/host-*.toml
 //!                           ▼
 //!                         result (JSON)

@@ -2,7 +2,7 @@
 
 use super::merge::{MergeRule, Merger};
 use super::table::{State, Table, NONE};
-use super::{Access, Bio, Driver, Observer};
+use super::{Access, Bio, Driver, Event, Observer};
 use seekwise_sched::{ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ impl Base {
         let entry = self.table.get_mut(slot);
         entry.state = State::Waiting;
         let request = &entry.request;
-        observer.inserted(now, request);
+        observer.note(now, Event::Inserted(request));
         policy.insert(now, request);
         self.merger.inserted(&mut self.table, slot);
     }

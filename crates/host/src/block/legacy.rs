@@ -15,7 +15,7 @@
 use super::base::{Base, Limits};
 use super::merge::Gone;
 use super::table::{State, NONE};
-use super::{unplug_due, Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
+use super::{unplug_due, Access, Bio, BlockQueue, Done, Driver, Event, Observer, Submission};
 use seekwise_sched::{Direction, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -122,7 +122,7 @@ impl<S: Scheduler> LegacyQueue<S> {
                     return;
                 };
                 self.dispatched = slot;
-                observer.issued(now, &self.base.table.get(slot).request);
+                observer.note(now, Event::Issued(&self.base.table.get(slot).request));
             }
             if self.base.free_tags.is_empty() {
                 return;
@@ -146,7 +146,7 @@ impl<S: Scheduler> LegacyQueue<S> {
         self.in_drive += 1;
         let entry = self.base.table.get_mut(slot);
         entry.state = State::InDrive;
-        observer.started(now, &entry.request);
+        observer.note(now, Event::Started(&entry.request));
         self.base.start(now, slot, access, driver);
     }
 
@@ -300,14 +300,14 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         observer: &mut O,
     ) -> Submission {
         if self.base.plugging && self.base.merge_into_plug(bio, usize::MAX) {
-            observer.merged(now, bio, false);
+            observer.note(now, Event::Merged(bio, false));
             return Submission::Accepted;
         }
         if self.policy.waiting() != 0 {
             self.base.merger.gone = None;
             let Base { table, merger, .. } = &mut self.base;
             if let Some(merged) = merger.try_merge(now, table, &mut self.policy, bio) {
-                observer.merged(now, bio, merged.front);
+                observer.note(now, Event::Merged(bio, merged.front));
                 if let Some(Gone {
                     direction, sync, ..
                 }) = self.base.merger.gone.take()
@@ -344,8 +344,8 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
             let request = self.base.table.get(slot).request;
             if self.policy.pass(now, &request) {
                 self.unplug();
-                observer.inserted(now, &request);
-                observer.issued(now, &request);
+                observer.note(now, Event::Inserted(&request));
+                observer.note(now, Event::Issued(&request));
                 self.start(now, slot, Access::from(bio), driver, observer);
                 return Submission::Accepted;
             }
@@ -431,7 +431,7 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         self.base.free_tags.push(tag);
         self.in_drive -= 1;
         let request = self.base.table.get(slot).request;
-        observer.completed(now, &request);
+        observer.note(now, Event::Completed(&request));
         self.policy.complete(now, &request);
         self.base
             .table

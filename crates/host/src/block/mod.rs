@@ -121,22 +121,45 @@ pub trait Driver {
     fn start(&mut self, now: Nanos, tag: u32, access: Access);
 }
 
-/// What an observer may note. Every method does nothing unless a trace is kept.
+/// What happens to a bio or a request on its way.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A thread hands a bio to the block layer (again, when it had to sleep).
+    Submitted(&'a Bio),
+    /// The request enters the scheduler.
+    Inserted(&'a Request),
+    /// The queue took the request from the scheduler.
+    Issued(&'a Request),
+    /// The drive accepted it.
+    Started(&'a Request),
+    Completed(&'a Request),
+    /// A bio was joined to a waiting request, at its front or behind it.
+    Merged(&'a Bio, bool),
+}
+
+/// Who watches. Nothing is noted unless a trace is kept.
 pub trait Observer {
     /// Of an array, whether it hears of every member; of the first one alone otherwise.
     const EVERY_MEMBER: bool = false;
 
-    /// A thread hands a bio to the block layer (again, when it had to sleep).
-    fn submitted(&mut self, _now: Nanos, _bio: &Bio) {}
-    /// The request enters the scheduler.
-    fn inserted(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
-    /// The queue took the request from the scheduler.
-    fn issued(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
-    /// The drive accepted it.
-    fn started(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
-    fn completed(&mut self, _now: Nanos, _request: &seekwise_sched::Request) {}
-    /// A bio was joined to a waiting request.
-    fn merged(&mut self, _now: Nanos, _bio: &Bio, _front: bool) {}
+    #[inline(always)]
+    fn note(&mut self, _now: Nanos, _event: Event) {}
+}
+
+impl<O: Observer> Observer for Option<O> {
+    #[inline(always)]
+    fn note(&mut self, now: Nanos, event: Event) {
+        if let Some(observer) = self {
+            observer.note(now, event);
+        }
+    }
+}
+
+impl<O: Observer> Observer for &mut O {
+    #[inline(always)]
+    fn note(&mut self, now: Nanos, event: Event) {
+        (**self).note(now, event);
+    }
 }
 
 /// Notes nothing, costs nothing.

@@ -19,7 +19,7 @@ use super::base::{Base, Limits};
 use super::table::{State, NONE};
 use super::tags::Tags;
 use super::wbt::Throttle;
-use super::{Access, Bio, BlockQueue, Done, Driver, Observer, Submission};
+use super::{Access, Bio, BlockQueue, Done, Driver, Event, Observer, Submission};
 use seekwise_sched::busyness::{takes_many, Busyness};
 use seekwise_sched::{Kernel, ProcessId, Scheduler};
 use seekwise_units::{Nanos, Sectors};
@@ -120,8 +120,8 @@ impl<S: Scheduler> MqQueue<S> {
         let entry = self.base.table.get_mut(slot);
         entry.state = State::InDrive;
         let request = &entry.request;
-        observer.issued(now, request);
-        observer.started(now, request);
+        observer.note(now, Event::Issued(request));
+        observer.note(now, Event::Started(request));
         if let Some(throttle) = &mut self.throttle {
             if throttle.armed() {
                 throttle.issued(now, request);
@@ -252,7 +252,7 @@ impl<S: Scheduler> MqQueue<S> {
         observer: &mut O,
     ) {
         let request = &self.base.table.get(slot).request;
-        observer.inserted(now, request);
+        observer.note(now, Event::Inserted(request));
         if self.policy.insert_and_dispatch(now, request) {
             return self.start(now, slot, access, driver, observer);
         }
@@ -326,7 +326,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         };
         // Only the newest plugged request is looked at (Linux v6.1 block/blk-merge.c: blk_attempt_plug_merge).
         if self.base.plugging && !again && self.base.merge_into_plug(bio, 1) {
-            observer.merged(now, bio, false);
+            observer.note(now, Event::Merged(bio, false));
             return Submission::Accepted;
         }
         if self.limits.direct
@@ -338,7 +338,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         {
             if let Some(tag) = self.take_tag(bio) {
                 let slot = self.allocate(now, bio, tag);
-                observer.inserted(now, &self.base.table.get(slot).request);
+                observer.note(now, Event::Inserted(&self.base.table.get(slot).request));
                 self.start(now, slot, Access::from(bio), driver, observer);
                 return Submission::Accepted;
             }
@@ -349,7 +349,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 if let Some(gone) = self.base.merger.gone.take() {
                     self.free_tag(gone.slot);
                 }
-                observer.merged(now, bio, merged.front);
+                observer.note(now, Event::Merged(bio, merged.front));
                 if self.next == NONE {
                     self.run(now, driver, observer);
                 }
@@ -440,7 +440,7 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         let slot = self.base.slot_of(tag);
         self.base.free_tags.push(tag);
         let request = &self.base.table.get(slot).request;
-        observer.completed(now, request);
+        observer.note(now, Event::Completed(request));
         self.policy.complete(now, request);
         if let Some(throttle) = &mut self.throttle {
             if throttle.armed() {

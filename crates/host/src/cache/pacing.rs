@@ -117,6 +117,19 @@ pub struct Seen {
     pub written_ever: u64,
 }
 
+impl Seen {
+    /// Of a machine that writes to one device; `group`: what the group's counters say.
+    pub fn of_device(group: u64, dirty: u64, dirtied_ever: u64, written_ever: u64) -> Self {
+        Self {
+            group,
+            machine: dirty,
+            device: dirty,
+            dirtied_ever,
+            written_ever,
+        }
+    }
+}
+
 /// A program that writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {

@@ -190,6 +190,24 @@ impl PageCache {
         }
     }
 
+    /// Adds those pages of a run that are not cached yet and that a program writes. Gives their number, and that of pages reclaimed for them.
+    pub fn add_absent(&mut self, run: Run) -> (u64, u64) {
+        let Run { file, start, pages } = run;
+        let (end, mut at) = (start + pages, start);
+        let (mut added, mut reclaimed) = (0, 0);
+        while at < end {
+            let absent = self.next_absent(file, at, end);
+            at = self.next_present(file, absent, end);
+            if at > absent {
+                let pages = at - absent;
+                let start = absent;
+                added += pages;
+                reclaimed += self.add(Run { file, start, pages }, false);
+            }
+        }
+        (added, reclaimed)
+    }
+
     pub fn read_done(&mut self, run: Run) {
         self.files[run.file as usize]
             .coming

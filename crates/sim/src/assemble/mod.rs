@@ -278,11 +278,11 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         budget: traits.budget,
         command_kib: drive.command_kib,
     };
-    let Alike {
+    let MemberQueues {
         entry,
         setup,
         mut frame,
-    } = Alike::of(&spec.queue, &below)?;
+    } = MemberQueues::alike(&spec.queue, &below)?;
     let policy = entry.build(&setup)?;
     let (kernel, numbers, rotational) = (frame.kernel, frame.numbers, below.rotational);
     let processors = processors(&spec.host)?;
@@ -559,67 +559,43 @@ pub struct Below {
     pub command_kib: Option<u32>,
 }
 
-/// Queues of the members of a storage, all set alike. A write without a waiting program comes from the flusher; `tags`: what write-back throttling takes for
-/// the queue's depth.
-pub struct MemberQueues(Alike);
-
-impl MemberQueues {
-    pub fn of(queue: &QueueSpec, below: &Below, tags: Option<u32>) -> Result<Self, String> {
-        let mut alike = Alike::of(queue, below)?;
-        alike.frame.flusher = true;
-        alike.frame.tags = tags.unwrap_or(below.depth);
-        Ok(Self(alike))
-    }
-
-    pub fn kernel(&self) -> Kernel {
-        self.0.frame.kernel
-    }
-
-    pub fn single_queue(&self) -> bool {
-        self.0.frame.numbers.legacy
-    }
-
-    pub fn legacy(&self) -> Result<LegacyQueue<AnyScheduler>, String> {
-        Ok(legacy_queue(self.policy()?, &self.0.frame))
-    }
-
-    pub fn mq(&self) -> Result<MqQueue<AnyScheduler>, String> {
-        Ok(mq_queue(self.policy()?, &self.0.frame))
-    }
-
-    fn policy(&self) -> Result<AnyScheduler, String> {
-        self.0.entry.build(&self.0.setup)
-    }
-}
-
-/// Whether a scheduler is one of the single queue, and not of blk-mq.
-pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
-    Ok(entry_of(scheduler)?.kernels.until.is_some())
-}
-
-pub(crate) fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
-    registry::find(scheduler).ok_or_else(|| {
-        let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
-        let known = known.join(", ");
-        format!("there is no scheduler \"{scheduler}\" (known: {known})")
-    })
-}
-
-/// Linux kernel/Kconfig.hz: HZ_250 is the default (2.6.13 on).
-fn kernel_of(queue: &QueueSpec) -> Result<Kernel, String> {
-    let hz = queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT);
-    Kernel::parse(&queue.kernel, hz)
-}
-
-/// What queues that are set alike have in common.
-struct Alike {
+/// Queues that are set alike: of a cell, or of the members of a storage.
+pub struct MemberQueues {
     entry: &'static registry::Entry,
     setup: Setup,
     frame: Frame,
 }
 
-impl Alike {
-    fn of(queue: &QueueSpec, below: &Below) -> Result<Self, String> {
+impl MemberQueues {
+    /// A write without a waiting program comes from the flusher; `tags`: what write-back throttling takes for the queue's depth.
+    pub fn of(queue: &QueueSpec, below: &Below, tags: Option<u32>) -> Result<Self, String> {
+        let mut queues = Self::alike(queue, below)?;
+        queues.frame.flusher = true;
+        queues.frame.tags = tags.unwrap_or(below.depth);
+        Ok(queues)
+    }
+
+    pub fn kernel(&self) -> Kernel {
+        self.frame.kernel
+    }
+
+    pub fn single_queue(&self) -> bool {
+        self.frame.numbers.legacy
+    }
+
+    pub fn legacy(&self) -> Result<LegacyQueue<AnyScheduler>, String> {
+        Ok(legacy_queue(self.policy()?, &self.frame))
+    }
+
+    pub fn mq(&self) -> Result<MqQueue<AnyScheduler>, String> {
+        Ok(mq_queue(self.policy()?, &self.frame))
+    }
+
+    fn policy(&self) -> Result<AnyScheduler, String> {
+        self.entry.build(&self.setup)
+    }
+
+    fn alike(queue: &QueueSpec, below: &Below) -> Result<Self, String> {
         let kernel = kernel_of(queue)?;
         let entry = entry_of(&queue.scheduler)?;
         let legacy = entry.kernels.until.is_some();
@@ -642,6 +618,25 @@ impl Alike {
             frame: Frame::of(entry, kernel, numbers, below.depth),
         })
     }
+}
+
+/// Whether a scheduler is one of the single queue, and not of blk-mq.
+pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
+    Ok(entry_of(scheduler)?.kernels.until.is_some())
+}
+
+pub(crate) fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
+    registry::find(scheduler).ok_or_else(|| {
+        let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
+        let known = known.join(", ");
+        format!("there is no scheduler \"{scheduler}\" (known: {known})")
+    })
+}
+
+/// Linux kernel/Kconfig.hz: HZ_250 is the default (2.6.13 on).
+fn kernel_of(queue: &QueueSpec) -> Result<Kernel, String> {
+    let hz = queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT);
+    Kernel::parse(&queue.kernel, hz)
 }
 
 fn numbers(

@@ -5,25 +5,25 @@
 //!
 //! Queues are of the kind that the scheduler belongs to: the single queue's (up to 4.20) or blk-mq's.
 
-use crate::cost::{CacheCost, OperationCosts, StepCosts};
+use crate::cost::{CacheCost, MdCosts, OperationCosts, StepCosts};
 use crate::files::machine::FileEngine;
 use crate::files::{spec as files, BIO_PAGES, READ_AHEAD_PAGES};
 use crate::parallel;
-use crate::spec::array::generation;
+use crate::spec::array::ArraySpec;
 use crate::spec::drive::{self, AnyDrive};
 pub use crate::spec::storage::StorageSpec;
 use crate::spec::DeviceSpec;
+use crate::storage::md::Md;
 use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::cpu::CpuCost;
-use seekwise_raid::md::volume::Volume;
 use seekwise_raid::Geometry;
 use seekwise_sched::kernel::HZ_DEFAULT;
 use seekwise_sched::Kernel;
-use seekwise_units::{Nanos, PAGE_BYTES};
+use seekwise_units::{Nanos, Sectors, PAGE_BYTES};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
 
 fn check_room(spec: &StorageSpec, below: &Below) -> Result<(), String> {
     let load = &spec.load;
-    let capacity = below.volume.0.capacity().bytes().0;
+    let capacity = below.capacity.bytes().0;
     let from = load.start_bytes / PAGE_BYTES * PAGE_BYTES;
     let files = (load.file_bytes / PAGE_BYTES * PAGE_BYTES).saturating_mul(u64::from(load.threads));
     if from.saturating_add(files) > capacity {
@@ -137,7 +137,8 @@ fn run_over<Q: BlockQueue>(
 ) -> Result<Vec<Value>, String> {
     let load = &spec.load;
     let Below {
-        volume,
+        capacity,
+        geometry,
         queue: of_queue,
         ..
     } = below;
@@ -145,58 +146,84 @@ fn run_over<Q: BlockQueue>(
     for unit in units {
         members.push((queue()?, Spindle::new(unit, of_queue.depth)));
     }
-    let of = (
-        u32::from(kernel.version.0),
-        u32::from(kernel.version.1),
-        u32::from(kernel.version.2),
-    );
-    let window = match (spec.read_ahead_kib, &volume) {
+    let window = match (spec.read_ahead_kib, &geometry) {
         (Some(kib), _) => u64::from(kib) * 1024 / PAGE_BYTES,
-        (None, (_, Some(geometry))) => geometry.read_ahead().0 / 8,
-        (None, _) => READ_AHEAD_PAGES,
+        (None, Some(geometry)) => geometry.read_ahead().0 / 8,
+        (None, None) => READ_AHEAD_PAGES,
     };
-    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version.into()), window);
     // No bio is longer than a command of the device.
     let bio_pages = of_queue
         .command_kib
         .map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
-    let capacity = volume.0.capacity();
-    let mut machine = FileEngine::over(members, volume.0, host.costs);
-    machine.host.kick_after_mark = of >= (2, 6, 32);
+    let array = spec.device.array.as_ref().zip(geometry.as_ref());
+    let name = &spec.queue.kernel;
+    let mut machine = file_engine(
+        members,
+        (array, capacity),
+        (name, kernel),
+        of_queue.rotational,
+        host.costs,
+    )?;
     if !single_queue {
         machine.max_sectors = machine.member_sectors_max();
     }
-    if let Some(array) = &spec.device.array {
-        machine.write_stripes(array, &spec.queue.kernel, kernel)?;
-    }
     let around = files::Around {
+        load,
         capacity,
-        kernel: of,
-        hz: kernel.hz,
+        kernel,
         single_queue,
-        buffered: load.buffered,
-        start_bytes: load.start_bytes,
         // Samples are taken of all there is.
         file_bytes: load.samples.map_or(load.file_bytes, |_| capacity.bytes().0),
-        block_bytes: load.block_bytes,
-        threads: load.threads,
         processors: host.processors,
         read_ahead,
         read_ahead_pages: window,
         bio_pages,
         seed: spec.seed,
     };
-    let phases = files::run(&mut machine, &load.files(), &around)?;
+    let phases = files::run(&mut machine, &around)?;
     if load.files.is_none() && phases[0]["calls"] == 0 {
         return Err("no call was done in the time given".to_owned());
     }
     Ok(phases)
 }
 
+/// Tasks with files over members of an array, or over a drive alone.
+pub(crate) fn file_engine<Q: BlockQueue, D: Device>(
+    mut members: Vec<(Q, Spindle<D>)>,
+    (array, capacity): (Option<(&ArraySpec, &Geometry)>, Sectors),
+    (name, kernel): (&str, Kernel),
+    rotational: bool,
+    costs: StepCosts,
+) -> Result<FileEngine<Q, D>, String> {
+    let md = match array {
+        Some((array, geometry)) => {
+            let most = members[0].0.max_sectors();
+            let of_md = Some(MdCosts::of_kernel(kernel.version.into()));
+            array.build(
+                geometry,
+                (name, kernel.hz),
+                rotational,
+                most,
+                members,
+                of_md,
+            )?
+        }
+        None => {
+            let (queue, drive) = members.swap_remove(0);
+            Md::alone(queue, drive, capacity)
+        }
+    };
+    let mut machine = FileEngine::over(md, costs);
+    machine.host.kick_after_mark = kernel.at_least(2, 6, 32);
+    Ok(machine)
+}
+
 /// What the host finds below its queues.
 struct Below {
     units: Vec<Unit>,
-    volume: (Volume, Option<Geometry>),
+    capacity: Sectors,
+    geometry: Option<Geometry>,
     queue: super::Below,
     /// A short driver path (NVMe).
     light: bool,
@@ -216,16 +243,13 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
         // Flushes reach the card, and one of its commands is kept for them.
         depth = depth.min(drive.depth().0 - 1).max(1);
     }
-    let volume = match &device.array {
-        None => {
-            let capacity = device.in_use(drive.capacity());
-            (Volume::Single { capacity }, None)
-        }
-        Some(array) => {
-            let geometry = array.geometry(&spec.queue.kernel, drive.capacity())?;
-            let generation = generation(&spec.queue.kernel)?;
-            (Volume::md(geometry, generation, rotational), Some(geometry))
-        }
+    let geometry = match &device.array {
+        None => None,
+        Some(array) => Some(array.geometry(&spec.queue.kernel, drive.capacity())?),
+    };
+    let capacity = match &geometry {
+        None => device.in_use(drive.capacity()),
+        Some(geometry) => geometry.capacity(),
     };
     let command_kib = drive.command_kib;
     let mut units = vec![unit(device, drive)?];
@@ -238,7 +262,8 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
     }
     Ok(Below {
         units,
-        volume,
+        capacity,
+        geometry,
         queue: super::Below {
             depth,
             rotational,
@@ -300,7 +325,6 @@ pub fn run_all(
 mod tests {
     use super::*;
     use crate::files::spec::FilesSpec;
-    use crate::spec::array::ArraySpec;
     use crate::spec::controller::ControllerSpec;
 
     fn spec(level: Option<&str>, drives: u32, write: bool) -> StorageSpec {

@@ -3,20 +3,18 @@
 //! One machine for all policies and drives: programs of a trace exist a second time for each combination that has a machine of its own, and each
 //! costs seconds of compilation.
 
-use crate::assemble::array::{either, Planned};
-use crate::assemble::{Frame, Phases, Prepared, Running};
+use crate::assemble::array::Planned;
+use crate::assemble::{assemble, either_queue, Frame, Phases, Running};
 use crate::cost::OperationCosts;
 use crate::engine::{Engine, PhaseOutcome, Stalled};
 use crate::spec::{CellSpec, PhaseSpec};
-use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
-use crate::storage::{Single, Stack};
+use crate::storage::Stack;
 use crate::task::traced::rows::TracedSpec;
 use crate::task::traced::TracedPrograms;
 use crate::task::ThreadPlan;
 use seekwise_device::Device;
 use seekwise_host::block::{Observer, Unobserved};
-use seekwise_host::cpu::Processors;
 use seekwise_sched::AnyScheduler;
 use seekwise_units::Sectors;
 use std::fs::File;
@@ -84,14 +82,6 @@ pub(crate) fn machine(
     if let Some(array) = array {
         return array.over(frame, rotational, policy, Unobserved, phases);
     }
-    let engine = Engine::new(
-        Single {
-            queue: either(policy)(frame),
-            drive: Spindle::new(unit, frame.depth),
-        },
-        Unobserved,
-        Processors::new(frame.processors),
-        frame.numbers.max_sectors,
-    );
-    Ok(Prepared::boxed(engine, spec, frame, capacity, phases))
+    let queue = either_queue(policy, frame);
+    Ok(assemble(spec, frame, unit, Unobserved, queue, phases))
 }

@@ -378,17 +378,25 @@ impl HostModel {
 
     /// `scheduler`: whose functions each request passes.
     pub fn costs(&self, scheduler: &str) -> Result<StepCosts, String> {
+        let factor = self
+            .scheduler_factor
+            .as_ref()
+            .map_or(1.0, |number| number.value);
+        let own = scheduler_cost(scheduler).0 as f64 * factor;
+        Ok(StepCosts {
+            scheduler: Nanos(own as u64),
+            ..self.steps()?
+        })
+    }
+
+    /// Without the functions of any scheduler.
+    pub(super) fn steps(&self) -> Result<StepCosts, String> {
         let of = |name: &str| {
             self.nanoseconds
                 .get(name)
                 .map(Number::nanos)
                 .ok_or_else(|| format!("host {} does not say {name}", self.id))
         };
-        let factor = self
-            .scheduler_factor
-            .as_ref()
-            .map_or(1.0, |number| number.value);
-        let own = scheduler_cost(scheduler).0 as f64 * factor;
         Ok(StepCosts {
             user: of("user")?,
             call: of("call")?,
@@ -397,7 +405,7 @@ impl HostModel {
             bio: of("bio")?,
             md_bio: of("md_bio").unwrap_or(Nanos::ZERO),
             port_command: of("port_command").unwrap_or(Nanos::ZERO),
-            scheduler: Nanos(own as u64),
+            scheduler: Nanos::ZERO,
             interrupt: of("interrupt")?,
             page_end: of("page_end")?,
             switch: of("switch")?,
@@ -429,22 +437,6 @@ mod tests {
             }
             assert_eq!(HostModel::shipped(&model.id).unwrap().name, model.name);
         }
-    }
-
-    #[test]
-    fn the_recordings_processor_is_that_of_the_rates() {
-        let costs = HostModel::shipped("recording")
-            .unwrap()
-            .costs("noop")
-            .unwrap();
-        let default = StepCosts::default();
-        assert_eq!(costs.page_write, default.page_write);
-        assert_eq!(costs.interrupt, default.interrupt);
-        let modern = HostModel::shipped("i7_6700k")
-            .unwrap()
-            .costs("noop")
-            .unwrap();
-        assert_eq!(modern.call, StepCosts::modern().call);
     }
 
     #[test]

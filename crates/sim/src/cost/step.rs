@@ -1,8 +1,9 @@
 //! What the host's work costs its processor, step by step.
 
-use crate::cost::CacheCost;
+use crate::cost::{CacheCost, HostModel};
 use seekwise_host::cpu::CpuCost;
 use seekwise_units::Nanos;
+use std::sync::LazyLock;
 
 /// Processor time by step.
 ///
@@ -95,42 +96,21 @@ impl StepCosts {
     /// A processor of about 2015 (4 GHz). A synchronous request at depth 1 adds 5 us to the drive's time, range 3 to 10 (class value, as in
     /// the drives' reference): switch 1.2 and interrupt 1.5 us of it, the rest shared over call and bio; range of each half to double.
     pub fn modern() -> Self {
-        Self {
-            user: Nanos(200),
-            call: Nanos(1_000),
-            page_copy: Nanos(330),
-            page_add: Nanos(100),
-            bio: Nanos(1_200),
-            md_bio: Nanos::ZERO,
-            port_command: Nanos::ZERO,
-            scheduler: Nanos::ZERO,
-            interrupt: Nanos(1_500),
-            page_end: Nanos(30),
-            switch: Nanos(1_200),
-            page_pin: Nanos(50),
-            page_write: Nanos(800),
-            page_send: Nanos(300),
-        }
+        static MODERN: LazyLock<StepCosts> = LazyLock::new(|| StepCosts::shipped("i7_6700k"));
+        *MODERN
+    }
+
+    /// Those of a model that comes with the program, on which no scheduler costs anything.
+    fn shipped(name: &str) -> Self {
+        let model = HostModel::shipped(name).and_then(|model| model.steps());
+        model.expect("shipped models are checked by a test")
     }
 }
 
+/// The recordings' processor.
 impl Default for StepCosts {
     fn default() -> Self {
-        Self {
-            user: Nanos::ZERO,
-            call: Nanos(400),
-            page_copy: Nanos(700),
-            page_add: Nanos(400),
-            bio: Nanos(1_000),
-            md_bio: Nanos::ZERO,
-            port_command: Nanos::ZERO,
-            scheduler: Nanos::ZERO,
-            interrupt: Nanos(4_000),
-            page_end: Nanos(250),
-            switch: Nanos(3_000),
-            page_pin: Nanos(300),
-            page_write: Nanos(8_000),
-            page_send: Nanos(2_000),
-        }
+        static RECORDING: LazyLock<StepCosts> = LazyLock::new(|| StepCosts::shipped("recording"));
+        *RECORDING
     }
 }

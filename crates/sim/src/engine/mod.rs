@@ -19,7 +19,7 @@ use crate::result::{JobStats, ThreadEnd, Windows};
 use crate::storage::{MemberTotals, Stack, Storage, Totals};
 use crate::task::{Tasks, Threads};
 use agenda::Agenda;
-use seekwise_host::block::{Bio, Observer, Submission};
+use seekwise_host::block::{Bio, Event, Observer, Submission};
 use seekwise_host::cpu::Processors;
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -174,7 +174,7 @@ impl<S: Storage, O: Observer, H> Engine<S, O, H> {
         let (mut bios, mut left) = (0, bio.sectors);
         while left.0 > 0 {
             bio.sectors = left.min(self.max_sectors);
-            self.observer.submitted(self.now, &bio);
+            self.observer.note(self.now, Event::Submitted(&bio));
             if self.storage.submit(self.now, &bio, &mut self.observer) == Submission::Blocked {
                 break;
             }

@@ -8,7 +8,7 @@ use crate::storage::Single;
 use crate::task::direct::DirectThreads;
 use crate::task::{ThreadLoad, ThreadPlan};
 use seekwise_device::null::Null;
-use seekwise_host::block::{Bio, BlockQueue, Observer};
+use seekwise_host::block::{BlockQueue, Event, Observer};
 use seekwise_host::cpu::{CpuCost, Processors};
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::{Gap, Pace, Pattern, Stream};
@@ -61,22 +61,19 @@ impl Once {
 }
 
 impl Observer for Once {
-    fn inserted(&mut self, now: Nanos, request: &Request) {
-        self.step(now, request, Stage::Absent, Stage::Waiting);
-    }
-    fn issued(&mut self, now: Nanos, request: &Request) {
-        self.step(now, request, Stage::Waiting, Stage::Issued);
-    }
-    fn started(&mut self, now: Nanos, request: &Request) {
-        self.step(now, request, Stage::Issued, Stage::Started);
-    }
-    fn completed(&mut self, now: Nanos, request: &Request) {
-        self.step(now, request, Stage::Started, Stage::Absent);
-        self.sectors_out += request.sectors.0;
-        self.completed += 1;
-    }
-    fn merged(&mut self, _now: Nanos, _bio: &Bio, _front: bool) {
-        self.merged += 1;
+    fn note(&mut self, now: Nanos, event: Event) {
+        match event {
+            Event::Submitted(_) => {}
+            Event::Inserted(request) => self.step(now, request, Stage::Absent, Stage::Waiting),
+            Event::Issued(request) => self.step(now, request, Stage::Waiting, Stage::Issued),
+            Event::Started(request) => self.step(now, request, Stage::Issued, Stage::Started),
+            Event::Completed(request) => {
+                self.step(now, request, Stage::Started, Stage::Absent);
+                self.sectors_out += request.sectors.0;
+                self.completed += 1;
+            }
+            Event::Merged(..) => self.merged += 1,
+        }
     }
 }
 

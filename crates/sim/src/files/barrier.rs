@@ -7,6 +7,7 @@
 
 use crate::files::machine::FileEngine;
 use crate::files::Files;
+use crate::storage::Stack;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 
@@ -40,10 +41,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     fn begin_flush(&mut self, files: &mut Files) {
         files.flushes.begun += 1;
-        files.flushes.left = self.storage.members.len() as u32;
-        for member in self.storage.members.iter_mut() {
-            member.spindle.flush(self.now);
-        }
+        files.flushes.left = self.storage.md.flush(self.now);
     }
 
     /// A drive's cache is empty.
@@ -64,6 +62,6 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if files.flushes.wanted > files.flushes.begun {
             self.begin_flush(files);
         }
-        files.wake(self.now.max(self.host.processor_free) + self.host.costs.switch);
+        files.wake(self.wakes_at());
     }
 }

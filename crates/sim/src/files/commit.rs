@@ -97,7 +97,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     fn commit_stage(&mut self, files: &mut Files, index: usize, commit: &mut Commit) -> bool {
         if let Some((io, start, sectors)) = files.tasks[index].pass.rest.take() {
-            let sync = files.committing.synchronous && files.generation.synchronous_fsync();
+            let sync = files.committing.synchronous && files.plan.generation.synchronous_fsync();
             let sender = self.sender(files, index, io, true, sync);
             return self.send_for(files, index, sender, io, start, sectors);
         }
@@ -144,7 +144,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     self.unplug_all();
                     return false;
                 }
-                match (commit.stage, files.barriers) {
+                match (commit.stage, files.plan.barriers) {
                     (Stage::LogWait, false) => commit.stage = Stage::CommitBlock,
                     (_, false) => self.end_commit(files, commit),
                     (stage, true) => {
@@ -199,7 +199,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         commit.stage = Stage::Data;
         (commit.run, commit.page) = (0, 0);
         // Delayed allocation: pages with blocks are under way already, the others are not part of it.
-        if files.system.delays_allocation() {
+        if files.plan.file_system.delays_allocation() {
             files.committing.data.clear();
         }
         true
@@ -220,26 +220,26 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 commit.page = found.start + found.pages;
                 continue;
             }
-            let sync = files.committing.synchronous && files.generation.synchronous_fsync();
+            let sync = files.committing.synchronous && files.plan.generation.synchronous_fsync();
             let rest_of_run = Run {
                 pages: (end - found.start).min(JOINING_PAGES),
                 ..found
             };
             let lead = self.host.costs.page_send;
-            let buffers = files.system.journal_sends_buffers();
+            let buffers = files.plan.file_system.journal_sends_buffers();
             let pages = self.send_joining(files, index, rest_of_run, sync, lead, buffers);
             if pages > 0 {
                 commit.page = found.start + pages;
                 return true;
             }
             commit.page = found.start + 1;
-            let Some((block, _)) = files.system.locate(found.file, found.start, 1) else {
+            let Some((block, _)) = files.plan.file_system.locate(found.file, found.start, 1) else {
                 continue;
             };
             let io = files.begin_write(Run { pages: 1, ..found }, buffers);
             self.spend(self.host.costs.page_send);
             files.tasks[index].pass.rest =
-                Some((io, address(block, files.offset), Sectors(PAGE_SECTORS)));
+                Some((io, address(block, files.plan.offset), Sectors(PAGE_SECTORS)));
             return true;
         }
         false
@@ -250,7 +250,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         files.log_left += 1;
         self.spend(self.host.costs.page_send);
         files.tasks[index].pass.rest =
-            Some((io, address(block, files.offset), Sectors(PAGE_SECTORS)));
+            Some((io, address(block, files.plan.offset), Sectors(PAGE_SECTORS)));
     }
 
     fn end_commit(&mut self, files: &mut Files, commit: &mut Commit) {
@@ -271,7 +271,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if let Some(journal) = &mut files.journal {
             journal.committed = done.id;
         }
-        files.wake(self.host.processor_free.max(self.now) + self.host.costs.switch);
+        files.wake(self.wakes_at());
     }
 }
 

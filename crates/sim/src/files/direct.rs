@@ -10,8 +10,7 @@
 //! Not modelled:  calls of part of a block, conversion of unwritten extents, pages of the same file in the cache (there are none).
 
 use crate::files::machine::{FileEngine, Sender};
-use crate::files::{Doing, Files, IoKind, PhasePlan, TaskState, Wait, BIO_PAGES, PAGE_SECTORS};
-use crate::storage::queued::Owner;
+use crate::files::{Files, IoKind, PhasePlan, TaskState, Wait, BIO_PAGES, PAGE_SECTORS};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::FileNumber;
@@ -94,9 +93,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if through > 0 {
             self.tell_call(files, index, plan);
             if plan.write && plan.o_sync {
-                files.thread(index).syncs_call = true;
-                files.thread(index).doing = Doing::SyncPages;
-                self.begin_fsync(files, index);
+                self.begin_fsync(files, index, true);
             }
             return true;
         }
@@ -119,14 +116,14 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             // To be told costs as much whether the program sleeps for it or not (as in cells).
             self.spend(self.host.costs.switch);
         }
-        let now = self.host.processor_free.max(self.now);
+        let now = self.busy_until();
         files.thread(index).call_began = now;
         let latency = now - began;
         files.calls_done(index, 1, plan.pages, latency);
     }
 
     fn begin_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
-        let (file_pages, written) = (files.file_pages, files.written);
+        let (file_pages, written) = (files.plan.file_pages, files.plan.written);
         let thread = files.thread(index);
         let file = thread.file;
         let page = thread.next_place(plan, file_pages);
@@ -164,7 +161,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             rest: None,
         });
         let sectors = Sectors(pages * PAGE_SECTORS);
-        let bios = self.storage.volume.pieces(sectors, write);
+        let bios = self.storage.md.volume.pieces(sectors, write);
         let costs = &self.host.costs;
         let making = Nanos(costs.page_pin.0 * pages + costs.bio.0 * bios);
         self.spend(costs.call + making);
@@ -172,7 +169,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// A write changes the file's times, which go by ticks.
     pub(crate) fn stamp(&mut self, files: &mut Files, file: FileNumber) {
-        let tick = self.now.0 / (1_000_000_000 / u64::from(files.hz.max(1)));
+        let tick = self.now.0 / files.plan.kernel.tick().0;
         let Some(journal) = &mut files.journal else {
             return;
         };
@@ -222,15 +219,19 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     };
                     let most = (sending.end.min(until) - sending.page).min(BIO_PAGES);
                     let (block, pages) = files
-                        .system
+                        .plan
+                        .file_system
                         .locate(file, sending.page, most)
                         .expect("pages of direct calls have blocks");
                     sending.page += pages;
-                    (address(block, files.offset), Sectors(pages * PAGE_SECTORS))
+                    (
+                        address(block, files.plan.offset),
+                        Sectors(pages * PAGE_SECTORS),
+                    )
                 }
             };
             let sender = Sender {
-                owner: Owner::File(sending.io),
+                io: sending.io,
                 process: files.process(index),
                 write,
                 sync: true,

@@ -6,7 +6,6 @@ use crate::files::{Files, Role, TaskState};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::write_back::{EXPIRE, PERIOD};
-use seekwise_sched::Direction;
 use seekwise_units::Nanos;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,12 +66,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                         continue;
                     }
                     files.set_flusher(index, At::Background, flusher.period_end);
-                    let (tick, seen) = (files.tick(self.now), files.seen());
-                    if let Some(pacing) = &mut files.pacing {
+                    let (tick, seen) = (files.plan.kernel.jiffies(self.now), files.seen());
+                    if let Some(pacing) = &mut files.plan.pacing {
                         pacing.flusher_looks(tick, &seen);
                     }
                     let pages = files.turn().max(ROUND);
-                    let avoids = files.generation.background_avoids_congestion();
+                    let avoids = files.plan.generation.background_avoids_congestion();
                     files.begin_pass(index, pages, Nanos::NEVER, avoids);
                 }
                 At::Background | At::Old => {
@@ -81,7 +80,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                         PassEnd::NotYet => return,
                         PassEnd::Congested => {
                             files.set_flusher(index, At::Kicked, flusher.period_end);
-                            files.was_congested = self.congested(Direction::Write, false);
+                            files.was_congested = self.congested();
                             files.tasks[index].state =
                                 TaskState::Congested(self.now + CONGESTION_WAIT);
                             return;
@@ -90,9 +89,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                             files.set_flusher(index, At::Kicked, flusher.period_end);
                             if files.tasks[index].pass.written == 0 {
                                 // Every file is at another task: look again soon.
-                                files.tasks[index].state = TaskState::Ready(
-                                    self.host.processor_free.max(self.now) + Nanos::from_millis(10),
-                                );
+                                files.tasks[index].state =
+                                    TaskState::Ready(self.busy_until() + Nanos::from_millis(10));
                                 return;
                             }
                         }

@@ -1,19 +1,19 @@
-//! Tasks with files over a volume, on processors whose steps are booked one by one, and md's thread, which comes before them at equal times.
+//! Tasks with files over md or a drive alone, on processors whose steps are booked one by one, and md's thread, which comes before them at equal
+//! times.
 
 use crate::cost::StepCosts;
 use crate::engine::Engine;
-use crate::files::stripes::Stripes;
 use crate::files::{Files, BIO_PAGES};
-use crate::storage::md::{Order, MD_THREAD};
-use crate::storage::queued::{Due, Owner, QueuedDrive, QueuedVolume, UnderWay};
-use crate::storage::spindle::Spindle;
-use crate::storage::Storage;
+use crate::storage::md::files::{DriveEvent, Hosted};
+use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::Md;
+use crate::storage::{Stack, Storage};
 use crate::task::Tasks;
 use seekwise_device::Device;
-use seekwise_host::block::{Bio, BlockQueue, Submission, Unobserved};
+use seekwise_host::block::{BlockQueue, Unobserved};
 use seekwise_host::cpu::{Payer, Processors, Times};
 use seekwise_raid::md::volume::{Piece, Volume};
-use seekwise_sched::{Direction, ProcessId};
+use seekwise_sched::{Direction, Priority, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
 const WRITE_SECTORS_MAX: u64 = BIO_PAGES * PAGE_SECTORS;
@@ -21,7 +21,8 @@ const WRITE_SECTORS_MAX: u64 = BIO_PAGES * PAGE_SECTORS;
 /// How a range is handed to the volume, and for whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender {
-    pub owner: Owner,
+    /// The operation, which hears of the ends of its pieces.
+    pub io: u32,
     pub process: ProcessId,
     pub write: bool,
     pub sync: bool,
@@ -33,23 +34,24 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    fn bio(&self, token: u32, piece: &Piece) -> Bio {
-        let direction = Direction::of(self.write);
-        Bio {
+    fn order(&self, piece: Piece) -> Order {
+        Order {
+            owner: Owner::File(self.io),
+            piece,
+            write: self.write,
             sync: self.sync,
             no_idle: self.no_idle,
-            ..Bio::new(token, direction, piece.start, piece.sectors, self.process)
+            process: self.process,
+            priority: Priority::default(),
         }
     }
 }
 
 /// The engine over a volume whose users are tasks with files.
-pub type FileEngine<Q, D> = Engine<QueuedVolume<Q, D>, Unobserved, Host>;
+pub type FileEngine<Q, D> = Engine<Hosted<Q, D>, Unobserved, Host>;
 
 /// Those users and the processors that they share.
 pub struct Host {
-    /// Writes to a volume with parity.
-    pub(crate) stripes: Option<Box<Stripes>>,
     pub(crate) costs: StepCosts,
     /// When the processor of the running step is free, and when the others are.
     pub(crate) processor_free: Nanos,
@@ -62,6 +64,8 @@ pub struct Host {
     pub kick_after_mark: bool,
     /// When the interrupts so far are served, one after the other.
     interrupts_free: Nanos,
+    /// Writers that sleep until a stripe is free.
+    wait_for_stripe: Vec<ProcessId>,
 }
 
 /// The host's next step, and until when it works.
@@ -70,7 +74,7 @@ struct Until {
     next: (Nanos, Source),
 }
 
-impl<Q: BlockQueue, D: Device> Tasks<QueuedVolume<Q, D>, Unobserved, Host> for Until {
+impl<Q: BlockQueue, D: Device> Tasks<Hosted<Q, D>, Unobserved, Host> for Until {
     fn at_work(&mut self, engine: &mut FileEngine<Q, D>) -> bool {
         self.next = engine.next_of_host();
         let storage = engine.storage.next_at().min(engine.storage.timer());
@@ -83,10 +87,10 @@ impl<Q: BlockQueue, D: Device> Tasks<QueuedVolume<Q, D>, Unobserved, Host> for U
     }
 
     fn storage_due(&mut self, engine: &mut FileEngine<Q, D>) {
-        let alone = engine.storage.members.len() == 1;
+        let alone = engine.storage.md.members.len() == 1;
         // A controller alone below the host takes the steps of which the host hears nothing, up to the next one that the host takes.
         let until = self.end.min(self.next.0).min(engine.storage.timer());
-        while !engine.drive_done(engine.storage.members.first_drive()) && alone {
+        while !engine.drive_done() && alone {
             let next = engine.storage.next_at();
             if next > until || next == Nanos::NEVER {
                 break;
@@ -103,17 +107,15 @@ impl<Q: BlockQueue, D: Device> Tasks<QueuedVolume<Q, D>, Unobserved, Host> for U
     fn act(&mut self, engine: &mut FileEngine<Q, D>) {
         match self.next.1 {
             Source::Task(task) => engine.step_task(task),
-            Source::Stripes => engine.run_stripes(),
+            Source::MdThread => engine.run_md_thread(),
         }
         engine.wake_for_requests();
     }
 }
 
 impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
-    /// `members`: a queue and a drive each.
-    pub fn over(members: Vec<(Q, Spindle<D>)>, volume: Volume, costs: StepCosts) -> Self {
+    pub fn over(md: Md<Q, D>, costs: StepCosts) -> Self {
         let host = Host {
-            stripes: None,
             costs,
             processor_free: Nanos::ZERO,
             other_processors: Vec::new(),
@@ -122,27 +124,26 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             files: None,
             kick_after_mark: false,
             interrupts_free: Nanos::ZERO,
+            wait_for_stripe: Vec::new(),
         };
-        let storage = QueuedVolume::new(members, volume);
+        let storage = Hosted::new(md);
         let whole = Sectors(u64::MAX);
         Self::around(host, storage, Unobserved, Processors::new(1), whole)
     }
 
     /// Runs until `end`; what is under way then does not count.
     pub(crate) fn run_until(&mut self, end: Nanos) {
-        let next = (Nanos::NEVER, Source::Stripes);
+        let next = (Nanos::NEVER, Source::MdThread);
         let through = self.run(&mut Until { end, next });
         debug_assert!(through.is_ok(), "it looks for events before it waits");
     }
 
     fn next_of_host(&self) -> (Nanos, Source) {
-        let mut best = (Nanos::NEVER, Source::Stripes);
-        if let Some(stripes) = &self.host.stripes {
-            // The md thread wants a processor like any task.
-            let time = stripes.due().max(self.earliest_processor());
-            if stripes.due() < Nanos::NEVER && time < best.0 {
-                best = (time, Source::Stripes);
-            }
+        // The md thread wants a processor like any task.
+        let due = self.storage.md.thread_at();
+        let mut best = (Nanos::NEVER, Source::MdThread);
+        if due < Nanos::NEVER {
+            best.0 = due.max(self.earliest_processor());
         }
         if let Some(files) = &self.host.files {
             let (time, _, task) = files.next_task(self.earliest_processor());
@@ -171,33 +172,23 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// When a drive or a queue is due next.
     pub(crate) fn next_drive_event(&self) -> Nanos {
-        let stripes = self
-            .host
-            .stripes
-            .as_ref()
-            .map_or(Nanos::NEVER, |stripes| stripes.due());
-        let Due { drive, timer } = self.storage.members.first_due();
-        stripes.min(drive).min(timer)
+        let thread = self.storage.md.thread_at();
+        let storage = &self.storage;
+        thread.min(storage.next_at()).min(storage.timer())
     }
 
     pub(crate) fn begin_plugs(&mut self) {
-        for member in self.storage.members.iter_mut() {
-            member.queue.begin_plug();
-        }
+        self.storage.md.begin_plug();
     }
 
     pub(crate) fn end_plugs(&mut self) {
-        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-            queue.end_plug(self.now, spindle, &mut Unobserved);
-        }
-        if let Some(stripes) = &mut self.host.stripes {
-            stripes.unplug(self.now);
-        }
+        self.storage.md.end_plugs(self.now, &mut Unobserved);
+        self.storage.md.unplug_stripes(self.now);
     }
 
     /// A volume that is no drive's own is md's.
     pub(crate) fn md_bio(&self) -> Nanos {
-        match self.storage.volume {
+        match self.storage.md.volume {
             Volume::Single { .. } => Nanos::ZERO,
             _ => self.host.costs.md_bio,
         }
@@ -205,43 +196,40 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// Written as the host knows, and not yet on a drive.
     pub(crate) fn held_bytes(&self) -> u64 {
-        self.storage
-            .members
-            .iter()
-            .map(|member| member.spindle.device.held().0)
-            .sum()
+        let held = |drive: &D| drive.held().0;
+        let members = self.storage.md.members.iter();
+        members.map(|member| held(&member.spindle.device)).sum()
     }
 
     /// A task that sleeps on I/O unplugs the volume and every drive below it.
     pub(crate) fn unplug_all(&mut self) {
-        if let Some(stripes) = &mut self.host.stripes {
-            stripes.unplug(self.now);
-        }
-        self.unplug_members();
+        self.storage.md.unplug_stripes(self.now);
+        self.storage.md.unplug_members(self.now, &mut Unobserved);
     }
 
-    pub(crate) fn unplug_members(&mut self) {
-        for QueuedDrive { queue, spindle, .. } in self.storage.members.iter_mut() {
-            queue.process_waits(self.now, spindle, &mut Unobserved);
-        }
+    /// Whoever writes without being waited for should stay away.
+    pub(crate) fn congested(&self) -> bool {
+        self.storage.md.congested(Direction::Write, false)
     }
 
-    pub(crate) fn congested(&self, direction: Direction, sync: bool) -> bool {
-        self.host
-            .stripes
-            .as_ref()
-            .is_some_and(|stripes| stripes.full())
-            || self
-                .storage
-                .members
-                .iter()
-                .any(|member| member.queue.congested(direction, sync))
+    /// What the running step has booked so far is done by then.
+    pub(crate) fn busy_until(&self) -> Nanos {
+        self.host.processor_free.max(self.now)
+    }
+
+    /// Who is woken now runs from then on.
+    pub(crate) fn wakes_at(&self) -> Nanos {
+        self.busy_until() + self.host.costs.switch
     }
 
     pub(crate) fn spend(&mut self, cost: Nanos) {
-        let begin = self.host.processor_free.max(self.now);
+        self.book(self.host.payer, cost);
+    }
+
+    fn book(&mut self, payer: Payer, cost: Nanos) {
+        let begin = self.busy_until();
         self.host.processor_free = begin + cost;
-        self.host.times.book(self.host.payer, begin, cost);
+        self.host.times.book(payer, begin, cost);
     }
 
     /// Who made a queue give commands to drives pays for that.
@@ -250,35 +238,35 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if each == 0 {
             return;
         }
-        let given = self.storage.members.take_given();
+        let members = self.storage.md.members.iter_mut();
+        let given: u64 = members
+            .map(|member| core::mem::take(&mut member.spindle.given))
+            .sum();
         self.spend(Nanos(each * given));
     }
 
     /// The program's own work.
     pub(crate) fn spend_user(&mut self, cost: Nanos) {
-        let begin = self.host.processor_free.max(self.now);
-        self.host.processor_free = begin + cost;
-        self.host.times.book(Payer::User, begin, cost);
+        self.book(Payer::User, cost);
     }
 
-    /// False when the host has nothing to do with it.
-    fn drive_done(&mut self, index: usize) -> bool {
+    /// What comes of a drive is heard. False when the host has nothing to do with it.
+    fn drive_done(&mut self) -> bool {
         self.host.payer = Payer::Interrupt;
-        let member = &mut self.storage.members[index];
-        if let Some(&(served, tag)) = member.notified.front() {
-            if served <= self.now {
-                member.notified.pop_front();
-                self.queue_done(index, tag);
+        let index = match self.storage.take_drive_event() {
+            DriveEvent::Served { member, tag } => {
+                self.queue_done(member, tag);
                 return true;
             }
-        }
-        let done = member.spindle.advance(self.now);
+            DriveEvent::Step { member } => member,
+        };
         // A fake controller's mapping and parity are the driver's work.
-        let work = core::mem::take(&mut member.spindle.host_work);
+        let (done, work) = self.storage.md.drive_steps(self.now, index);
         let Some(tag) = done else {
             self.spend(work);
             return work > Nanos::ZERO;
         };
+        let member = &self.storage.md.members[index];
         if tag == member.spindle.flush_tag() {
             self.flush_done();
             return true;
@@ -291,8 +279,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.spend(work);
         self.host.interrupts_free = self.host.interrupts_free.max(self.now) + work;
         if self.host.interrupts_free > self.now {
-            let notified = (self.host.interrupts_free, tag);
-            self.storage.members[index].notified.push_back(notified);
+            self.storage.notify(self.host.interrupts_free, index, tag);
         } else {
             self.queue_done(index, tag);
         }
@@ -301,111 +288,74 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// The interrupt of a command has been served: its queue hears of it, and runs.
     fn queue_done(&mut self, index: usize, tag: u32) {
-        let mut finished = core::mem::take(&mut self.storage.finished);
-        finished.clear();
-        let QueuedDrive { queue, spindle, .. } = &mut self.storage.members[index];
-        queue.complete(self.now, tag, spindle, &mut Unobserved, |done| {
-            finished.push(done.token)
+        let md = &mut self.storage.md;
+        md.command_done(self.now, index, tag, &mut Unobserved, &mut |_| {
+            unreachable!("operations with files are told of by pieces")
         });
         self.spend_commands();
-        for &token in &finished {
-            let UnderWay {
-                owner,
-                piece,
-                write,
-            } = self.storage.under_way.remove(token as usize);
-            if !write {
-                self.storage.volume.piece_done(&piece);
-            }
-            match owner {
-                Owner::File(io) => {
-                    if let Some(files) = &mut self.host.files {
-                        files.piece_done(io, piece.volume_end, piece.sectors.0);
-                    }
-                }
-                Owner::Stripe => {
-                    if let Some(stripes) = &mut self.host.stripes {
-                        stripes.member_done(self.now, &piece, write);
-                    }
-                }
-            }
-        }
-        let wake = self.now.max(self.host.processor_free) + self.host.costs.switch;
+        let wake = self.wakes_at();
+        self.tell(wake);
         if let Some(mut files) = self.host.files.take() {
             files.wake(wake);
             self.end_congestion(&mut files);
             self.host.files = Some(files);
         }
-        self.storage.finished = finished;
+    }
+
+    /// The files' side hears what has ended.
+    fn tell(&mut self, wake: Nanos) {
+        if let Some(files) = &mut self.host.files {
+            if self.storage.md.told.is_empty() {
+                return;
+            }
+            for (io, read) in self.storage.md.told.drain(..) {
+                files.piece_done(io, read);
+            }
+            files.wake(wake);
+        }
+    }
+
+    /// The plug's timer is due, or the md thread, whose work is booked as a kernel thread's.
+    fn run_md_thread(&mut self) {
+        let (now, md) = (self.now, &mut self.storage.md);
+        if md.plug_is_due(now) {
+            md.unplug_stripes(now);
+            return;
+        }
+        if md.thread.begins(now) {
+            self.take_processor();
+        }
+        self.host.payer = Payer::KernelThread;
+        let wake = self.wakes_at();
+        let md = &mut self.storage.md;
+        let (begins, before) = (md.thread.begins(now), md.thread.busy);
+        md.thread_runs(now, &mut Unobserved);
+        if begins {
+            let takes = md.thread.busy - before;
+            self.spend(takes);
+            self.storage.md.thread.due = self.busy_until();
+        }
+        self.tell(wake);
     }
 
     fn wake_for_requests(&mut self) {
-        let by_stripes = |stripes: &Stripes| !stripes.woken.is_empty();
-        if !self.host.stripes.as_deref().is_some_and(by_stripes)
-            && !self
-                .storage
-                .members
-                .iter()
-                .any(|member| member.queue.has_woken())
-        {
-            return;
-        }
-        let mut woken = Vec::new();
-        if let Some(stripes) = &mut self.host.stripes {
-            woken.append(&mut stripes.woken);
-        }
-        for member in self.storage.members.iter_mut() {
-            while let Some(process) = member.queue.take_woken() {
-                woken.push(process);
-            }
-        }
         let wake = self.now + self.host.costs.switch;
-        for process in woken {
-            if process == MD_THREAD {
-                if let Some(stripes) = &mut self.host.stripes {
-                    stripes.request_free(self.now);
-                }
-            } else if let Some(files) = &mut self.host.files {
+        let Some(files) = &mut self.host.files else {
+            return;
+        };
+        if !self.host.wait_for_stripe.is_empty() && !self.storage.md.stripes_full() {
+            for process in self.host.wait_for_stripe.drain(..) {
                 files.wake_for_request(process, wake);
             }
         }
-    }
-
-    /// A write of the stripe cache is through.
-    pub(crate) fn tell(&mut self, owner: Owner, piece: &Piece, wake: Nanos) {
-        match owner {
-            Owner::File(io) => {
-                if let Some(mut files) = self.host.files.take() {
-                    files.piece_done(io, piece.volume_end, piece.sectors.0);
-                    files.wake(wake);
-                    self.host.files = Some(files);
-                }
-            }
-            Owner::Stripe => {}
+        while let Some(process) = self.storage.md.take_woken() {
+            files.wake_for_request(process, wake);
         }
     }
 
     /// The longest request of a member's queue.
     pub(crate) fn member_sectors_max(&self) -> Sectors {
-        self.storage.members[0].queue.max_sectors()
-    }
-
-    /// Hands a request of the stripe cache to its member; false when none is free there.
-    pub(crate) fn send_order(&mut self, order: &Order) -> bool {
-        let entry = UnderWay {
-            owner: Owner::Stripe,
-            piece: order.piece,
-            write: order.write,
-        };
-        let token = self.storage.under_way.insert(entry) as u32;
-        let bio = order.bio(token);
-        let QueuedDrive { queue, spindle, .. } =
-            &mut self.storage.members[order.piece.member as usize];
-        let sent = queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Accepted;
-        if !sent {
-            self.storage.under_way.remove(token as usize);
-        }
-        sent
+        self.storage.md.members[0].queue.max_sectors()
     }
 
     /// Hands a range of the volume down. Gives the number of pieces sent, and what was left when no request was free.
@@ -448,99 +398,82 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         sectors: Sectors,
     ) -> (u32, Option<(Lba, Sectors)>) {
         let write = sender.write;
-        if let Some(stripes) = self.host.stripes.as_mut().filter(|_| write) {
-            if stripes.sleeps(sender.process) {
+        let md = &mut self.storage.md;
+        if write && md.has_stripes() {
+            if md.stripes_full() {
+                self.host.wait_for_stripe.push(sender.process);
                 return (0, Some((start, sectors)));
             }
-            stripes.write(self.now, sender.owner, start, sectors, sender.sync);
+            md.write_file_stripes(self.now, sender.io, (start, sectors), sender.sync);
             self.spend(sender.bio);
             return (1, None);
         }
-        let mut pieces = core::mem::take(&mut self.storage.pieces);
+        let mut pieces = core::mem::take(&mut md.pieces);
         pieces.clear();
-        if write {
-            self.storage.volume.write(start, sectors, &mut pieces);
+        if !write {
+            md.volume.read(start, sectors, &mut pieces);
+        } else if let Some(waited) = md.take_stalled(sender.process, sender.io) {
+            // A process that slept between the copies of a write goes on with the copy that was not sent.
+            pieces.extend(waited.iter().map(|order| order.piece));
         } else {
-            self.storage.volume.read(start, sectors, &mut pieces);
+            md.volume.write(start, sectors, &mut pieces);
         }
         self.spend(sender.md);
         let mut rest = None;
         let mut count = 0;
-        // A process that slept between the copies of a write goes on with the copy that was not sent.
-        let done = self
-            .storage
-            .copies_sent
-            .iter()
-            .position(|(process, _)| write && *process == sender.process)
-            .map_or(0, |entry| self.storage.copies_sent.swap_remove(entry).1);
-        for (place, &piece) in pieces.iter().enumerate().skip(done) {
-            let entry = UnderWay {
-                owner: sender.owner,
-                piece,
-                write,
-            };
-            let token = self.storage.under_way.insert(entry) as u32;
-            let bio = sender.bio(token, &piece);
+        for (place, &piece) in pieces.iter().enumerate() {
             self.spend(sender.bio);
-            let QueuedDrive { queue, spindle, .. } =
-                &mut self.storage.members[piece.member as usize];
-            if queue.submit(self.now, &bio, spindle, &mut Unobserved) == Submission::Blocked {
-                // Taken back whole; what of it was sent already is not sent again.
-                self.storage.under_way.remove(token as usize);
-                let sent = if write {
-                    let copies = pieces[..place]
+            let md = &mut self.storage.md;
+            if !md.send(self.now, &sender.order(piece), &mut Unobserved) {
+                if write {
+                    let orders: Vec<Order> = pieces[place..]
                         .iter()
-                        .rev()
-                        .take_while(|other| other.volume_end == piece.volume_end)
-                        .count();
-                    if copies > 0 {
-                        self.storage.copies_sent.push((sender.process, copies));
-                    }
-                    piece.volume_end.0 - piece.sectors.0 - start.0
+                        .map(|&piece| sender.order(piece))
+                        .collect();
+                    md.stall(sender.process, sender.io, &orders);
                 } else {
-                    self.storage.volume.piece_done(&piece);
-                    pieces[..place].iter().map(|piece| piece.sectors.0).sum()
-                };
+                    // Taken back, to choose again.
+                    md.volume.piece_done(&piece);
+                }
+                let sent = piece.volume_end.0 - piece.sectors.0 - start.0;
                 rest = Some((start + Sectors(sent), Sectors(sectors.0 - sent)));
                 break;
             }
             count += 1;
         }
-        self.storage.pieces = pieces;
+        self.storage.md.pieces = pieces;
         (count, rest)
     }
 
     /// Of `pages` pages written one by one from `start` on: how many do nothing but lengthen requests that wait already, and the
     /// number of copies of each.
     pub(crate) fn joining_pages(&mut self, sender: &Sender, start: Lba, pages: u64) -> (u64, u64) {
-        if self.storage.volume.parity().is_some() {
+        let md = &mut self.storage.md;
+        if md.volume.parity().is_some() {
             return (0, 1);
         }
-        let mut pieces = core::mem::take(&mut self.storage.pieces);
+        let mut pieces = core::mem::take(&mut md.pieces);
         pieces.clear();
-        self.storage
-            .volume
-            .write(start, Sectors(PAGE_SECTORS), &mut pieces);
+        md.volume.write(start, Sectors(PAGE_SECTORS), &mut pieces);
         let copies = pieces.len() as u64;
         let mut room = pages * PAGE_SECTORS;
-        for piece in &pieces {
-            let queue = &self.storage.members[piece.member as usize].queue;
-            room = room.min(queue.room_behind(&sender.bio(0, piece)).0);
+        for &piece in &pieces {
+            let queue = &md.members[piece.member as usize].queue;
+            room = room.min(queue.room_behind(&sender.order(piece).bio(0)).0);
         }
         if room > PAGE_SECTORS {
             // Not past the end of a chunk.
             pieces.clear();
-            self.storage.volume.write(start, Sectors(room), &mut pieces);
+            md.volume.write(start, Sectors(room), &mut pieces);
             room = room.min(pieces[0].sectors.0);
         }
-        self.storage.pieces = pieces;
+        md.pieces = pieces;
         (room / PAGE_SECTORS, copies)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// The stripe cache of a volume with parity.
-    Stripes,
+    MdThread,
     Task(usize),
 }

@@ -21,13 +21,11 @@ mod pass;
 mod reader;
 mod samples;
 pub mod spec;
-mod stripes;
 mod writer;
 
 use crate::files::machine::{FileEngine, Sender};
 use crate::result::histogram::Histogram;
 use crate::result::Calls;
-use crate::storage::queued::Owner;
 use barrier::Flushes;
 use commit::Commit;
 use direct::Direct;
@@ -47,7 +45,8 @@ use seekwise_host::cpu::{Payer, Times};
 use seekwise_host::file::journal::{Journal, Transaction, TransactionId};
 use seekwise_host::file::{Block, FileSystem};
 use seekwise_host::random::Random;
-use seekwise_sched::{Direction, ProcessId};
+use seekwise_raid::md::volume::Piece;
+use seekwise_sched::{Kernel, ProcessId};
 use seekwise_units::{Lba, Nanos, PAGE_BYTES, PAGE_SECTORS};
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
@@ -126,7 +125,7 @@ pub struct FilesPlan {
     /// Memory for files, and all memory of the machine.
     pub memory_pages: u64,
     pub total_pages: u64,
-    pub hz: u32,
+    pub kernel: Kernel,
     /// Process number of the first thread.
     pub process: u32,
     /// Where the file system begins on the volume.
@@ -134,7 +133,7 @@ pub struct FilesPlan {
     pub file_pages: u64,
     pub starts: Vec<Start>,
     pub phases: Vec<PhasePlan>,
-    /// The files lie there already.
+    /// The files lie there already: all their pages have blocks.
     pub written: bool,
     /// Whatever lies there unwritten by the threads was written by turns of this many pages.
     pub turn_pages: u64,
@@ -159,8 +158,7 @@ pub struct Start {
 impl FilesPlan {
     /// Files of a machine with one processor, the single queue, enough memory and no program that uses them yet.
     pub fn of(
-        kernel: (u32, u32, u32),
-        hz: u32,
+        kernel: Kernel,
         file_system: FileSystem,
         file_pages: u64,
         phases: Vec<PhasePlan>,
@@ -168,10 +166,10 @@ impl FilesPlan {
     ) -> Self {
         Self {
             file_system,
-            generation: WriteBackGeneration::of(kernel),
+            generation: WriteBackGeneration::of(kernel.version.into()),
             memory_pages: MEMORY_PAGES,
             total_pages: MEMORY_PAGES,
-            hz,
+            kernel,
             // Which colour the first process has is chance.
             process: (seed % 16) as u32,
             offset: Lba(0),
@@ -294,6 +292,16 @@ struct Task {
     pass: Pass,
 }
 
+impl Task {
+    fn new(role: Role) -> Self {
+        Self {
+            state: TaskState::Waits(Wait::Phase),
+            role,
+            pass: Pass::default(),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Calls,
@@ -366,14 +374,10 @@ struct FileState {
 }
 
 pub(crate) struct Files {
+    plan: FilesPlan,
     cache: PageCache,
-    system: FileSystem,
-    generation: WriteBackGeneration,
     limits: Limits,
     check_every: u64,
-    hz: u32,
-    offset: Lba,
-    file_pages: u64,
     states: Vec<FileState>,
     tasks: Vec<Task>,
     /// Dirty files: those that the running pass takes, and those dirtied since.
@@ -381,7 +385,6 @@ pub(crate) struct Files {
     dirty: VecDeque<FileNumber>,
     over: bool,
     pace: Pace,
-    pacing: Option<Box<Pacing>>,
     dirtied_total: u64,
     written_total: u64,
     /// Blocks of metadata that are cached, being read, or dirty without a transaction.
@@ -399,32 +402,25 @@ pub(crate) struct Files {
     was_congested: bool,
     /// A step has to end here at the latest: a task wakes up, or the slice is over.
     horizon: Nanos,
-    starts: Vec<Start>,
-    phases: Vec<PhasePlan>,
     phase: usize,
     running: u32,
     outcomes: Vec<PhaseOutcome>,
     blocks_touched: Vec<Block>,
-    turn_pages: u64,
-    /// All pages have blocks.
-    written: bool,
-    barriers: bool,
     flushes: Flushes,
     /// Where the inodes of the files are.
     inode_block: Option<Block>,
     /// No call begins then.
     deadline: Nanos,
-    keeps_processor: bool,
-    /// The task that keeps it.
+    /// The task that keeps its processor.
     kept_by: Option<usize>,
 }
 
 impl Files {
-    fn new(plan: FilesPlan) -> Self {
-        let mut system = plan.file_system;
+    fn new(mut plan: FilesPlan) -> Self {
+        let system = &mut plan.file_system;
         let threads = plan.starts.len() as u32;
         for thread in 0..threads {
-            match &mut system {
+            match system {
                 FileSystem::Raw(_) => {}
                 FileSystem::Ext3(ext3) => {
                     ext3.create(plan.process + thread);
@@ -434,9 +430,8 @@ impl Files {
                 }
             }
         }
-        let thread = |index: u32| Task {
-            state: TaskState::Waits(Wait::Phase),
-            role: Role::Thread(Box::new(FileThread {
+        let thread = |index: u32| {
+            Task::new(Role::Thread(Box::new(FileThread {
                 file: index,
                 doing: Doing::Done,
                 calls_left: 0,
@@ -454,45 +449,32 @@ impl Files {
                 flush: None,
                 direct: Direct::default(),
                 samples: Samples::default(),
-            })),
-            pass: Pass::default(),
+            })))
         };
         let mut tasks: Vec<Task> = (0..threads).map(thread).collect();
-        tasks.push(Task {
-            state: TaskState::Ready(write_back::PERIOD),
-            role: Role::Flusher(Flusher::default()),
-            pass: Pass::default(),
-        });
+        let mut flusher = Task::new(Role::Flusher(Flusher::default()));
+        flusher.state = TaskState::Ready(write_back::PERIOD);
+        tasks.push(flusher);
         let journal = system.journal().map(Journal::new);
         if journal.is_some() {
-            tasks.push(Task {
-                state: TaskState::Waits(Wait::Phase),
-                role: Role::Journal(Commit::default()),
-                pass: Pass::default(),
-            });
+            tasks.push(Task::new(Role::Journal(Commit::default())));
         }
-        let generation = plan.generation;
+        let (generation, written) = (plan.generation, plan.written);
         let inode_block = system.inode_block().filter(|_| plan.barriers);
         let mut files = Self {
             cache: PageCache::new(threads as usize, plan.memory_pages),
-            system,
-            generation,
             limits: generation.limits(plan.memory_pages),
             check_every: generation.check_every(
                 plan.total_pages,
                 u64::from(plan.processors),
                 false,
             ),
-            hz: plan.hz,
-            offset: plan.offset,
-            file_pages: plan.file_pages,
             states: vec![FileState::default(); threads as usize],
             tasks,
             io: VecDeque::new(),
             dirty: VecDeque::new(),
             over: false,
             pace: Pace::default(),
-            pacing: plan.pacing.map(Box::new),
             dirtied_total: 0,
             written_total: 0,
             path_known: MetadataCache::new(generation.sifts_active_pages()),
@@ -507,22 +489,17 @@ impl Files {
             ios: Slab::new(),
             was_congested: false,
             horizon: Nanos::NEVER,
-            starts: plan.starts,
-            phases: plan.phases,
             phase: 0,
             running: 0,
             outcomes: Vec::new(),
             blocks_touched: Vec::new(),
-            turn_pages: plan.turn_pages,
-            written: false,
-            barriers: plan.barriers,
             flushes: Flushes::default(),
             inode_block,
             deadline: Nanos::NEVER,
-            keeps_processor: plan.keeps_processor,
             kept_by: None,
+            plan,
         };
-        if plan.written {
+        if written {
             files.complete_files();
         }
         files
@@ -531,16 +508,17 @@ impl Files {
     /// Pages of the files that have no blocks yet get them, written by turns.
     fn complete_files(&mut self) {
         let mut page = 0;
-        while page < self.file_pages {
-            let pages = self.turn_pages.min(self.file_pages - page);
+        while page < self.plan.file_pages {
+            let pages = self.plan.turn_pages.min(self.plan.file_pages - page);
             for file in 0..self.states.len() {
-                self.system
+                self.plan
+                    .file_system
                     .allocate(file as u32, page, pages, &mut self.blocks_touched);
                 self.blocks_touched.clear();
             }
             page += pages;
         }
-        self.written = true;
+        self.plan.written = true;
     }
 
     fn load(&self) -> DirtyLoad {
@@ -553,34 +531,27 @@ impl Files {
 
     /// Pages of a file that a pass takes at a turn.
     fn turn(&self) -> u64 {
-        match &self.pacing {
+        match &self.plan.pacing {
             Some(pacing) => pacing.turn(),
-            None => self.generation.turn(&self.limits, self.pace.bandwidth()),
+            None => self
+                .plan
+                .generation
+                .turn(&self.limits, self.pace.bandwidth()),
         }
     }
 
     fn background_due(&self, load: &DirtyLoad) -> bool {
-        match &self.pacing {
+        match &self.plan.pacing {
             Some(pacing) => pacing.over_background(load.dirty),
-            None => self.generation.background_due(&self.limits, load),
+            None => self.plan.generation.background_due(&self.limits, load),
         }
-    }
-
-    fn tick(&self, now: Nanos) -> u64 {
-        now.0 * u64::from(self.hz) / 1_000_000_000
     }
 
     /// What a task sees that looks at the limits of the group. The counters are taken for exact.
     fn seen(&self) -> Seen {
         let load = self.load();
         let dirty = load.dirty + load.writing;
-        Seen {
-            group: dirty,
-            machine: dirty,
-            device: dirty,
-            dirtied_ever: self.dirtied_total,
-            written_ever: self.written_total,
-        }
+        Seen::of_device(dirty, dirty, self.dirtied_total, self.written_total)
     }
 
     fn thread(&mut self, task: usize) -> &mut FileThread {
@@ -730,9 +701,10 @@ impl Files {
         }
     }
 
-    /// A piece of operation `io` is back; it covers `sectors` up to `end` on the volume.
-    pub(crate) fn piece_done(&mut self, io: u32, end: Lba, sectors: u64) {
-        if let IoKind::Read { run, start } = self.ios[io as usize].kind {
+    /// A piece of operation `io` is back; `read`: which, if it was read.
+    pub(crate) fn piece_done(&mut self, io: u32, read: Option<Piece>) {
+        if let (IoKind::Read { run, start }, Some(piece)) = (self.ios[io as usize].kind, read) {
+            let (end, sectors) = (piece.volume_end, piece.sectors.0);
             let first = (end.0 - sectors - start.0) / PAGE_SECTORS;
             self.cache.read_done(Run {
                 file: run.file,
@@ -811,14 +783,14 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.begin_file_phases();
         self.run_until(end);
         let files = self.host.files.as_mut()?;
-        (files.phase >= files.phases.len()).then(|| core::mem::take(&mut files.outcomes))
+        (files.phase >= files.plan.phases.len()).then(|| core::mem::take(&mut files.outcomes))
     }
 
     /// Runs a plan of one phase, starting at the next whole second, and returns the calls completed within `span`. Calls still in flight
     /// at that point complete but are not counted. The state of drives, queues and md carries over from the previous load.
     pub fn run_span(&mut self, mut plan: FilesPlan, span: Nanos) -> Calls {
         const SECOND: u64 = 1_000_000_000;
-        let free = self.now.max(self.host.processor_free);
+        let free = self.busy_until();
         self.now = Nanos(free.0.div_ceil(SECOND) * SECOND);
         let end = self.now + span;
         for phase in &mut plan.phases {
@@ -841,7 +813,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     fn begin_file_phase(&mut self, files: &mut Files) {
-        let Some(&plan) = files.phases.get(files.phase) else {
+        let Some(&plan) = files.plan.phases.get(files.phase) else {
             for task in &mut files.tasks {
                 task.state = TaskState::Ended;
             }
@@ -852,13 +824,13 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             files.path_known.clear();
             files.place_dirty.clear();
         }
-        if !files.written && (files.phase > 0 || plan.random || !plan.write) {
+        if !files.plan.written && (files.phase > 0 || plan.random || !plan.write) {
             files.complete_files();
         }
         // A part of a pass of reads stands for its end: what earlier writes left in a controller went to the drives meanwhile. The pass of
         // writes tells how long it takes.
         let same = |phase: &PhasePlan| phase.write && !phase.random && plan.whole > 1.0;
-        let left_out = match files.phases[..files.phase].iter().position(same) {
+        let left_out = match files.plan.phases[..files.phase].iter().position(same) {
             Some(written) if !plan.write && !plan.random => {
                 let written = &files.outcomes[written];
                 (written.ended - written.began).as_secs_f64() * (plan.whole - 1.0)
@@ -866,13 +838,13 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             _ => 0.0,
         };
         let begin = self.now + Nanos((left_out * 1e9) as u64);
-        self.host.times = Times::new(files.hz);
+        self.host.times = Times::new(files.plan.kernel.hz);
         files.outcomes.push(PhaseOutcome {
             began: begin,
             ended: begin,
             held: -(self.held_bytes() as i64),
             whole: plan.whole,
-            latency: (files.barriers || plan.direct.is_some()).then(Box::default),
+            latency: (files.plan.barriers || plan.direct.is_some()).then(Box::default),
             ..PhaseOutcome::default()
         });
         files.running = 0;
@@ -883,7 +855,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             };
             thread.doing = Doing::Calls;
             thread.calls_left = plan.calls;
-            let Start { after, page } = files.starts[index];
+            let Start { after, page } = files.plan.starts[index];
             (thread.page, thread.call_end) = (page, page);
             thread.read_ahead = plan.read_ahead;
             files.tasks[index].state = TaskState::Ready(begin + after);
@@ -909,15 +881,16 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
         self.spend_commands();
         // A task that sleeps has been switched away from and will be switched to.
-        let sleeps = !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.host.processor_free.max(self.now));
-        files.kept_by = (files.keeps_processor && !sleeps).then_some(index);
+        let sleeps =
+            !matches!(files.tasks[index].state, TaskState::Ready(at) if at <= self.busy_until());
+        files.kept_by = (files.plan.keeps_processor && !sleeps).then_some(index);
         if sleeps {
-            let now = self.host.processor_free.max(self.now);
+            let now = self.busy_until();
             self.host
                 .times
                 .book(self.host.payer, now, self.host.costs.switch);
         }
-        if files.running == 0 && files.phase < files.phases.len() {
+        if files.running == 0 && files.phase < files.plan.phases.len() {
             files.phase += 1;
             self.begin_file_phase(&mut files);
         }
@@ -935,7 +908,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             let (TaskState::Ready(at) | TaskState::Congested(at)) = task.state else {
                 continue;
             };
-            if index == running || files.keeps_processor {
+            if index == running || files.plan.keeps_processor {
                 continue;
             }
             let wanted = match others {
@@ -951,7 +924,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// The step may work on at the time to which its processor has come.
     fn goes_on(&mut self, files: &Files) -> bool {
-        let time = self.host.processor_free.max(self.now);
+        let time = self.busy_until();
         if time >= files.horizon || time >= self.next_drive_event() {
             return false;
         }
@@ -961,7 +934,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// The step ends; the task wants to go on.
     fn pause(&mut self, files: &mut Files, index: usize) {
-        files.tasks[index].state = TaskState::Ready(self.host.processor_free.max(self.now));
+        files.tasks[index].state = TaskState::Ready(self.busy_until());
     }
 
     fn wait(&mut self, files: &mut Files, index: usize, wait: Wait) {
@@ -974,15 +947,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     fn step_thread(&mut self, files: &mut Files, index: usize) {
         loop {
-            let plan = files.phases[files.phase];
+            let plan = files.plan.phases[files.phase];
             let doing = files.thread(index).doing;
             let goes_on = match doing {
                 Doing::Calls if files.through_with_calls(index, self.now) => {
                     if plan.write && plan.fsync {
-                        let thread = files.thread(index);
-                        thread.syncs_call = false;
-                        thread.doing = Doing::SyncPages;
-                        self.begin_fsync(files, index);
+                        self.begin_fsync(files, index, false);
                     } else {
                         files.thread(index).doing = Doing::Done;
                     }
@@ -1003,7 +973,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     files.note_newest(index);
                     files.tasks[index].state = TaskState::Waits(Wait::Phase);
                     files.running -= 1;
-                    let ended = self.host.processor_free.max(self.now);
+                    let ended = self.busy_until();
                     let held = self.held_bytes();
                     let outcome = files.outcomes.last_mut().expect("a phase runs");
                     outcome.ended = outcome.ended.max(ended);
@@ -1027,7 +997,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     fn sender(&self, files: &Files, index: usize, io: u32, write: bool, sync: bool) -> Sender {
         Sender {
-            owner: Owner::File(io),
+            io,
             process: files.process(index),
             write,
             sync,
@@ -1039,7 +1009,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// A congested queue has room again: who waits for that is woken.
     pub(crate) fn end_congestion(&mut self, files: &mut Files) {
-        let congested = self.congested(Direction::Write, false);
+        let congested = self.congested();
         if files.was_congested && !congested {
             let wake = self.now + self.host.costs.switch;
             for task in &mut files.tasks {

@@ -2,13 +2,11 @@
 
 use crate::files::machine::{FileEngine, Sender};
 use crate::files::{Files, IoKind, TaskState, Wait, BIO_PAGES, DEVICE_FILE};
-use crate::storage::queued::Owner;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::{Content, FileNumber, Run};
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::file::address;
-use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
 /// Pages looked at for one go, no more than requests hold anyway (max_sectors_kb of 512 KiB: 128).
@@ -159,7 +157,7 @@ impl Files {
 
     /// The next dirty pages of the file in hand.
     fn next_run(&mut self, task: usize) -> Option<(Run, Content)> {
-        let most = if self.system.writes_block_by_block() {
+        let most = if self.plan.file_system.writes_block_by_block() {
             1
         } else {
             BIO_PAGES
@@ -172,11 +170,11 @@ impl Files {
         }
         let mut found = self
             .cache
-            .next_dirty(file, pass.cursor, self.file_pages, most);
+            .next_dirty(file, pass.cursor, self.plan.file_pages, most);
         if found.is_none() && !pass.wrapped {
             pass.wrapped = true;
             pass.cursor = 0;
-            found = self.cache.next_dirty(file, 0, self.file_pages, most);
+            found = self.cache.next_dirty(file, 0, self.plan.file_pages, most);
         }
         found
     }
@@ -207,7 +205,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 files.end_pass(task);
                 return PassEnd::Done;
             }
-            if pass.avoids() && self.congested(Direction::Write, false) {
+            if pass.avoids() && self.congested() {
                 files.end_pass(task);
                 return PassEnd::Congested;
             }
@@ -219,7 +217,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 self.write_place(files, task);
                 continue;
             }
-            if files.system.writes_block_by_block() && self.write_joining(files, task) {
+            if files.plan.file_system.writes_block_by_block() && self.write_joining(files, task) {
                 continue;
             }
             let Some((run, content)) = files.next_run(task) else {
@@ -256,11 +254,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Sends a run of dirty pages as far as it lies in one piece.
     fn write_run(&mut self, files: &mut Files, task: usize, run: Run) {
         let Run { file, start, pages } = run;
-        if files.system.delays_allocation() {
+        if files.plan.file_system.delays_allocation() {
             self.allocate(files, file, start, pages);
         }
         let (block, pages) = files
-            .system
+            .plan
+            .file_system
             .locate(file, start, pages)
             .expect("dirty pages have blocks");
         let run = Run { file, start, pages };
@@ -268,7 +267,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.spend(Nanos(self.host.costs.page_send.0 * pages));
         let pass = &mut files.tasks[task].pass;
         pass.go_on(run);
-        let at = address(block, files.offset);
+        let at = address(block, files.plan.offset);
         let sectors = Sectors(pages * PAGE_SECTORS);
         pass.rest = Some((io, at, sectors));
     }
@@ -312,15 +311,15 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let Some((dirty, _)) = found.filter(several) else {
             return 0;
         };
-        let Some((block, pages)) = files.system.locate(file, start, dirty.pages) else {
+        let Some((block, pages)) = files.plan.file_system.locate(file, start, dirty.pages) else {
             return 0;
         };
-        let at = address(block, files.offset);
+        let at = address(block, files.plan.offset);
         let mut sender = self.sender(files, task, 0, true, sync);
         let (pages, copies) = self.joining_pages(&sender, at, pages);
         let each =
             Nanos(self.host.costs.page_send.0 + self.host.costs.bio.0 * copies + sender.md.0);
-        let begin = self.host.processor_free.max(self.now);
+        let begin = self.busy_until();
         let until = files.horizon.min(self.next_drive_event());
         let room = until.saturating_sub(begin + lead).0;
         let pages = pages.min(room.div_ceil(each.0.max(1)));
@@ -329,7 +328,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
         let run = Run { file, start, pages };
         let io = files.begin_write(run, buffers);
-        sender.owner = Owner::File(io);
+        sender.io = io;
         (sender.bio, sender.md) = (Nanos::ZERO, Nanos::ZERO);
         self.spend(Nanos(each.0 * pages));
         // The queue hears of the last page when its bio is made.
@@ -358,7 +357,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let io = files.new_io(IoKind::PlaceWrite);
         self.spend(self.host.costs.page_send);
         files.tasks[task].pass.rest =
-            Some((io, address(block, files.offset), Sectors(PAGE_SECTORS)));
+            Some((io, address(block, files.plan.offset), Sectors(PAGE_SECTORS)));
     }
 
     /// False when the task has to sleep for a request.

@@ -38,7 +38,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             return false;
         }
         let now = self.now;
-        let file_pages = files.file_pages;
+        let file_pages = files.plan.file_pages;
         let thread = files.thread(index);
         if thread.doing == Doing::Calls {
             thread.begin_call(plan, now, file_pages);
@@ -98,7 +98,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// The thread reads `pages` pages that are in memory.
     fn take_pages(&mut self, files: &mut Files, index: usize, plan: &PhasePlan, pages: u64) {
-        let time = self.host.processor_free.max(self.now);
+        let time = self.busy_until();
         let room = files.horizon.min(self.next_drive_event());
         let costs = &self.host.costs;
         let each = costs.page_copy + Nanos((costs.call.0 + costs.user.0) / plan.pages);
@@ -142,7 +142,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// The call in hand is done.
     fn end_call(&mut self, files: &mut Files, index: usize, pages: u64) {
-        let now = self.host.processor_free.max(self.now);
+        let now = self.busy_until();
         let thread = files.thread(index);
         let latency = now - thread.call_began;
         thread.calls_left -= 1;
@@ -159,7 +159,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         at_mark: Option<Page>,
     ) {
         let file = files.thread(index).file;
-        let end = (window.start + window.pages).min(files.file_pages);
+        let end = (window.start + window.pages).min(files.plan.file_pages);
         let first = files.cache.next_absent(file, window.start, end);
         if first >= end {
             return;
@@ -218,7 +218,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             let Some(until) = self.know_path(files, index, file, from) else {
                 return false;
             };
-            let Some((block, pages)) = files.system.locate(file, from, end.min(until) - from)
+            let Some((block, pages)) =
+                files
+                    .plan
+                    .file_system
+                    .locate(file, from, end.min(until) - from)
             else {
                 // A hole: zeroes, without a drive.
                 files.cache.read_done(Run {
@@ -234,7 +238,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 start: from,
                 pages,
             };
-            let start = address(block, files.offset);
+            let start = address(block, files.plan.offset);
             let io = files.new_io(IoKind::Read { run, start });
             let reading = &mut files.thread(index).reading;
             reading.from += pages;
@@ -250,7 +254,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         file: FileNumber,
         page: Page,
     ) -> Option<Page> {
-        let (path, until) = files.system.path(file, page);
+        let (path, until) = files.plan.file_system.path(file, page);
         for block in path.blocks.into_iter().flatten() {
             if !self.know_block(files, index, block) {
                 return None;
@@ -266,7 +270,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
         if files.path_coming.insert(block) {
             let io = files.new_io(IoKind::PathRead { block });
-            let at = address(block, files.offset);
+            let at = address(block, files.plan.offset);
             if !self.send_read(files, index, io, at, Sectors(PAGE_SECTORS)) {
                 return false;
             }

@@ -47,7 +47,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if !self.step_is_over(files, index) {
             return false;
         }
-        let (now, volume_pages) = (self.now, files.file_pages);
+        let (now, volume_pages) = (self.now, files.plan.file_pages);
         let steps = if plan.write { WRITING } else { READING };
         let thread = files.thread(index);
         if thread.samples.begun == steps.len() {

@@ -3,11 +3,13 @@
 use crate::files::machine::FileEngine;
 use crate::files::{FilesPlan, PhaseOutcome, PhasePlan, CALLS_MAX};
 use crate::spec::cache::{self, CachePlan};
+use crate::spec::storage::LoadSpec;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::ReadAhead;
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, Ext4, FileSystem, Raw};
+use seekwise_sched::Kernel;
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES};
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -22,6 +24,7 @@ const GIVE_UP: Nanos = Nanos::from_secs(24 * 3_600);
 const FIXED_SHARE: u64 = 40;
 const FIXED_BLOCKS: u64 = 2 * JOURNAL_BLOCKS;
 const DEPTH_MAX: u32 = 65_536;
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilesSpec {
@@ -71,18 +74,13 @@ fn one() -> u32 {
 }
 
 /// What the engine knows besides.
-pub struct Around {
+pub struct Around<'a> {
+    pub load: &'a LoadSpec,
     pub capacity: Sectors,
-    pub kernel: (u32, u32, u32),
-    pub hz: u32,
+    pub kernel: Kernel,
     /// Otherwise blk-mq: memory is a cgroup's, the program is fio, and barriers reach the drives.
     pub single_queue: bool,
-    /// Through the page cache.
-    pub buffered: bool,
-    pub start_bytes: u64,
     pub file_bytes: u64,
-    pub block_bytes: u64,
-    pub threads: u32,
     pub processors: u32,
     pub read_ahead: ReadAhead,
     /// What it reads ahead at most.
@@ -127,9 +125,9 @@ pub fn check(spec: &FilesSpec) -> Result<(), String> {
 }
 
 fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> {
-    let blocks = (around.capacity.bytes().0 - around.start_bytes) / PAGE_BYTES;
+    let blocks = (around.capacity.bytes().0 - around.load.start_bytes) / PAGE_BYTES;
     let file_pages = around.file_bytes / PAGE_BYTES;
-    let threads = u64::from(around.threads);
+    let threads = u64::from(around.load.threads);
     // Blocks of addresses, and windows and chunks begun at the ends of files.
     let used = threads * (file_pages + file_pages / 500 + 4_096);
     if spec.filesystem != "raw" && used + used / FIXED_SHARE + FIXED_BLOCKS > blocks {
@@ -141,7 +139,7 @@ fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> 
     Ok(match spec.filesystem.as_str() {
         "ext3" => {
             // e2fsprogs of 2009 on (1.41) puts the journal into the middle.
-            let place = if around.kernel >= (2, 6, 32) {
+            let place = if around.kernel.at_least(2, 6, 32) {
                 JournalPlace::Middle
             } else {
                 JournalPlace::First
@@ -159,18 +157,18 @@ fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> 
 /// Runs the phases up to the one asked for.
 pub fn run<Q: BlockQueue, D: Device>(
     machine: &mut FileEngine<Q, D>,
-    spec: &FilesSpec,
     around: &Around,
 ) -> Result<Vec<Value>, String> {
+    let (load, spec) = (around.load, around.load.files());
     let file_pages = around.file_bytes / PAGE_BYTES;
-    let pages = around.block_bytes / PAGE_BYTES;
+    let pages = load.block_bytes / PAGE_BYTES;
     let span = spec.span_bytes.map_or(file_pages, |bytes| {
         (bytes / PAGE_BYTES).clamp(pages, file_pages)
     });
-    if !around.buffered && spec.phases.iter().any(|phase| phase.drop_caches) {
+    if !load.buffered && spec.phases.iter().any(|phase| phase.drop_caches) {
         return Err("direct I/O has no cache that could be dropped".to_owned());
     }
-    if around.buffered && spec.phases.iter().any(|phase| phase.depth > 1) {
+    if load.buffered && spec.phases.iter().any(|phase| phase.depth > 1) {
         return Err(
             "several calls of a thread at once are not modelled behind the page cache".to_owned(),
         );
@@ -189,7 +187,7 @@ pub fn run<Q: BlockQueue, D: Device>(
         },
         samples: phase.samples,
         runtime: phase.runtime_ns.map_or(Nanos::NEVER, Nanos),
-        direct: (!around.buffered).then_some(phase.depth),
+        direct: (!load.buffered).then_some(phase.depth),
         fsync: phase.fsync,
         o_sync: phase.o_sync,
         drop_caches: phase.drop_caches,
@@ -206,20 +204,13 @@ pub fn run<Q: BlockQueue, D: Device>(
         CachePlan::file_pages(spec.memory_bytes)?
     };
     let phases: Vec<PhasePlan> = spec.phases.iter().map(phase).collect();
-    let system = file_system(spec, around)?;
-    let plan = FilesPlan::of(
-        around.kernel,
-        around.hz,
-        system,
-        file_pages,
-        phases,
-        around.seed,
-    );
+    let system = file_system(&spec, around)?;
+    let plan = FilesPlan::of(around.kernel, system, file_pages, phases, around.seed);
     machine.set_files(FilesPlan {
         memory_pages,
         total_pages: spec.memory_bytes / PAGE_BYTES,
-        offset: Lba(around.start_bytes / 512),
-        starts: FilesPlan::forked(around.threads),
+        offset: Lba(load.start_bytes / 512),
+        starts: FilesPlan::forked(load.threads),
         // fio fills one file after the other before it measures.
         turn_pages: if around.single_queue {
             plan.turn_pages
@@ -227,7 +218,7 @@ pub fn run<Q: BlockQueue, D: Device>(
             file_pages
         },
         barriers: !around.single_queue,
-        pacing: (!around.single_queue).then(|| cache::pacing(around.hz, memory_pages)),
+        pacing: (!around.single_queue).then(|| cache::pacing(around.kernel.hz, memory_pages)),
         written: spec.written || !spec.phases[0].write,
         processors: around.processors,
         ..plan

@@ -9,7 +9,6 @@ use seekwise_host::cache::pacing::{Verdict, Writer};
 use seekwise_host::cache::page_cache::{FileNumber, Run};
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::cache::write_back::Duty;
-use seekwise_sched::Direction;
 use seekwise_units::Nanos;
 
 impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
@@ -24,7 +23,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             return false;
         }
         let check = self.pages_to_look(files, index);
-        let time = self.host.processor_free.max(self.now);
+        let time = self.busy_until();
         let room = files.horizon.min(self.next_drive_event());
         let costs = self.host.costs;
         let each = Nanos(
@@ -32,7 +31,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 + costs.call.0
                 + (costs.page_copy.0 + costs.page_add.0 + costs.page_write.0) * plan.pages,
         );
-        let file_pages = files.file_pages;
+        let file_pages = files.plan.file_pages;
         let thread = files.thread(index);
         let file = thread.file;
         let looks_after = check.saturating_sub(thread.dirtied).max(1);
@@ -49,8 +48,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             return false;
         };
         let mut until = until;
-        if files.system.locate(file, start, 1).is_none() {
-            if let Some((bitmap, blocks)) = files.system.next_bitmap(file) {
+        if files.plan.file_system.locate(file, start, 1).is_none() {
+            if let Some((bitmap, blocks)) = files.plan.file_system.next_bitmap(file) {
                 if !self.know_block(files, index, bitmap) {
                     return false;
                 }
@@ -76,7 +75,11 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         thread.page = start + pages;
         thread.calls_left -= calls;
         let new = self.dirty(files, file, start, pages);
-        let counts = if files.pacing.is_some() { new } else { pages };
+        let counts = if files.plan.pacing.is_some() {
+            new
+        } else {
+            pages
+        };
         let thread = files.thread(index);
         thread.dirtied += counts;
         let look = thread.dirtied >= check;
@@ -94,23 +97,21 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                 wrote: false,
             };
         } else if plan.o_sync {
-            thread.syncs_call = true;
-            thread.doing = Doing::SyncPages;
-            self.begin_fsync(files, index);
+            self.begin_fsync(files, index, true);
         }
         true
     }
 
     fn pages_to_look(&self, files: &mut Files, index: usize) -> u64 {
-        if let Some(pacing) = &files.pacing {
+        if let Some(pacing) = &files.plan.pacing {
             let writer = files
                 .thread_of(index)
                 .map_or_else(Writer::default, |thread| thread.writer);
             return writer.dirtied + pacing.pages_to_look(&writer);
         }
-        if files.generation.writers_submit() {
+        if files.plan.generation.writers_submit() {
             if files.over {
-                files.generation.check_every(0, 1, true)
+                files.plan.generation.check_every(0, 1, true)
             } else {
                 files.check_every
             }
@@ -124,29 +125,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Pages become dirty in the cache, their blocks are chosen unless that comes later, and the journal hears of it. Gives the number of
     /// those that were clean.
     fn dirty(&mut self, files: &mut Files, file: FileNumber, start: Page, pages: u64) -> u64 {
-        let end = start + pages;
-        let mut at = start;
-        while at < end {
-            let absent = files.cache.next_absent(file, at, end);
-            if absent >= end {
-                break;
-            }
-            let stop = files.cache.next_present(file, absent, end);
-            self.spend(Nanos(self.host.costs.page_add.0 * (stop - absent)));
-            files.cache.add(
-                Run {
-                    file,
-                    start: absent,
-                    pages: stop - absent,
-                },
-                false,
-            );
-            at = stop;
-        }
         let run = Run { file, start, pages };
+        let (added, _) = files.cache.add_absent(run);
+        self.spend(Nanos(self.host.costs.page_add.0 * added));
         files.cache.touch(run);
         self.spend(Nanos(self.host.costs.page_write.0 * pages));
-        if !files.system.delays_allocation() {
+        if !files.plan.file_system.delays_allocation() {
             self.allocate(files, file, start, pages);
         }
         let new = files.cache.make_dirty(run);
@@ -170,7 +154,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     /// Chooses blocks; the metadata that changes belongs to the running transaction.
     pub(crate) fn allocate(&mut self, files: &mut Files, file: FileNumber, page: Page, pages: u64) {
         let mut touched = core::mem::take(&mut files.blocks_touched);
-        files.system.allocate(file, page, pages, &mut touched);
+        files
+            .plan
+            .file_system
+            .allocate(file, page, pages, &mut touched);
         if let Some(journal) = &mut files.journal {
             if !touched.is_empty() {
                 journal.touch(self.now);
@@ -196,15 +183,15 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         looks: u32,
         wrote: bool,
     ) -> bool {
-        if files.pacing.is_some() {
+        if files.plan.pacing.is_some() {
             return self.look_at_group(files, index, looks);
         }
         let load = files.load();
         let dirtied = files.thread(index).dirtied;
-        if !files.generation.writers_submit() {
+        if !files.plan.generation.writers_submit() {
             return self.pace_writer(files, index, looks, dirtied);
         }
-        let generation = files.generation;
+        let generation = files.plan.generation;
         match generation.duty(&files.limits, &load) {
             Duty::None => {
                 files.over = false;
@@ -224,9 +211,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     looks: looks + 1,
                     wrote: false,
                 };
-                let nap = generation.nap(looks, files.hz);
-                let until = self.host.processor_free.max(self.now) + nap;
-                files.was_congested = self.congested(Direction::Write, false);
+                let nap = generation.nap(looks, files.plan.kernel.hz);
+                let until = self.busy_until() + nap;
+                files.was_congested = self.congested();
                 let by_congestion = generation.background_avoids_congestion();
                 files.tasks[index].state = if by_congestion {
                     TaskState::Congested(until)
@@ -260,12 +247,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             self.leave_balance(files, index);
             return true;
         }
-        let now = self.host.processor_free.max(self.now);
-        let (tick, seen) = (files.tick(now), files.seen());
+        let now = self.busy_until();
+        let (tick, seen) = (files.plan.kernel.jiffies(now), files.seen());
         let thread = files.thread(index);
         let mut writer = thread.writer;
         writer.dirtied = thread.dirtied;
-        let verdict = match &mut files.pacing {
+        let verdict = match &mut files.plan.pacing {
             Some(pacing) => pacing.writer_looks(tick, &mut writer, &seen),
             None => Verdict::Free,
         };
@@ -284,8 +271,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             wrote: false,
         };
         // A timer never fires early, so one tick later than asked for at most.
-        let wakes = (tick + ticks + 1) * 1_000_000_000 / u64::from(files.hz);
-        files.tasks[index].state = TaskState::Ready(Nanos(wakes));
+        let wakes = files.plan.kernel.tick_start(tick + ticks + 1);
+        files.tasks[index].state = TaskState::Ready(wakes);
         false
     }
 
@@ -298,7 +285,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             files.dirtied_total,
             files.written_total,
         );
-        if files.generation.background_due(&files.limits, &load) {
+        if files.plan.generation.background_due(&files.limits, &load) {
             files.kick_flusher(self.now);
         }
         let pause = if looks == 0 {
@@ -312,7 +299,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     looks: 1,
                     wrote: false,
                 };
-                let until = self.host.processor_free.max(self.now) + pause;
+                let until = self.busy_until() + pause;
                 files.tasks[index].state = TaskState::Ready(until);
                 false
             }
@@ -325,22 +312,20 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// The writer goes on with its calls; the look was part of the last one.
     fn leave_balance(&mut self, files: &mut Files, index: usize) {
-        let now = self.host.processor_free.max(self.now);
-        let in_group = files.pacing.is_some();
+        let now = self.busy_until();
+        let in_group = files.plan.pacing.is_some();
         let load = files.load();
         if !in_group && files.background_due(&load) {
             files.kick_flusher(now);
         }
         self.book_wait(files, index, now);
-        let plan = files.phases[files.phase];
+        let plan = files.plan.phases[files.phase];
         let thread = files.thread(index);
         if !in_group {
             thread.dirtied = 0;
         }
         if plan.o_sync {
-            thread.syncs_call = true;
-            thread.doing = Doing::SyncPages;
-            self.begin_fsync(files, index);
+            self.begin_fsync(files, index, true);
         } else {
             thread.doing = Doing::Calls;
         }
@@ -358,9 +343,13 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
     }
 
-    pub(crate) fn begin_fsync(&mut self, files: &mut Files, index: usize) {
-        let file = files.thread(index).file;
-        let sync = files.generation.synchronous_fsync();
+    /// `of_call`: it belongs to a call (O_SYNC).
+    pub(crate) fn begin_fsync(&mut self, files: &mut Files, index: usize, of_call: bool) {
+        let thread = files.thread(index);
+        thread.syncs_call = of_call;
+        thread.doing = Doing::SyncPages;
+        let file = thread.file;
+        let sync = files.plan.generation.synchronous_fsync();
         files.begin_file_pass(index, file, sync);
     }
 
@@ -386,7 +375,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         match &files.journal {
             Some(journal) if wanted > journal.committed => files.ask_commit(self.now, wanted),
             // Committed already: only the drives' caches are in the way.
-            _ if files.barriers => {
+            _ if files.plan.barriers => {
                 let number = self.ask_flush(files);
                 files.thread(index).flush = Some(number);
             }
@@ -411,7 +400,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             }
             files.thread(index).flush = None;
         }
-        let now = self.host.processor_free.max(self.now);
+        let now = self.busy_until();
         let by_call = files.thread(index).syncs_call;
         if by_call {
             self.book_wait(files, index, now);

@@ -1,6 +1,6 @@
 //! A trace of a run: what was submitted, dispatched, started and done, with the address, for pictures of the head over time.
 
-use seekwise_host::block::{Bio, Observer};
+use seekwise_host::block::{Bio, Event, Observer};
 use seekwise_sched::{Direction, Request};
 use seekwise_units::Nanos;
 
@@ -57,7 +57,7 @@ impl Recorder {
         }
     }
 
-    fn note(&mut self, event: TraceEvent) {
+    fn keep(&mut self, event: TraceEvent) {
         if self.events.len() < self.events_max {
             self.events.push(event);
         } else {
@@ -65,8 +65,20 @@ impl Recorder {
         }
     }
 
+    fn bio(&mut self, time: Nanos, moment: Moment, bio: &Bio) {
+        self.keep(TraceEvent {
+            time,
+            moment,
+            direction: bio.direction,
+            sync: bio.sync,
+            start: bio.start.0,
+            sectors: bio.sectors.0,
+            process: bio.process.0,
+        });
+    }
+
     fn request(&mut self, time: Nanos, moment: Moment, r: &Request) {
-        self.note(TraceEvent {
+        self.keep(TraceEvent {
             time,
             moment,
             direction: r.direction,
@@ -79,42 +91,15 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    fn submitted(&mut self, now: Nanos, bio: &Bio) {
-        self.note(TraceEvent {
-            time: now,
-            moment: Moment::Submit,
-            direction: bio.direction,
-            sync: bio.sync,
-            start: bio.start.0,
-            sectors: bio.sectors.0,
-            process: bio.process.0,
-        });
-    }
-    fn inserted(&mut self, now: Nanos, request: &Request) {
-        self.request(now, Moment::Insert, request);
-    }
-    fn issued(&mut self, now: Nanos, request: &Request) {
-        self.request(now, Moment::Issue, request);
-    }
-    fn started(&mut self, now: Nanos, request: &Request) {
-        self.request(now, Moment::Start, request);
-    }
-    fn completed(&mut self, now: Nanos, request: &Request) {
-        self.request(now, Moment::Complete, request);
-    }
-    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
-        self.note(TraceEvent {
-            time: now,
-            moment: if front {
-                Moment::Frontmerge
-            } else {
-                Moment::Backmerge
-            },
-            direction: bio.direction,
-            sync: bio.sync,
-            start: bio.start.0,
-            sectors: bio.sectors.0,
-            process: bio.process.0,
-        });
+    fn note(&mut self, now: Nanos, event: Event) {
+        match event {
+            Event::Submitted(bio) => self.bio(now, Moment::Submit, bio),
+            Event::Inserted(request) => self.request(now, Moment::Insert, request),
+            Event::Issued(request) => self.request(now, Moment::Issue, request),
+            Event::Started(request) => self.request(now, Moment::Start, request),
+            Event::Completed(request) => self.request(now, Moment::Complete, request),
+            Event::Merged(bio, true) => self.bio(now, Moment::Frontmerge, bio),
+            Event::Merged(bio, false) => self.bio(now, Moment::Backmerge, bio),
+        }
     }
 }

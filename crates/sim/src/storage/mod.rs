@@ -1,7 +1,6 @@
 //! What lies below the threads of a machine: a drive behind its queue, or an array over several of them.
 
 pub mod md;
-pub mod queued;
 pub mod served;
 pub mod spindle;
 pub mod unit;

@@ -9,7 +9,7 @@ use crate::storage::Stack;
 use crate::task::flusher::{self, Flusher, FLUSHER};
 use crate::task::thread::{CachedThread, State};
 use crate::task::{Tasks, ThreadLoad, ThreadPlan, Threads};
-use seekwise_host::block::{Bio, Done, Observer, Submission};
+use seekwise_host::block::{Bio, Done, Event, Observer, Submission};
 use seekwise_host::cache::pacing::{Pacing, Seen, Verdict};
 use seekwise_host::cache::page_cache::{Found, Run};
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration, Window};
@@ -58,42 +58,17 @@ impl Watch {
 impl Observer for Watch {
     const EVERY_MEMBER: bool = true;
 
-    fn submitted(&mut self, now: Nanos, bio: &Bio) {
-        if let Some(trace) = &mut self.trace {
-            trace.submitted(now, bio);
+    fn note(&mut self, now: Nanos, event: Event) {
+        let write = |request: &Request| request.direction == Direction::Write;
+        match event {
+            Event::Started(request) if write(request) => {
+                self.counts.writes_begun += 1;
+                self.counts.pages_begun += request.sectors.0 / PAGE_SECTORS;
+            }
+            Event::Completed(request) if write(request) => self.counts.writes_ended += 1,
+            _ => {}
         }
-    }
-    fn inserted(&mut self, now: Nanos, request: &Request) {
-        if let Some(trace) = &mut self.trace {
-            trace.inserted(now, request);
-        }
-    }
-    fn issued(&mut self, now: Nanos, request: &Request) {
-        if let Some(trace) = &mut self.trace {
-            trace.issued(now, request);
-        }
-    }
-    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
-        if let Some(trace) = &mut self.trace {
-            trace.merged(now, bio, front);
-        }
-    }
-    fn started(&mut self, now: Nanos, request: &Request) {
-        if request.direction == Direction::Write {
-            self.counts.writes_begun += 1;
-            self.counts.pages_begun += request.sectors.0 / PAGE_SECTORS;
-        }
-        if let Some(trace) = &mut self.trace {
-            trace.started(now, request);
-        }
-    }
-    fn completed(&mut self, now: Nanos, request: &Request) {
-        if request.direction == Direction::Write {
-            self.counts.writes_ended += 1;
-        }
-        if let Some(trace) = &mut self.trace {
-            trace.completed(now, request);
-        }
+        self.trace.note(now, event);
     }
 }
 
@@ -133,8 +108,7 @@ impl CachedThreads {
     ) -> Self {
         let start = engine.now;
         engine.begin_phase(4096, plans.len());
-        let version = plan.kernel.version;
-        let version = (version.0.into(), version.1.into(), version.2.into());
+        let version = plan.kernel.version.into();
         let mut threads = Vec::with_capacity(plans.len());
         for (index, mut given) in plans.into_iter().enumerate() {
             given.deadline = Nanos(given.deadline.0.saturating_add(start.0));
@@ -502,17 +476,9 @@ impl CachedThreads {
 
     fn seen(&self) -> Seen {
         let dirty = self.cache.dirty() + self.cache.writing();
-        Seen {
-            group: if self.plan.lag == 0 {
-                dirty
-            } else {
-                self.group_seen
-            },
-            machine: dirty,
-            device: dirty,
-            dirtied_ever: self.dirtied,
-            written_ever: self.written,
-        }
+        let exact = self.plan.lag == 0;
+        let group = if exact { dirty } else { self.group_seen };
+        Seen::of_device(group, dirty, self.dirtied, self.written)
     }
 
     fn changed(&mut self, count: u64) {
@@ -560,23 +526,7 @@ impl CachedThreads {
                 pages,
             };
             thread.page += pages;
-            let mut reclaimed = 0;
-            let mut at = page;
-            while at < page + pages {
-                let absent = self.cache.next_absent(0, at, page + pages);
-                let stop = self.cache.next_present(0, absent, page + pages);
-                if stop > absent {
-                    reclaimed += self.cache.add(
-                        Run {
-                            file: 0,
-                            start: absent,
-                            pages: stop - absent,
-                        },
-                        false,
-                    );
-                }
-                at = stop.max(at + 1);
-            }
+            let (_, reclaimed) = self.cache.add_absent(run);
             let new = self.cache.make_dirty(run);
             let cost = self.plan.cost;
             let thread = &mut self.threads[index];

@@ -2,11 +2,13 @@
 //!
 //! Format and loads: `tests/vectors/machine/README.md`. Modelled here: `raw device` on `single`, `raid1`, `raid5xN`.
 
+use crate::assemble::storage::file_engine;
 use crate::assemble::{Below, MemberQueues};
 use crate::cost::StepCosts;
 use crate::files::machine::FileEngine;
 use crate::files::{FilesPlan, PhasePlan, Start, BIO_PAGES, READ_AHEAD_PAGES};
 use crate::parallel;
+use crate::spec::array::ArraySpec;
 use crate::spec::QueueSpec;
 use crate::storage::spindle::Spindle;
 use crate::validate::recorded;
@@ -15,7 +17,8 @@ use seekwise_host::block::legacy::LegacyQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::{FileSystem, Raw};
 use seekwise_raid::md::volume::Volume;
-use seekwise_raid::{md, Geometry, Level, ParityLayout};
+use seekwise_raid::{Geometry, Level, ParityLayout};
+use seekwise_sched::kernel::Version;
 use seekwise_sched::{AnyScheduler, Kernel};
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS};
 use std::collections::{BTreeMap, HashMap};
@@ -82,9 +85,9 @@ enum StartOrder {
 }
 
 impl StartOrder {
-    fn of(kernel: &str, version: (u32, u32, u32)) -> Self {
+    fn of(kernel: &str, version: Version) -> Self {
         match version {
-            (2, 6, 28..=34) if !kernel.contains("hz250") => Self::ByDebit,
+            Version(2, 6, 28..=34) if !kernel.contains("hz250") => Self::ByDebit,
             _ => Self::AsForked,
         }
     }
@@ -107,17 +110,15 @@ impl StartOrder {
 }
 /// The drives of a recorded machine with their queues, and what md makes of them.
 pub(crate) struct RecordedStorage {
-    pub members: Vec<(LegacyQueue<AnyScheduler>, Spindle<Drive>)>,
-    pub volume: Volume,
+    pub machine: FileEngine<LegacyQueue<AnyScheduler>, Drive>,
     /// What its readers read ahead, in pages, unless they are told.
     pub window: u64,
     pub kernel: Kernel,
-    pub version: (u32, u32, u32),
 }
 
 impl RecordedStorage {
     /// `model`: of each drive.
-    pub fn of(conditions: &Conditions, model: &Model) -> Result<Self, String> {
+    pub fn of(conditions: &Conditions, model: &Model, costs: StepCosts) -> Result<Self, String> {
         let array = conditions.array.as_str();
         let (count, level) = match array {
             "single" => (1, None),
@@ -146,24 +147,18 @@ impl RecordedStorage {
             members.push((queues.legacy()?, Spindle::new(drive, depth)));
         }
         let capacity = Sectors(model.get("capacity_sectors") as u64);
-        let (volume, window) = match level {
-            None => (Volume::Single { capacity }, READ_AHEAD_PAGES),
-            Some(level) => {
-                let generation = md::MdGeneration::of_kernel(&conditions.kernel)
-                    .ok_or_else(|| format!("kernel {} is not understood", conditions.kernel))?;
-                let geometry =
-                    Geometry::new(level, count, CHUNK, capacity).map_err(|error| error.0)?;
-                let window = geometry.read_ahead().0 / PAGE_SECTORS;
-                (Volume::md(geometry, generation, true), window)
-            }
-        };
-        let version = kernel.version;
+        let geometry =
+            |level| Geometry::new(level, count, CHUNK, capacity).map_err(|error| error.0);
+        let geometry = level.map(geometry).transpose()?;
+        let array = ArraySpec::default();
+        let array = geometry.as_ref().map(|geometry| (&array, geometry));
+        let named = (conditions.kernel.as_str(), kernel);
         Ok(Self {
-            members,
-            volume,
-            window,
+            machine: file_engine(members, (array, capacity), named, true, costs)?,
+            window: geometry.map_or(READ_AHEAD_PAGES, |geometry| {
+                geometry.read_ahead().0 / PAGE_SECTORS
+            }),
             kernel,
-            version: (version.0.into(), version.1.into(), version.2.into()),
         })
     }
 }
@@ -200,27 +195,25 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         model.set(key, value).map_err(|error| error.to_string())?;
     }
     let RecordedStorage {
-        members,
-        volume,
+        mut machine,
         window,
-        version: of,
-        kernel: Kernel { hz: kernel_hz, .. },
-    } = RecordedStorage::of(conditions, &model)?;
-    let own_window = match volume {
+        kernel: of,
+    } = RecordedStorage::of(conditions, &model, unknowns.costs)?;
+    let own_window = match machine.storage.md.volume {
         Volume::Single { .. } => ra_disk_kb,
         _ => ra_md_kb,
     };
     let pages_max = own_window.map_or(window, |kib: u64| kib * 1024 / PAGE_BYTES);
-    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), pages_max);
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of.version.into()), pages_max);
     // Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
-    let bio_pages = if of >= (4, 0, 0) { BIO_PAGES } else { 1 };
-    let pages = volume.capacity().0 / PAGE_SECTORS;
+    let bio_pages = if of.at_least(4, 0, 0) { BIO_PAGES } else { 1 };
+    let pages = machine.storage.md.volume.capacity().0 / PAGE_SECTORS;
     let sequential = match phase.as_str() {
         "seqread" => true,
         "rndread" => false,
         other => return Err(format!("{other} on a raw device is not modelled")),
     };
-    let order = StartOrder::of(kernel, of);
+    let order = StartOrder::of(kernel, of.version);
     // In order from places of their own, or at random over all.
     let plan = |processes: u32, sequential: bool| {
         let of_process = |process: u32| {
@@ -243,7 +236,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
             starts,
             written: true,
             keeps_processor: true,
-            ..FilesPlan::of(of, kernel_hz, system, pages, vec![phase], seed)
+            ..FilesPlan::of(of, system, pages, vec![phase], seed)
         }
     };
     let span = match drive.as_str() {
@@ -256,8 +249,6 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         .filter(|count| !unknowns.left_out.contains(count))
         .collect();
     counts.push(*processes);
-    let mut machine = FileEngine::over(members, volume, unknowns.costs);
-    machine.host.kick_after_mark = of >= (2, 6, 32);
     // What ran before: random reads, as the scheduler before did last.
     machine.run_span(plan(8, false), BEFORE);
     let rate = |count: &u32| {

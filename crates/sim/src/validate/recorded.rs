@@ -4,9 +4,7 @@
 //! memory for files, 600 MB over N files, 800 random calls in all, fsync in the writing phases, caches dropped before each.
 
 use crate::cost::StepCosts;
-use crate::files::machine::FileEngine;
 use crate::files::{FilesPlan, PhasePlan};
-use crate::spec::array::ArraySpec;
 use crate::validate::rates::{Conditions, RecordedStorage};
 use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
@@ -28,7 +26,6 @@ const GIVE_UP: Nanos = Nanos::from_secs(3_600);
 
 /// MB/s (10^6 bytes) of the four phases. The error says what is not modelled.
 pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 4], String> {
-    let kernel = &conditions.kernel;
     let processes = conditions.processes;
     if conditions.drive != "satf" && conditions.drive != "fifodrive" {
         return Err(format!(
@@ -45,14 +42,12 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         model.set(key, value).map_err(|error| error.to_string())?;
     }
     let RecordedStorage {
-        members,
-        volume,
+        mut machine,
         window,
-        kernel: parsed,
-        version: of,
-    } = RecordedStorage::of(conditions, &model)?;
-    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of), window);
-    let blocks = volume.capacity().0 / PAGE_SECTORS;
+        kernel,
+    } = RecordedStorage::of(conditions, &model, StepCosts::default())?;
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version.into()), window);
+    let blocks = machine.storage.md.volume.capacity().0 / PAGE_SECTORS;
     let system = FileSystem::Ext3(Ext3::new(
         blocks,
         TOTAL_PAGES + TOTAL_PAGES / 1000 + 64 * u64::from(processes),
@@ -74,15 +69,12 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
             ..PhasePlan::reads(random, 1, read_ahead)
         }
     };
-    let mut machine = FileEngine::over(members, volume, StepCosts::default());
-    machine.host.kick_after_mark = of >= (2, 6, 32);
-    machine.write_stripes(&ArraySpec::default(), kernel, parsed)?;
     let phases = PHASES.iter().map(|name| phase(name)).collect();
     machine.set_files(FilesPlan {
         memory_pages: MEMORY_PAGES,
         total_pages: MEMORY_PAGES + OTHER_PAGES,
         starts: FilesPlan::forked(processes),
-        ..FilesPlan::of(of, parsed.hz, system, file_pages, phases, seed)
+        ..FilesPlan::of(kernel, system, file_pages, phases, seed)
     });
     let outcomes = machine
         .run_files(GIVE_UP)

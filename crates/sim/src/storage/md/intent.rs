@@ -7,12 +7,12 @@
 //! Not modelled: the cache flush and the forced write with which md sends these pages from 2.6.37 on. Where a drive's write cache is on, a bitmap
 //! costs more than is shown here.
 
-use crate::storage::md::{Md, Order, Owner, MD_THREAD};
+use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::{Md, MD_THREAD};
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Observer};
 use seekwise_raid::md::bitmap::Bitmap;
-use seekwise_raid::md::volume::{Piece, Volume};
-use seekwise_sched::Priority;
+use seekwise_raid::md::volume::Volume;
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -69,19 +69,9 @@ impl Intent {
     /// Pages for each member in `members`.
     fn orders(&mut self, pages: &[u32], members: &[u32], owner: Owner) -> Vec<Order> {
         self.written += (pages.len() * members.len()) as u64;
-        let order = |page: u32, member: u32| Order {
-            owner,
-            piece: Piece {
-                member,
-                start: Lba(self.at.0 + u64::from(page) * PAGE.0),
-                sectors: PAGE,
-                volume_end: Lba(0),
-            },
-            write: true,
-            sync: true,
-            no_idle: false,
-            process: MD_THREAD,
-            priority: Priority::default(),
+        let order = |page: u32, member: u32| {
+            let start = Lba(self.at.0 + u64::from(page) * PAGE.0);
+            Order::own(owner, MD_THREAD, (member, start, PAGE), true, true)
         };
         pages
             .iter()

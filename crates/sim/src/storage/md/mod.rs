@@ -8,9 +8,11 @@
 //!
 //! Modelled:      reads around the stripe cache, reads and writes of a degraded array, a resync or rebuild beside the load (`resync`),
 //!                processor time of the thread, its wake-ups, a task or the thread asleep for a request of a member.
-//! Not modelled:  a submitter that sleeps for a stripe (it goes on, its rows wait), several threads (`group_thread_cnt`), write-behind, a resync that a bitmap shortens.
+//! Not modelled:  a submitter on a raw device that sleeps for a stripe (it goes on, its rows wait; with files it sleeps: `files`), several threads (`group_thread_cnt`), write-behind, a resync that a bitmap shortens.
 
+pub mod files;
 mod intent;
+pub(crate) mod order;
 mod soonest;
 mod steps;
 pub(crate) mod thread;
@@ -19,13 +21,15 @@ use crate::cost::MdCosts;
 use crate::storage::spindle::Spindle;
 use crate::storage::{MemberTotals, Stack, Storage, Totals, FLUSHED};
 use intent::Intent;
+use order::{Order, Owner};
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_host::cpu::SharedProcessor;
 use seekwise_raid::md::raid5::Raid5;
 use seekwise_raid::md::volume::{Piece, Volume};
 use seekwise_raid::md::MdGeneration;
-use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_sched::kernel::HZ_DEFAULT;
+use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;
 use soonest::Soonest;
@@ -51,13 +55,10 @@ pub struct MdMember<Q, D> {
     /// Not read; not written either, unless it is being rebuilt.
     pub missing: bool,
     pub rebuilt: bool,
-    pub read: Sectors,
-    pub written: Sectors,
-    pub commands: u64,
-    /// Of `read` and `written`, what a resync moved.
+    /// But for the drive's busy time. What its requests took are their ends less their beginnings, which wraps while any is under way.
+    pub done: MemberTotals,
+    /// Of what was read and written, what a resync moved.
     pub resynced: Sectors,
-    /// Ends less beginnings of its requests: with none under way, what they took. Wraps in between.
-    taken: u64,
     /// Given something since the plugs were removed last.
     given: bool,
 }
@@ -71,52 +72,6 @@ struct Call {
     left: u32,
 }
 
-/// Who hears of the end of a request to a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// A bio of the volume that became this request and no other, by its token.
-    Bio(u32),
-    Call(u32),
-    /// The stripe cache, and the stripe head of the request's first row.
-    Stripe(u32),
-    /// A step of the resync.
-    Resync(u32),
-    /// A page of the bitmap that data wait for, or one that nothing waits for.
-    Bitmap,
-    BitmapLater,
-}
-
-/// A request of the volume to a member.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
-    pub owner: Owner,
-    pub piece: Piece,
-    pub write: bool,
-    pub sync: bool,
-    pub no_idle: bool,
-    pub process: ProcessId,
-    pub priority: Priority,
-}
-
-impl Order {
-    /// What its member is given, under a number of the sender's.
-    pub(crate) fn bio(&self, token: u32) -> Bio {
-        let Piece { start, sectors, .. } = self.piece;
-        Bio {
-            sync: self.sync,
-            no_idle: self.no_idle,
-            priority: self.priority,
-            ..Bio::new(
-                token,
-                Direction::of(self.write),
-                start,
-                sectors,
-                self.process,
-            )
-        }
-    }
-}
-
 /// What a task could not send, because a member had no request free.
 struct Stalled {
     process: ProcessId,
@@ -124,44 +79,14 @@ struct Stalled {
     orders: Vec<Order>,
 }
 
-/// Passes on what a member does, or nothing of it: a trace shows one drive.
-struct MemberSink<'a, O>(Option<&'a mut O>);
-
-impl<O: Observer> Observer for MemberSink<'_, O> {
-    fn inserted(&mut self, now: Nanos, request: &seekwise_sched::Request) {
-        if let Some(observer) = &mut self.0 {
-            observer.inserted(now, request);
-        }
-    }
-    fn issued(&mut self, now: Nanos, request: &seekwise_sched::Request) {
-        if let Some(observer) = &mut self.0 {
-            observer.issued(now, request);
-        }
-    }
-    fn started(&mut self, now: Nanos, request: &seekwise_sched::Request) {
-        if let Some(observer) = &mut self.0 {
-            observer.started(now, request);
-        }
-    }
-    fn completed(&mut self, now: Nanos, request: &seekwise_sched::Request) {
-        if let Some(observer) = &mut self.0 {
-            observer.completed(now, request);
-        }
-    }
-    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
-        if let Some(observer) = &mut self.0 {
-            observer.merged(now, bio, front);
-        }
-    }
-}
-
-fn member_sink<O: Observer>(member: usize, observer: &mut O) -> MemberSink<'_, O> {
-    MemberSink((O::EVERY_MEMBER || member == 0).then_some(observer))
+/// Who hears what a member does: a trace shows one drive.
+fn member_sink<O: Observer>(member: usize, observer: &mut O) -> Option<&mut O> {
+    (O::EVERY_MEMBER || member == 0).then_some(observer)
 }
 
 pub struct Md<Q, D> {
     pub members: Vec<MdMember<Q, D>>,
-    volume: Volume,
+    pub(crate) volume: Volume,
     parity: Option<Box<Raid5>>,
     generation: MdGeneration,
     hz: u32,
@@ -173,8 +98,8 @@ pub struct Md<Q, D> {
     calls: Slab<Call>,
     /// Bios under way that are one request and have no call.
     whole_bios: usize,
-    /// Calls by their number in the stripe cache.
-    jobs: Slab<u32>,
+    /// For whom the stripe cache works, by its numbers.
+    jobs: Slab<Owner>,
     under_way: Slab<Order>,
     stalled: Vec<Stalled>,
     plugging: bool,
@@ -182,7 +107,7 @@ pub struct Md<Q, D> {
     plugged: Vec<Order>,
     /// When rows and mirrored writes that wait for an unplug go to the thread.
     unplug_at: Nanos,
-    thread: MdThread,
+    pub(crate) thread: MdThread,
     resync: Option<Background>,
     intent: Option<Box<Intent>>,
     /// Per member: next completion, and next timer of the queue.
@@ -194,7 +119,9 @@ pub struct Md<Q, D> {
     orders: Vec<Order>,
     woken: VecDeque<ProcessId>,
     ended: Vec<Done>,
-    pieces: Vec<Piece>,
+    /// Operations with files of which something has ended, and the piece if it was read.
+    pub(crate) told: Vec<(u32, Option<Piece>)>,
+    pub(crate) pieces: Vec<Piece>,
     finished: Vec<Done>,
 }
 
@@ -224,11 +151,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                     spindle,
                     missing: missing.contains(&(index as u32)),
                     rebuilt: false,
-                    read: Sectors(0),
-                    written: Sectors(0),
-                    commands: 0,
+                    done: MemberTotals::default(),
                     resynced: Sectors(0),
-                    taken: 0,
                     given: false,
                 })
                 .collect(),
@@ -256,9 +180,18 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             orders: Vec::new(),
             woken: VecDeque::new(),
             ended: Vec::new(),
+            told: Vec::new(),
             pieces: Vec::new(),
             finished: Vec::new(),
         }
+    }
+
+    /// A drive alone: one member, and nothing for a thread to do.
+    pub fn alone(queue: Q, spindle: Spindle<D>, capacity: Sectors) -> Self {
+        let volume = Volume::Single { capacity };
+        let kernel = (MdGeneration::Linux4_4, HZ_DEFAULT);
+        let members = vec![(queue, spindle)];
+        Self::new(members, volume, None, kernel, &[], MdCosts::MODERN)
     }
 
     /// The md thread books this processor.
@@ -328,17 +261,12 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// Hands one request to its member; false when the member has no request free.
-    fn send<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
-        let sent = self.give(now, order, observer);
-        if sent {
-            self.note_given(order.piece.member as usize);
-        }
-        sent
-    }
-
-    /// The same, its plug left to the caller.
-    #[inline]
-    fn give<O: Observer>(&mut self, now: Nanos, order: &Order, observer: &mut O) -> bool {
+    pub(crate) fn send<O: Observer>(
+        &mut self,
+        now: Nanos,
+        order: &Order,
+        observer: &mut O,
+    ) -> bool {
         let token = match order.owner {
             Owner::Stripe(stripe) => stripe | OF_STRIPE,
             _ => self.under_way.insert(*order) as u32,
@@ -353,6 +281,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             }
             Owner::Resync(_) => self.members[index].resynced.0 += bio.sectors.0,
             _ => {}
+        }
+        if sent {
+            self.note_given(index);
         }
         sent
     }
@@ -369,11 +300,11 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         ) == Submission::Accepted;
         if sent {
             let moved = match bio.direction {
-                Direction::Write => &mut member.written,
-                Direction::Read => &mut member.read,
+                Direction::Write => &mut member.done.written,
+                Direction::Read => &mut member.done.read,
             };
             moved.0 += bio.sectors.0;
-            member.taken = member.taken.wrapping_sub(now.0);
+            member.done.taken.0 = member.done.taken.0.wrapping_sub(now.0);
         }
         self.refresh(now, index);
         sent
@@ -410,15 +341,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if sent {
             return Submission::Accepted;
         }
-        let order = Order {
-            owner: Owner::Bio(bio.token),
-            piece: *piece,
-            write: false,
-            sync: bio.sync,
-            no_idle: bio.no_idle,
-            process: bio.process,
-            priority: bio.priority,
-        };
+        let order = Order::of_bio(bio, Owner::Bio(bio.token), *piece);
         self.stall(bio.process, bio.token, &[order])
     }
 
@@ -433,7 +356,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// Removes the plugs of the members that were given something: of others there are none.
     #[inline]
-    fn unplug_members<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+    pub(crate) fn unplug_members<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
         if !self.given.is_empty() {
             self.unplug_given(now, observer);
         }
@@ -474,8 +397,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             self.write_intended(now, call, bio);
         }
         if write && self.parity.is_some() {
-            self.thread.stripe_writes_sync = bio.sync && self.generation >= MdGeneration::Linux4_4;
-            self.stripe_job(call, bio.start, bio.sectors, Some(bio.sync));
+            self.calls[call as usize].left += 1;
+            self.write_stripes(Owner::Call(call), bio.start, bio.sectors, bio.sync);
             self.hand_over(now, bio.sync || bio.unplug);
             return;
         }
@@ -493,20 +416,13 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         for &piece in &pieces {
             if self.degraded && !write && self.members[piece.member as usize].missing {
                 let from = Lba(piece.volume_end.0 - piece.sectors.0);
-                self.stripe_job(call, from, piece.sectors, None);
+                self.calls[call as usize].left += 1;
+                self.stripe_job(Owner::Call(call), from, piece.sectors, None);
                 self.thread.wake(now);
                 continue;
             }
             self.calls[call as usize].left += 1;
-            orders.push(Order {
-                owner: Owner::Call(call),
-                piece,
-                write,
-                sync: bio.sync,
-                no_idle: bio.no_idle,
-                process: bio.process,
-                priority: bio.priority,
-            });
+            orders.push(Order::of_bio(bio, Owner::Call(call), piece));
         }
         self.pieces = pieces;
         if write && self.volume.mirrored() {
@@ -544,10 +460,15 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         self.thread.wake(now);
     }
 
+    /// A write goes into the stripe cache; nothing is done about it until the thread is handed the rows.
+    fn write_stripes(&mut self, owner: Owner, start: Lba, sectors: Sectors, sync: bool) {
+        self.thread.stripe_writes_sync = sync && self.generation >= MdGeneration::Linux4_4;
+        self.stripe_job(owner, start, sectors, Some(sync));
+    }
+
     /// `write`: whether it is a synchronous one; None for a read of a missing member.
-    fn stripe_job(&mut self, call: u32, start: Lba, sectors: Sectors, write: Option<bool>) {
-        self.calls[call as usize].left += 1;
-        let job = self.jobs.insert(call) as u32;
+    fn stripe_job(&mut self, owner: Owner, start: Lba, sectors: Sectors, write: Option<bool>) {
+        let job = self.jobs.insert(owner) as u32;
         let parity = self.parity.as_mut().expect("a volume with parity");
         parity.submit(
             job,
@@ -615,8 +536,22 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             self.refresh(now, index);
             return;
         }
-        member.commands += 1;
-        let (finished, taken) = (&mut self.finished, &mut member.taken);
+        self.command_done(now, index, tag, observer, done);
+    }
+
+    /// The queue hears that the drive is done with a command.
+    #[inline]
+    pub(crate) fn command_done<O: Observer>(
+        &mut self,
+        now: Nanos,
+        index: usize,
+        tag: u32,
+        observer: &mut O,
+        done: &mut impl FnMut(Done),
+    ) {
+        let member = &mut self.members[index];
+        member.done.commands += 1;
+        let (finished, taken) = (&mut self.finished, &mut member.done.taken.0);
         let (mut whole, mut first) = (0, None);
         member.queue.complete(
             now,
@@ -697,6 +632,13 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 self.volume.piece_done(&order.piece);
                 self.part_done(call);
             }
+            Owner::File(io) => {
+                let read = (!order.write).then_some(order.piece);
+                if let Some(piece) = &read {
+                    self.volume.piece_done(piece);
+                }
+                self.told.push((io, read));
+            }
             Owner::Stripe(_) => unreachable!("notified by its number"),
             Owner::Resync(step) => self.resync_part_done(now, step, observer),
             Owner::Bitmap => self.bitmap_page_done(now),
@@ -717,7 +659,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// The md thread has the processor: it works out what to send, or, when that work is done, sends it. True if it sent something.
     #[inline]
-    fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) -> bool {
+    pub(crate) fn thread_runs<O: Observer>(&mut self, now: Nanos, observer: &mut O) -> bool {
         if self.thread.begins(now) {
             if self.flush_bitmap(now, observer) {
                 return true;
@@ -734,8 +676,11 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if !self.thread.finishing_now.is_empty() {
             let finishing = core::mem::take(&mut self.thread.finishing_now);
             for &job in &finishing {
-                let call = self.jobs.remove(job as usize);
-                self.part_done(call);
+                match self.jobs.remove(job as usize) {
+                    Owner::File(io) => self.told.push((io, None)),
+                    Owner::Call(call) => self.part_done(call),
+                    _ => unreachable!("jobs are of calls and operations with files"),
+                }
             }
             self.thread.recycle(finishing);
         }
@@ -762,6 +707,26 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         self.thread.rest(now);
     }
 
+    /// The timer of a queue that is due first.
+    pub(crate) fn fire_queue<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        let index = self.timers.place();
+        let member = &mut self.members[index];
+        member
+            .queue
+            .fire(now, &mut member.spindle, &mut member_sink(index, observer));
+        self.refresh(now, index);
+    }
+
+    pub(crate) fn end_plugs<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            member
+                .queue
+                .end_plug(now, &mut member.spindle, &mut member_sink(index, observer));
+            self.refresh(now, index);
+        }
+    }
+
     #[inline]
     fn send_all<O: Observer>(
         &mut self,
@@ -779,8 +744,19 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         Submission::Accepted
     }
 
+    /// What was put aside of a bio for want of a request.
+    #[inline]
+    pub(crate) fn take_stalled(&mut self, process: ProcessId, token: u32) -> Option<Vec<Order>> {
+        if self.stalled.is_empty() {
+            return None;
+        }
+        let of_bio = |stalled: &Stalled| stalled.process == process && stalled.token == token;
+        let place = self.stalled.iter().position(of_bio)?;
+        Some(self.stalled.swap_remove(place).orders)
+    }
+
     #[cold]
-    fn stall(&mut self, process: ProcessId, token: u32, orders: &[Order]) -> Submission {
+    pub(crate) fn stall(&mut self, process: ProcessId, token: u32, orders: &[Order]) -> Submission {
         self.stalled.push(Stalled {
             process,
             token,
@@ -811,12 +787,7 @@ impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
             self.unplug_thread(now);
             return;
         }
-        let index = self.timers.place();
-        let member = &mut self.members[index];
-        member
-            .queue
-            .fire(now, &mut member.spindle, &mut member_sink(index, observer));
-        self.refresh(now, index);
+        self.fire_queue(now, observer);
     }
 
     fn allocated(&self) -> usize {
@@ -829,7 +800,7 @@ impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
             busy: Nanos(sum(|member| member.spindle.busy.0)),
             sectors: sum(|member| member.spindle.sectors),
             merges: sum(|member| member.queue.merges()),
-            interrupts: Some(sum(|member| member.commands)),
+            interrupts: Some(sum(|member| member.done.commands)),
             thread: self.thread.busy + Nanos(sum(|member| member.spindle.host_work.0)),
             resynced: Sectors(self.resync.as_ref().map_or(0, Background::through)),
             bitmap_pages: self.intent.as_ref().map_or(0, |intent| intent.written),
@@ -838,11 +809,8 @@ impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
 
     fn members(&self) -> Vec<MemberTotals> {
         let of = |member: &MdMember<Q, D>| MemberTotals {
-            read: member.read,
-            written: member.written,
-            commands: member.commands,
             busy: member.spindle.busy,
-            taken: Nanos(member.taken),
+            ..member.done
         };
         self.members.iter().map(of).collect()
     }
@@ -851,14 +819,8 @@ impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
 impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
         self.clock = now;
-        let waited = if self.stalled.is_empty() {
-            None
-        } else {
-            self.stalled
-                .iter()
-                .position(|stalled| stalled.process == bio.process && stalled.token == bio.token)
-        };
-        let whole = match waited {
+        let waited = self.take_stalled(bio.process, bio.token);
+        let whole = match &waited {
             None if bio.direction == Direction::Read && !self.degraded => {
                 self.volume.read_whole(bio.start, bio.sectors)
             }
@@ -870,7 +832,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             let mut orders = core::mem::take(&mut self.orders);
             orders.clear();
             match waited {
-                Some(place) => orders = self.stalled.swap_remove(place).orders,
+                Some(waited) => orders = waited,
                 None => self.split(now, bio, &mut orders),
             }
             let submission = self.send_all(now, bio.process, bio.token, &orders, observer);
@@ -904,13 +866,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
                 self.thread.wake(now);
             }
         }
-        for index in 0..self.members.len() {
-            let member = &mut self.members[index];
-            member
-                .queue
-                .end_plug(now, &mut member.spindle, &mut member_sink(index, observer));
-            self.refresh(now, index);
-        }
+        self.end_plugs(now, observer);
         if self.parity.is_some() {
             self.unplug_thread(now);
         }

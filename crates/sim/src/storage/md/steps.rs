@@ -1,12 +1,12 @@
 //! The steps of a resync on the members: what is read, what is written after it.
 
-use crate::storage::md::{Md, Order, Owner, RESYNC_THREAD};
+use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::{Md, RESYNC_THREAD};
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Observer};
 use seekwise_raid::md::raid5::Work;
 use seekwise_raid::md::resync::{Resync, Speed};
-use seekwise_raid::md::volume::{Piece, Volume};
-use seekwise_sched::Priority;
+use seekwise_raid::md::volume::Volume;
 use seekwise_units::{Lba, Nanos, Sectors};
 use slab::Slab;
 use std::collections::VecDeque;
@@ -146,13 +146,12 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         background.retry_at = Nanos::NEVER;
         self.send_backlog(now, &mut background, observer);
         if background.backlog.is_empty() && background.resync.due <= now {
-            let begun = background.resync.begin_step(now, |moved| {
-                moved.extend(
-                    self.members
-                        .iter()
-                        .map(|member| member.read.0 + member.written.0 - member.resynced.0),
-                );
-            });
+            let begun =
+                background.resync.begin_step(now, |moved| {
+                    moved.extend(self.members.iter().map(|member| {
+                        member.done.read.0 + member.done.written.0 - member.resynced.0
+                    }));
+                });
             if let Some((from, length)) = begun {
                 let (reads, _) = self.step_pieces(from);
                 let step = background.steps.insert(Step {
@@ -182,20 +181,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         write: bool,
     ) {
         for &(member, at) in pieces {
-            background.backlog.push_back(Order {
-                owner: Owner::Resync(step),
-                piece: Piece {
-                    member,
-                    start: Lba(at),
-                    sectors: Sectors(length),
-                    volume_end: Lba(0),
-                },
-                write,
-                sync: !write,
-                no_idle: false,
-                process: RESYNC_THREAD,
-                priority: Priority::default(),
-            });
+            let sectors = (member, Lba(at), Sectors(length));
+            let owner = Owner::Resync(step);
+            let order = Order::own(owner, RESYNC_THREAD, sectors, write, !write);
+            background.backlog.push_back(order);
         }
     }
 

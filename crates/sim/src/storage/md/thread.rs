@@ -1,7 +1,8 @@
 //! The md thread: asleep, at work on what to send, or asleep for a request of a member.
 
 use crate::cost::MdCosts;
-use crate::storage::md::Order;
+use crate::storage::md::order::{Order, Owner};
+use crate::storage::md::MD_THREAD;
 use seekwise_host::cpu::SharedProcessor;
 use seekwise_raid::md::plug::MemberRequest;
 use seekwise_raid::md::raid5::{BioId, Outbox, Sender, Work};
@@ -46,7 +47,13 @@ pub(crate) struct MdThread {
 impl Outbox for MdThread {
     #[inline]
     fn issue(&mut self, request: MemberRequest, sender: Sender) {
-        let order = Order::of_stripe(&request, sender, self.stripe_writes_sync);
+        let Sender::Stripe(stripe) = sender else {
+            unreachable!("only the thread sends for stripes");
+        };
+        let sectors = (request.member, request.start, request.sectors);
+        let sync = !request.write || self.stripe_writes_sync;
+        let owner = Owner::Stripe(stripe);
+        let order = Order::own(owner, MD_THREAD, sectors, request.write, sync);
         self.out.push_back(order);
     }
 

@@ -1,7 +1,7 @@
 //! The queue's borders: towards the drive, and towards who watches.
 
 use crate::result::probe::Recorder;
-use seekwise_host::block::{Access, Bio, Driver, Observer};
+use seekwise_host::block::{Access, Driver, Event, Observer};
 use seekwise_units::Nanos;
 
 /// What the queue starts during one call: the processor decides when that reaches the drive.
@@ -28,24 +28,12 @@ pub(crate) struct Watch {
 }
 
 impl Observer for Watch {
-    fn submitted(&mut self, now: Nanos, bio: &Bio) {
-        self.recorder.submitted(now, bio);
-    }
-    fn inserted(&mut self, now: Nanos, request: &seekwise_sched::Request) {
-        self.recorder.inserted(now, request);
-    }
-    fn issued(&mut self, now: Nanos, request: &seekwise_sched::Request) {
-        self.issued += 1;
-        self.recorder.issued(now, request);
-    }
-    fn started(&mut self, now: Nanos, request: &seekwise_sched::Request) {
-        self.started_sync.push(request.sync);
-        self.recorder.started(now, request);
-    }
-    fn completed(&mut self, now: Nanos, request: &seekwise_sched::Request) {
-        self.recorder.completed(now, request);
-    }
-    fn merged(&mut self, now: Nanos, bio: &Bio, front: bool) {
-        self.recorder.merged(now, bio, front);
+    fn note(&mut self, now: Nanos, event: Event) {
+        match event {
+            Event::Issued(_) => self.issued += 1,
+            Event::Started(request) => self.started_sync.push(request.sync),
+            _ => {}
+        }
+        self.recorder.note(now, event);
     }
 }

@@ -3,7 +3,7 @@
 use crate::validate::whole::cost::IMAGE_SPREAD;
 use crate::validate::whole::one_cpu::{Next, OneCpu, Operation, Waits};
 use seekwise_device::Device;
-use seekwise_host::block::{Bio, BlockQueue, Observer, Submission};
+use seekwise_host::block::{Bio, BlockQueue, Event, Observer, Submission};
 use seekwise_host::job::{Start, Wait};
 use seekwise_units::{Lba, Nanos, Sectors};
 
@@ -61,7 +61,7 @@ impl<Q: BlockQueue, D: Device> OneCpu<Q, D> {
             line.lba,
             line.sectors.min(self.max_sectors),
         );
-        self.watch.submitted(self.now, &bio);
+        self.watch.note(self.now, Event::Submitted(&bio));
         let doublings = self.doublings();
         let mut enter =
             self.costs.way_in(&line) + Nanos(self.costs.enter_per_doubling.0 * doublings);

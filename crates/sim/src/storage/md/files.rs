@@ -1,0 +1,146 @@
+//! md below files: who has files pays for processors himself, step by step, and is told of more.
+//!
+//! What differs from bios of raw devices:
+//! - the md thread takes a processor like any task, and who runs it says when its work is done;
+//! - an interrupt is served before its queue hears of the command;
+//! - each piece of an operation is told of by itself ([`Md::told`]), since a page can be read as soon as it is there;
+//! - a submitter sleeps while the stripe cache is full, and what waits there for an unplug does so on every kernel;
+//! - mirrored writes go to the members in the task, none of them counted as pending by the read balance.
+
+use crate::storage::md::order::Owner;
+use crate::storage::md::Md;
+use crate::storage::{Storage, Totals};
+use seekwise_device::Device;
+use seekwise_host::block::{unplug_due, BlockQueue, Observer};
+use seekwise_sched::Direction;
+use seekwise_units::{Lba, Nanos, Sectors};
+use std::collections::VecDeque;
+
+/// md whose drives' interrupts and whose thread are the host's to serve.
+pub struct Hosted<Q, D> {
+    pub(crate) md: Md<Q, D>,
+    /// Commands that drives have done and of which their queues hear once the interrupt has been served: then, member and tag.
+    notified: VecDeque<(Nanos, usize, u32)>,
+}
+
+/// What comes of a drive.
+pub(crate) enum DriveEvent {
+    /// The interrupt of a command has been served.
+    Served { member: usize, tag: u32 },
+    /// A drive's next step is due.
+    Step { member: usize },
+}
+
+impl<Q: BlockQueue, D: Device> Hosted<Q, D> {
+    pub fn new(md: Md<Q, D>) -> Self {
+        Self {
+            md,
+            notified: VecDeque::new(),
+        }
+    }
+
+    /// The interrupt of a command is served by `at`, behind those before it.
+    pub(crate) fn notify(&mut self, at: Nanos, member: usize, tag: u32) {
+        self.notified.push_back((at, member, tag));
+    }
+
+    /// What is due at [`Storage::next_at`]; of members at the same time, the first one's.
+    pub(crate) fn take_drive_event(&mut self) -> DriveEvent {
+        let step = (self.md.due.first(), self.md.due.place());
+        match self.notified.front() {
+            Some(&(at, member, tag)) if (at, member) <= step => {
+                self.notified.pop_front();
+                DriveEvent::Served { member, tag }
+            }
+            _ => DriveEvent::Step { member: step.1 },
+        }
+    }
+}
+
+impl<Q: BlockQueue, D: Device> Storage for Hosted<Q, D> {
+    fn next_at(&self) -> Nanos {
+        let notified = self.notified.front().map_or(Nanos::NEVER, |first| first.0);
+        self.md.due.first().min(notified)
+    }
+
+    fn timer(&self) -> Nanos {
+        self.md.timers.first()
+    }
+
+    fn fire<O: Observer>(&mut self, now: Nanos, observer: &mut O) {
+        self.md.fire_queue(now, observer);
+    }
+
+    fn allocated(&self) -> usize {
+        self.md
+            .members
+            .iter()
+            .map(|member| member.queue.allocated())
+            .sum()
+    }
+
+    fn totals(&self) -> Totals {
+        self.md.totals()
+    }
+}
+
+impl<Q: BlockQueue, D: Device> Md<Q, D> {
+    /// A drive's next step is taken: the tag of the command that is done by it, if any, and processor time of the host for the drive's own work.
+    pub(crate) fn drive_steps(&mut self, now: Nanos, index: usize) -> (Option<u32>, Nanos) {
+        let spindle = &mut self.members[index].spindle;
+        let tag = spindle.advance(now);
+        let work = core::mem::take(&mut spindle.host_work);
+        self.refresh(now, index);
+        (tag, work)
+    }
+
+    /// Writes go through the stripe cache.
+    pub(crate) fn has_stripes(&self) -> bool {
+        self.parity.is_some()
+    }
+
+    /// No stripe is free: who writes has to sleep until there is one.
+    pub(crate) fn stripes_full(&self) -> bool {
+        self.parity
+            .as_ref()
+            .is_some_and(|parity| parity.waits_for_stripe())
+    }
+
+    /// A write arrives at the stripe cache.
+    pub(crate) fn write_file_stripes(
+        &mut self,
+        now: Nanos,
+        io: u32,
+        (start, sectors): (Lba, Sectors),
+        sync: bool,
+    ) {
+        self.write_stripes(Owner::File(io), start, sectors, sync);
+        if self.stripes_full() {
+            // Who waits for a stripe unplugs.
+            self.unplug_thread(now);
+        } else {
+            self.unplug_at = self.unplug_at.min(unplug_due(now, self.hz));
+        }
+    }
+
+    /// The submitter's plug ends, or somebody waits.
+    pub(crate) fn unplug_stripes(&mut self, now: Nanos) {
+        if self.unplug_at < Nanos::NEVER || self.stripes_full() {
+            self.unplug_thread(now);
+        }
+    }
+
+    /// When the thread wants a processor, or its plug's timer is due.
+    pub(crate) fn thread_at(&self) -> Nanos {
+        self.thread.due.min(self.unplug_at)
+    }
+
+    pub(crate) fn plug_is_due(&self, now: Nanos) -> bool {
+        self.unplug_at <= now
+    }
+
+    pub(crate) fn congested(&self, direction: Direction, sync: bool) -> bool {
+        let of_queue = |queue: &Q| queue.congested(direction, sync);
+        self.stripes_full() || self.members.iter().any(|member| of_queue(&member.queue))
+    }
+}
