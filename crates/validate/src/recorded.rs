@@ -3,15 +3,15 @@
 //! Conditions: `tests/vectors/machine/README.md`. The same for every row: ext3 with a journal of 16 MB made by a recent mke2fs, 165 MB of
 //! memory for files, 600 MB over N files, 800 random calls in all, fsync in the writing phases, caches dropped before each.
 
-use crate::cost::StepCosts;
-use crate::files::machine::FileEngine;
-use crate::files::{FilesPlan, PhasePlan};
-use crate::spec::array::ArraySpec;
-use crate::validate::rates::{Conditions, RecordedStorage};
+use crate::rates::{Conditions, RecordedStorage};
 use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, FileSystem};
+use seekwise_sim::cost::StepCosts;
+use seekwise_sim::files::machine::FileEngine;
+use seekwise_sim::files::{FilesPlan, PhasePlan};
+use seekwise_sim::spec::array::ArraySpec;
 use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
 
 /// In the order in which they run.

@@ -2,14 +2,7 @@
 //!
 //! Format and loads: `tests/vectors/machine/README.md`. Modelled here: `raw device` on `single`, `raid1`, `raid5xN`.
 
-use crate::assemble::{Below, MemberQueues};
-use crate::cost::StepCosts;
-use crate::files::machine::FileEngine;
-use crate::files::{FilesPlan, PhasePlan, Start, BIO_PAGES, READ_AHEAD_PAGES};
-use crate::parallel;
-use crate::spec::QueueSpec;
-use crate::storage::spindle::Spindle;
-use crate::validate::recorded;
+use crate::recorded;
 use seekwise_device::{Drive, Model};
 use seekwise_host::block::legacy::LegacyQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
@@ -17,6 +10,13 @@ use seekwise_host::file::{FileSystem, Raw};
 use seekwise_raid::md::volume::Volume;
 use seekwise_raid::{md, Geometry, Level, ParityLayout};
 use seekwise_sched::{AnyScheduler, Kernel};
+use seekwise_sim::assemble::{Below, MemberQueues};
+use seekwise_sim::cost::StepCosts;
+use seekwise_sim::files::machine::FileEngine;
+use seekwise_sim::files::{FilesPlan, PhasePlan, Start, BIO_PAGES, READ_AHEAD_PAGES};
+use seekwise_sim::parallel;
+use seekwise_sim::spec::QueueSpec;
+use seekwise_sim::storage::spindle::Spindle;
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS};
 use std::collections::{BTreeMap, HashMap};
 
