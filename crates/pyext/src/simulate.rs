@@ -102,7 +102,7 @@ pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<BenchR
 pub fn verify_whole(py: Python<'_>, paths: Vec<String>) -> String {
     py.allow_threads(|| {
         let paths: Vec<std::path::PathBuf> = paths.into_iter().map(Into::into).collect();
-        seekwise_sim::validate::whole::verify(&paths).to_string()
+        seekwise_validate::whole::verify(&paths).to_string()
     })
 }
 

@@ -7,8 +7,6 @@
 //!                           │    ◀── cost         what it costs the processors             ◀── models/host-*.toml
 //!                           ▼
 //!                         result (JSON)
-//!
-//!   validate  the models against recordings of real machines
 //! ```
 //!
 //! A run is (spec, seed, version) and nothing else: integer nanoseconds, equal times in insertion order, no wall clock, no hash-map order.
@@ -25,7 +23,6 @@ pub mod result;
 pub mod spec;
 pub mod storage;
 pub mod task;
-pub mod validate;
 
 /// Raised with every change that can alter a number; each change is explained in the changelog under *Results*.
 pub const MODEL_VERSION: u32 = 12;

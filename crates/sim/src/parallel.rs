@@ -36,7 +36,7 @@ pub(crate) fn stopped() -> Value {
 
 /// Does `work` for all items on `threads` workers. `progress` is told each item that is done, by the calling thread; once it says false, no
 /// further item is taken, and what was not taken has no result.
-pub(crate) fn each<T: Sync, R: Send>(
+pub fn each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
     work: impl Fn(&T) -> R + Sync,

@@ -1,6 +1,5 @@
-//! This test will run files through page cache, file system and journal, and hold the recorded rates of ext3 against the simulator.
+//! This test will run files through page cache, file system and journal.
 
-use crate::recorded;
 use seekwise_sim::assemble::storage::{self, StorageSpec};
 use serde_json::{json, Value};
 
@@ -166,41 +165,4 @@ fn what_files_cannot_be_is_one_sentence() {
     ] {
         assert!(!error.is_empty() && !error.contains('\n'), "{error}");
     }
-}
-
-#[test]
-fn ext3_rows_have_their_recorded_rates() {
-    let outcome = recorded::rows("legacy.csv", ",ext3 files,");
-    println!("{outcome:#?}");
-    assert_eq!(outcome.total, 128);
-    assert!(outcome.median_error.expect("rows") <= 0.03);
-    assert!(outcome.passed >= 122, "{:#?}", outcome.misses);
-}
-
-/// anticipatory waits for the ticks of its kernel, and the window that met an indirect block leaves before the next one is asked for.
-#[test]
-fn readers_in_order_share_a_disk_as_recorded() {
-    let outcome = recorded::rows("legacy.csv", ",ext3 files,single,31,satf,seqread,");
-    assert_eq!((outcome.passed, outcome.total), (16, 16));
-    let error = outcome.median_error.expect("rows");
-    assert!(error <= 0.02, "{error}");
-}
-
-/// A bitmap is read, and after a read cfq lets writes go by ones and twos for a while.
-#[test]
-fn cfq_holds_writes_back_after_the_bitmap_of_each_group() {
-    let outcome = recorded::rows("legacy.csv", ",ext3 files,single,31,satf,seqwrite,cfq,");
-    assert_eq!((outcome.passed, outcome.total), (4, 4));
-    let error = outcome.median_error.expect("rows");
-    assert!(error <= 0.035, "{error}");
-}
-
-/// Between two requests the interrupt ends the pages of the first. The disk has turned on by then: even where an indirect block lies between
-/// two runs of data the next sector is gone, and each request costs a turn.
-#[test]
-fn a_disk_at_depth_1_misses_a_turn_while_the_host_ends_a_request() {
-    let outcome = recorded::rows("legacy.csv", ",ext3 files,single,1,satf,seqwrite,");
-    assert_eq!((outcome.passed, outcome.total), (16, 16));
-    let error = outcome.median_error.expect("rows");
-    assert!(error <= 0.02, "{error}");
 }

@@ -4,7 +4,4 @@ mod arrays;
 mod cells;
 mod files;
 mod files_blk_mq;
-mod machine_rates;
 mod properties;
-mod recorded;
-mod whole_runs;

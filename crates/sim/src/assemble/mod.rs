@@ -198,7 +198,7 @@ pub struct QueueNumbers {
 
 /// Parts of a machine that do not depend on its types.
 #[derive(Clone)]
-pub(crate) struct Frame {
+pub struct Frame {
     pub costs: OperationCosts,
     pub processors: u32,
     pub numbers: QueueNumbers,
@@ -499,7 +499,7 @@ where
 }
 
 /// A queue of the kind that the policy belongs to.
-pub(crate) fn either_queue(policy: AnyScheduler, frame: &Frame) -> EitherQueue<AnyScheduler> {
+pub fn either_queue(policy: AnyScheduler, frame: &Frame) -> EitherQueue<AnyScheduler> {
     if frame.numbers.legacy {
         EitherQueue::Legacy(legacy_queue(policy, frame))
     } else {
@@ -507,7 +507,7 @@ pub(crate) fn either_queue(policy: AnyScheduler, frame: &Frame) -> EitherQueue<A
     }
 }
 
-pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueue<S> {
+pub fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueue<S> {
     let kernel = frame.kernel;
     let limits = LegacyLimits {
         requests: frame.limits(),
@@ -526,7 +526,7 @@ pub(crate) fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueu
     LegacyQueue::new(policy, limits, frame.depth)
 }
 
-pub(crate) fn mq_queue<S: Scheduler>(policy: S, frame: &Frame) -> MqQueue<S> {
+pub fn mq_queue<S: Scheduler>(policy: S, frame: &Frame) -> MqQueue<S> {
     let numbers = frame.numbers;
     let limits = MqLimits {
         requests: frame.limits(),
@@ -625,7 +625,7 @@ pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
     Ok(entry_of(scheduler)?.kernels.until.is_some())
 }
 
-pub(crate) fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
+pub fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
     registry::find(scheduler).ok_or_else(|| {
         let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
         let known = known.join(", ");

@@ -189,7 +189,7 @@ fn run_over<Q: BlockQueue>(
 }
 
 /// Tasks with files over members of an array, or over a drive alone.
-pub(crate) fn file_engine<Q: BlockQueue, D: Device>(
+pub fn file_engine<Q: BlockQueue, D: Device>(
     mut members: Vec<(Q, Spindle<D>)>,
     (array, capacity): (Option<(&ArraySpec, &Geometry)>, Sectors),
     (name, kernel): (&str, Kernel),

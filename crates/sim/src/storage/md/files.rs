@@ -12,6 +12,7 @@ use crate::storage::md::Md;
 use crate::storage::{Storage, Totals};
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, BlockQueue, Observer};
+use seekwise_raid::md::volume::Volume;
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::VecDeque;
@@ -37,6 +38,10 @@ impl<Q: BlockQueue, D: Device> Hosted<Q, D> {
             md,
             notified: VecDeque::new(),
         }
+    }
+
+    pub fn volume(&self) -> &Volume {
+        &self.md.volume
     }
 
     /// The interrupt of a command is served by `at`, behind those before it.

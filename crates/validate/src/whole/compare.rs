@@ -1,8 +1,8 @@
 //! A whole run beside its recording: order, total time, end of each process.
 
-use crate::result::probe::{Moment, TraceEvent};
-use crate::validate::whole::input::{self, Input, Recorded};
-use crate::validate::whole::run;
+use crate::whole::input::{self, Input, Recorded};
+use crate::whole::run;
+use seekwise_sim::result::probe::{Moment, TraceEvent};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@
 //! each to 50 to 100 ns (middle); how a sleep's way is split between its two ends, `stolen_more` and `in_program` are estimates (low).
 //! How well, and how many rows: docs/concepts/whole-runs.md.
 
-use crate::validate::whole::input::Input;
+use crate::whole::input::Input;
 use seekwise_host::job::ScriptedOp;
 use seekwise_units::Nanos;
 

@@ -2,8 +2,8 @@
 //! `rates_spread TABLE WORDS [cost=ns …] [left_out=processes …]`: rows that contain all the words, separated by commas, under other costs of the
 //! host, or without the run of so many processes before; sets of them are separated by `/`.
 
-use seekwise_sim::validate::rates::{self, Unknowns};
 use seekwise_units::Nanos;
+use seekwise_validate::rates::{self, Unknowns};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

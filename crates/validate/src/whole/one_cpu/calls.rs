@@ -1,7 +1,7 @@
 //! What a thread does in and between its calls, until it waits, sleeps or ends.
 
-use crate::validate::whole::cost::IMAGE_SPREAD;
-use crate::validate::whole::one_cpu::{Next, OneCpu, Operation, Waits};
+use crate::whole::cost::IMAGE_SPREAD;
+use crate::whole::one_cpu::{Next, OneCpu, Operation, Waits};
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Event, Observer, Submission};
 use seekwise_host::job::{Start, Wait};

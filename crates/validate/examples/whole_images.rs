@@ -1,7 +1,7 @@
 //! How near whole runs are to chance: each file on many images of its kernel, whose calls take up to 0.4 us more or less each.
-//! `cargo run --release -p seekwise-sim --features examples --example whole_images -- IMAGES RECORDING…`
+//! `cargo run --release -p seekwise-validate --features examples --example whole_images -- IMAGES RECORDING…`
 
-use seekwise_sim::validate::whole::compare::images;
+use seekwise_validate::whole::compare::images;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);

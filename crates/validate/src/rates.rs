@@ -2,16 +2,7 @@
 //!
 //! Format and loads: `tests/vectors/machine/README.md`. Modelled here: `raw device` on `single`, `raid1`, `raid5xN`.
 
-use crate::assemble::storage::file_engine;
-use crate::assemble::{Below, MemberQueues};
-use crate::cost::StepCosts;
-use crate::files::machine::FileEngine;
-use crate::files::{FilesPlan, PhasePlan, Start, BIO_PAGES, READ_AHEAD_PAGES};
-use crate::parallel;
-use crate::spec::array::ArraySpec;
-use crate::spec::QueueSpec;
-use crate::storage::spindle::Spindle;
-use crate::validate::recorded;
+use crate::recorded;
 use seekwise_device::{Drive, Model};
 use seekwise_host::block::legacy::LegacyQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
@@ -20,6 +11,15 @@ use seekwise_raid::md::volume::Volume;
 use seekwise_raid::{Geometry, Level, ParityLayout};
 use seekwise_sched::kernel::Version;
 use seekwise_sched::{AnyScheduler, Kernel};
+use seekwise_sim::assemble::storage::file_engine;
+use seekwise_sim::assemble::{Below, MemberQueues};
+use seekwise_sim::cost::StepCosts;
+use seekwise_sim::files::machine::FileEngine;
+use seekwise_sim::files::{FilesPlan, PhasePlan, Start, BIO_PAGES, READ_AHEAD_PAGES};
+use seekwise_sim::parallel;
+use seekwise_sim::spec::array::ArraySpec;
+use seekwise_sim::spec::QueueSpec;
+use seekwise_sim::storage::spindle::Spindle;
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS};
 use std::collections::{BTreeMap, HashMap};
 
@@ -199,7 +199,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         window,
         kernel: of,
     } = RecordedStorage::of(conditions, &model, unknowns.costs)?;
-    let own_window = match machine.storage.md.volume {
+    let own_window = match machine.storage.volume() {
         Volume::Single { .. } => ra_disk_kb,
         _ => ra_md_kb,
     };
@@ -207,7 +207,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of.version.into()), pages_max);
     // Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
     let bio_pages = if of.at_least(4, 0, 0) { BIO_PAGES } else { 1 };
-    let pages = machine.storage.md.volume.capacity().0 / PAGE_SECTORS;
+    let pages = machine.storage.volume().capacity().0 / PAGE_SECTORS;
     let sequential = match phase.as_str() {
         "seqread" => true,
         "rndread" => false,

@@ -3,8 +3,9 @@
 //! (`tools/golden.py`).
 
 use seekwise_sim::assemble::storage::{self, StorageSpec};
+use seekwise_sim::parallel;
 use seekwise_sim::spec::CellSpec;
-use seekwise_sim::{parallel, validate::rates};
+use seekwise_validate::rates;
 use serde_json::Value;
 
 fn main() {

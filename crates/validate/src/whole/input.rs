@@ -334,18 +334,19 @@ fn blk_mq(path: &Path, folder: &Path, stem: &str, conf: &Path) -> Result<Input, 
         depth: number(&setting("hw_queue_depth")?, "hw_queue_depth")?,
         service: Nanos(number(&setting("completion_nsec")?, "completion_nsec")?),
     };
-    let threads = crate::spec::list::parse(&list, Sectors(u64::MAX >> 9), CpuCost::default())
-        .map_err(|e| format!("{stem}.list: {e}"))?;
+    let threads =
+        seekwise_sim::spec::list::parse(&list, Sectors(u64::MAX >> 9), CpuCost::default())
+            .map_err(|e| format!("{stem}.list: {e}"))?;
     let submitters = threads
         .into_iter()
         .filter_map(|plan| match plan.load {
-            crate::task::ThreadLoad::Scripted(script) => Some(Submitter {
+            seekwise_sim::task::ThreadLoad::Scripted(script) => Some(Submitter {
                 process: plan.process.0,
                 priority: plan.priority,
                 starts: plan.starts,
                 script,
             }),
-            crate::task::ThreadLoad::Generated { .. } => None,
+            seekwise_sim::task::ThreadLoad::Generated { .. } => None,
         })
         .collect();
     let _ = path;

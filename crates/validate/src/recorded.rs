@@ -3,13 +3,13 @@
 //! Conditions: `tests/vectors/machine/README.md`. The same for every row: ext3 with a journal of 16 MB made by a recent mke2fs, 165 MB of
 //! memory for files, 600 MB over N files, 800 random calls in all, fsync in the writing phases, caches dropped before each.
 
-use crate::cost::StepCosts;
-use crate::files::{FilesPlan, PhasePlan};
-use crate::validate::rates::{Conditions, RecordedStorage};
+use crate::rates::{Conditions, RecordedStorage};
 use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::ext3::JournalPlace;
 use seekwise_host::file::{Ext3, FileSystem};
+use seekwise_sim::cost::StepCosts;
+use seekwise_sim::files::{FilesPlan, PhasePlan};
 use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
 
 /// In the order in which they run.
@@ -47,7 +47,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         kernel,
     } = RecordedStorage::of(conditions, &model, StepCosts::default())?;
     let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version.into()), window);
-    let blocks = machine.storage.md.volume.capacity().0 / PAGE_SECTORS;
+    let blocks = machine.storage.volume().capacity().0 / PAGE_SECTORS;
     let system = FileSystem::Ext3(Ext3::new(
         blocks,
         TOTAL_PAGES + TOTAL_PAGES / 1000 + 64 * u64::from(processes),

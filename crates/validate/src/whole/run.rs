@@ -1,16 +1,16 @@
 //! The run itself: a machine built as the recorded kernel was, on the device that it had.
 
-use crate::assemble::{check, entry_of, legacy_queue, mq_queue, Frame, QueueNumbers};
-use crate::result::probe::{Moment, TraceEvent};
-use crate::validate::whole::cost::Costs;
-use crate::validate::whole::input::{Input, Recorded, Under};
-use crate::validate::whole::one_cpu::{OneCpu, Process};
+use crate::whole::cost::Costs;
+use crate::whole::input::{Input, Recorded, Under};
+use crate::whole::one_cpu::{OneCpu, Process};
 use seekwise_device::linear::Linear;
 use seekwise_device::null::Null;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::job::Script;
 use seekwise_sched::{AnyScheduler, ProcessId, Setup};
+use seekwise_sim::assemble::{check, entry_of, legacy_queue, mq_queue, Frame, QueueNumbers};
+use seekwise_sim::result::probe::{Moment, TraceEvent};
 use seekwise_units::{Depth, Nanos, Sectors};
 
 /// Capacity of the recorded disks (README of the legacy recordings, "Devices").

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 fn run(names: &[&str]) -> serde_json::Value {
     let vectors = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors");
     let paths: Vec<PathBuf> = names.iter().map(|name| vectors.join(name)).collect();
-    seekwise_sim::validate::whole::verify(&paths)
+    seekwise_validate::whole::verify(&paths)
 }
 
 fn groups(outcome: &serde_json::Value) -> &Vec<serde_json::Value> {

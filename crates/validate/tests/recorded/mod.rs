@@ -1,6 +1,6 @@
 //! Rows of the recorded machines, held against the simulator.
 
-use seekwise_sim::validate::rates::{self, TableOutcome};
+use seekwise_validate::rates::{self, TableOutcome};
 
 /// The rows of `table` (tests/vectors/machine) that contain `words`.
 pub fn rows(table: &str, words: &str) -> TableOutcome {

@@ -1,7 +1,7 @@
 //! The queue's borders: towards the drive, and towards who watches.
 
-use crate::result::probe::Recorder;
 use seekwise_host::block::{Access, Driver, Event, Observer};
+use seekwise_sim::result::probe::Recorder;
 use seekwise_units::Nanos;
 
 /// What the queue starts during one call: the processor decides when that reaches the drive.

@@ -1,7 +1,7 @@
 //! This test will simulate the recorded whole-machine rates of raw devices: kernels 2.6.24, 2.6.32 and 4.4 over the exact disk.
 
 use crate::recorded;
-use seekwise_sim::validate::rates::{self, TableOutcome};
+use seekwise_validate::rates::{self, TableOutcome};
 
 fn hold(outcome: &TableOutcome) {
     println!(

@@ -17,14 +17,14 @@
 mod borders;
 mod calls;
 
-use crate::result::probe::{Recorder, TraceEvent};
-use crate::validate::whole::cost::Costs;
+use crate::whole::cost::Costs;
 use borders::{Started, Watch};
 use seekwise_device::{Command, CommandKind, Device, Tag};
 use seekwise_host::block::{Access, BlockQueue, Done};
 use seekwise_host::job::{Script, Start};
 use seekwise_host::random::Random;
 use seekwise_sched::{Direction, Priority, ProcessId};
+use seekwise_sim::result::probe::{Recorder, TraceEvent};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// A process with what it submits.
