@@ -277,3 +277,27 @@ def test_without_statsmodels_there_is_one_error_with_the_line_that_installs_it(t
         check=False,
     )  # fmt: skip
     assert done.returncode == 4 and "seekwise[fleet]" in done.stderr and done.stderr.count("error: ") == 1
+
+
+def test_few_hosts_are_not_called_alike(tmp_path) -> None:
+    _, summary = summary_of(3, 1)
+    text = " ".join(answer.lines(answer.of(summary)))
+    assert "Devices are not compared: that needs 8 of a kind, and there are 3 of a kind at most." in text
+    assert "unlike" not in text and "No kernel" not in text
+    _, summary = summary_of(12, 1, anomalies=False)
+    environment = {"host": "odd", "kernel": "6.1", "devices": [{"name": "sdz", "model": "Other"}]}
+    for _ in range(3):
+        summary.add(rows.Row(rows.unit_of(environment), "rand_read", "none", {"rate": 1e8}))
+    text = " ".join(answer.lines(answer.of(summary)))
+    assert "Not compared, since that needs 8 of a kind: 1 device of 1 other kind." in text and "alike" not in text
+
+
+def test_a_bundle_is_one_under_any_name_and_a_folder_of_them_is_told(tmp_path) -> None:
+    _, (path, *_) = synthetic.write_bundles(tmp_path, 2, 1)
+    path.rename(tmp_path / "from-host0")
+    db = str(tmp_path / "a.db")
+    done = CliRunner().invoke(cli, ["import", str(tmp_path / "from-host0"), "--db", db], standalone_mode=False, obj={})
+    assert done.exception is None and "1 bundle: 16 records of 1 run added" in done.stdout
+    done = CliRunner().invoke(cli, ["import", str(tmp_path), "--db", db], standalone_mode=False, obj={})
+    assert isinstance(done.exception, UsageError) and "is a folder, with 1 bundle in it" in done.exception.message
+    assert done.exception.hint == f"name the files: seekwise import {tmp_path}/*.bundle"
