@@ -248,6 +248,8 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch) -> 
         (("export", "--bundle", "--parquet"), "are two files"),
         (("export", "--bundle", "--format", "csv"), "is printed"),
         (("export", "--output", "x"), "goes with"),
+        (("export", "--parquet", "--output", "-"), "cannot be printed"),
+        (("results", "a.bundle"), "is a bundle"),
     ],
 )
 def test_wrong_words_end_in_one_error(tmp_path, monkeypatch, words, says) -> None:
@@ -277,3 +279,59 @@ def test_without_statsmodels_there_is_one_error_with_the_line_that_installs_it(t
         check=False,
     )  # fmt: skip
     assert done.returncode == 4 and "seekwise[fleet]" in done.stderr and done.stderr.count("error: ") == 1
+
+
+def test_few_hosts_are_not_called_alike(tmp_path) -> None:
+    _, summary = summary_of(3, 1)
+    text = " ".join(answer.lines(answer.of(summary)))
+    assert "Devices are not compared: that needs 8 of a kind, and there are 3 of a kind at most." in text
+    assert "unlike" not in text and "No kernel" not in text
+    _, summary = summary_of(12, 1, anomalies=False)
+    environment = {"host": "odd", "kernel": "6.1", "devices": [{"name": "sdz", "model": "Other"}]}
+    for _ in range(3):
+        summary.add(rows.Row(rows.unit_of(environment), "rand_read", "none", {"rate": 1e8}))
+    text = " ".join(answer.lines(answer.of(summary)))
+    assert "Not compared, since that needs 8 of a kind: 1 device of 1 other kind." in text and "alike" not in text
+
+
+def test_a_bundle_is_one_under_any_name_and_a_folder_of_them_is_told(tmp_path) -> None:
+    _, (path, *_) = synthetic.write_bundles(tmp_path, 2, 1)
+    path.rename(tmp_path / "from-host0")
+    db = str(tmp_path / "a.db")
+    done = CliRunner().invoke(cli, ["import", str(tmp_path / "from-host0"), "--db", db], standalone_mode=False, obj={})
+    assert done.exception is None and "1 bundle: 16 records of 1 run added" in done.stdout
+    done = CliRunner().invoke(cli, ["import", str(tmp_path), "--db", db], standalone_mode=False, obj={})
+    assert isinstance(done.exception, UsageError) and "is a folder, with 1 bundle in it" in done.exception.message
+    assert done.exception.hint == f"name the files: seekwise import {tmp_path}/*.bundle"
+
+
+def test_damage_of_a_bit_never_changes_what_a_file_says(tmp_path) -> None:
+    """Parquet pages and bundles have checksums: a damaged file is refused, or the damage is where nothing is read."""
+    chosen = np.random.default_rng(1)
+    _, (path,) = synthetic.write_bundles(tmp_path, 1, 1)
+    whole = list(bundle.read(path))
+    parquet.write(tmp_path / "a.parquet", [each.records for each in whole])
+    sums = parquet.summary(tmp_path / "a.parquet").sums
+    readers = {path: (lambda file: list(bundle.read(file)), whole)}
+    readers[tmp_path / "a.parquet"] = (lambda file: parquet.summary(file).sums, sums)
+    for good, (read, wanted) in readers.items():
+        refused = 0
+        for _ in range(60):
+            data = bytearray(good.read_bytes())
+            data[chosen.integers(len(data))] ^= 1 << int(chosen.integers(8))
+            (tmp_path / "bad").write_bytes(data)
+            try:
+                assert read(tmp_path / "bad") == wanted
+            except UsageError:
+                refused += 1
+        assert refused > 30
+
+
+def test_a_parquet_file_that_is_named_twice_counts_once(tmp_path) -> None:
+    _, hosts = synthetic.hosts(3, 5)
+    path = tmp_path / "a.parquet"
+    parquet.write(path, [records for _, records in hosts])
+    done = CliRunner().invoke(
+        cli, ["results", str(path), str(tmp_path / "." / "a.parquet")], standalone_mode=False, obj={}
+    )
+    assert done.exception is None and "48 measured operations" in done.stdout

@@ -73,7 +73,8 @@ def show_parquet(paths: Sequence[Path], as_json: bool) -> None:
     from seekwise.fleet import parquet, rows
 
     summary = rows.Summary()
-    for path in paths:
+    # A file that is named twice counts once.
+    for path in {path.resolve(): path for path in paths}.values():
         found = parquet.summary(path)
         summary.trials += found.trials
         for key, sums in found.sums.items():

@@ -110,7 +110,7 @@ def command(
         arrays = tuple(array for array in arrays if array.capacity_bytes >= capacity)
         if not arrays:
             raise UsageError(
-                f"no array of these holds {capacity / 1e12:.3g} TB: the largest has {answer.capacity_text(most)}",
+                f"no array of these holds {answer.capacity_text(capacity)}: the largest has {answer.capacity_text(most)}",
                 hint="more drives, or a smaller `--capacity`",
             )
     smallest = min(array.capacity_bytes for array in arrays)

@@ -37,6 +37,8 @@ def command(
         raise UsageError("`--bundle` and `--parquet` are two files", hint="export one after the other")
     if to_file and form is not None:
         raise UsageError(f"`--format {form}` is printed, so it goes with neither `--bundle` nor `--parquet`")
+    if output is not None and str(output) == "-":
+        raise UsageError("a bundle or Parquet file cannot be printed", hint="name a file: `--output FILE`")
     if output is not None and not to_file:
         raise UsageError("`--output` goes with `--bundle` or `--parquet`", hint="redirect what is printed: `… > FILE`")
     if not to_file and len(names) != 1:

@@ -28,6 +28,8 @@ FORMAT_NAMES = (
 
 DRIVES = (".parv", ".diskspecs")
 BUNDLE = ".bundle"
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+"""How a compressed file begins (RFC 8878, section 3.1.1)."""
 
 
 @click.command("import")
@@ -71,7 +73,13 @@ def command(
 
     A .parv or .diskspecs file of DiskSim becomes the model file ID.toml; the layout and seek files that it names must lie beside it.
     """
-    bundles = [path for path in files if path.suffix == BUNDLE]
+    for path in files:
+        if path.is_dir() and (found := sorted(path.glob(f"*{BUNDLE}"))):
+            raise UsageError(
+                f"{path} is a folder, with {len(found)} bundle{'' if len(found) == 1 else 's'} in it",
+                hint=f"name the files: seekwise import {path}/*{BUNDLE}",
+            )
+    bundles = [path for path in files if path.suffix == BUNDLE or _begins_as_bundle(path)]
     if bundles:
         if len(bundles) < len(files):
             raise UsageError("bundles and other files cannot be imported together", "import them one after the other")
@@ -111,6 +119,15 @@ def command(
     click.echo(f"{len(records)} records in run {run.run_id}\n")
     _shown.print_outcome(found)
     click.echo(f"\nnext: seekwise results {run.run_id}")
+
+
+def _begins_as_bundle(path: Path) -> bool:
+    """Whether a file of another name is compressed as bundles are, which no other format here is."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(ZSTANDARD)) == ZSTANDARD
+    except OSError:
+        return False  # the reader of the file says what is wrong with it
 
 
 def _drives(files: list[Path], folder: Path, as_json: bool) -> None:

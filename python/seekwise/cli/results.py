@@ -34,6 +34,8 @@ def command(
     `last` names the newest run. Several runs of one study are merged: after rebuilding an array, changing a card or switching NCQ.
     FILE.parquet, made by `export --parquet`, is pooled by like devices.
     """
+    if bundle := next((name for name in names if name.endswith(".bundle")), None):
+        raise UsageError(f"{bundle} is a bundle", hint=f"`seekwise import {bundle}` adds its runs and shows the fleet")
     if any(name.endswith(".parquet") for name in names):
         if figures or not all(name.endswith(".parquet") for name in names):
             raise UsageError("Parquet files are pooled as a whole, so they go with no run and no `--figures`")

@@ -15,7 +15,7 @@ import numpy as np
 
 from seekwise.design.front import front
 from seekwise.design.search import CPU, P99, RATE, Sweep, best_of, criteria
-from seekwise.design.space import Point
+from seekwise.design.space import Point, failures_text
 from seekwise.errors import NotMetError
 from seekwise.report.array_choice import LEVEL
 from seekwise.report.number_text import three
@@ -112,10 +112,6 @@ def _chosen(rows: Sequence[Row], wanted_mb_s: float | None) -> Row:
 
 def capacity_text(count: int) -> str:
     return f"{three(count / 1e12)} TB" if count >= 1e12 else f"{three(count / 1e9)} GB"
-
-
-def failures_text(count: int) -> str:
-    return "no drive failure" if count == 0 else f"{count} drive failure{'' if count == 1 else 's'}"
 
 
 def lines(answer: Answer, sweep: Sweep) -> list[str]:

@@ -142,7 +142,10 @@ def parse_drives(text: str) -> tuple[int, ...]:
         named = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", part)
         if named is None:
             raise UsageError(f"`--drives {text}` is no number of drives", hint="for example: --drives 4..12")
-        found |= set(range(int(named[1]), int(named[2] or named[1]) + 1))
+        first, last = int(named[1]), int(named[2] or named[1])
+        if last < first:
+            raise UsageError(f"`--drives {text}` counts down", hint=f"for example: --drives {last}..{first}")
+        found |= set(range(first, last + 1))
     if not found or min(found) < 2 or max(found) > 64:
         raise UsageError(f"`--drives {text}`: an array has 2 to 64 drives", hint="for example: --drives 4..12")
     return tuple(sorted(found))
@@ -168,11 +171,17 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
             if array.survives >= survives_least:
                 found.append(array)
     if not found:
+        counts = str(drives[0]) if len(drives) == 1 else f"{drives[0]} to {drives[-1]}"
+        what = "can be built" if survives_least == 0 else f"survives {failures_text(survives_least)}"
         raise UsageError(
-            f"no array of {drives[0]} to {drives[-1]} drives and level {', '.join(levels)} survives {survives_least} failures",
+            f"no array of {counts} drives and level {', '.join(levels)} {what}",
             hint="more drives, other levels with `--level`, or a smaller `--survives`",
         )
     return tuple(sorted(found))
+
+
+def failures_text(count: int) -> str:
+    return "no drive failure" if count == 0 else f"{count} drive failure{'' if count == 1 else 's'}"
 
 
 def space_of(model: Model, arrays: tuple[Array, ...], *, reads_ahead: bool, chunks: Sequence[int] = ()) -> Space:

@@ -47,12 +47,19 @@ def lines(fleet: Fleet) -> list[str]:
         f"{_count(fleet.trials, 'measured operation')}."
     )
     found.append("")
-    told = [_outlier(each) for each in fleet.outliers] or ["No device is unlike its twins."]
-    found += _listed(told, "devices")
-    told = [_change(each) for each in fleet.changes] or ["No kernel or firmware makes a difference of 5 % or more."]
-    found += _listed(told, "differences")
-    if (few := sum(count < TWINS_LEAST for count in kinds.values())) == len(kinds) and few:
-        found += _wrapped(f"Comparing devices needs {TWINS_LEAST} of a kind; no kind has as many here.")
+    few = [kind for kind, count in kinds.items() if count < TWINS_LEAST]
+    if len(few) == len(kinds):
+        found += _wrapped(
+            f"Devices are not compared: that needs {TWINS_LEAST} of a kind, and there {_are(max(kinds.values(), default=0))} of a kind at most."
+        )
+    else:
+        found += _listed([_outlier(each) for each in fleet.outliers] or ["No device is unlike its twins."], "devices")
+        told = [_change(each) for each in fleet.changes] or ["No kernel or firmware makes a difference of 5 % or more."]
+        found += _listed(told, "differences")
+        if few:
+            found += _wrapped(
+                f"Not compared, since that needs {TWINS_LEAST} of a kind: {_count(sum(kinds[kind] for kind in few), 'device')} of {_count(len(few), 'other kind')}."
+            )
     found.append("")
     clear = [each for each in fleet.pooled if each.word == "clear" and each.is_better]
     if clear:
@@ -68,6 +75,10 @@ def lines(fleet: Fleet) -> list[str]:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _are(number: int) -> str:
+    return "is 1" if number == 1 else f"are {number}"
 
 
 def _listed(sentences: list[str], what: str) -> list[str]:

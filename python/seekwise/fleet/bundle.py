@@ -47,7 +47,8 @@ def write(path: Path, host: str, runs: Iterable[tuple[Run, Iterable[Record]]]) -
     """(runs, records) written; the file is there whole or not at all."""
     count_runs = count = 0
     try:
-        with new_product(path) as raw, zstandard.ZstdCompressor(level=LEVEL).stream_writer(raw, closefd=False) as out:
+        pack = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+        with new_product(path) as raw, pack.stream_writer(raw, closefd=False) as out:
             _line(out, {"schema": SCHEMA, "host": host, "made_at": now(), "seekwise": release()})
             for run, records in runs:
                 count_runs += 1

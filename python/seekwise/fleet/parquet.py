@@ -62,7 +62,8 @@ def write(path: Path, runs: Iterable[Iterable[Record]]) -> int:
     pa = arrow()
     count = 0
     try:
-        with new_product(path) as raw, pa.parquet.ParquetWriter(raw, schema(), compression="zstd") as out:
+        pack = {"compression": "zstd", "write_page_checksum": True}
+        with new_product(path) as raw, pa.parquet.ParquetWriter(raw, schema(), **pack) as out:
             waiting: list[dict[str, object]] = []
             for records in runs:
                 for row in _flat(records):
@@ -108,13 +109,18 @@ def summary(path: Path) -> Summary:
         said = (known.metadata or {}).get(b"schema", b"").decode(errors="replace")
         if said != SCHEMA or not set(COLUMNS) <= set(known.names):
             raise UsageError(f"{path} is no Parquet of Seekwise", hint="`seekwise export --parquet` makes one")
-        file = pa.parquet.ParquetFile(path, read_dictionary=[*NAMES, "provenance"])
+        file = pa.parquet.ParquetFile(path, read_dictionary=[*NAMES, "provenance"], page_checksum_verification=True)
         found = Summary()
         for group in range(file.num_row_groups):
             _add(found, file.read_row_group(group, columns=list(COLUMNS)))
     except (pa.ArrowException, OSError) as error:
         what = "it does not exist" if isinstance(error, FileNotFoundError) else str(error).splitlines()[0][:100]
         raise UsageError(f"{path} cannot be read as Parquet: {what}") from None
+    except (ValueError, IndexError, KeyError, OverflowError) as error:
+        # Files of other programs have no checksums: damage in them shows only in what they hold.
+        raise UsageError(
+            f"{path} is damaged: {type(error).__name__}: {str(error)[:80]}", hint="export or copy it again"
+        ) from None
     return found
 
 

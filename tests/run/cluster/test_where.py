@@ -57,7 +57,7 @@ def test_what_is_not_installed_is_named_with_the_line_that_installs_it(monkeypat
         where.require(where.Where("local", 2))
     assert "seekwise[cluster]" in str(raised.value.hint)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "dask_jobqueue" else real(name))
-    with pytest.raises(MissingError, match="needs dask_jobqueue"):
+    with pytest.raises(MissingError, match="needs dask-jobqueue"):
         where.require(where.Where("slurm", 2))
 
 
@@ -162,3 +162,16 @@ def test_a_worker_that_ends_while_it_is_asked_ends_no_run() -> None:
     answers["tcp://other:1"] = ModuleNotFoundError("No module named 'seekwise'")
     with pytest.raises(MissingError, match="tcp://other:1 has no seekwise"):
         connection.check(ours)
+
+
+def test_more_local_workers_than_the_memory_holds_are_refused(monkeypatch) -> None:
+    class Memory:
+        available = 450_000_000
+
+    monkeypatch.setattr("psutil.virtual_memory", Memory)
+    monkeypatch.setattr(where.os, "cpu_count", lambda: 3)
+    where.require(where.Where("local", 4))
+    where.require(where.Where("scheduler", address="tcp://a:1"))
+    with pytest.raises(MissingError, match=r"5 workers need about 0.5 GB of memory, and 0.45 GB are free") as raised:
+        where.require(where.Where("local", 5))
+    assert "`--workers 3`" in raised.value.hint

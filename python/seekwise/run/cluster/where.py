@@ -38,6 +38,8 @@ HINTS = {
 }
 PORT_MAX = 65535
 STARTS_MOST = 3
+WORKER_BYTES = 100 * 10**6
+"""Of a local worker, less what it shares with others: 65 MB before its first trial."""
 MEMORY = "2 GB"
 """Of a SLURM job, where Dask's files say nothing: a worker takes 0.3 GB."""
 FRUGAL = {
@@ -122,7 +124,16 @@ def require(where: Where) -> None:
         raise MissingError("spreading trials over workers needs Dask, which is not installed", hint=INSTALL)
     module, line = NEEDS.get(where.kind, ("distributed", ""))
     if importlib.util.find_spec(module) is None:
-        raise MissingError(f"`--on {where.kind}` needs {module}, which is not installed", hint=line)
+        raise MissingError(f"`--on {where.kind}` needs {module.replace('_', '-')}, which is not installed", hint=line)
+    if where.kind == "local" and (where.workers or 1) > 1:
+        import psutil
+
+        there = psutil.virtual_memory().available
+        if (most := there // WORKER_BYTES) < (where.workers or 1):
+            raise MissingError(
+                f"{where.workers} workers need about {(where.workers or 1) * WORKER_BYTES / 1e9:.3g} GB of memory, and {there / 1e9:.3g} GB are free",
+                hint=f"`--workers {max(min(most, os.cpu_count() or 1), 1)}`, or more machines with `--on`",
+            )
 
 
 @contextmanager
