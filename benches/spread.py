@@ -65,6 +65,8 @@ def main() -> int:
     asked.add_argument("--pairs", type=int, default=3)
     asked.add_argument("--folder", type=Path)
     words = asked.parse_args()
+    if words.trials < (least := 2 * simulated.TRIALS_OF_A_BLOCK):
+        asked.error(f"--trials: a slope needs {least} at least")
     with tempfile.TemporaryDirectory(dir=words.folder, prefix="seekwise-spread-") as name:
         folder = Path(name)
         alone, ones, twos, machine = [], [], [], []

@@ -62,8 +62,8 @@ def one_far(noise: np.ndarray, far: float) -> float:
 def test_what_a_far_unit_means_depends_on_the_noise() -> None:
     chosen = np.random.default_rng(1)
     normal, heavy = chosen.normal(0, 0.03, 500), 0.03 * chosen.standard_t(3, 500) / math.sqrt(3)
-    assert one_far(normal, 0.22) > 0.95 > 0.5 > one_far(heavy, 0.22)
-    assert one_far(heavy, 0.9) > 0.95
+    assert one_far(normal, 0.25) > 0.95 > 0.5 > one_far(heavy, 0.25)
+    assert one_far(heavy, 0.9) > 0.9
 
 
 def test_a_faster_unit_needs_more_than_a_slower_one() -> None:
@@ -75,9 +75,9 @@ def test_a_faster_unit_needs_more_than_a_slower_one() -> None:
 
 def test_few_units_say_little_about_how_far_is_far() -> None:
     chosen = np.random.default_rng(3)
-    few = np.mean([one_far(chosen.normal(0, 0.03, 9), 0.15) for _ in range(20)])
-    many = np.mean([one_far(chosen.normal(0, 0.03, 400), 0.15) for _ in range(20)])
-    assert few < 0.7 < many
+    few = np.mean([one_far(chosen.normal(0, 0.03, 9), 0.2) for _ in range(20)])
+    many = np.mean([one_far(chosen.normal(0, 0.03, 400), 0.2) for _ in range(20)])
+    assert few < 0.8 < 0.9 < many
 
 
 def test_equal_units_are_alike() -> None:

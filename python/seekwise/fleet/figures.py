@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from seekwise.fleet.rows import Summary, Sums, Unit
+from seekwise.fleet.two_groups import SCALE_LEAST, Floats
 
-Floats = NDArray[np.float64]
-
-SCALE_LEAST = 1e-3
-"""Units that are equal to the last digit are no reason to call the next one unlike."""
 ERRATIC = 0.001
 """How rarely chance makes the repeats of a unit disagree so much more than usual that it is called erratic."""
 

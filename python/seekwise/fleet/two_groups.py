@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 FREEDOMS = (2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 1000.0)
 SCALES = 15
 SHARES = 7
-SHARES_LEAST = 0.3
-"""Unlike units in a fleet that has none, as the smallest share."""
+UNITS_LEAST = 0.1
+"""Unlike units that are expected in a fleet at least."""
 SHARE_MOST = 0.05
 """Share of a large fleet that may be unlike the rest; more would be another kind of device."""
 FEW = 2.5
@@ -75,7 +75,7 @@ def _side(residuals: Floats, worse: NDArray[np.bool_], fleet: Floats, spread: fl
     count = len(fleet)
     broad = stats.expon.pdf(size, scale=SIZE) * np.where(worse, WORSE, 1 - WORSE)
     most = min(SHARE_MOST + FEW / count, 0.5)
-    shares = np.geomspace(min(SHARES_LEAST / count, most / 2), most, SHARES)
+    shares = np.geomspace(min(UNITS_LEAST / count, most / 2), most, SHARES)
     width = min(3.5 / math.sqrt(len(size)), 1.0)
     logs, unlike = [], []
     for freedom in FREEDOMS:

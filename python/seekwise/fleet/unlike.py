@@ -22,8 +22,9 @@ from scipy import stats
 from seekwise.analysis.rule import more_is_better
 from seekwise.errors import MissingError
 from seekwise.fleet import two_groups
-from seekwise.fleet.figures import Figure, Floats, figures, over_loads
+from seekwise.fleet.figures import Figure, figures, over_loads
 from seekwise.fleet.rows import Summary, Unit
+from seekwise.fleet.two_groups import Floats
 
 ALPHA = 0.05
 LEAST = 0.05
