@@ -288,10 +288,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
 
     /// The interrupt of a command has been served: its queue hears of it, and runs.
     fn queue_done(&mut self, index: usize, tag: u32) {
-        let md = &mut self.storage.md;
-        md.command_done(self.now, index, tag, &mut Unobserved, &mut |_| {
-            unreachable!("operations with files are told of by pieces")
-        });
+        self.storage.md.command_done(self.now, index, tag);
         self.spend_commands();
         let wake = self.wakes_at();
         self.tell(wake);
@@ -412,9 +409,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         pieces.clear();
         if !write {
             md.volume.read(start, sectors, &mut pieces);
-        } else if let Some(waited) = md.take_stalled(sender.process, sender.io) {
+        } else if let Some(place) = md.place_stalled(sender.process, sender.io) {
             // A process that slept between the copies of a write goes on with the copy that was not sent.
-            pieces.extend(waited.iter().map(|order| order.piece));
+            pieces.extend(md.take_stalled(place).iter().map(|order| order.piece));
         } else {
             md.volume.write(start, sectors, &mut pieces);
         }

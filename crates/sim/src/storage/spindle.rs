@@ -71,11 +71,6 @@ impl<D: Device> Spindle<D> {
             start: Lba(0),
             sectors: Sectors(0),
         };
-        self.give(now, command);
-    }
-
-    #[inline(always)]
-    fn give(&mut self, now: Nanos, command: Command) {
         if self.outstanding == 0 {
             self.busy_since = now;
         }
@@ -106,6 +101,10 @@ impl<D: Device> Driver for Spindle<D> {
             start,
             sectors,
         } = access;
+        if self.outstanding == 0 {
+            self.busy_since = now;
+        }
+        self.outstanding += 1;
         self.sectors += sectors.0;
         self.given += 1;
         let kind = match direction {
@@ -114,12 +113,15 @@ impl<D: Device> Driver for Spindle<D> {
                 force_unit_access: false,
             },
         };
-        let command = Command {
-            tag: Tag(tag),
-            kind,
-            start,
-            sectors,
-        };
-        self.give(now, command);
+        self.next.set(None);
+        self.device.submit(
+            now,
+            Command {
+                tag: Tag(tag),
+                kind,
+                start,
+                sectors,
+            },
+        );
     }
 }

@@ -11,7 +11,7 @@ use crate::storage::md::order::Owner;
 use crate::storage::md::Md;
 use crate::storage::{Storage, Totals};
 use seekwise_device::Device;
-use seekwise_host::block::{unplug_due, BlockQueue, Observer};
+use seekwise_host::block::{unplug_due, BlockQueue, Observer, Unobserved};
 use seekwise_raid::md::volume::Volume;
 use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
@@ -97,6 +97,12 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let work = core::mem::take(&mut spindle.host_work);
         self.refresh(now, index);
         (tag, work)
+    }
+
+    /// The interrupt of a command has been served: its queue hears of it.
+    pub(crate) fn command_done(&mut self, now: Nanos, index: usize, tag: u32) {
+        let whole = &mut |_| unreachable!("operations with files are told of by pieces");
+        self.drive_done(now, index, Some(tag), &mut Unobserved, whole);
     }
 
     /// Writes go through the stripe cache.

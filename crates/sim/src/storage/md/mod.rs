@@ -514,17 +514,19 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
     }
 
-    /// `done` hears of what ended before anything is put into `ended`.
-    #[inline]
+    /// What is due of a drive happens, or its queue hears of `notified`, a command that it has done before. `done` hears of what ended before
+    /// anything is put into `ended`.
+    #[inline(always)]
     fn drive_done<O: Observer>(
         &mut self,
         now: Nanos,
         index: usize,
+        notified: Option<u32>,
         observer: &mut O,
         done: &mut impl FnMut(Done),
     ) {
         let member = &mut self.members[index];
-        let Some(tag) = member.spindle.advance(now) else {
+        let Some(tag) = notified.or_else(|| member.spindle.advance(now)) else {
             self.refresh(now, index);
             return;
         };
@@ -536,20 +538,6 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             self.refresh(now, index);
             return;
         }
-        self.command_done(now, index, tag, observer, done);
-    }
-
-    /// The queue hears that the drive is done with a command.
-    #[inline]
-    pub(crate) fn command_done<O: Observer>(
-        &mut self,
-        now: Nanos,
-        index: usize,
-        tag: u32,
-        observer: &mut O,
-        done: &mut impl FnMut(Done),
-    ) {
-        let member = &mut self.members[index];
         member.done.commands += 1;
         let (finished, taken) = (&mut self.finished, &mut member.done.taken.0);
         let (mut whole, mut first) = (0, None);
@@ -744,15 +732,18 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         Submission::Accepted
     }
 
-    /// What was put aside of a bio for want of a request.
+    /// Where that stands which was put aside of a bio for want of a request.
     #[inline]
-    pub(crate) fn take_stalled(&mut self, process: ProcessId, token: u32) -> Option<Vec<Order>> {
+    pub(crate) fn place_stalled(&self, process: ProcessId, token: u32) -> Option<usize> {
         if self.stalled.is_empty() {
             return None;
         }
         let of_bio = |stalled: &Stalled| stalled.process == process && stalled.token == token;
-        let place = self.stalled.iter().position(of_bio)?;
-        Some(self.stalled.swap_remove(place).orders)
+        self.stalled.iter().position(of_bio)
+    }
+
+    pub(crate) fn take_stalled(&mut self, place: usize) -> Vec<Order> {
+        self.stalled.swap_remove(place).orders
     }
 
     #[cold]
@@ -819,8 +810,8 @@ impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
 impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
     fn submit<O: Observer>(&mut self, now: Nanos, bio: &Bio, observer: &mut O) -> Submission {
         self.clock = now;
-        let waited = self.take_stalled(bio.process, bio.token);
-        let whole = match &waited {
+        let waited = self.place_stalled(bio.process, bio.token);
+        let whole = match waited {
             None if bio.direction == Direction::Read && !self.degraded => {
                 self.volume.read_whole(bio.start, bio.sectors)
             }
@@ -832,7 +823,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             let mut orders = core::mem::take(&mut self.orders);
             orders.clear();
             match waited {
-                Some(waited) => orders = waited,
+                Some(place) => orders = self.take_stalled(place),
                 None => self.split(now, bio, &mut orders),
             }
             let submission = self.send_all(now, bio.process, bio.token, &orders, observer);
@@ -903,7 +894,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         self.clock = now;
         let mut steps = 1;
         if self.due.first() <= next {
-            self.drive_done(now, self.due.place(), observer, &mut done);
+            self.drive_done(now, self.due.place(), None, observer, &mut done);
         } else if self.thread.due <= next {
             while !self.thread_runs(now, observer) && self.thread_goes_on(now) {
                 steps += 1;
