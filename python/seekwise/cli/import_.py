@@ -123,6 +123,8 @@ def command(
 
 def _begins_as_bundle(path: Path) -> bool:
     """Whether a file of another name is compressed as bundles are, which no other format here is."""
+    if not path.is_file():
+        return False  # a pipe would be waited for
     try:
         with path.open("rb") as file:
             return file.read(len(ZSTANDARD)) == ZSTANDARD

@@ -2,7 +2,7 @@
 
 Efron, "Large-scale simultaneous hypothesis testing: the choice of a null hypothesis", JASA 99 (2004). Most units differ by noise alone, some are unlike:
 f(r) = (1 − ε) f₀(r) + ε f₁(r). Noise between hosts is seldom normal, and what a far unit means depends on it: in a fleet with heavy tails one unit in
-500 is far from the others by chance. So f₀ is a t-distribution whose scale and degrees of freedom are unknown, on both sides alike or on each its own
+500 is far from the others by chance. So f₀ is one of several shapes, from light to heavy tails, of unknown scale, on both sides alike or on each its own
 (noise may be skewed), and f₁ is broad. What is unknown is averaged over a grid, each value weighted by how well it explains all units: with few units, that
 leaves heavy tails possible. A unit is told by the probability that it belongs to f₁, which several unlike units do not hide from one another.
 """
@@ -18,7 +18,8 @@ from scipy import special, stats
 
 Floats = NDArray[np.float64]
 
-FREEDOMS = (2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 1000.0)
+TAILS = (*(stats.t(freedom) for freedom in (2, 3, 4, 6, 10, 20)), stats.norm(), stats.laplace())
+"""What noise may look like: heavy tails, light ones, and exponential ones, which one side of skewed noise has."""
 SCALES = 15
 SHARES = 7
 UNITS_LEAST = 0.1
@@ -78,11 +79,11 @@ def _side(residuals: Floats, worse: NDArray[np.bool_], fleet: Floats, spread: fl
     shares = np.geomspace(min(UNITS_LEAST / count, most / 2), most, SHARES)
     width = min(3.5 / math.sqrt(len(size)), 1.0)
     logs, unlike = [], []
-    for freedom in FREEDOMS:
+    for tail in TAILS:
         # The median of the sizes is known best, so the grid of scales is laid around it.
-        centre = middle / stats.t.ppf(0.75, freedom)
+        centre = middle / tail.ppf(0.75)
         scales = centre * np.exp(width * np.linspace(-1, 1, SCALES))
-        null = stats.t.pdf(size / scales[:, None], freedom) / scales[:, None]
+        null = tail.pdf(size / scales[:, None]) / scales[:, None]
         for share in shares:
             other = share * broad
             whole = (1 - share) * null + other
