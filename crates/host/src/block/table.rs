@@ -172,17 +172,19 @@ impl Table {
     #[inline(always)]
     pub fn finish(&mut self, slot: u32, mut done: impl FnMut(u32, Sectors)) {
         let entry = self.get(slot);
-        let mut link = entry.chain;
-        done(entry.token, entry.token_sectors);
-        while link != NONE {
-            let Link {
+        let (mut token, mut sectors, mut link) = (entry.token, entry.token_sectors, entry.chain);
+        // `done` is called at one place, so that it is compiled into its caller.
+        loop {
+            done(token, sectors);
+            if link == NONE {
+                break;
+            }
+            self.free_links.push(link);
+            Link {
                 token,
                 sectors,
-                next,
+                next: link,
             } = self.links[link as usize];
-            done(token, sectors);
-            self.free_links.push(link);
-            link = next;
         }
         self.release(slot);
     }

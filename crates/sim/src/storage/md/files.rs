@@ -8,7 +8,7 @@
 //! - mirrored writes go to the members in the task, none of them counted as pending by the read balance.
 
 use crate::storage::md::order::Owner;
-use crate::storage::md::Md;
+use crate::storage::md::{Md, MdMember};
 use crate::storage::{Storage, Totals};
 use seekwise_device::Device;
 use seekwise_host::block::{unplug_due, BlockQueue, Observer, Unobserved};
@@ -101,8 +101,13 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
 
     /// The interrupt of a command has been served: its queue hears of it.
     pub(crate) fn command_done(&mut self, now: Nanos, index: usize, tag: u32) {
-        let whole = &mut |_| unreachable!("operations with files are told of by pieces");
-        self.drive_done(now, index, Some(tag), &mut Unobserved, whole);
+        let (member, finished) = (&mut self.members[index], &mut self.finished);
+        let MdMember { queue, spindle, .. } = member;
+        queue.complete(now, tag, spindle, &mut Unobserved, |part| {
+            finished.push(part);
+        });
+        self.further_done(now, index, &mut Unobserved);
+        self.refresh(now, index);
     }
 
     /// Writes go through the stripe cache.

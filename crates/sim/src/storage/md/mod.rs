@@ -514,19 +514,17 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         }
     }
 
-    /// What is due of a drive happens, or its queue hears of `notified`, a command that it has done before. `done` hears of what ended before
-    /// anything is put into `ended`.
-    #[inline(always)]
+    /// `done` hears of what ended before anything is put into `ended`.
+    #[inline]
     fn drive_done<O: Observer>(
         &mut self,
         now: Nanos,
         index: usize,
-        notified: Option<u32>,
         observer: &mut O,
         done: &mut impl FnMut(Done),
     ) {
         let member = &mut self.members[index];
-        let Some(tag) = notified.or_else(|| member.spindle.advance(now)) else {
+        let Some(tag) = member.spindle.advance(now) else {
             self.refresh(now, index);
             return;
         };
@@ -894,7 +892,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
         self.clock = now;
         let mut steps = 1;
         if self.due.first() <= next {
-            self.drive_done(now, self.due.place(), None, observer, &mut done);
+            self.drive_done(now, self.due.place(), observer, &mut done);
         } else if self.thread.due <= next {
             while !self.thread_runs(now, observer) && self.thread_goes_on(now) {
                 steps += 1;
