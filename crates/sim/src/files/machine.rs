@@ -293,18 +293,14 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let wake = self.wakes_at();
         self.tell(wake);
         if let Some(mut files) = self.host.files.take() {
-            files.wake(wake);
             self.end_congestion(&mut files);
             self.host.files = Some(files);
         }
     }
 
-    /// The files' side hears what has ended.
+    /// The files' side hears what has ended, and runs from `wake` on.
     fn tell(&mut self, wake: Nanos) {
         if let Some(files) = &mut self.host.files {
-            if self.storage.md.told.is_empty() {
-                return;
-            }
             for (io, read) in self.storage.md.told.drain(..) {
                 files.piece_done(io, read);
             }
@@ -332,7 +328,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             self.spend(takes);
             self.storage.md.thread.due = self.busy_until();
         }
-        self.tell(wake);
+        if !self.storage.md.told.is_empty() {
+            self.tell(wake);
+        }
     }
 
     fn wake_for_requests(&mut self) {
