@@ -52,7 +52,7 @@ pub trait Device {
         Some(self.complete_next(now))
     }
 
-    /// Data that the host was told are written and that are still in a memory above the medium. Drives' own write caches are not counted.
+    /// Data whose completion the host was notified of and that are still in a memory above the medium. Drives' own write caches are not counted.
     fn held(&self) -> Bytes {
         Bytes(0)
     }

@@ -76,7 +76,7 @@ pub trait Scheduler: Clone {
     /// A waiting request grew by a merge to the given place and length.
     fn grown(&mut self, now: Nanos, id: RequestId, start: Lba, sectors: Sectors);
 
-    /// Two waiting requests became one: `gone` is now part of `kept`, which was already told to have grown.
+    /// Two waiting requests became one: `gone` is now part of `kept`, which was already notified of its growth.
     fn joined(&mut self, now: Nanos, kept: RequestId, gone: RequestId);
 
     /// Bits of each word of the scheduler tags (or of all, see [`TagWords`]) that a request like this may occupy (blk-mq: shallow depth).

@@ -112,7 +112,7 @@ impl Mechanics {
 
 impl State {
     /// When the arm is through with what it does of its own accord and turns to those who wait, if that comes before anything else.
-    /// It may have begun, and ended, while the link was still sending what the arm read before: then it is told of after that.
+    /// It may have begun, and ended, while the link was still sending what the arm read before: then it is notified after that.
     #[inline]
     pub(super) fn turn(&self) -> Option<Nanos> {
         match self.work {

@@ -149,7 +149,7 @@ impl Merger {
         }
     }
 
-    /// Joins `bio` to a waiting request if one fits, and tells the policy.
+    /// Joins `bio` to a waiting request if one fits, and notifies the policy.
     pub fn try_merge<S: Scheduler>(
         &mut self,
         now: Nanos,

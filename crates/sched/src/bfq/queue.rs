@@ -16,7 +16,7 @@ pub const LONG_AGO: i64 = i64::MIN / 4;
 /// Weight raising of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Raise {
-    /// Ticks that the period may last; zero when not raised. The soft real-time span tells that kind of raising.
+    /// Ticks that the period may last; zero when not raised. The soft real-time span says which kind of weight-raising it is.
     pub span: i64,
     /// Tick at which the period began; of a queue that is not raised, when it last got a request or lost service.
     pub since: i64,

@@ -27,7 +27,7 @@ pub enum Reason {
     Preempted,
 }
 
-/// A slot longer than this tells how fast a queue is.
+/// A service slot longer than this says how fast a queue is.
 const SLOT_TELLING: Nanos = Nanos::from_millis(20);
 /// A slot shorter than this counts as one seek: slice_idle by default on a disk, 2 ms on flash.
 const SLOT_TINY: Nanos = Nanos::from_millis(1);

@@ -60,7 +60,7 @@ impl Direct {
         self.through.pop_front()
     }
 
-    /// Nothing under way, and nothing to be told.
+    /// Nothing under way, and no completion to be notified.
     pub fn quiet(&self) -> bool {
         self.under_way == 0 && self.through.is_empty()
     }
@@ -113,7 +113,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             return;
         };
         if !core::mem::take(&mut direct.slept) {
-            // To be told costs as much whether the program sleeps for it or not (as in cells).
+            // A notification costs as much whether the program sleeps for it or not (as in cells).
             self.spend(self.host.costs.switch);
         }
         let now = self.busy_until();

@@ -291,7 +291,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.storage.md.command_done(self.now, index, tag);
         self.spend_commands();
         let wake = self.wakes_at();
-        self.tell(wake);
+        self.notify_pieces(wake);
         if let Some(mut files) = self.host.files.take() {
             self.end_congestion(&mut files);
             self.host.files = Some(files);
@@ -299,9 +299,9 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     }
 
     /// The files' side hears what has ended, and runs from `wake` on.
-    fn tell(&mut self, wake: Nanos) {
+    fn notify_pieces(&mut self, wake: Nanos) {
         if let Some(files) = &mut self.host.files {
-            for (io, read) in self.storage.md.told.drain(..) {
+            for (io, read) in self.storage.md.pieces_done.drain(..) {
                 files.piece_done(io, read);
             }
             files.wake(wake);
@@ -328,8 +328,8 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             self.spend(takes);
             self.storage.md.thread.due = self.busy_until();
         }
-        if !self.storage.md.told.is_empty() {
-            self.tell(wake);
+        if !self.storage.md.pieces_done.is_empty() {
+            self.notify_pieces(wake);
         }
     }
 

@@ -204,7 +204,7 @@ pub struct PhaseOutcome {
     /// Of each call; kept on blk-mq and for direct calls.
     pub latency: Option<Box<Histogram>>,
     pub cpu: Times,
-    /// Bytes more than before the phase that are told written and not yet on the drives at its end.
+    /// Bytes more than before the phase whose completion was notified and that are not yet on the drives at its end.
     pub held: i64,
     pub whole: f64,
     /// Of samples: their rates in bytes per second, summed.

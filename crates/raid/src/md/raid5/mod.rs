@@ -30,7 +30,7 @@ pub use seekwise_units::PAGE_SECTORS as PAGE;
 /// What a caller knows a request by.
 pub type BioId = u32;
 
-/// Members whose pages are told of in one word.
+/// Members whose pages are kept in one word.
 const PAGE_SET: u32 = u64::BITS;
 
 /// Stripes that the RAID thread takes in one go (MAX_STRIPE_BATCH, 3.x and later).
@@ -82,7 +82,7 @@ pub enum Effect {
     Done(BioId),
 }
 
-/// Who is told what the array does, in order: a list of effects, or at once who acts on them.
+/// The receiver of what the array does, in order: a list of effects, or the code that acts on them at once.
 pub trait Outbox {
     fn issue(&mut self, request: MemberRequest, sender: Sender);
     fn done(&mut self, id: BioId);

@@ -1,9 +1,9 @@
-//! md below files: who has files pays for processors himself, step by step, and is told of more.
+//! md below files: the files' side charges processor time step by step, and is notified of each piece.
 //!
 //! What differs from bios of raw devices:
 //! - the md thread takes a processor like any task, and who runs it says when its work is done;
 //! - an interrupt is served before its queue hears of the command;
-//! - each piece of an operation is told of by itself ([`Md::told`]), since a page can be read as soon as it is there;
+//! - each piece of an operation is notified by itself ([`Md::pieces_done`]), since a page can be read as soon as it is there;
 //! - a submitter sleeps while the stripe cache is full, and what waits there for an unplug does so on every kernel;
 //! - mirrored writes go to the members in the task, none of them counted as pending by the read balance.
 

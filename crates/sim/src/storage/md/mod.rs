@@ -120,7 +120,7 @@ pub struct Md<Q, D> {
     woken: VecDeque<ProcessId>,
     ended: Vec<Done>,
     /// Operations with files of which something has ended, and the piece if it was read.
-    pub(crate) told: Vec<(u32, Option<Piece>)>,
+    pub(crate) pieces_done: Vec<(u32, Option<Piece>)>,
     pub(crate) pieces: Vec<Piece>,
     finished: Vec<Done>,
 }
@@ -180,7 +180,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             orders: Vec::new(),
             woken: VecDeque::new(),
             ended: Vec::new(),
-            told: Vec::new(),
+            pieces_done: Vec::new(),
             pieces: Vec::new(),
             finished: Vec::new(),
         }
@@ -623,7 +623,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
                 if let Some(piece) = &read {
                     self.volume.piece_done(piece);
                 }
-                self.told.push((io, read));
+                self.pieces_done.push((io, read));
             }
             Owner::Stripe(_) => unreachable!("notified by its number"),
             Owner::Resync(step) => self.resync_part_done(now, step, observer),
@@ -663,7 +663,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             let finishing = core::mem::take(&mut self.thread.finishing_now);
             for &job in &finishing {
                 match self.jobs.remove(job as usize) {
-                    Owner::File(io) => self.told.push((io, None)),
+                    Owner::File(io) => self.pieces_done.push((io, None)),
                     Owner::Call(call) => self.part_done(call),
                     _ => unreachable!("jobs are of calls and operations with files"),
                 }

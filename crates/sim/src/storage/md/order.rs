@@ -11,7 +11,7 @@ pub enum Owner {
     /// A bio of the volume that became this request and no other, by its token.
     Bio(u32),
     Call(u32),
-    /// An operation with files, which hears of each piece by itself ([`super::Md::told`]).
+    /// An operation with files, which is notified of each piece ([`super::Md::pieces_done`]).
     File(u32),
     /// The stripe cache, and the stripe head of the request's first row.
     Stripe(u32),
