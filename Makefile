@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help bootstrap install rust-tests demo test test-all check lab vectors ladder clean wheel collector deb drive packages docs
+.PHONY: help bootstrap install rust-tests demo test slow test-all check lab vectors ladder clean wheel collector deb drive packages docs
 
 
 help: ## this list
@@ -43,8 +43,10 @@ test: bootstrap ## the tests: Rust, Python, and with root the kernel's own sched
 	cargo test --workspace --quiet
 	$(PYTEST) -m 'not slow' $(TOGETHER)
 
-test-all: test ## and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
+slow: install
 	$(PYTEST) -m slow $(TOGETHER)
+
+test-all: test slow ## and what takes longer: real kernels in qemu, calibration, thousands of mutated inputs per reader, an error and a kill at every system call, racing attackers, a browser
 
 lab: install ## fetch Debian's kernels and build the guests of `seekwise lab` (kept in ~/.cache/seekwise/lab)
 	@$(BIN)/seekwise lab --build
