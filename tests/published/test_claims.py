@@ -20,7 +20,7 @@ SEEDS = Path(__file__).parents[1] / "seeds"
 
 
 class Level:
-    """A source of results in which everything is level, except system B, which nobody has modelled."""
+    """A source of results that gives every setting the same value; system B has no model."""
 
     def defaults(self, system: str) -> Defaults:
         return Defaults(("noop", "deadline", "anticipatory", "cfq"), (1, 2, 4, 8))

@@ -15,15 +15,15 @@ pub trait Scheduler: Clone {
     /// The queue pulls one request. `None`: nothing waits, or the policy holds back (idling, draining).
     fn dispatch(&mut self, now: Nanos) -> Option<RequestId>;
 
-    /// Nothing waits and the driver has room: may `request` pass at once? True: it did, and the policy stands as after an
-    /// `insert` and the `dispatch` that dispatched it. A shortcut for quiet queues; false (always right) leaves the long way.
+    /// Nothing waits and the driver has room: may `request` pass at once? True: it did, and the policy is in the state that `insert` and
+    /// `dispatch` would leave. A shortcut for quiet queues; false (always right) leaves the long way.
     #[inline]
     fn pass(&mut self, _now: Nanos, _request: &Request) -> bool {
         false
     }
 
     /// A request comes while nothing waits, and the queue pulls at once: [`Scheduler::insert`], then [`Scheduler::dispatch`]. True: it was
-    /// dispatched. For policies that have much to put in order which a request that does not stay makes nobody look at.
+    /// dispatched. A policy can skip the bookkeeping that a request needs only while it waits.
     #[inline]
     fn insert_and_dispatch(&mut self, now: Nanos, request: &Request) -> bool {
         self.insert(now, request);

@@ -145,7 +145,7 @@ fn a_batch_of_writes_ends_with_its_budget_and_adapts_it() {
     // The kernel begins with an async batch without a budget, so reads come first.
     assert_eq!(harness.next(), Some(FAR));
     harness.at(4.0).done(FAR);
-    harness.at(11.0); // Nobody is waited for any longer.
+    harness.at(11.0); // The wait has ended.
     harness.at(600.0).read(2, FAR + 8);
     while let Some(sector) = harness.next() {
         if sector >= FAR {

@@ -22,6 +22,8 @@ TAILS = (*(stats.t(freedom) for freedom in (2, 3, 4, 6, 10, 20)), stats.norm(), 
 """What noise may look like: heavy tails, light ones, and exponential ones, which one side of skewed noise has."""
 SCALES = 15
 SHARES = 7
+# The four numbers below are assumptions, not measurements: no data on how disks of a fleet fail in speed was at hand. `benches/fleets.py` shows
+# what they give over families of noise.
 UNITS_LEAST = 0.1
 """Unlike units that are expected in a fleet at least."""
 SHARE_MOST = 0.05

@@ -368,7 +368,7 @@ impl Bfq {
     }
 
     /// A synchronous request of a queue that was not busy while nothing else waits: the queue is next, it is put in service and the
-    /// request dispatched, and nobody looks at where it would have stood. False if somebody has to: there the request stands now.
+    /// request is dispatched without a place in the service tree. False if the request needs its place; it has been inserted there.
     #[inline(always)]
     pub(super) fn pass(&mut self, index: u32, id: RequestId, slot: &Slot) -> bool {
         let charge = slot.sectors as i64;

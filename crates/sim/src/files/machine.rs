@@ -207,7 +207,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         self.storage.md.unplug_members(self.now, &mut Unobserved);
     }
 
-    /// Whoever writes without being waited for should stay away.
+    /// A queue is congested: background write-back should stop sending to it.
     pub(crate) fn congested(&self) -> bool {
         self.storage.md.congested(Direction::Write, false)
     }

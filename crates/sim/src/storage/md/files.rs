@@ -1,10 +1,10 @@
 //! md below files: the files' side charges processor time step by step, and is notified of each piece.
 //!
 //! What differs from bios of raw devices:
-//! - the md thread takes a processor like any task, and who runs it says when its work is done;
-//! - an interrupt is served before its queue hears of the command;
+//! - the md thread takes a processor like any task, and the files' side sets when its work is done;
+//! - an interrupt is served before its queue is notified of the completion;
 //! - each piece of an operation is notified by itself ([`Md::pieces_done`]), since a page can be read as soon as it is there;
-//! - a submitter sleeps while the stripe cache is full, and what waits there for an unplug does so on every kernel;
+//! - a submitter sleeps while the stripe cache is full; rows wait there for an unplug on every kernel;
 //! - mirrored writes go to the members in the task, none of them counted as pending by the read balance.
 
 use crate::storage::md::order::Owner;
@@ -115,7 +115,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         self.parity.is_some()
     }
 
-    /// No stripe is free: who writes has to sleep until there is one.
+    /// No stripe is free: a writer has to sleep until one is.
     pub(crate) fn stripes_full(&self) -> bool {
         self.parity
             .as_ref()
@@ -132,7 +132,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     ) {
         self.write_stripes(Owner::File(io), start, sectors, sync);
         if self.stripes_full() {
-            // Who waits for a stripe unplugs.
+            // A writer that waits for a stripe unplugs.
             self.unplug_thread(now);
         } else {
             self.unplug_at = self.unplug_at.min(unplug_due(now, self.hz));
