@@ -138,11 +138,6 @@ def test_foreign_io_for_half_of_the_time_is_said_and_makes_no_false_difference(s
     whole(storage, before)
 
 
-@pytest.mark.xfail(
-    reason="known fault: on a disk that stalls for two thirds of the time a candidate is dropped after three rounds without a request, "
-    "by chance in 4 of 12 runs (docs/concepts/live-switching.md)",
-    strict=False,
-)
 def test_a_slow_disk_whose_queue_takes_long_to_drain_keeps_the_budget(seekwise, storage):
     """Stalls of 200 ms again and again: a switch waits until the queue is empty, so every switch may take as long."""
     before = settings_of(storage.name)
@@ -160,5 +155,8 @@ def test_a_slow_disk_whose_queue_takes_long_to_drain_keeps_the_budget(seekwise, 
     took = time.monotonic() - began
     assert process.returncode == 0, errors
     assert took < BUDGET_S + 15, "the budget, and what a stall takes"
-    assert false_differences(json.loads(out)) == []
     whole(storage, before)
+    if false_differences(json.loads(out)):
+        pytest.xfail(
+            "known fault: a candidate that meets a stall in its first three rounds is dropped (docs/concepts/live-switching.md)"
+        )
