@@ -287,3 +287,31 @@ def test_processor_time_and_fairness_are_judged_where_a_use_names_them():
     even = Merged(("a",), "fairness")
     even.add("a", 0, JobPeriod(1.0, 50, 4096, 1.0))
     assert even.rounds("a") == ()
+
+
+def units(milliseconds, seconds=1.0):
+    """A period with units of these times."""
+    ns = np.array(milliseconds, float) * 1e6
+    return JobPeriod(seconds, len(ns), 0, float(ns.sum()), histogram(ns))
+
+
+def test_units_of_work_are_judged_by_their_mean_time_and_by_how_many_get_done():
+    time, done = Merged(("a",), "time"), Merged(("a",), "done")
+    for number, each in enumerate(([1000, 3000], [2000], [], [6000])):
+        time.add("a", number, units(each))
+        done.add("a", number, units(each))
+    assert time.rounds("a") == (0, 1, 3)
+    assert math.exp(time.log_value("a", time.rounds("a"))) == pytest.approx(3000)
+    assert done.rounds("a") == (0, 1, 2, 3), "a period in which nothing was done says so"
+    assert math.exp(done.log_value("a", done.rounds("a"))) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("count", "quantile"), [(199, None), (200, 0.95), (1000, 0.99)])
+def test_the_slow_tail_is_as_far_out_as_the_setting_with_the_fewest_units_allows(count, quantile):
+    tail = Merged(("a", "b"), "tail")
+    tail.add("a", 0, units(np.linspace(1, 100, count)))
+    tail.add("b", 0, units(np.linspace(1, 100, 5000)))
+    assert tail.tail == quantile
+    assert tail.rounds("b") == ((0,) if quantile else ())
+    if quantile:
+        assert math.exp(tail.log_value("b", [0])) == pytest.approx(100 * quantile, rel=0.02)

@@ -66,3 +66,34 @@ def test_what_is_wrong_is_one_sentence(tmp_path, change, said):
     with pytest.raises(UsageError) as error:
         uses.load(path)
     assert said in error.value.message and "\n" not in error.value.message
+
+
+def test_a_metric_knows_the_purpose_that_it_serves_and_the_unit_of_its_values():
+    from seekwise.study import uses
+
+    use = uses.loads(
+        """
+        title = "Starts beside a copy"
+        unit = "start"
+        [[job]]
+        name = "start"
+        role = "foreground"
+        pattern = "random read"
+        judge = ["time", "tail"]
+        [[job]]
+        name = "copy"
+        role = "background"
+        pattern = "sequential write"
+        counts = "bytes"
+        judge = ["done"]
+        """,
+        "own.toml",
+    )
+    assert use.unit == "start"
+    assert [(m.name, m.purpose, m.unit, m.figure) for m in use.metrics] == [
+        ("time", "responsive", "ms", "time"),
+        ("tail", "responsive", "ms", "tail"),
+        ("background_done", "throughput", "MB/s", "rate"),
+    ]
+    alone = use.model_copy(update={"job": use.job[:1]})
+    assert [m.purpose for m in alone.metrics] == ["throughput", "responsive"], "alone its time says how much gets done"

@@ -15,6 +15,9 @@ NO_BOUND_FACTOR = 100.0
 """A loss that may be larger than this is not bounded in any way that helps."""
 
 METRIC_NAMES = {
+    "time": "time per unit",
+    "tail": "slow tail of the units",
+    "done": "units done",
     "rate": "throughput",
     "p50": "median latency",
     "p99": "p99 latency",

@@ -15,6 +15,9 @@ A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME
     depth = 16                          # requests under way per process
     judge = ["rate", "p99"]             # rate, p50, p99, p999, mean, cpu (per operation), fairness (of equal jobs)
 
+Programs do units of work (a start, a transaction, a file) and are judged by `time` (mean time of a unit), `tail` (its slow tail, as far out
+as there are enough units for) and `done` (units per second; MB/s with `counts = "bytes"`). `unit` of the use says what one is called.
+
 A job may be a fio job file of one's own instead: `fio = "my.fio"`, with `name`, `role` and `judge`.
 """
 
@@ -34,7 +37,8 @@ from seekwise.errors import UsageError
 from seekwise.files import read_text
 from seekwise.study.quantity import parse_bytes, parse_seconds
 
-Judged = Literal["rate", "p50", "p99", "p999", "mean", "cpu", "fairness"]
+Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness"]
+Purpose = Literal["responsive", "throughput"]
 Pattern = Literal[
     "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
 ]
@@ -78,6 +82,8 @@ class Job(BaseModel):
     """fdatasync after so many writes; 0: never."""
     fio: Path | None = None
     judge: tuple[Judged, ...] = ()
+    counts: Literal["units", "bytes"] = "units"
+    """What `done` counts. Bytes where one unit is longer than a period, as the copy of a large file is."""
 
     @model_validator(mode="after")
     def is_one_thing(self) -> Job:
@@ -121,6 +127,8 @@ class Use(BaseModel):
     group: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")] = "own"
     priority: Annotated[int, Field(ge=1, le=1000)] = 100
     why: str = ""
+    unit: str = ""
+    """What one unit of work of the first foreground job is called, as `start` or `transaction`; empty for requests of fio."""
     job: Annotated[list[Job], Field(min_length=1, max_length=16)]
 
     @model_validator(mode="after")
@@ -148,8 +156,16 @@ class Use(BaseModel):
                     name = f"background_{kind}"
                 else:
                     name = kind if job.name == first else f"{job.name}_{kind}"
-                found.append(UseMetric(name, job.name, kind, job.role))
+                purpose = _purpose(kind, job, alone=len(self.job) == 1)
+                found.append(UseMetric(name, job.name, kind, job.role, purpose, job.counts))
         return tuple(found)
+
+
+def _purpose(kind: Judged, job: Job, *, alone: bool) -> Purpose:
+    """Times are felt where something competes; of a job that runs alone they say how much gets done."""
+    if kind in ("tail", "p99", "p999") and job.role == "foreground":
+        return "responsive"
+    return "responsive" if kind in ("time", "mean", "p50") and job.role == "foreground" and not alone else "throughput"
 
 
 @dataclass(frozen=True)
@@ -160,15 +176,22 @@ class UseMetric:
     job: str
     kind: Judged
     role: Literal["foreground", "background"]
+    purpose: Purpose = "throughput"
+    counts: Literal["units", "bytes"] = "units"
+
+    @property
+    def figure(self) -> str:
+        """The figure that is merged over periods: work that is counted in bytes is a rate."""
+        return "rate" if self.kind == "done" and self.counts == "bytes" else self.kind
 
     @property
     def unit(self) -> str:
-        """Unit of its values: latencies in milliseconds, rates in MB/s (10^6 bytes), processor time in µs per operation."""
-        return {"rate": "MB/s", "cpu": "µs", "fairness": "of 1"}.get(self.kind, "ms")
+        """Unit of its values: times in milliseconds, rates in MB/s (10^6 bytes) or units per second, processor time in µs per operation."""
+        return {"rate": "MB/s", "done": "/s", "cpu": "µs", "fairness": "of 1"}.get(self.figure, "ms")
 
     @property
     def more_is_better(self) -> bool:
-        return self.kind in ("rate", "fairness")
+        return self.kind in ("rate", "done", "fairness")
 
 
 def shipped() -> list[Use]:

@@ -19,6 +19,9 @@ BINS_PER_OCTAVE = 64
 BINS = 44 * BINS_PER_OCTAVE
 """Up to 2^44 ns, five hours."""
 QUANTILES = {"p50": 0.50, "p99": 0.99, "p999": 0.999}
+TAIL_BEYOND = 10
+"""A tail is as far out as leaves so many units of every setting beyond it."""
+TAILS = (0.99, 0.95)
 
 
 def histogram(latencies_ns: Array) -> dict[int, int]:
@@ -95,17 +98,21 @@ class Merged:
         self._dense: dict[tuple[str, int], Array] = {}
         self._smallest: float | None = None
         """Bytes of the smallest request seen."""
+        self._tail: float | None = None
+        """Quantile of the tail; 0 with too few units."""
 
     def add(self, setting: str, number: int, period: JobPeriod) -> None:
         self._periods[setting].setdefault(number, []).append(period)
         self._dense.pop((setting, number), None)
-        self._smallest = None
+        self._smallest = self._tail = None
 
     def rounds(self, setting: str) -> tuple[int, ...]:
         """Rates exist wherever time was counted: a job that moved nothing has the rate zero, which is an answer."""
         found = self._periods[setting]
-        if self.kind == "rate":
+        if self.kind in ("rate", "done"):
             return tuple(sorted(n for n, each in found.items() if sum(p.seconds for p in each) > 0))
+        if self.kind == "tail" and self.tail is None:
+            return ()
         if self.kind == "cpu":
             return tuple(sorted(n for n, each in found.items() if any(p.use_ops and p.cpu_s > 0 for p in each)))
         if self.kind == "fairness":
@@ -115,7 +122,9 @@ class Merged:
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
         if self.kind == "rate":
             return self._log_rate(setting, rounds)
-        if self.kind == "mean":
+        if self.kind == "done":
+            return self._log_done(setting, rounds)
+        if self.kind in ("mean", "time"):
             return self._log_mean_ms(setting, rounds)
         if self.kind in ("cpu", "fairness"):
             periods = [p for number in rounds for p in self._periods[setting][number]]
@@ -123,14 +132,26 @@ class Merged:
                 return math.log(1e6 * sum(p.cpu_s for p in periods) / max(1, sum(p.use_ops for p in periods)))
             return math.log(float(np.mean([p.fairness for p in periods if p.fairness > 0])))
         counts = np.sum([self._counts(setting, number) for number in rounds], axis=0)
-        return math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6)
+        return math.log(quantile_ns(counts, self._quantile()) / 1e6)
+
+    @property
+    def tail(self) -> float | None:
+        """The quantile that is the slow tail here, the same for every setting; None with too few units."""
+        if self._tail is None:
+            units = [sum(p.ops for each in by.values() for p in each) for by in self._periods.values() if by]
+            fewest = min(units, default=0)
+            self._tail = next((q for q in TAILS if fewest * (1 - q) >= TAIL_BEYOND - 1e-9), 0.0)
+        return self._tail or None
+
+    def _quantile(self) -> float:
+        return (self.tail or TAILS[-1]) if self.kind == "tail" else QUANTILES[self.kind]
 
     def log_values_without_one(self, setting: str, groups: Sequence[Sequence[int]]) -> Array:
         """`log_value` over all rounds of these groups, with each group left out in turn."""
-        if self.kind in QUANTILES:
+        if self.kind in QUANTILES or self.kind == "tail":
             each = np.array([np.sum([self._counts(setting, number) for number in group], axis=0) for group in groups])
             rest = each.sum(axis=0) - each
-            return np.array([math.log(quantile_ns(counts, QUANTILES[self.kind]) / 1e6) for counts in rest])
+            return np.array([math.log(quantile_ns(counts, self._quantile()) / 1e6) for counts in rest])
         rests = [[number for other in groups if other is not left_out for number in other] for left_out in groups]
         return np.array([self.log_value(setting, rest) for rest in rests])
 
@@ -143,6 +164,11 @@ class Merged:
         seconds, moved = sum(p.seconds for p in periods), sum(p.bytes for p in periods)
         # What moved nothing is slower than half a request in all of its time; that is all that is known.
         return math.log(max(moved, 0.5 * self._smallest_bytes()) / seconds / 1e6)
+
+    def _log_done(self, setting: str, rounds: Sequence[int]) -> float:
+        """Units per second; where none was done, fewer than half a one."""
+        periods = [p for number in rounds for p in self._periods[setting][number]]
+        return math.log(max(sum(p.ops for p in periods), 0.5) / sum(p.seconds for p in periods))
 
     def _smallest_bytes(self) -> float:
         if self._smallest is None:

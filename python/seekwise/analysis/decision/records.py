@@ -80,7 +80,7 @@ def entries(records: Sequence[Record], order: Order) -> list[Entry]:
         ran = [name for name in order.candidates if any(record.setting == name for record in mine)]
         look = looks_at(mine, use.name)
         for metric in use.metrics:
-            figures = Merged(ran, metric.kind)
+            figures = Merged(ran, metric.figure)
             for record in mine:
                 for phase in record.phases:
                     if job_of(phase) == metric.job:

@@ -30,7 +30,7 @@ class Threshold:
     def of(self, kind: str, role: str = "foreground") -> float:
         if role == "background":
             return self.background
-        return self.rate if kind in ("rate", "cpu", "fairness") else self.latency
+        return self.rate if kind in ("rate", "done", "cpu", "fairness") else self.latency
 
 
 class Figures(Protocol):
@@ -75,7 +75,7 @@ class Entry:
 
     @property
     def is_rate(self) -> bool:
-        return self.unit == "MB/s"
+        return self.unit in ("MB/s", "/s")
 
     @property
     def is_latency(self) -> bool:
