@@ -126,7 +126,7 @@ def test_a_schema_is_found_by_a_short_name_and_a_wrong_one_gets_a_suggestion():
 )
 def test_a_document_is_what_its_schema_says(printed, words):
     if words == ("results",):
-        printed("import", str(FOREIGN / "bonnie.csv"))
+        printed("import", str(FOREIGN / "sysbench-rndrd.txt"))
     if words[0] == "bench":
         from seekwise import _core
 
@@ -151,5 +151,5 @@ def test_a_run_from_its_trials_to_its_page(printed, tmp_path):
 
 
 def test_imported_results(printed):
-    for name in ("bonnie.csv", "elbencho-2.1.csv"):
+    for name in ("fio-none.1.json", "sysbench-rndrd.txt"):
         assert printed("import", str(FOREIGN / name))["badge"] == "measured"

@@ -15,10 +15,6 @@ FORMAT_NAMES = (
     "phoronix",
     "fio-json",
     "fio-terse",
-    "bonnie++",
-    "elbencho",
-    "vdbench",
-    "iozone",
     "tiobench",
     "tiotest",
     "sysbench",
@@ -65,8 +61,7 @@ def command(
 
     FILE.bundle, which `seekwise export --bundle` makes on a host, keeps its runs; several hosts' are pooled.
 
-    Reads fio (JSON, terse, logs), tiotest and tiobench, gnome-disks, Phoronix Test Suite, bonnie++, IOzone, elbencho,
-    vdbench and sysbench fileio.
+    Reads fio (JSON, terse, logs), tiotest and tiobench, gnome-disks, Phoronix Test Suite and sysbench fileio.
 
     A file's configuration is --setting, or what the file itself calls it, or its name up to the first dot: none.1.json,
     none.2.json and mq-deadline.1.json are two configurations, with two repeats and one.

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from seekwise.store.foreign import (
-    bonnie,
-    elbencho,
     fio_json,
     fio_logs,
     fio_terse,
     gnome_disks,
-    iozone,
     phoronix,
     sysbench,
     tiobench,
     tiotest,
-    vdbench,
 )
 from seekwise.store.foreign.model import Format
 
@@ -23,10 +19,6 @@ FORMATS: tuple[Format, ...] = (
     phoronix.FORMAT,
     fio_json.FORMAT,
     fio_terse.FORMAT,
-    bonnie.FORMAT,
-    elbencho.FORMAT,
-    vdbench.FORMAT,
-    iozone.FORMAT,
     tiobench.FORMAT,
     tiotest.FORMAT,
     sysbench.FORMAT,
