@@ -97,3 +97,44 @@ def test_a_metric_knows_the_purpose_that_it_serves_and_the_unit_of_its_values():
     ]
     alone = use.model_copy(update={"job": use.job[:1]})
     assert [m.purpose for m in alone.metrics] == ["throughput", "responsive"], "alone its time says how much gets done"
+
+
+PROGRAM = """
+title = "Mine"
+unit = "start"
+[[job]]
+name = "start"
+role = "foreground"
+program = "start"
+judge = ["time", "tail"]
+[[job]]
+name = "copy"
+role = "background"
+program = "copy"
+file_mib = 64
+judge = ["done"]
+"""
+
+
+def test_a_program_has_its_own_parameters_and_they_are_kept_with_a_run():
+    use = uses.loads(PROGRAM, "mine.toml")
+    start, copy = use.job
+    assert start.runs is not None and start.runs.unit == "start" and start.reads and not start.writes
+    assert copy.parameters == {"file_mib": 64} and copy.writes
+    assert uses.Use.model_validate(use.model_dump(mode="json")) == use
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('program = "start"', 'program = "stort"'), "start"),
+        (("file_mib = 64", "file_size = 64"), "file_size"),
+        (("file_mib = 64", 'file_mib = "x"'), "file_mib"),
+        (('["time", "tail"]', '["p99"]'), "p99"),
+        (("file_mib = 64", 'pattern = "random read"'), "exactly one"),
+    ],
+)
+def test_what_is_wrong_with_a_program_is_one_sentence(change, said):
+    with pytest.raises(UsageError) as error:
+        uses.loads(PROGRAM.replace(*change), "mine.toml")
+    assert said in error.value.message and "\n" not in error.value.message

@@ -8,6 +8,10 @@ from seekwise.study.uses import Job, Use
 
 def job_text(job: Job) -> str:
     """`random read/write, 70 % reads, 8 KiB, 16 at a time, direct`."""
+    program = job.runs
+    if program is not None:
+        several = f", {job.jobs} processes" if job.jobs > 1 else ""
+        return f"{program.title}{several}"
     if job.pattern is None:
         return f"fio job file {job.fio}"
     parts = [str(job.pattern)]

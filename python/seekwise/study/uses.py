@@ -18,6 +18,14 @@ A use is one TOML file. Those that ship with the program are `seekwise/uses/NAME
 Programs do units of work (a start, a transaction, a file) and are judged by `time` (mean time of a unit), `tail` (its slow tail, as far out
 as there are enough units for) and `done` (units per second; MB/s with `counts = "bytes"`). `unit` of the use says what one is called.
 
+A job that runs a program names it, with the program's own parameters as keys (`seekwise explain use` lists the programs):
+
+    [[job]]
+    name = "copy"
+    role = "background"
+    program = "copy"
+    judge = ["done"]
+
 A job may be a fio job file of one's own instead: `fio = "my.fio"`, with `name`, `role` and `judge`.
 """
 
@@ -36,6 +44,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from seekwise.errors import UsageError
 from seekwise.files import read_text
 from seekwise.study.quantity import parse_bytes, parse_seconds
+from seekwise.workload import programs
+from seekwise.workload.program import Program
 
 Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness"]
 Purpose = Literal["responsive", "throughput"]
@@ -43,6 +53,8 @@ Pattern = Literal[
     "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
 ]
 PERCENT = 100
+UNIT_KINDS = ("time", "tail", "done", "cpu", "fairness")
+"""What a program is judged by."""
 
 
 def _sizes(value: object) -> object:
@@ -81,14 +93,29 @@ class Job(BaseModel):
     sync_every: Annotated[int, Field(ge=0)] = 0
     """fdatasync after so many writes; 0: never."""
     fio: Path | None = None
+    program: str | None = None
+    """One of `workload/programs/`; its parameters stand beside it as keys of the job."""
+    parameters: dict[str, bool | int | float | str] = {}
     judge: tuple[Judged, ...] = ()
     counts: Literal["units", "bytes"] = "units"
     """What `done` counts. Bytes where one unit is longer than a period, as the copy of a large file is."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def with_parameters(cls, table: object) -> object:
+        """Keys that are none of a job's own are its program's."""
+        if not isinstance(table, dict) or not isinstance(table.get("program"), str):
+            return table
+        given = {key: value for key, value in table.items() if key not in cls.model_fields}
+        rest = {key: value for key, value in table.items() if key in cls.model_fields}
+        return {**rest, "parameters": {**table.get("parameters", {}), **given}}
+
     @model_validator(mode="after")
     def is_one_thing(self) -> Job:
-        if (self.pattern is None) == (self.fio is None):
-            raise ValueError("must have exactly one of `pattern` and `fio`")
+        if sum(each is not None for each in (self.program, self.pattern, self.fio)) != 1:
+            raise ValueError("must have exactly one of `program`, `pattern` and `fio`")
+        if self.program is not None:
+            self.check_program()
         if min(self.block) < 512:
             raise ValueError("has a block below 512 bytes, which no disk takes")
         if not self.direct and self.depth > 1:
@@ -99,17 +126,33 @@ class Job(BaseModel):
             )
         return self
 
+    def check_program(self) -> None:
+        """Raises ValueError for a program that is not known, parameters that it has not, and figures that units have not."""
+        programs.of(str(self.program), self.parameters)
+        wrong = next((kind for kind in self.judge if kind not in UNIT_KINDS), None)
+        if wrong is not None:
+            raise ValueError(f"is judged by {wrong!r}: a program has {', '.join(UNIT_KINDS)}")
+
+    @property
+    def runs(self) -> Program | None:
+        """The program with its parameters; None for loads of fio."""
+        return None if self.program is None else programs.of(self.program, self.parameters)
+
     @property
     def reads(self) -> bool:
-        return self.pattern is not None and "read" in self.pattern
+        program = self.runs
+        return program.reads if program is not None else self.pattern is not None and "read" in self.pattern
 
     @property
     def feels_read_ahead(self) -> bool:
         """Only reads through the page cache are read ahead."""
-        return self.reads and not self.direct
+        return self.reads and (not self.direct or self.program is not None)
 
     @property
     def writes(self) -> bool:
+        program = self.runs
+        if program is not None:
+            return program.writes
         return self.fio is not None or (self.pattern is not None and "write" in self.pattern)
 
     @property

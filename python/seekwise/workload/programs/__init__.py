@@ -1,0 +1,30 @@
+"""The programs that a use may run; one module and one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from seekwise.workload.program import Program
+from seekwise.workload.programs.copy import Copy
+from seekwise.workload.programs.sqlite import SQLite
+from seekwise.workload.programs.start import Start
+
+PROGRAMS: dict[str, type[Program]] = {each.name: each for each in (Start, Copy, SQLite)}
+
+
+def of(name: str, parameters: Mapping[str, object]) -> Program:
+    """The program of this name with its parameters. Raises ValueError with one sentence when there is none, or a parameter is wrong."""
+    found = PROGRAMS.get(name)
+    if found is None:
+        raise ValueError(f"names no program: {name!r}; programs: {', '.join(PROGRAMS)}")
+    try:
+        return found.model_validate(dict(parameters))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(found.model_fields) or "none"
+            raise ValueError(f"has no parameter `{key}` for program {name!r}; it has: {known}") from None
+        raise ValueError(f"gives program {name!r} a wrong `{key}`: {first['msg'].lower()}") from None
