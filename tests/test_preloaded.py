@@ -19,7 +19,7 @@ def started(words: list[str], environment: dict[str, str], folder) -> subprocess
 
 @pytest.mark.parametrize(
     ("words", "status"),
-    [(["explain", "bfq"], 0), (["plan", "here.toml"], 2), (["explain", "no such word", "--json"], 2), (["tune", "--help"], 0)],
+    [(["explain", "bfq"], 0), (["run", "here.toml"], 2), (["explain", "no such word", "--json"], 2), (["tune", "--help"], 0)],
 )  # fmt: skip
 def test_it_prints_and_ends_as_a_start_does(words, status, tmp_path):
     environment = {**os.environ, "SEEKWISE_STATE": str(tmp_path), "COLUMNS": "70"}

@@ -168,8 +168,8 @@ def test_an_unknown_scheduler(seekwise, on_disk, study):
 )
 def test_a_malformed_study_names_file_key_and_value(seekwise, study, old, new, words):
     study.write_text(STUDY.replace(old, new, 1))
-    for command in ("plan", "run"):
-        message = seekwise.refused(command, str(study), status=USAGE)
+    for more in ((), ("--dry-run",)):
+        message = seekwise.refused("run", str(study), *more, status=USAGE)
         assert words in message
         assert str(study) in message
 

@@ -128,17 +128,17 @@ def test_a_live_run_and_a_study_do_not_compare(db):
         call(db, "report", "before", study)
 
 
-def test_open_writes_the_page_and_starts_the_browser_where_there_is_one(db, monkeypatch):
+def test_report_open_writes_the_page_and_starts_the_browser_where_there_is_one(db, monkeypatch):
     live_run(db)
     opened = []
     monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    path = Path(call(db, "open").strip().splitlines()[-1])
+    path = Path(call(db, "report", "last", "--open").strip().splitlines()[-1])
     assert path.is_file() and opened == []
     monkeypatch.setenv("BROWSER", "some-browser")
-    document = json.loads(call(db, "open", "before", "--json"))
-    assert document["schema"] == "seekwise.open/1" and document["opened"]
+    document = json.loads(call(db, "report", "before", "--open", "--json"))
+    assert document["schema"] == "seekwise.report/1" and document["opened"]
     assert opened == [Path(document["report"]).as_uri()]
 
 

@@ -96,7 +96,7 @@ def test_a_schema_is_found_by_a_short_name_and_a_wrong_one_gets_a_suggestion():
     assert schemas.load("tune") == schemas.load("seekwise.tune/1")
     with pytest.raises(UsageError) as raised:
         schemas.load("tuen")
-    assert raised.value.hint == "did you mean `tune`" and raised.value.exit_status == Exit.USAGE
+    assert raised.value.hint == "did you mean `tune`?" and raised.value.exit_status == Exit.USAGE
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_a_schema_is_found_by_a_short_name_and_a_wrong_one_gets_a_suggestion():
         ("advise", "--list"),
         ("results",),
         ("revert", "--dry-run"),
-        ("plan", "queue-depth", "--backend", "simulated", "--target", "exos_x18"),
-        ("plan", "nvme-page", "--setup"),
+        ("run", "queue-depth", "--dry-run", "--backend", "simulated", "--target", "exos_x18"),
+        ("run", "nvme-page", "--setup"),
         ("verify", "mapping", str(ROOT / "tests/vectors/other-kernels/6.12/md/raid1-2-ssd/rd1.csv")),
         ("verify", "vectors", str(ROOT / "tests/vectors/other-kernels/5.10/kyber/rand4.csv")),
         ("apply", "--device", "sdb", "--set", "scheduler=none", "--print", "udev", "--for-capture", str(MACHINE)),

@@ -274,10 +274,10 @@ def test_the_same_seed_gives_the_same_simulated_records(seekwise):
 
 
 def test_plan_shows_order_time_bytes_and_what_is_touched(seekwise):
-    done = seekwise("plan", "demo")
+    done = seekwise("run", "demo", "--dry-run")
     for words in ("workloads (2)", "repetition 1:", "time: about", "written: about"):
         assert words in done.stdout
-    document = json.loads(seekwise("plan", "demo", "--json", "--seed", "3").stdout)
+    document = json.loads(seekwise("run", "demo", "--dry-run", "--json", "--seed", "3").stdout)
     assert document["schema"] == "seekwise.plan/1"
     assert document["seed"] == 3
     assert list(seekwise.folder.iterdir()) == []
@@ -294,7 +294,7 @@ def test_results_and_export_read_what_a_run_wrote(seekwise):
     assert document["schema"] == "seekwise.export/1"
     study = seekwise("export", "last", "--format", "study").stdout
     (seekwise.folder / "again.toml").write_text(study)
-    seekwise("plan", "again.toml")
+    seekwise("run", "again.toml", "--dry-run")
 
 
 @needs_fio

@@ -88,6 +88,6 @@ def test_every_member_of_an_array_has_its_line_in_sysfs_conf_and_modules_are_loa
 
 
 def test_the_command_prints_lines_and_refuses_what_is_no_study():
-    result = CliRunner().invoke(cli, ["plan", "ssd-raid10-chunk", "--setup"])
+    result = CliRunner().invoke(cli, ["run", "ssd-raid10-chunk", "--setup"])
     assert "mdadm --create" in result.output
-    assert CliRunner().invoke(cli, ["plan", "no-such", "--setup"]).exception is not None
+    assert CliRunner().invoke(cli, ["run", "no-such", "--setup"]).exception is not None

@@ -35,7 +35,7 @@ NAMES = {
     "NAME": "demo",
     "PATH": "/srv",
 }
-CHEAP = ("explain", "advise", "schema", "plan", "import", "verify", "results")
+CHEAP = ("explain", "advise", "schema", "import", "verify", "results")
 FOREIGN = ROOT / "tests" / "store" / "foreign"
 
 
@@ -98,7 +98,7 @@ def meant(context: click.Context) -> None:
             name = each.partition("=")[0]
             if factor(name) is None:
                 raise UsageError(f"--vary {name} is no setting")
-    if context.command.name in ("run", "plan") and given.get("study") and not given["study"].endswith(".toml"):
+    if context.command.name == "run" and given.get("study") and not given["study"].endswith(".toml"):
         starters.open_shipped(given["study"])
 
 

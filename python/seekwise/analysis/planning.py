@@ -41,7 +41,7 @@ class Forecast:
 
     @property
     def text(self) -> str:
-        """As printed by `plan`."""
+        """As printed by `run --dry-run`."""
         more = "more than " if self.blocks >= BLOCKS_MAX else "about "
         return (
             f"{more}{_minutes_text(self.minutes)} ({self.blocks} repetitions) to decide {100 * self.share:.0f} % of the combinations "

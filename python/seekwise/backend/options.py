@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping
 
+from seekwise import suggestion
 from seekwise.errors import UsageError
 from seekwise.study.factors import Value
 
@@ -19,10 +19,9 @@ def drive_parameters(system: str, options: Mapping[str, Value], others: Collecti
         if key in others:
             continue
         if isinstance(value, bool | str):
-            meant = difflib.get_close_matches(key, others, 1)
             raise UsageError(
                 f"system {system} has the unknown option `{key}`",
-                hint=f"did you mean `{meant[0]}`?" if meant else "parameters of a drive model are numbers",
+                hint=suggestion.hint(key, others, "parameters of a drive model are numbers"),
             )
         found[key] = float(value)
     return found

@@ -13,16 +13,38 @@ import os
 import re
 import select
 import sys
+from collections.abc import Sequence
 
 import click
 
-from seekwise import command_tree
+from seekwise import command_tree, suggestion
 from seekwise.cli import _output
 from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError
 
 NOT_COMMANDS = {"main"}
+SHOWN = (
+    "tune",
+    "run",
+    "results",
+    "report",
+    "compare",
+    "export",
+    "import",
+    "apply",
+    "revert",
+    "status",
+    "devices",
+    "doctor",
+    "record",
+    "whatif",
+    "design",
+    "explain",
+)
+"""What `--help` lists, in this order; `help --all` lists the rest as well. A test holds every name to a module."""
 ONLY_WHOLE = frozenset({"numpy", "scipy", "altair", "vl_convert", "jinja2"})
 """What the collector (`packaging/repack.py`) is installed without."""
+ALL = "seekwise.help.all"
+"""Key in a context's `meta`: whether the list is whole."""
 HERE = os.path.dirname(__file__)
 JOURNAL, ENTRY = "journal", ".entry"
 """Folder and suffix of `control.journal`, whose import every start would pay for; a test compares them."""
@@ -47,6 +69,11 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of ARGS; its section of the user's configuration becomes its defaults."""
+        if args and not args[0].startswith("-") and args[0] not in (known := self.list_commands(ctx)):
+            raise UsageError(
+                f"no command is called `{args[0]}`",
+                hint=suggestion.hint(args[0], known, "`seekwise help --all` lists the commands"),
+            )
         name, command, rest = super().resolve_command(ctx, args)
         _refuse_empty(name, rest)
         section = (ctx.obj or {}).get(name)
@@ -56,10 +83,18 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in `--help`, from the text of the modules: loading every command would take seconds."""
-        names = self.list_commands(ctx)
+        more = [name for name in self.list_commands(ctx) if name not in SHOWN]
+        self._write_list(formatter, "Commands", SHOWN)
+        if ctx.meta.get(ALL):
+            self._write_list(formatter, "Further commands", more)
+        else:
+            formatter.write_paragraph()
+            formatter.write_text(f"`seekwise help --all` lists {len(more)} more.")
+
+    def _write_list(self, formatter: click.HelpFormatter, title: str, names: Sequence[str]) -> None:
         width = formatter.width - 6 - max(len(name) for name in names)
         rows = [(name, click.Command(name, help=docstring(name)).get_short_help_str(width)) for name in names]
-        with formatter.section("Commands"):
+        with formatter.section(title):
             formatter.write_dl(rows)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from seekwise.cli import _live_runs, _options, _shown
+from seekwise.cli import _browser, _live_runs, _options, _shown
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import Run, Store
 
@@ -18,8 +20,7 @@ REPORT_SCHEMA = "seekwise.report/1"
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    default=Path(),
-    help="Folder for the page, or its name if it ends in .html; created if it does not exist.",
+    help="Folder for the page, or its name if it ends in .html; created if it does not exist. Default: this one.",
 )
 @click.option(
     "--pictures",
@@ -27,15 +28,17 @@ REPORT_SCHEMA = "seekwise.report/1"
     help="Write each chart as SVG and PNG into this folder too.",
 )
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown instead, for an issue or a chat.")
+@click.option("--open", "in_browser", is_flag=True, help="Show the page in a browser.")
 @click.option("--index", is_flag=True, help="Write a page that lists all runs.")
 @click.option("--merge", is_flag=True, help="Treat several runs of one study as one run instead of comparing them.")
 @_options.printed
 @_options.common
 def command(
     names: tuple[str, ...],
-    output: Path,
+    output: Path | None,
     pictures: Path | None,
     markdown: bool,
+    in_browser: bool,
     index: bool,
     merge: bool,
     mean: str,
@@ -49,21 +52,27 @@ def command(
     merged. --index lists all runs.
     """
     _refuse_contradictions(names, pictures, markdown=markdown, index=index, as_json=as_json)
+    if in_browser and markdown:
+        raise UsageError("`--markdown` writes no page that a browser could open", hint="leave one of them out")
+    if output is None:
+        # A page that is only looked at stays out of the working folder.
+        output = _browser.folder() if in_browser else Path()
+    tell = Tell(as_json, in_browser)
     with Store.open(db, create=False) as store:
         if index:
-            _index(store, output, markdown=markdown, as_json=as_json)
+            _index(store, output, markdown=markdown, tell=tell)
             return
         chosen = [store.run(name) for name in names]
         lively = [_live_runs.is_live(run.plan) for run in chosen]
         if len(chosen) > 1 and not (merge or (not any(lively) and _are_parts(store, chosen))):
-            _comparison(store, chosen, output, markdown=markdown, as_json=as_json, pictures=pictures)
+            _comparison(store, chosen, output, markdown=markdown, tell=tell, pictures=pictures)
         elif any(lively):
             if len(chosen) > 1:
                 raise UsageError("runs of `tune` cannot be merged", hint="leave out `--merge` to compare them")
-            _live(store, chosen[0], output, markdown=markdown, as_json=as_json, pictures=pictures)
+            _live(store, chosen[0], output, markdown=markdown, tell=tell, pictures=pictures)
         else:
             style = _options.style(mean, acceptable)
-            _study(store, chosen, style, output, markdown=markdown, as_json=as_json, pictures=pictures)
+            _study(store, chosen, style, output, markdown=markdown, tell=tell, pictures=pictures)
 
 
 def _refuse_contradictions(
@@ -89,7 +98,7 @@ def _are_parts(store: Store, runs: list[Run]) -> bool:
     return sum(len(each) for each in names) == len(set().union(*names))
 
 
-def _live(store: Store, run: Run, output: Path, *, markdown: bool, as_json: bool, pictures: Path | None) -> None:
+def _live(store: Store, run: Run, output: Path, *, markdown: bool, tell: Tell, pictures: Path | None) -> None:
     from seekwise.report import live, live_page
     from seekwise.report.markdown import of_live
 
@@ -104,11 +113,11 @@ def _live(store: Store, run: Run, output: Path, *, markdown: bool, as_json: bool
         path = live_page.write(path_of(output, run.run_id), found)
     except OSError as error:
         raise SeekwiseError(f"cannot write report: {error.strerror}: {error.filename}") from error
-    _tell(path, written, as_json, run_id=run.run_id)
+    tell(path, written, (), run.run_id)
 
 
 def _study(
-    store: Store, runs: list[Run], style, output: Path, *, markdown: bool, as_json: bool, pictures: Path | None
+    store: Store, runs: list[Run], style, output: Path, *, markdown: bool, tell: Tell, pictures: Path | None
 ) -> None:
     from seekwise.report import outcome
 
@@ -130,23 +139,32 @@ def _study(
             raise SeekwiseError(f"cannot write pictures to {pictures}: {error.strerror}") from error
     path = path_of(output, found.run.run_id)
     names = [run.run_id for run in runs]
-    _tell(_shown.write_report_as(found, path), written, as_json, *names, run_id=found.run.run_id)
+    tell(_shown.write_report_as(found, path), written, names, found.run.run_id)
 
 
-def _tell(path: Path, pictures: list[Path], as_json: bool, *runs: str, run_id: str | None = None) -> None:
-    """`run_id`: of a page of one run; `runs`: all that the page shows."""
-    if as_json:
-        _shown.echo_json({
-            "schema": REPORT_SCHEMA,
-            "run_id": run_id,
-            "runs": list(runs) or [run_id],
-            "report": str(path.absolute()),
-            "pictures": [str(picture.absolute()) for picture in pictures],
-        })  # fmt: skip
-        return
-    for picture in pictures:
-        click.echo(picture)
-    click.echo(path.absolute())
+@dataclass(frozen=True)
+class Tell:
+    """How the caller learns of a page that was written: its path, or a document; in a browser as well."""
+
+    as_json: bool
+    in_browser: bool
+
+    def __call__(self, path: Path, pictures: Sequence[Path], runs: Sequence[str], run_id: str | None) -> None:
+        """`run_id`: of a page of one run; `runs`: all that the page shows."""
+        opened = self.in_browser and _browser.show(path.absolute())
+        if self.as_json:
+            _shown.echo_json({
+                "schema": REPORT_SCHEMA,
+                "run_id": run_id,
+                "runs": list(runs) or [run_id],
+                "report": str(path.absolute()),
+                "pictures": [str(picture.absolute()) for picture in pictures],
+                "opened": opened,
+            })  # fmt: skip
+            return
+        for picture in pictures:
+            click.echo(picture)
+        click.echo(path.absolute())
 
 
 def path_of(output: Path, name: str) -> Path:
@@ -168,7 +186,7 @@ def made(folder: Path) -> Path:
 
 
 def _comparison(
-    store: Store, runs: list[Run], output: Path, *, markdown: bool, as_json: bool, pictures: Path | None
+    store: Store, runs: list[Run], output: Path, *, markdown: bool, tell: Tell, pictures: Path | None
 ) -> None:
     from seekwise.cli import _comparison as reading
     from seekwise.report import compare_page
@@ -183,10 +201,10 @@ def _comparison(
     path = compare_page.write(
         path_of(output, "-vs-".join(names[:2]) + (f"-and-{len(names) - 2}-more" if len(names) > 2 else "")), found
     )
-    _tell(path, [], as_json, *names)
+    tell(path, [], names, None)
 
 
-def _index(store: Store, output: Path, *, markdown: bool, as_json: bool) -> None:
+def _index(store: Store, output: Path, *, markdown: bool, tell: Tell) -> None:
     from seekwise.cli import _comparison as reading
     from seekwise.report import index_page
 
@@ -196,4 +214,4 @@ def _index(store: Store, output: Path, *, markdown: bool, as_json: bool) -> None
         click.echo(index_page.markdown(found))
         return
     written = index_page.write(path, found, f"runs in {store.path}", store.damage)
-    _tell(written, [], as_json, *(each.run_id for each in found))
+    tell(written, [], [each.run_id for each in found], None)

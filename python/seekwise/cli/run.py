@@ -9,7 +9,7 @@ import click
 
 from seekwise import backend as backends
 from seekwise.backend.protocol import Options
-from seekwise.cli import _job, _options, _spread
+from seekwise.cli import _dry_run, _job, _options, _spread
 from seekwise.errors import UsageError
 from seekwise.run import execute as runs
 from seekwise.run.cluster import where
@@ -41,6 +41,12 @@ from seekwise.study.shown import SUCCESSORS
     help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one.",
 )
 @_options.spread
+@click.option("--dry-run", is_flag=True, help="Show what the run would do; touch nothing.")
+@click.option(
+    "--setup",
+    is_flag=True,
+    help="Print the commands that build the study's systems (mdadm, mkfs, boot line, fio …); touch nothing.",
+)
 @click.option("--resume", metavar="RUN", help="Finish this run (`last`: the newest) without repeating what is done.")
 @_options.common
 def command(
@@ -57,6 +63,8 @@ def command(
     vary: tuple[str, ...],
     workers: int | None,
     on: str | None,
+    dry_run: bool,
+    setup: bool,
     resume: str | None,
     db: Path | None,
     as_json: bool,
@@ -77,9 +85,11 @@ def command(
             or program is not None
             or until
             or vary
+            or dry_run
+            or setup
         ):
             raise UsageError(
-                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget or `--vary`"
+                "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, `--vary` or `--dry-run`"
             )
         with Store.open(db, create=False) as store:
             run, plan = runs.to_resume(store, resume)
@@ -98,10 +108,18 @@ def command(
         chosen = one_system(chosen, system)
     if program is not None:
         chosen = made_by(chosen, program)
+    if setup:
+        _dry_run.show_setup(chosen, as_json=as_json)
+        return
     if trace and chosen.backend != "simulated":
         raise UsageError(
             f"`--trace` is kept by the simulated backend, not by `{chosen.backend}`", hint="add `--backend simulated`"
         )
+    if dry_run and (vary or place is not None):
+        raise UsageError("`--dry-run` shows one plan of this process, so it takes no `--vary`, `--workers` or `--on`")
+    if dry_run:
+        _dry_run.show(chosen, Options(target, destroy), seed=seed, budget_s=budget, until=until, as_json=as_json)
+        return
     _spread.check(chosen.backend, place)
     if vary and place is not None:
         raise UsageError("`--vary` runs in this process, so it takes no `--workers` and no `--on`")

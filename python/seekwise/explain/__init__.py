@@ -6,7 +6,6 @@ models, and a scheduler's text is followed by its tunables as the registry knows
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -16,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seekwise import _core, controllers, schedulers
+from seekwise import _core, controllers, schedulers, suggestion
 from seekwise.errors import UsageError
 from seekwise.explain import hosts, program
 
@@ -78,8 +77,8 @@ def explain(word: str) -> Explanation:
         if found := program.explained(word):
             return Explanation(word, "program", *found)
         candidates = {_plain(one): one for one in [*program.words(), *_other_words(), *words()]}
-        close = difflib.get_close_matches(name, candidates, n=1, cutoff=0.7)
-        hint = f"did you mean `{candidates[close[0]]}`" if close else "`seekwise explain` lists every word"
+        close = suggestion.nearest(name, candidates)
+        hint = f"did you mean `{candidates[close]}`?" if close else "`seekwise explain` lists every word"
         if "variant" in str(error) or ("did you mean" in str(error) and not close):
             raise UsageError(str(error), hint) from error
         raise UsageError(f"no entry for `{word}`", hint) from error

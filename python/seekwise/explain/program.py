@@ -188,5 +188,5 @@ def _study(name: str) -> Entry | None:
         return None
     study, _ = starters.open_study(name)
     systems = f"{len(study.system)} system{'' if len(study.system) == 1 else 's'}"
-    text = f"{study.question or 'A study that ships with the program.'} {systems}. `seekwise plan {name}` shows what it would run."
+    text = f"{study.question or 'A study that ships with the program.'} {systems}. `seekwise run {name} --dry-run` shows what it would run."
     return f"{name}: a study", text, ()

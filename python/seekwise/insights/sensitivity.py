@@ -152,7 +152,9 @@ def run(
     usual = _records(study, backend, blocks, seed)
     pace.step()
     if not any(record.phases for record in usual):
-        raise RefusedError(f"nothing of study {study.name} can be simulated", hint="`seekwise plan` says why")
+        raise RefusedError(
+            f"nothing of study {study.name} can be simulated", hint="`seekwise run STUDY --dry-run` says why"
+        )
     first = study.design.seed if seed is None else seed
     said = conclusions(study, usual)
     chance: set[str] = set()

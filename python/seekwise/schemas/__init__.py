@@ -7,13 +7,13 @@ may change their words.
 
 from __future__ import annotations
 
-import difflib
 import json
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
+from seekwise import suggestion
 from seekwise.errors import UsageError
 
 MODULES = ("runs", "live", "machine", "tools", "validation", "fleet")
@@ -51,8 +51,7 @@ def load(name: str) -> dict[str, Any]:
     )
     if wanted not in known:
         short = [each.removeprefix("seekwise.").split("/")[0] for each in known]
-        near = difflib.get_close_matches(name, short, n=1)
-        raise UsageError(f"no schema `{name}`", f"did you mean `{near[0]}`" if near else f"schemas: {', '.join(short)}")
+        raise UsageError(f"no schema `{name}`", suggestion.hint(name, short, f"schemas: {', '.join(short)}"))
     short = wanted.removeprefix("seekwise.").split("/")[0]
     if short in WRITTEN:
         return json.loads((files("seekwise.schemas") / f"{short}.schema.json").read_text(encoding="utf-8"))

@@ -302,15 +302,8 @@ class Report(Part):
     """All that the page shows."""
     report: str
     pictures: list[str]
-
-
-class Open(Part):
-    """`open --json`: the page, and whether a browser was started."""
-
-    schema_: Literal["seekwise.open/1"]
-    run_id: str
-    report: str
     opened: bool
+    """Whether a browser was started (`--open`)."""
 
 
 class UseStanding(Part):

@@ -9,6 +9,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
+from seekwise import suggestion
 from seekwise.errors import UsageError
 from seekwise.study import parse
 from seekwise.study.model import Study
@@ -53,6 +54,10 @@ def open_study(name: str) -> tuple[Study, str]:
         return open_shipped(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, not a study", hint=f"did you mean `seekwise tune {name}`?")
+    if not os.path.lexists(path) and path.suffix != ".toml" and os.sep not in name:
+        raise UsageError(
+            f"no study at {name}", hint=suggestion.hint(name, names(), f"studies that ship: {', '.join(names())}")
+        )
     return parse.load_with_text(path)
 
 

@@ -159,7 +159,7 @@ def _check_name(name: str, target: Target) -> None:
     if row.where == "build":
         raise UsageError(
             f"{name} cannot be changed while the storage is in use",
-            hint="a study compares such systems: `seekwise plan --help`; `seekwise explain study`",
+            hint="a study compares such systems: `seekwise explain study`",
         )
     if not target.devices_for(row):
         raise UsageError(

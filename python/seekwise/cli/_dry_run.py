@@ -1,0 +1,53 @@
+"""`seekwise run STUDY --dry-run`: what the run would do here: combinations, order, time, bytes written, settings that would be touched."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict
+from typing import Literal
+
+import click
+
+from seekwise.backend.protocol import Options
+from seekwise.cli import _job, _shown
+from seekwise.errors import SeekwiseError
+from seekwise.store.database import Store
+from seekwise.study.model import Study
+
+SETUP_SCHEMA = "seekwise.setup/1"
+
+
+def show(
+    study: Study,
+    options: Options,
+    *,
+    seed: int | None,
+    budget_s: float | None,
+    until: Literal["decided", "best"] | None,
+    as_json: bool,
+) -> None:
+    """Prints the plan of a study. Nothing is touched."""
+    made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s, until=until)
+    from seekwise.run import early  # judging loads half a second of libraries
+
+    noise = None
+    # Earlier runs tell the noise; without any, nothing is wrong.
+    with contextlib.suppress(SeekwiseError), Store.open(None, create=False) as store:
+        noise = early.known_noise(made, store)
+    if as_json:
+        _shown.echo_json({**made.to_document(), "forecast": asdict(early.expected(made, noise))})
+        return
+    for line in _shown.plan_text(made, noise):
+        click.echo(line)
+    click.echo("\nnext: the same command without --dry-run")
+
+
+def show_setup(study: Study, *, as_json: bool) -> None:
+    """Prints the lines that build the study's systems: boot line, mdadm, tw_cli, LVM, mkfs, sysfs, fstrim, tiotest, fio."""
+    from seekwise.backend import setup_lines
+
+    found = setup_lines.lines(study)
+    if as_json:
+        _shown.echo_json({"schema": SETUP_SCHEMA, "study": study.name, "lines": found})
+    else:
+        click.echo("\n".join(found))

@@ -1,0 +1,22 @@
+"""What was probably meant by a name that nothing has: a name of the known ones for a hint."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+CUTOFF = 0.65
+"""Share of letters in common (difflib's ratio) from which a name is suggested: `shedulers` is `schedulers`, `speed` is nothing."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that is spelt most like `word`; None where none is near. Case does not matter."""
+    by_lower = {each.lower(): each for each in known}
+    found = difflib.get_close_matches(word.strip().lower(), by_lower, n=1, cutoff=CUTOFF)
+    return by_lower[found[0]] if found else None
+
+
+def hint(word: str, known: Iterable[str], otherwise: str) -> str:
+    """``did you mean `NAME`?``, or `otherwise` where nothing is near."""
+    meant = nearest(word, known)
+    return f"did you mean `{meant}`?" if meant else otherwise
