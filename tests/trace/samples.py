@@ -22,7 +22,7 @@ IOLOG2 = (
 )
 IOLOG3 = (
     "fio version 3 iolog\n0 /dev/sda add\n0 /dev/sda open\n0 /dev/sda read 512000 4096\n"
-    "1 /dev/sda write 2560000 8192\n3 /dev/sda read 516096 4096\n4 /dev/sda close\n"
+    "1000 /dev/sda write 2560000 8192\n3000 /dev/sda read 516096 4096\n4000 /dev/sda close\n"
 )
 FIO_LOG = "2, 2000000, 0, 4096, 512000, 0\n3, 1000000, 1, 8192, 2560000, 0\n5, 2000000, 0, 4096, 516096, 0\n"
 BLKPARSE = """\

@@ -5,6 +5,7 @@ import resource
 import struct
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,7 +51,35 @@ def test_response_times_are_those_of_the_source(tmp_path, name):
     assert taken == {1000: 2_000_000, 5000: 1_000_000, 1008: 2_000_000}
 
 
-def test_times_of_fios_third_iolog_are_milliseconds_and_waits_of_the_second_microseconds(tmp_path):
+RECORDED = Path(__file__).parent / "recorded"
+READS_GAP_MS, WRITES_GAP_MS = 50, 100
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "count", "gap_ms"),
+    [
+        ("fio-3.33-reads.iolog", Kind.READ, 12, READS_GAP_MS),
+        ("fio-3.33-writes.iolog", Kind.WRITE, 4, WRITES_GAP_MS),
+        ("fio-3.33_lat.1.log", Kind.READ, 12, READS_GAP_MS),
+        ("perf-script.txt", Kind.READ, 12, READS_GAP_MS),
+        ("perf-script.txt", Kind.WRITE, 4, WRITES_GAP_MS),
+    ],
+)
+def test_what_a_current_program_wrote_has_the_think_times_of_its_job(name, kind, count, gap_ms):
+    _, rows = read(RECORDED / name)
+    mine = rows[rows["kind"] == kind]
+    assert len(mine) == count and set(mine["sectors"]) == {8 if kind is Kind.READ else 32}
+    gaps_ms = np.diff(np.sort(mine["arrival_ns"])) / 1e6
+    assert np.median(gaps_ms) == pytest.approx(gap_ms, rel=0.1)
+
+
+def test_an_iolog_that_fio_appended_to_goes_on_after_its_first_part(tmp_path):
+    once = (RECORDED / "fio-3.33-reads.iolog").read_text()
+    _, rows = read(written(tmp_path, once + once))
+    assert len(rows) == 24 and (np.diff(rows["arrival_ns"]) >= 0).all()
+
+
+def test_times_of_fios_third_iolog_and_waits_of_the_second_are_microseconds(tmp_path):
     _, third = read(written(tmp_path, samples.IOLOG3))
     assert list(third["arrival_ns"]) == [0, 1_000_000, 3_000_000]
     _, second = read(written(tmp_path, samples.IOLOG2))

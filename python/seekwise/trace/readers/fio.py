@@ -1,9 +1,11 @@
 """fio's own traces.
 
-- iolog version 2: `FILE action [offset length]`, with `wait` in us; version 3: `timestamp_ms FILE action [offset length]`. Bytes.
+- iolog version 2: `FILE action [offset length]`, with `wait` in us; version 3 (fio 3.31 and later): `timestamp_us FILE action
+  [offset length]`. Bytes. fio appends to a log that exists, with another header: times begin anew there.
 - latency logs (`*_lat.log`, `*_clat.log`, `*_slat.log`): `time_ms, latency_ns, direction, size[, offset[, priority]]`, at completion.
 
-Source: fio(1), "Trace file format" and "Log file formats" of fio 3.33.
+Source: fio(1), "Trace file format" and "Log file formats" of fio 3.33; the unit of version 3 from its iolog.c (`utime_since_now`), and recorded
+(`tests/trace/recorded`).
 """
 
 from __future__ import annotations
@@ -35,19 +37,18 @@ def known_iolog(head: bytes, path: Path) -> bool:
 
 
 def read_iolog(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
-    now = [0]
-    version = [0]
+    now, began, version = [0], [0], [0]
 
     def parse(line: str, rows: Rows) -> bool:
         words = line.split()
-        if not version[0]:
-            match = _HEADER.match(line.strip())
-            if not match:
-                raise TraceError(f"`{line.strip()[:40]}` is not `fio version 2 iolog` or 3")
-            version[0] = int(match[1])
+        match = _HEADER.match(line.strip())
+        if match:
+            version[0], began[0] = int(match[1]), now[0]
             return False
+        if not version[0]:
+            raise TraceError(f"`{line.strip()[:40]}` is not `fio version 2 iolog` or 3")
         if version[0] == 3:
-            now[0] = int(words[0]) * 1_000_000
+            now[0] = began[0] + int(words[0]) * 1000
             words = words[1:]
         name, action = words[0], words[1]
         if action in SILENT and len(words) == 2:
