@@ -157,6 +157,17 @@ def test_a_run_is_found_by_the_beginning_of_its_name_if_that_is_clear(tmp_path):
             store.run("1999")
 
 
+def test_last_is_the_newest_run_that_did_not_fail_and_a_name_means_its_newest_run(tmp_path):
+    with Store.open(tmp_path / "records.db") as store:
+        for name, outcome in (("20261121-1200-aaaa", "complete"), ("20261121-1300-bbbb", "failed: the disk went away")):
+            store.add_run(replace(RUN, run_id=name, created_at=name, name="before"))
+            store.end_run(name, outcome)
+        assert store.run("last").run_id.endswith("aaaa")
+        assert store.run("before").run_id.endswith("bbbb")
+        store.end_run("20261121-1200-aaaa", "failed: no room")
+        assert store.run("last").run_id.endswith("bbbb")
+
+
 def test_the_usual_place_follows_the_base_directory_specification(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert default_path() == tmp_path / "seekwise" / "records.db"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Judging loads half a second of libraries: imported where it is used, so that `--help` and errors are prompt.
 
 SCHEMA = "seekwise.compare/1"
+IMPORTED = "imported"
 FAIL_IF = ("regression", "improvement", "difference", "undecided")
 WORDS = ("regression", "improvement", "small", "tie", "undecided")
 
@@ -70,7 +71,7 @@ def command(
                 f"runs {runs[0].run_id} and {runs[1].run_id} do not compare: only one of them was switched live",
                 hint="compare two runs of `seekwise tune`, or two of one study",
             )
-        sides = [_side(run, list(store.records(run.run_id))) for run in runs]
+        sides = [_side(run, records) for run, records in zip(runs, _labelled_alike(store, runs), strict=True)]
     if kind:
         _show_raid_kind(*sides, as_json)
         return
@@ -129,6 +130,17 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
         )
     else:
         click.echo(f"the controller of run {unit.run_id} {found.sentence}")
+
+
+def _labelled_alike(store: Store, runs: list[Run]) -> list[list[Record]]:
+    """The records of each run. Of two imports of one configuration each, its label is a file's name: the two are meant to be compared."""
+    found = [list(store.records(run.run_id)) for run in runs]
+    if all(
+        run.backend == IMPORTED and len({each.setting for each in records}) == 1
+        for run, records in zip(runs, found, strict=True)
+    ):
+        return [[replace(each, setting=IMPORTED) for each in records] for records in found]
+    return found
 
 
 def _side(run: Run, records: list[Record]) -> comparing.Side:

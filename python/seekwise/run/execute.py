@@ -187,8 +187,9 @@ class Pace:
 
 
 def to_resume(store: Store, name: str) -> tuple[Run, Plan]:
-    """A run that is not complete, with the plan it was begun with."""
-    run = store.run(name)
+    """A run that is not complete, with the plan it was begun with; `last` is the newest of them."""
+    open_runs = [run for run in store.runs() if run.outcome != "complete"] if name == "last" else []
+    run = open_runs[-1] if open_runs else store.run(name)
     if run.outcome == "complete":
         raise UsageError(f"run {run.run_id} is complete", hint=f"`seekwise results {run.run_id}` shows it")
     return run, Plan.from_document(run.plan)

@@ -93,6 +93,10 @@ class Run:
     ended_at: str | None
     outcome: str | None
 
+    @property
+    def failed(self) -> bool:
+        return self.outcome is not None and self.outcome.split(":")[0] == "failed"
+
 
 class Store:
     """An open file of records."""
@@ -208,17 +212,20 @@ class Store:
         return found
 
     def run(self, name: str) -> Run:
-        """The run of that id, of that name (`tune --name`), of an unambiguous beginning of its id, or the newest for `last`."""
+        """The run of that id, the newest of that name (`--name`, or of the study), or the run whose id alone begins so.
+
+        `last` is the newest run that did not fail; the newest of all where every run failed.
+        """
         runs = self.runs()
         if not runs and self.damage:
             raise SeekwiseError(f"no run in {self.path} can be read: {self.damage[0]}")
         if not runs:
             raise UsageError(f"no runs in {self.path}", hint="make one with `seekwise tune PATH`")
         if name == "last":
-            return runs[-1]
+            return next((run for run in reversed(runs) if not run.failed), runs[-1])
         exact = [run for run in runs if run.run_id == name]
-        named = [run for run in runs if run.name == name and run.plan.get("name") == name]
-        # Of several runs with one name (`tune --name before`) the newest is meant.
+        # Of several runs with one name (`tune --name before`, `import --name before`) the newest is meant.
+        named = [run for run in runs if run.name == name]
         matching = exact or named[-1:] or [run for run in runs if run.run_id.startswith(name)]
         if len(matching) == 1:
             return matching[0]
