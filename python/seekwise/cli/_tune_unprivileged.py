@@ -25,7 +25,9 @@ def answer(request: Request, target: Target) -> None:
         click.echo(line)
     model = nearest_model(target)
     click.echo(f"\nWith root: compares {', '.join(offered) or 'the settings'} under typical uses, in two minutes.")
-    click.echo(f"Without: `seekwise demo` simulates it for a drive like this one ({model}); it measures nothing.")
+    click.echo(
+        f"Without: `seekwise tune model:{model}` simulates the same for a drive like this one; it measures nothing."
+    )
     click.echo("`seekwise devices` shows the stack, `seekwise explain SCHEDULER` what each scheduler is for.")
     raise MissingError(
         "nothing was measured: switching settings needs root",

@@ -86,6 +86,15 @@ class KernelBackend:
         """Refuses, before anything is touched or written down, what the session would refuse."""
         tiotest.check(plan.cells)
         for facts in plan.systems:
+            if (
+                not facts.may_change
+                and facts.why_not in plan.notes
+                and sum(not each.control for each in plan.settings) == 1
+            ):
+                raise MissingError(
+                    f"study {plan.study} compares schedulers, and without root only the one in force can be measured",
+                    hint="use sudo, or simulate it: `--backend simulated --target MODEL`",
+                )
             target = find(facts.target)
             prepared_target.check_free(target)
             if target.is_device:
