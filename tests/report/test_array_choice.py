@@ -134,7 +134,7 @@ def test_rates_with_a_failed_drive_and_while_it_is_rebuilt_stand_beside_those_of
         assert whole.rebuild_loaded_s >= whole.rebuild_s
     assert "RAID 0 of 4, chunk 64 KiB, 1 missing" not in found
     assert [row.name for row in array_choice.candidates(planned.content.arrays)] == [
-        f"{level} of 4, chunk 64 KiB" for level in ("RAID 0", "RAID 10", "RAID 5", "RAID 6")
+        f"{level} of 4, chunk 64 KiB" for level in ("RAID 0", "RAID 5", "RAID 6", "RAID 10")
     ]
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import NotMetError, RefusedError, UsageError
+from seekwise.report.number_text import natural
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan
@@ -201,7 +202,7 @@ def _show(found: comparing.Comparison, plan: Plan, everything: bool) -> None:
     for title in ("Workload", "Setting", "Metric", "Change", "95 % interval", "Verdict"):
         table.add_column(title)
     order = {word: i for i, word in enumerate(WORDS)}
-    for change in sorted(shown, key=lambda c: (order[c.outcome], c.cell, c.setting)):
+    for change in sorted(shown, key=lambda c: (order[c.outcome], natural(c.cell), natural(c.setting))):
         v = change.verdict
         more = f", {repetitions_text(v.blocks_more)}" if v.blocks_more else ""
         table.add_row(

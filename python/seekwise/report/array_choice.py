@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from seekwise.report.arrays import ArrayRow, long_text, rows, with_states
 from seekwise.report.content import Advice
-from seekwise.report.number_text import three
+from seekwise.report.number_text import natural, three
 from seekwise.store.record import Record
 from seekwise.study.quantity import time_text
 
@@ -94,7 +94,7 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
     reasons += _states(chosen, states)
     reasons += [_beside(row, chosen) for row in found if row.name != chosen.name and row.survives_failures > 0]
     reasons += [_refused(row, chosen) for row in unsafe if row.name != chosen.name]
-    settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}))
+    settings = tuple(sorted({r.setting for r in records if r.valid and _is_of(r, chosen)}, key=natural))
     return Advice(headline, tuple(reasons), caution=cautions, recommended=settings)
 
 

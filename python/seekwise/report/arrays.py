@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from seekwise.backend import degraded
+from seekwise.report.number_text import natural
 from seekwise.report.rows import OPERATION_ORDER, trial_row
 from seekwise.store.record import Record
 from seekwise.study.quantity import bytes_text, parse_bytes, time_text
@@ -90,7 +91,7 @@ def rows(records: Sequence[Record]) -> list[ArrayRow]:
             array = record.load["array"]
             groups.setdefault(json.dumps([record.factors.get("system"), array], sort_keys=True), []).append(record)
     many = len({record.factors.get("system") for members in groups.values() for record in members}) > 1
-    return sorted((_row(members, many) for members in groups.values()), key=lambda row: row.name)
+    return sorted((_row(members, many) for members in groups.values()), key=lambda row: natural(row.name))
 
 
 def with_states(records: Sequence[Record]) -> list[ArrayRow]:

@@ -14,6 +14,11 @@ def three(value: float | None) -> str:
     return f"{value:.0f}" if "e+" in text else text
 
 
+def natural(text: str) -> tuple[tuple[int, str | int], ...]:
+    """Sort key that reads whole numbers as numbers: `chunk 64 KiB` comes before `chunk 128 KiB`."""
+    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", text) if part)
+
+
 def one_line(value: object) -> str:
     """Text of others on one line."""
     return " ".join(str(value).split())

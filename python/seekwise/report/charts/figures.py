@@ -11,7 +11,7 @@ from seekwise.insights.answer import kind_of
 from seekwise.report.charts import panels as multiples
 from seekwise.report.charts.style import configured, scales
 from seekwise.report.looks import Looks
-from seekwise.report.number_text import three
+from seekwise.report.number_text import natural, three
 from seekwise.report.rows import OPERATION_NAMES, OPERATION_ORDER
 from seekwise.store.record import Record
 from seekwise.study.model import System
@@ -154,5 +154,5 @@ def _panels(figure: Figure, rows: list[dict], panels: list[str], *, shared: bool
 ORDER = ("NOOP", "DEADLINE", "ANTICIPATORY", "CFQ", "NONE", "MQ-DEADLINE", "BFQ", "KYBER")
 
 
-def _order(setting: str) -> tuple[int, str]:
-    return (ORDER.index(setting) if setting in ORDER else len(ORDER), setting)
+def _order(setting: str) -> tuple[int, tuple]:
+    return (ORDER.index(setting) if setting in ORDER else len(ORDER), natural(setting))
