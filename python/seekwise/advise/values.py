@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from seekwise import schedulers
 from seekwise.linux.facts import kernel_version
 from seekwise.linux.model import BlockDevice, Stack
 
@@ -68,14 +69,18 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
         case "queue/rq_affinity":
             return "1"
         case "queue/wbt_lat_usec":
-            # bfq switches it off.
-            if device.rotational is None or device.below or device.scheduler == "bfq":
+            # bfq switches it off, and another scheduler may.
+            known = device.scheduler is None or device.scheduler in schedulers.known()
+            if device.rotational is None or device.below or device.scheduler == "bfq" or not known:
                 return None
             return _throttling(device)
     return None
 
 
 def _scheduler(device: BlockDevice, version: tuple[int, ...]) -> str | None:
+    # A patched kernel may have its scheduler as the default (ADIOS: CONFIG_MQ_IOSCHED_DEFAULT_ADIOS).
+    if not set(device.schedulers_offered) <= set(schedulers.known()):
+        return None
     # block/elevator.c elevator_get_default: mq-deadline for one hardware queue if it is there, else none.
     if device.below or (device.kind in NO_SCHEDULER_BY_DEFAULT and version >= (5, 14)):
         return "none"

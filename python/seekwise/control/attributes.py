@@ -19,6 +19,7 @@ Not covered: what only a vendor's tool can set (NVMe volatile write cache, hardw
 from __future__ import annotations
 
 import errno
+import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,8 +110,7 @@ def _read_ahead_hint(refusal: Refusal) -> str:
 def _iosched_hint(refusal: Refusal) -> str:
     scheduler = _scheduler(refusal)
     if refusal.found is None:
-        folder = refusal.folder / "queue/iosched"
-        known = ", ".join(sorted(entry.name for entry in folder.iterdir())) if folder.is_dir() else ""
+        known = ", ".join(sorted(name.removeprefix(IOSCHED) for name in tunables(refusal.folder)))
         return f"{scheduler} has the tunables {known}" if known else f"{scheduler} has no tunables"
     return (
         f"{scheduler} keeps times in clock ticks and clips to its own bounds: ask for {refusal.found}, or another value"
@@ -219,11 +219,26 @@ def everything(folder: Path) -> dict[str, str]:
     What cannot be read because of an error is not passed over: SeekwiseError, since nobody could restore it.
     """
     names = [row.name for row in REGISTRY if not row.name.endswith("*")]
-    tunables = folder / "queue/iosched"
-    if tunables.is_dir():
-        names += [IOSCHED + entry.name for entry in tunables.iterdir() if entry.is_file()]
-    read = {name: value(name, sysfs.read_or_raise(path(name, folder))) for name in names}
+    read = {name: value(name, sysfs.read_or_raise(path(name, folder))) for name in names} | tunables(folder)
     return {name: read[name] for name in sorted(read, key=order) if read[name] is not None}
+
+
+def tunables(folder: Path) -> dict[str, str]:
+    """{queue/iosched/NAME: value} of the scheduler in force: what can be read and written, one line each.
+
+    Schedulers that no table knows have more there than settings: versions and learned figures to read (several lines, or no write
+    permission), switches that reset a statistic (no read permission). ADIOS 3 has all of these; none of them can be restored.
+    """
+    place = folder / "queue/iosched"
+    found = {}
+    for file in place.iterdir() if place.is_dir() else ():
+        mode = file.stat().st_mode
+        if stat.S_ISREG(mode) and mode & stat.S_IRUSR and mode & stat.S_IWUSR:
+            # An attribute without a function to show it answers EIO (Linux v6.12 block/elevator.c elv_attr_show).
+            text = sysfs.read_or_raise(file, no_value=frozenset({errno.EIO}))
+            if text is not None and "\n" not in text:
+                found[IOSCHED + file.name] = text
+    return found
 
 
 def order(name: str) -> tuple[int, str]:

@@ -84,8 +84,9 @@ def _is_moved(name: str, before: Mapping[str, str], wanted: Mapping[str, str]) -
     if name == "queue/nr_requests":
         return True
     if name == "queue/wbt_lat_usec":
-        # bfq switches it off; leaving bfq brings the default back.
-        touched = "bfq" in (scheduler, wanted["queue/scheduler"])
+        # bfq switches it off; leaving bfq brings the default back. What a scheduler does that no table knows is not known.
+        switched = (scheduler, wanted["queue/scheduler"])
+        touched = "bfq" in switched or any(name and name not in TUNABLE_DEFAULTS for name in switched)
         return touched and before[name] not in (("0",) if scheduler == "bfq" else WBT_DEFAULTS_USEC)
     if name.startswith(attributes.IOSCHED):
         known = TUNABLE_DEFAULTS.get(scheduler or "", {}).get(name.removeprefix(attributes.IOSCHED), ())

@@ -309,6 +309,10 @@ def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None)
                 sysfs.write(attributes.path(name, folder), old[name])
                 refused.pop(name, None)
             except OSError as error:
+                if error.errno == errno.EIO and name.startswith(attributes.IOSCHED):
+                    # No function to store it (Linux v6.12 block/elevator.c elv_attr_store): a figure of the scheduler's, no setting.
+                    del old[name]
+                    continue
                 refused[name] = f" ({error.strerror})"
     return [
         f'{device} {name} should be "{old[name]}" and is {attributes.current(name, folder)}{refused.get(name, "")}'
@@ -320,9 +324,8 @@ def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None)
 def _others(folder: Path, only: frozenset[str], switched: bool) -> dict[str, str]:
     """Values that are to stay as they are now."""
     names = [row.name for row in attributes.REGISTRY if not row.name.endswith("*")]
-    tunables = folder / "queue/iosched"
-    if not switched and tunables.is_dir():
-        names += [attributes.IOSCHED + each.name for each in tunables.iterdir()]
+    if not switched:
+        names += attributes.tunables(folder)
     if attributes.CACHE_TYPE in only:
         # The kernel's view follows the drive: to hold it at `write through` would stop the flushes of a drive that caches.
         names.remove("queue/write_cache")

@@ -71,6 +71,9 @@ class switching(settings.changed):
                 asked = wanted.get(device, {})
                 values = {**self._unnamed(item, asked, folder), **asked}
                 settings.write_values(device, folder, values)
+                names = self._of_the_original(item, asked)
+                if names and (failures := settings.restore_item(item, names)):
+                    raise settings.could_not_restore(failures)
         return time.monotonic() - started
 
     def to_original(self) -> float:
@@ -89,6 +92,24 @@ class switching(settings.changed):
     def read_back(self) -> dict[str, dict[str, str]]:
         """{device: {attribute: value}} as the kernel reports it now."""
         return {device: settings.read_settings(device, self.root) for device in self._items}
+
+    @staticmethod
+    def _of_the_original(item: Mapping[str, dict], asked: Mapping[str, str]) -> frozenset[str]:
+        """What the kernel set anew when it came back to the original scheduler, and what nothing that is asked for moves.
+
+        Without it the configuration in force would be measured with the default options of its scheduler.
+        """
+        original = item["old"].get("queue/scheduler")
+        if "queue/scheduler" not in item["asked"] or asked.get("queue/scheduler", original) != original:
+            return frozenset()
+        others = set(asked) - {"queue/scheduler"}
+        return frozenset(
+            name
+            for name in item["old"]
+            if (name.startswith(attributes.IOSCHED) or name in CHOSEN_WITH_SCHEDULER)
+            and name not in asked
+            and not attributes.may_move(name, others)
+        )
 
     def _unnamed(self, item: Mapping[str, dict], asked: Mapping[str, str], folder: Path) -> dict[str, str]:
         """Original values of what other candidates change and this one does not name.

@@ -42,12 +42,17 @@ NOTHING_TO_SAY = frozenset({
 """Answers that mean that there is no value; any other is a read that failed."""
 
 
-def read_or_raise(path: Path, otherwise: str = "nothing was changed") -> str | None:
-    """Like `read`, but a read that failed (EIO, no memory, too many open files) is an error and not the absence of a value."""
+def read_or_raise(
+    path: Path, otherwise: str = "nothing was changed", no_value: frozenset[int] = frozenset()
+) -> str | None:
+    """Like `read`, but a read that failed (EIO, no memory, too many open files) is an error and not the absence of a value.
+
+    `no_value`: further answers that mean, for this attribute, that there is no value.
+    """
     try:
         return path.read_text(errors="replace").strip()
     except OSError as error:
-        if error.errno in NOTHING_TO_SAY:
+        if error.errno in NOTHING_TO_SAY | no_value:
             return None
         raise SeekwiseError(
             f"{path} cannot be read ({error.strerror}), so it could not be restored", otherwise

@@ -18,6 +18,7 @@ from typing import Any
 from seekwise import _core, controllers, schedulers, suggestion
 from seekwise.errors import UsageError
 from seekwise.explain import hosts, program
+from seekwise.linux.stack import read_stack
 
 UNITS = Path(__file__).parent / "units"
 # Kernels whose defaults are shown: the last with the single queue, and a recent one.
@@ -76,12 +77,31 @@ def explain(word: str) -> Explanation:
             return tunable
         if found := program.explained(word):
             return Explanation(word, "program", *found)
+        if offered := _offered_here(word):
+            return offered
         candidates = {_plain(one): one for one in [*program.words(), *_other_words(), *words()]}
         close = suggestion.nearest(name, candidates)
         hint = f"did you mean `{candidates[close]}`?" if close else "`seekwise explain` lists every word"
         if "variant" in str(error) or ("did you mean" in str(error) and not close):
             raise UsageError(str(error), hint) from error
         raise UsageError(f"no entry for `{word}`", hint) from error
+
+
+def _offered_here(word: str, root: Path = Path("/")) -> Explanation | None:
+    """A scheduler that the kernel of this machine offers and that no table knows."""
+    name = word.strip()
+    devices = [each for each in read_stack(root).devices.values() if name in each.schedulers_offered]
+    if not devices:
+        return None
+    used = [each for each in devices if each.scheduler == name]
+    text = (
+        f"{name} is a scheduler of this kernel, offered by {', '.join(each.name for each in devices)}. Seekwise measures, sets and "
+        "restores it like any other. It has no model of it, so it cannot simulate it, and does not know its tunables: "
+        f"`--vary iosched.NAME=VALUE,VALUE` tries values of one."
+    )
+    if used and used[0].iosched:
+        text += "\n\nTunables now: " + ", ".join(f"{key} {value}" for key, value in used[0].iosched.items()) + "."
+    return Explanation(name, "scheduler", name, text, ("scheduler", "live-switching"))
 
 
 def _with_program(explanation: Explanation, word: str) -> Explanation:

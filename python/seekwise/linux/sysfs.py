@@ -85,7 +85,7 @@ def queue(tree: Tree, node: Node) -> dict[str, str]:
 
 
 def iosched(tree: Tree, node: Node) -> dict[str, str]:
-    return texts(tree, node.path("queue", "iosched"))
+    return {name: text for name, text in texts(tree, node.path("queue", "iosched")).items() if "\n" not in text}
 
 
 def slaves(tree: Tree, node: Node) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def file(wanted: Wanted, stack: Stack) -> File:
             f"# Add this word to the kernel's command line (GRUB_CMDLINE_LINUX), then run update-grub:\nelevator={schedulers[0]}\n",
             (f"kernel {stack.kernel} sets it for all disks at once",),
         )
-    modules = [module for name in schedulers if (module := attributes.SCHEDULER_MODULES.get(name))]
+    modules = [module for name in schedulers if (module := _module(name, stack))]
     if not modules:
         raise UsageError(
             f"no module is needed at boot for {', '.join(schedulers) or 'these values'}",
@@ -48,3 +48,13 @@ def file(wanted: Wanted, stack: Stack) -> File:
         )
     notes = ("loads the module only: `udev` sets the values",)
     return File(Path("/etc/modules-load.d/seekwise.conf"), HEAD + "".join(f"{module}\n" for module in modules), notes)
+
+
+def _module(scheduler: str, stack: Stack) -> str | None:
+    """The module of a scheduler; of one that no table knows, the loaded module that bears its name."""
+    if scheduler in attributes.SCHEDULER_MODULES:
+        return attributes.SCHEDULER_MODULES[scheduler]
+    name = scheduler.replace("-", "_")
+    # A part that is compiled in may have a folder as well, without a state of loading.
+    found = (each for each in (name, f"{name}_iosched") if tree_of(stack).exists(f"/sys/module/{each}/initstate"))
+    return next(found, None)
