@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seekwise.backend.kernel import validity
-from seekwise.backend.kernel.disk import DiskCounters
+from seekwise.backend.kernel.disk import DiskCounters, Program
 from seekwise.store.fio_result import FioPhase
 from seekwise.study.plan import Load, Phase
 
@@ -17,7 +17,7 @@ GOOD = validity.Seen(
     result=RESULT,
     moved=DiskCounters(25_000, 100 * MB, 0, 0, 900),
     amplifies=False,
-    others=["rsync (pid 812, 31.0 MB)"],
+    others=[Program("rsync", 812, 31_000_000)],
     settings_before={"sda": {"queue/scheduler": "bfq"}},
     settings_after={"sda": {"queue/scheduler": "bfq"}},
     resync=None,

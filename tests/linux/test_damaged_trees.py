@@ -112,4 +112,7 @@ def test_the_mounts_of_any_process_serve_when_self_was_not_copied(builder):
 def test_members_of_firmware_raid_that_nothing_assembles_are_named(builder):
     builder.disk("sda", "pci0000:00/0000:00:1f.2", "8:0", 1000, reconstruct.QUEUE_MQ)
     builder.file("run/udev/data/b8:0", "E:ID_FS_TYPE=isw_raid_member\nE:ID_FS_USAGE=raid")
-    assert any("sda: carries firmware" in text and "Intel IMSM" in text for text in read_stack(builder.root).warnings)
+    assert any(
+        "sda: carries firmware" in text and "Intel IMSM" in text
+        for text in (each.line for each in read_stack(builder.root).warnings)
+    )

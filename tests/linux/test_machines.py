@@ -134,7 +134,7 @@ def test_md_raid5_with_chunk_members_and_running_synchronisation(machine):
     assert [member["name"] for member in array.details["members"]] == ["sdb", "sdc", "sdd", "sde"]
     assert array.details["sync_action"] == "resync"
     assert 0 <= array.details["sync_fraction"] < 1
-    assert any(text.startswith("md0: resync in progress") for text in stack.warnings)
+    assert any(text.startswith("md0: resync in progress") for text in (each.line for each in stack.warnings))
     found = resolve_path(stack, "/srv")
     assert found.device == "md0p1"
     assert names(found.leaves) == ["sdb", "sdc", "sdd", "sde"]
@@ -152,7 +152,7 @@ def test_md_raid10_far_layout_and_a_failed_member(machine):
     assert array.details["degraded"] == 1
     states = {member["name"]: member["state"] for member in array.details["members"]}
     assert states == {"sdb": "in_sync", "sdc": "in_sync", "sdd": "faulty", "sde": "in_sync"}
-    assert any("md127: degraded" in text for text in stack.warnings)
+    assert any("md127: degraded" in text for text in (each.line for each in stack.warnings))
     found = resolve_path(stack, "/var/lib/postgresql/15/main")
     assert not found.devices_for("stripe_cache_size")
 
@@ -205,7 +205,7 @@ def test_megaraid_units_warn_that_members_are_hidden(machine):
     assert unit.driver == "megaraid_sas"
     assert unit.details["controller"]["driver"] == "megaraid_sas"
     assert unit.details["controller"]["members_hidden"] is True
-    assert any("sda: hardware RAID" in text and "hidden" in text for text in stack.warnings)
+    assert any("sda: hardware RAID" in text and "hidden" in text for text in (each.line for each in stack.warnings))
 
 
 def test_controllers_are_listed_by_driver(machine):
@@ -232,7 +232,7 @@ def test_loop_on_a_deleted_file_and_loop_on_a_loop(machine):
     stack = machine("loop-file")
     gone = stack.devices["loop1"]
     assert (gone.backing_file, gone.details["deleted"]) == ("/images/gone.img", True)
-    assert any("loop1: its backing file" in text for text in stack.warnings)
+    assert any("loop1: its backing file" in text for text in (each.line for each in stack.warnings))
     inner = stack.devices["loop2"]
     assert inner.below == ("loop0",)
     assert inner.details["offset_bytes"] == 1 << 20
@@ -247,7 +247,7 @@ def test_intel_imsm_is_called_firmware_raid(machine):
     assert "Intel IMSM" in volume.details["firmware_raid"]
     assert volume.details["level"] == "raid1"
     assert names(resolve_path(stack, "/home").leaves) == ["sdb", "sdc"]
-    assert any(text.startswith("md126: firmware") for text in stack.warnings)
+    assert any(text.startswith("md126: firmware") for text in (each.line for each in stack.warnings))
 
 
 def test_btrfs_over_two_disks_gives_both_though_its_device_number_names_neither(machine):

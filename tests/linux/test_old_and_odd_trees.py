@@ -52,7 +52,7 @@ def test_members_that_the_tree_lacks_are_named_and_warned_about(builder):
     stack = read_stack(builder.root)
     assert stack.devices["md0"].details["missing"] == ["sdq1"]
     assert [leaf.name for leaf in stack.leaves("md0")] == ["md0"]
-    assert any("md0: stands on sdq1" in text for text in stack.warnings)
+    assert any("md0: stands on sdq1" in text for text in (each.line for each in stack.warnings))
 
 
 def test_md_without_its_folder_is_read_from_mdstat(builder):
@@ -95,7 +95,7 @@ def test_mappings_are_told_apart_by_their_uuid(builder, uuid, kind):
     assert [leaf.name for leaf in stack.leaves("dm-0")] == ["sda"]
     if kind == "dmraid":
         assert stack.devices["dm-0"].details["firmware_raid"] == "dmraid: isw"
-        assert any("firmware" in text for text in stack.warnings)
+        assert any("firmware" in text for text in (each.line for each in stack.warnings))
 
 
 def test_bio_based_multipath_leaves_scheduling_to_its_paths(builder):

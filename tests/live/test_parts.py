@@ -177,6 +177,23 @@ def test_hopeless_candidates_run_no_more_but_two_stay():
     assert "a" in [each.label for each in state.candidates] and len(state.candidates) == 2
 
 
+def test_who_is_far_behind_after_few_rounds_is_asked_again_before_it_goes():
+    """A stall may fill three rounds of one candidate; it does not wait for that candidate a second time."""
+    use = uses.chosen("desktop-copy")[0]
+    few = judge([entry_of({"a": 100, "b": 99, "c": 8}, noise=0.01, use=use.name, rounds=4)])
+    state = progress.UseState(use, candidates_of("a", "b", "c"), stretches=1)
+    assert progress.drop_hopeless(state, few) == [] and len(state.candidates) == 3
+    assert progress.to_ask_again([state], 60.0) == (state, progress.ROUNDS_AGAIN)
+    assert progress.to_ask_again([state], 1.0) is None
+    state.stretches = 2
+    assert progress.to_ask_again([state], 60.0) is None
+    well = judge([entry_of({"a": 100, "b": 99, "c": 98}, noise=0.01, use=use.name)])
+    assert progress.drop_hopeless(state, well) == [] and not state.doubted
+    assert progress.drop_hopeless(state, few) == []
+    state.stretches = 3
+    assert progress.drop_hopeless(state, few) == ["c"]
+
+
 @pytest.mark.parametrize("text", ["x", "1x", "-3x", "3y", ""])
 def test_a_guard_that_is_no_factor_is_refused(text):
     from seekwise.cli._tune_live import guard_factor

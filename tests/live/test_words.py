@@ -28,11 +28,24 @@ def test_other_programs_are_named_once_and_only_those_of_disturbed_periods():
     found = live_outcome()
     calm, first, second, *rest = found.records
     records = [
-        replace(calm, conditions={**calm.conditions, "other_programs": ["bash (pid 4, 99.0 MB)"]}),
-        replace(first, conditions={**first.conditions, "foreign_share": 0.5, "other_programs": ["cp (pid 7, 2.0 MB)"]}),
+        replace(
+            calm, conditions={**calm.conditions, "other_programs": [{"name": "bash", "pid": 4, "io_bytes": 99_000_000}]}
+        ),
+        replace(
+            first,
+            conditions={
+                **first.conditions,
+                "foreign_share": 0.5,
+                "other_programs": [{"name": "cp", "pid": 7, "io_bytes": 2_000_000}],
+            },
+        ),
         replace(
             second,
-            conditions={**second.conditions, "foreign_share": 0.4, "other_programs": ["cp (pid 7, 3.5 MB)", "odd"]},
+            conditions={
+                **second.conditions,
+                "foreign_share": 0.4,
+                "other_programs": [{"name": "cp", "pid": 7, "io_bytes": 3_500_000}, "old (pid 9, 9.9 MB)"],
+            },
         ),
         *rest,
     ]

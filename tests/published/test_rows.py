@@ -6,15 +6,14 @@ The numbers in a test's name are the rows. `coverage.py` writes `docs/coverage.m
 from __future__ import annotations
 
 import io
-import tomllib
+import json
 from functools import cache
-from pathlib import Path
 
 from click.testing import CliRunner
 from rich.console import Console
 
 from insights.test_insights import record
-from seekwise import insights
+from seekwise import _core, insights
 from seekwise.analysis.printed import Style, printed
 from seekwise.backend import setup_lines
 from seekwise.backend.protocol import Options
@@ -32,15 +31,9 @@ from seekwise.store.record import Record
 from seekwise.study import hosts, starters
 from seekwise.study.model import Study
 
-SEEDS = Path(__file__).parents[1] / "seeds"
-
 
 def study(name: str) -> Study:
     return starters.open_study(name)[0]
-
-
-def text(word: str) -> str:
-    return " ".join(explain(word).text.split())
 
 
 @cache
@@ -52,25 +45,13 @@ def records_of(name: str, system: str) -> tuple[Study, list[Record]]:
     return part, made
 
 
-def test_rows_003_201_gains_of_anticipatory_are_quoted_with_their_true_source():
-    said = text("anticipatory")
-    claims = {c["id"]: c for c in tomllib.loads((SEEDS / "claims.toml").read_text())["claim"]}
-    for claim in ("hu-as-apache", "hu-as-penalty"):
-        low, high = claims[claim].get("low"), claims[claim].get("high")
-        number = f"{claims[claim]['value']} %" if "value" in claims[claim] else f"{low:g} to {high:g} %"
-        assert number in said
-    assert "comparison of 2010 quotes" in said and "measured neither" in said
-    assert "arrays it loses" not in said
-    assert "the faster branch on RAID 5" in said
-
-
-def test_rows_008_bfq_serves_reads_before_writes():
-    assert "Reads come before writes" in text("bfq")
-    assert "guesses which programs" in text("bfq")
-
-
 def test_rows_010_the_multi_queue_schedulers_came_with_4_12():
-    assert "4.12" in text("blk-mq") and "single queue" in text("blk-mq")
+    def offered(kernel: str) -> set[str]:
+        return {row["name"] for row in json.loads(_core.schedulers(kernel))["schedulers"] if row["available"]}
+
+    for name in ("bfq", "kyber"):
+        assert name not in offered("4.11") and name in offered("4.12")
+    assert "cfq" in offered("4.20") and "cfq" not in offered("5.0")
 
 
 def test_rows_013_the_default_is_what_that_kernel_chooses_for_that_device():
@@ -86,12 +67,16 @@ def test_rows_013_the_default_is_what_that_kernel_chooses_for_that_device():
         assert default_scheduler(kernel, drive) == chosen, (kernel, drive)
 
 
-def test_rows_021_095_an_access_has_four_parts_and_tiotests_latency_is_not_the_data_sheets():
-    said = explain("access time").text
-    for part in ("processing", "seek", "settling", "rotational delay"):
-        assert part in said
-    assert '"average latency" that tiotest prints is the access time' in text("average latency")
-    assert '"average latency" of a disk\'s data sheet is the rotational delay alone' in text("average latency")
+def test_rows_021_095_an_access_has_four_parts_that_add_up_to_what_tiotest_calls_latency():
+    lines = [line.split() for line in explain("access time").text.splitlines()]
+    processing, seek, settling, rotation, together = next(
+        map(float, line[1:6]) for line in lines if line[:1] == ["wd2500ys"]
+    )
+    assert abs(processing + seek + settling + rotation - together) < 0.03
+    part, made = records_of("article-2008", "A")
+    phase = next(p for r in made if r.factors["threads"] == 1 for p in r.phases if p.operation == "rand_read")
+    # tiotest's average latency is the whole access, not the rotational delay alone, which data sheets call so.
+    assert phase.latency_mean_ns / 1e6 > 1.3 * rotation
 
 
 def test_rows_024_the_tested_area_is_a_small_part_and_faster_than_the_data_sheet():
@@ -113,12 +98,6 @@ def test_rows_035_042_the_drives_of_the_older_notebook_take_part_in_a_study():
     assert drives == {"samsung_970_evo_plus", "generic_1tb_sata", "generic_sata_t430s"}
 
 
-def test_rows_050_explain_says_of_the_chunk_what_the_chunk_study_says():
-    said = text("chunk")
-    assert "faster than one drive only from requests above its chunk on" in said
-    assert "32 KiB a good compromise" in said and "512 KiB too large" in said
-
-
 def test_rows_065_066_069_073_boards_hosts_and_distributions_take_part_or_it_is_said_why_not():
     def host(name: str, system: str) -> str | None:
         return hosts.of_system(name, next(s for s in study(name).system if s.name == system))
@@ -127,10 +106,6 @@ def test_rows_065_066_069_073_boards_hosts_and_distributions_take_part_or_it_is_
     assert host("ssd-raid10-chunk", "R10_1") == "i7_6700k"
     assert host("nvme-page", "NVME") == "i7_1165g7"
     assert next(s for s in study("tiobench-comparison").system).options["processors"] == 2
-    said = text("Z170")
-    said += text("distributions")
-    for word in ("sata_nv", "Z170", "no limit", "Debian Etch", "Gentoo", "openSUSE Leap 42.1", "Ubuntu 20.04.3"):
-        assert word in said, word
 
 
 def test_rows_071_the_report_compares_the_two_kernels_of_the_chunk_study():
@@ -157,10 +132,6 @@ def test_rows_082_088_090_103_109_114_115_118_119_123_the_setup_prints_the_whole
     four = article[article.index("# system S5x4") :]
     members = [line for line in four if line.startswith("# sysfs.conf: block/DEVICE")]
     assert members[:4] == [f"# sysfs.conf: block/DEVICE{n}/queue/scheduler = noop" for n in (1, 2, 3, 4)]
-
-
-def test_rows_087_fstrim_is_explained():
-    assert "fstrim -v" in text("fstrim") and "fstrim.timer" in text("fstrim")
 
 
 def test_rows_089_120_the_ncq_state_is_read_from_the_kernel_log():

@@ -36,7 +36,7 @@ def split(text: str) -> list[str]:
 @pytest.mark.parametrize("word", [*split(GLOSSARY), *split(PRINTED)])
 def test_a_word_that_is_printed_is_explained(word: str):
     found = explain(word)
-    assert len(found.text) > 40 or found.tables, word
+    assert found.text.strip() or found.tables, word
 
 
 def unknown(words: list[str]) -> list[str]:

@@ -80,15 +80,15 @@ class Comparison:
         return sum(change.outcome == outcome for change in self.changes)
 
 
-def reasons_against(base: Side, new: Side) -> list[str]:
-    """Why two runs do not compare; empty if they do."""
+def reasons_against(base: Side, new: Side, *, same_devices: bool = True) -> list[str]:
+    """Why two runs do not compare; empty if they do. `same_devices` False: other devices are what is compared."""
     found = []
     for side in (base, new):
         if not any(record.valid for record in side.compared):
             found.append(f"run {side.run_id} has no valid trial")
         if not side.devices:
             found.append(f"run {side.run_id} does not say which device it ran on")
-    if base.devices and new.devices and base.devices != new.devices:
+    if same_devices and base.devices and new.devices and base.devices != new.devices:
         found.append(f"different devices: {', '.join(base.devices)} against {', '.join(new.devices)}")
     shared = base.loads.keys() & new.loads.keys()
     if not shared:

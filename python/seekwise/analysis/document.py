@@ -12,5 +12,5 @@ def document(verdict: Verdict) -> dict[str, object]:
     """One verdict. A ratio without any common block, and an interval from a single one, are null."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in asdict(verdict).items()
+        for name, value in {**asdict(verdict), "unsteady": list(verdict.unsteady)}.items()
     }

@@ -47,9 +47,6 @@ def judge(
     return [_without_unsteady(v, unsteady) for v in found] if unsteady else found
 
 
-NEVER_WINS = "never wins, because not steady"
-
-
 def _without_unsteady(v: Verdict, unsteady: Mapping[tuple[str, str], str]) -> Verdict:
     """A setting that was not steady neither wins nor ties; it may lose."""
     reasons = {name: unsteady[v.cell, name] for name in (v.setting_a, v.setting_b) if (v.cell, name) in unsteady}
@@ -57,7 +54,8 @@ def _without_unsteady(v: Verdict, unsteady: Mapping[tuple[str, str], str]) -> Ve
     if not reasons or loses or v.word == "undecided":
         return v
     text = ", ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    return replace(v, winner=None, word="undecided", blocks_more=1, reason=f"{NEVER_WINS} ({text})")
+    reason = f"never wins, because not steady ({text})"
+    return replace(v, winner=None, word="undecided", blocks_more=1, reason=reason, unsteady=tuple(reasons))
 
 
 @dataclass(frozen=True)

@@ -60,5 +60,7 @@ class Verdict:
     """How many more blocks would probably decide; None when decided. A guess above `BLOCKS_MANY` only says many."""
     rule_version: str
     reason: str = ""
+    unsteady: tuple[str, ...] = ()
+    """Which of the two did not reach a steady state, where that keeps the verdict from being decided."""
     p_value: float | None = None
     """Two-sided, before any correction for many comparisons; None below the least number of blocks."""

@@ -14,6 +14,7 @@ from seekwise.advise import persist as persisting
 from seekwise.advise.asked import Asked
 from seekwise.cli import _options
 from seekwise.control import attributes
+from seekwise.control.settings import SettingRefused
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.linux.model import Stack
 from seekwise.linux.stack import read_stack
@@ -151,16 +152,10 @@ def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> a
         if dry_run:
             return applying.preview(what.wanted)
         return applying.apply(what.wanted, files=files, reason=what.reason)
-    except SeekwiseError as error:
-        depth = next((name for name, values in what.wanted.items() if "device/queue_depth" in values), None)
-        if (
-            depth is not None
-            and depth in stack.devices
-            and stack.devices[depth].queue_depth is not None
-            and f"{depth} " in error.message
-            and "queue_depth" in error.message
-        ):
-            error.hint = ncq.why_refused(stack.devices[depth], stack)
+    except SettingRefused as error:
+        device = stack.devices.get(error.refusal.device)
+        if error.refusal.attribute == "device/queue_depth" and device is not None and device.queue_depth is not None:
+            error.hint = ncq.why_refused(device, stack)
         raise
 
 

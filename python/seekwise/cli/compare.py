@@ -103,10 +103,7 @@ def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) 
     from seekwise.analysis import compare as comparing
     from seekwise.analysis.raid_kind import Pair, raid_kind
 
-    against = [
-        reason for reason in comparing.reasons_against(array, unit) if not reason.startswith("different devices")
-    ]
-    if against:
+    if against := comparing.reasons_against(array, unit, same_devices=False):
         raise RefusedError(
             f"runs {array.run_id} and {unit.run_id} do not compare: {against[0]}",
             hint="run the same study once on md and once on the controller",

@@ -145,24 +145,29 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
     found = _device(stack, device)
     node = root / "dev" / found.name.replace("!", "/")
     reasons = [*_in_use(stack, found, root)]
+    content = (
+        [f"{dict(known).get('type', 'a known format')}, says udev"] if (known := found.details.get("signature")) else []
+    )
     descriptor = None
     size_bytes = 0
     looked = None
     try:
         descriptor = os.open(node, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
         size_bytes = _size_bytes(descriptor)
-        reasons += _wrong_node(found, descriptor, node, root) or _content(found, descriptor, node, size_bytes)
+        wrong = _wrong_node(found, descriptor, node, root) or _unsuited(found, descriptor, size_bytes)
+        content += [] if wrong else _content(descriptor, node, size_bytes)
+        reasons += wrong
         backing, against = _backing(found, descriptor, stack, root)
         reasons += against
-        if not reasons:
+        if not reasons and not content:
             # Last, since it takes a while: what has a reason already is not looked through.
             looked = samples.look(descriptor, size_bytes, backing)
             if looked.data_at is not None:
-                reasons.append(f"holds data without a known signature at byte {looked.data_at}")
+                content.append(f"data without a known signature at byte {looked.data_at}")
     except FileNotFoundError:
         reasons.append(f"has no node {node}")
     except PermissionError as error:
-        if not reasons and os.geteuid() != 0:
+        if not reasons and not content and os.geteuid() != 0:
             raise MissingError(f"{node} cannot be opened without root", "run it with sudo") from error
         reasons.append(f"cannot be opened ({error.strerror})")
     except OSError as error:
@@ -170,13 +175,13 @@ def _prove(stack: Stack, device: str, root: Path) -> tuple[int, EmptyProof]:
             reasons.append("is held open exclusively by the kernel or another program")
         else:
             reasons.append(f"cannot be read ({error.strerror})")
-    if reasons:
+    if reasons or content:
         if descriptor is not None:
             os.close(descriptor)
-        only_content = all(reason.startswith("holds ") for reason in reasons)
+        said = dict.fromkeys([*reasons, *(f"holds {each}" for each in content)])
         raise RefusedError(
-            f"{found.name} does not prove empty: it {'; it '.join(dict.fromkeys(reasons))}",
-            f"if nothing of it is needed, zero it yourself: `blkdiscard -z {node}`" if only_content else CHOOSE_ANOTHER,
+            f"{found.name} does not prove empty: it {'; it '.join(said)}",
+            CHOOSE_ANOTHER if reasons else f"if nothing of it is needed, zero it yourself: `blkdiscard -z {node}`",
         )
     assert descriptor is not None and looked is not None
     return descriptor, EmptyProof(
@@ -207,8 +212,6 @@ def _in_use(stack: Stack, device: BlockDevice, root: Path) -> Iterator[str]:
         yield f"has the partition {partition}"
     if sysfs.read(folder / "ro") == "1":
         yield "is read-only"
-    if known := device.details.get("signature"):
-        yield f"holds {dict(known).get('type', 'a known format')}, says udev"
     if root == Path("/"):
         for pid, program in _openers(device):
             yield f"is open in process {pid} ({program})"
@@ -256,20 +259,24 @@ def _is_source(mount: Mount, device: BlockDevice) -> bool:
     return mount.major_minor == device.major_minor or mount.source in _nodes(device)
 
 
-def _content(device: BlockDevice, descriptor: int, node: Path, size_bytes: int) -> list[str]:
+def _unsuited(device: BlockDevice, descriptor: int, size_bytes: int) -> list[str]:
+    """Why it cannot be written, whatever it holds."""
+    reasons = []
     if size_bytes < 4 * signatures.WINDOW_BYTES:
-        return [f"is too small ({size_bytes} bytes): less than 4 MiB"]
-    windows = signatures.read_windows(descriptor, size_bytes)
-    found = signatures.found_in(windows)
-    found += signatures.second_opinion(str(node))
-    reasons = [f"holds {kind}" for kind in found]
+        reasons.append(f"is too small ({size_bytes} bytes): less than 4 MiB")
     if _is_read_only(descriptor):
         reasons.append("is read-only")
-    if not found and not windows.all_zero:
-        reasons.append("holds data without a known signature in its first or last MiB")
     if device.details.get("zoned"):
         reasons.append("is a zoned device, which this version does not write")
     return reasons
+
+
+def _content(descriptor: int, node: Path, size_bytes: int) -> list[str]:
+    """What it holds."""
+    windows = signatures.read_windows(descriptor, size_bytes)
+    found = signatures.found_in(windows)
+    found += signatures.second_opinion(str(node))
+    return found if found or windows.all_zero else ["data without a known signature in its first or last MiB"]
 
 
 def _wrong_node(device: BlockDevice, descriptor: int, node: Path, root: Path) -> list[str]:

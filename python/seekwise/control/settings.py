@@ -33,6 +33,14 @@ RESTORE_PASSES_MAX = 4
 _active: list[changed] = []
 
 
+class SettingRefused(SeekwiseError):
+    """The kernel or the drive did not take a value; `refusal` says which."""
+
+    def __init__(self, message: str, refusal: attributes.Refusal) -> None:
+        super().__init__(message, attributes.row(refusal.attribute).hint(refusal))
+        self.refusal = refusal
+
+
 class changed:
     """Context manager; `seen` is {device: {attribute: value}} of everything the device has, as read back."""
 
@@ -135,9 +143,7 @@ def check(changes: Changes, root: Path = Path("/")) -> None:
             if os.geteuid() != 0:
                 raise MissingError(f'{device} {name} = "{asked}" needs root (it is {found})', "run it with sudo")
             refusal = attributes.Refusal(device, folder, name, asked, found, None)
-            raise SeekwiseError(
-                f'{device} {name} is read-only (asked "{asked}", found {found})', attributes.row(name).hint(refusal)
-            )
+            raise SettingRefused(f'{device} {name} is read-only (asked "{asked}", found {found})', refusal)
 
 
 def check_values(changes: Changes, root: Path = Path("/")) -> None:
@@ -256,18 +262,17 @@ def _write_one(device: str, folder: Path, name: str, target: str, asked: str) ->
         if isinstance(error, PermissionError) and os.geteuid() != 0:
             raise MissingError(f'{device} {name} = "{asked}" needs root (it is {found})', "run it with sudo") from error
         reason = errno.errorcode.get(error.errno or 0, "error")
-        raise SeekwiseError(
-            f'{device} refused {name} "{asked}" ({reason}: {error.strerror}); it is {found}',
-            attributes.row(name).hint(refusal),
+        raise SettingRefused(
+            f'{device} refused {name} "{asked}" ({reason}: {error.strerror}); it is {found}', refusal
         ) from error
     found = attributes.current(name, folder)
     if not attributes.accepted(name, asked, found):
         raise _altered(device, folder, name, asked, found)
 
 
-def _altered(device: str, folder: Path, name: str, asked: str, found: str | None) -> SeekwiseError:
+def _altered(device: str, folder: Path, name: str, asked: str, found: str | None) -> SettingRefused:
     refusal = attributes.Refusal(device, folder, name, asked, found, None)
-    return SeekwiseError(f"{device} {name} is {found} after writing {asked}", attributes.row(name).hint(refusal))
+    return SettingRefused(f"{device} {name} is {found} after writing {asked}", refusal)
 
 
 def touched(item: Mapping[str, object], left: Mapping[str, str] | None) -> frozenset[str]:

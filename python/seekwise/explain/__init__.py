@@ -79,12 +79,18 @@ def explain(word: str) -> Explanation:
             return Explanation(word, "program", *found)
         if offered := _offered_here(word):
             return offered
-        candidates = {_plain(one): one for one in [*program.words(), *_other_words(), *words()]}
+        if word.partition("/")[0] in _model_names():
+            raise UsageError(str(error), "`seekwise explain` of the model's name lists its editions") from error
+        candidates = {_plain(one): one for one in [*program.words(), *_other_words(), *words(), *_model_names()]}
         close = suggestion.nearest(name, candidates)
         hint = f"did you mean `{candidates[close]}`?" if close else "`seekwise explain` lists every word"
-        if "variant" in str(error) or ("did you mean" in str(error) and not close):
-            raise UsageError(str(error), hint) from error
         raise UsageError(f"no entry for `{word}`", hint) from error
+
+
+def _model_names() -> set[str]:
+    """Every name of a drive model, aliases too."""
+    known = [json.loads(_core.drive_model(name)) for name in _core.drive_models()]
+    return {name for model in known for name in (model["id"], *model["aliases"])}
 
 
 def _offered_here(word: str, root: Path = Path("/")) -> Explanation | None:

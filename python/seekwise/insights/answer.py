@@ -9,7 +9,7 @@ settings is the same family written differently: both end in the same choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seekwise.analysis.rule import RULE
@@ -66,14 +66,24 @@ class Choice:
         return len(self.named) == len(self.settings) > 1
 
     @property
-    def text(self) -> str:
+    def is_so_far(self) -> bool:
+        """What is named is not beaten by another setting, which is not proved worse either."""
+        return (
+            bool(self.named)
+            and not self.is_level
+            and (len(self.unbeaten) > len(self.named) or self.repeats < RULE.blocks_min)
+        )
+
+    @property
+    def short(self) -> str:
+        """Without saying that it is only the best so far."""
         if not self.named:
             return "inconclusive"
-        if self.is_level:
-            return "no difference"
-        said = either(_word(name) for name in self.named)
-        preferred = len(self.unbeaten) > len(self.named) or self.repeats < RULE.blocks_min
-        return f"{said} {SO_FAR}" if preferred else said
+        return "no difference" if self.is_level else either(_word(name) for name in self.named)
+
+    @property
+    def text(self) -> str:
+        return f"{self.short} {SO_FAR}" if self.is_so_far else self.short
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,8 @@ def answer(study: Study | None, records: Sequence[Record]) -> Answered | None:
     overall = [choice for choice in known if choice.use == OVERALL.name and not choice.threads]
     if not overall:
         return None
-    return Answered(known, _headline(overall), tuple(_reasons(known, wanted)))
+    drives = {system.name for system in study.system if _is_single_drive(system)}
+    return Answered(known, _headline(overall, drives), tuple(_reasons(known, wanted)))
 
 
 def competitions(study: Study, records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record]]]:
@@ -156,11 +167,15 @@ def _as_chunks(systems: Mapping[str, System], records: Sequence[Record]) -> list
 def kind_of(system: System) -> str:
     """`hardware RAID 1`, `software RAID 5`, `single drive`."""
     if system.controller is None and system.raid_level is None:
-        kind = "single drive" if system.drives == 1 else f"{system.drives} drives"
+        kind = "single drive" if _is_single_drive(system) else f"{system.drives} drives"
     else:
         level = (system.raid_level or "").removeprefix("raid")
         kind = f"{'hardware' if system.controller else 'software'} RAID {level}"
     return f"{kind} without NCQ" if system.options.get("ncq") == "off" else kind
+
+
+def _is_single_drive(system: System) -> bool:
+    return system.controller is None and system.raid_level is None and system.drives == 1
 
 
 def choose(
@@ -225,31 +240,34 @@ def by_threads(system: str, kind: str, records: Sequence[Record]) -> list[Choice
     return found
 
 
-def _headline(overall: Sequence[Choice]) -> str:
-    """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.`"""
+def _headline(overall: Sequence[Choice], drives: Collection[str]) -> str:
+    """`Hardware RAID 1: deadline or noop. Software RAID 5: cfq.` `drives`: systems of one drive, which are named themselves."""
     kinds: dict[str, list[Choice]] = {}
     for choice in overall:
         kinds.setdefault(choice.kind, []).append(choice)
+    # Said once instead of after every name.
+    once = len(overall) > 1 and all(choice.is_so_far for choice in overall)
     parts = []
+
+    def said(choice: Choice) -> str:
+        return choice.short if once else choice.text
+
     for kind, members in kinds.items():
         title = kind[0].upper() + kind[1:]
-        is_drive = kind.startswith("single drive")
+        is_drive = all(member.system in drives for member in members)
         if len(members) == 1 or is_drive:
-            parts += [f"{each.system if is_drive else title}: {each.text}" for each in members]
+            parts += [f"{each.system if is_drive else title}: {said(each)}" for each in members]
             continue
         common = [name for name in members[0].named if all(name in member.named for member in members)]
         if common and len({member.is_level for member in members}) == 1:
-            said = members[0].text if members[0].is_level else either(_word(name) for name in common)
-            so_far = any(member.text.endswith(SO_FAR) for member in members) and not members[0].is_level
-            parts.append(f"{title}: {said}{f' {SO_FAR}' if so_far else ''}")
+            shared = members[0].short if members[0].is_level else either(_word(name) for name in common)
+            so_far = any(member.is_so_far for member in members) and not once
+            parts.append(f"{title}: {shared}{f' {SO_FAR}' if so_far else ''}")
         else:
             # A family's name begins with its kind already.
-            each = (f"{member.text} ({member.system.removeprefix(kind).lstrip(', ')})" for member in members)
+            each = (f"{said(member)} ({member.system.removeprefix(kind).lstrip(', ')})" for member in members)
             parts.append(f"{title}: {'; '.join(each)}")
-    if len(overall) > 1 and all(choice.text.endswith(SO_FAR) for choice in overall):
-        # Said once instead of after every name.
-        return f"Best so far, none proved: {'. '.join(part.replace(f' {SO_FAR}', '') for part in parts)}"
-    return ". ".join(parts)
+    return f"{'Best so far, none proved: ' if once else ''}{'. '.join(parts)}"
 
 
 def either(names: Iterable[str]) -> str:

@@ -119,10 +119,10 @@ def _arrays(means: Means, systems: Sequence[System], setting: str, kernel: str |
             [g.doubles for g in known],
         ),
     ):
-        said: dict[str, list[str]] = {}
+        said: dict[str, list[System]] = {}
         for gain, sizes in zip(known, thresholds, strict=True):
-            said.setdefault(_from(sizes, gain.most, least), []).append(_named(gain.array))
-        text = f"An array {words}{under}: {'; '.join(f'{text} with {_listed_chunks(names)}' for text, names in said.items())}"
+            said.setdefault(_from(sizes, gain.most, least), []).append(gain.array)
+        text = f"An array {words}{under}: {'; '.join(f'{text} with {_listed_arrays(arrays)}' for text, arrays in said.items())}"
         numbers = {
             "kernel": kernel,
             "arrays": {gain.array.name: sizes for gain, sizes in zip(known, thresholds, strict=True)},
@@ -133,11 +133,11 @@ def _arrays(means: Means, systems: Sequence[System], setting: str, kernel: str |
     return found
 
 
-def _listed_chunks(names: Sequence[str]) -> str:
+def _listed_arrays(arrays: Sequence[System]) -> str:
     """`chunk 16, 32 and 64 KiB`."""
-    if len(names) > 1 and all(name.startswith("chunk ") for name in names):
-        return f"chunk {listed([name.split()[1] for name in names])} KiB"
-    return listed(names)
+    if len(arrays) > 1 and all(array.chunk_kib for array in arrays):
+        return f"chunk {listed([str(array.chunk_kib[0]) for array in arrays])} KiB"
+    return listed([_named(array) for array in arrays])
 
 
 def _from(thresholds: dict[str, int | None], most: float, least: float) -> str:

@@ -46,7 +46,7 @@ def devices_document(stack: Stack, resolved: ResolvedPath | None = None) -> dict
             for mount, names in mounted.items()
             if names and (resolved is None or set(names) & shown)
         ],
-        "warnings": [text for text in stack.warnings if resolved is None or text.split(":")[0] in shown],
+        "warnings": [each.line for each in stack.warnings if resolved is None or each.device in shown],
         "resolved": _resolved(resolved) if resolved else None,
     }
 
@@ -128,7 +128,7 @@ def _device(stack: Stack, device: BlockDevice, mounted: dict[Mount, tuple[str, .
         "mounts": [_mount(mount) for mount in mounts],
         "swap": is_swap(stack, device),
         "details": device.details,
-        "warnings": list(device_warnings(device)),
+        "warnings": [each.line for each in device_warnings(device)],
     }
 
 

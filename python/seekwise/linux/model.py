@@ -67,13 +67,25 @@ class Mount:
 
 
 @dataclass(frozen=True)
+class DeviceWarning:
+    """What a reader should know of a device before changing a setting."""
+
+    device: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.device}: {self.text}"
+
+
+@dataclass(frozen=True)
 class Stack:
     """All block devices and mounts of one machine. `root` is the file tree they were read from."""
 
     devices: dict[str, BlockDevice]
     mounts: tuple[Mount, ...]
     root: Path = Path("/")
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[DeviceWarning, ...] = ()
     kernel: str | None = None
     swaps: tuple[str, ...] = ()
     """Files and devices in use as swap, as `/proc/swaps` names them."""

@@ -14,7 +14,7 @@ from rich.tree import Tree
 
 from seekwise.linux.describe import identity, member_state, settings_lines, size_text
 from seekwise.linux.document import is_swap, settings_places
-from seekwise.linux.model import BlockDevice, Mount, Stack
+from seekwise.linux.model import BlockDevice, DeviceWarning, Mount, Stack
 from seekwise.linux.resolve import ResolvedPath, devices_of_mount
 
 
@@ -33,7 +33,7 @@ def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = N
     if resolved:
         _print_where(console, resolved)
     names = {device.name for device in shown}
-    warnings = [text for text in stack.warnings if text.split(":")[0] in names]
+    warnings = [each for each in stack.warnings if each.device in names]
     notes = [*(resolved.notes if resolved else ()), *_grouped(warnings)]
     if notes:
         console.print()
@@ -41,12 +41,11 @@ def show_stack(console: Console, stack: Stack, resolved: ResolvedPath | None = N
             console.print(Text(text, overflow="fold"))
 
 
-def _grouped(warnings: list[str]) -> Iterator[str]:
+def _grouped(warnings: list[DeviceWarning]) -> Iterator[str]:
     """The same warning about several devices once, with all their names."""
     about: dict[str, list[str]] = {}
-    for text in warnings:
-        name, _, words = text.partition(": ")
-        about.setdefault(words, []).append(name)
+    for each in warnings:
+        about.setdefault(each.text, []).append(each.device)
     for words, names in about.items():
         yield f"warning: {', '.join(names)}: {words}"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from seekwise.linux import md
-from seekwise.linux.model import BlockDevice, Stack
+from seekwise.linux.model import BlockDevice, DeviceWarning, Stack
 from seekwise.linux.storage_kind import san_by
 
 FIRMWARE_MEMBERS = {
@@ -24,53 +25,54 @@ FIRMWARE_MEMBERS = {
 }
 
 
-def warnings(stack: Stack) -> tuple[str, ...]:
+def warnings(stack: Stack) -> tuple[DeviceWarning, ...]:
     found = []
     for device in stack.devices.values():
         found += device_warnings(device)
         signature = device.details.get("signature")
         member = FIRMWARE_MEMBERS.get(str(signature.get("type"))) if isinstance(signature, dict) else None
         if member and not any(above.kind in ("md", "dmraid") for above in stack.above(device.name)):
-            found.append(
-                f"{device.name}: carries firmware (“fake”) RAID metadata, {member}, but no array is assembled from it"
-            )
+            text = f"carries firmware (“fake”) RAID metadata, {member}, but no array is assembled from it"
+            found.append(DeviceWarning(device.name, text))
     return tuple(found)
 
 
-def device_warnings(device: BlockDevice) -> Iterator[str]:
+def device_warnings(device: BlockDevice) -> Iterator[DeviceWarning]:
     details = device.details
+    warning = functools.partial(DeviceWarning, device.name)
     controller = details.get("controller")
     if isinstance(controller, dict):
-        yield f"{device.name}: {controller['warning']}"
+        yield warning(str(controller["warning"]))
     if network := san_by(device):
-        yield (
-            f"{device.name}: a volume of another machine (SAN, {network}): order, cache and other users there are not seen here, and "
+        yield warning(
+            f"a volume of another machine (SAN, {network}): order, cache and other users there are not seen here, and "
             "queue_depth is this host's share of it"
         )
     if "firmware_raid" in details and "container_of" not in details:
-        yield (
-            f"{device.name}: firmware (“fake”) RAID, {details['firmware_raid']}: the firmware only describes the array, "
+        yield warning(
+            f"firmware (“fake”) RAID, {details['firmware_raid']}: the firmware only describes the array, "
             "the kernel moves the data, so its members are tuned like those of software RAID"
         )
     if device.kind == "md":
         yield from _md(device)
     if details.get("deleted"):
-        yield f"{device.name}: its backing file {device.backing_file} is deleted and vanishes when the loop is detached"
+        yield warning(f"its backing file {device.backing_file} is deleted and vanishes when the loop is detached")
     if details.get("suspended"):
-        yield f"{device.name}: the mapping is suspended, I/O to it waits"
+        yield warning("the mapping is suspended, I/O to it waits")
     if missing := details.get("missing"):
-        yield f"{device.name}: stands on {', '.join(missing)}, which this tree does not show"
+        yield warning(f"stands on {', '.join(missing)}, which this tree does not show")
     state = details.get("device_state")
     if state and state not in ("running", "live"):
-        yield f"{device.name}: the drive is {state}"
+        yield warning(f"the drive is {state}")
 
 
-def _md(device: BlockDevice) -> Iterator[str]:
+def _md(device: BlockDevice) -> Iterator[DeviceWarning]:
     details = device.details
+    warning = functools.partial(DeviceWarning, device.name)
     action = details.get("sync_action")
     if action in md.RESYNCING:
         done = details.get("sync_fraction")
         progress = f", {done:.0%} done" if isinstance(done, float) else ""
-        yield f"{device.name}: {action} in progress{progress}, so measurements now would measure that too"
+        yield warning(f"{action} in progress{progress}, so measurements now would measure that too")
     if details.get("degraded"):
-        yield f"{device.name}: degraded, {details['degraded']} of {details.get('raid_disks', '?')} members missing"
+        yield warning(f"degraded, {details['degraded']} of {details.get('raid_disks', '?')} members missing")

@@ -102,7 +102,7 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
     """How much slower the chosen array is with a drive failed and while that is rebuilt; how long that takes under load."""
     said = []
     for row in found:
-        if not row.is_degraded or not row.name.startswith(f"{chosen.name}, "):
+        if row.whole != chosen.name:
             continue
         changes = [
             f"{WORDS[name]} {_less(chosen.rates_mb_s[name] / rate)}"
@@ -111,7 +111,7 @@ def _states(chosen: ArrayRow, found: Sequence[ArrayRow]) -> list[str]:
         ]
         state = (
             "While it is rebuilt"
-            if "rebuilding" in row.name
+            if row.is_rebuilding
             else "With a failed drive"
             if row.survives_failures < chosen.survives_failures
             else row.name

@@ -34,6 +34,9 @@ class ArrayRow:
     """By operation and load, the best setting's mean rate."""
     is_degraded: bool = False
     """A drive is missing, or one is being rebuilt."""
+    is_rebuilding: bool = False
+    whole: str | None = None
+    """Name of the same array with every drive, of a state that was simulated beside it."""
     members: int = 0
     beyond_study: bool = False
     """Simulated beside the study, which does not vary `missing`."""
@@ -144,6 +147,8 @@ def _states(row: ArrayRow, records: Sequence[Record]) -> list[ArrayRow]:
                 rates_mb_s=rates[state],
                 settings={name: text for name, text in row.settings.items() if name in rates[state]},
                 is_degraded=True,
+                is_rebuilding=array.get("state") == "rebuild",
+                whole=row.name,
                 members=row.members,
                 beyond_study=True,
                 rebuild_loaded_s=row.rebuild_s * slowest[state] if row.rebuild_s and state in slowest else None,
@@ -203,6 +208,7 @@ def _row(records: list[Record], many_systems: bool) -> ArrayRow:
         best=keys,
         cell_rates=cells,
         is_degraded=bool(array["missing"]) or array.get("state") in ("resync", "rebuild"),
+        is_rebuilding=array.get("state") == "rebuild",
         members=int(array["members"]),
     )
 

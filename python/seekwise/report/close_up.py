@@ -418,7 +418,7 @@ def sentence(rows: Sequence[Row]) -> str:
         return alike + (_of_cache(fast, slow) if fast.from_memory is not None and slow.from_memory is not None else "")
     said = _of_array(fast, slow) if max(fast.drives, slow.drives) > 1 else _of_drive(fast, slow)
     if (
-        "because" not in said
+        not _names_turns(fast, slow)
         and slow.turns
         and fast.turns
         and max(slow.turns, fast.turns) > 3 * min(slow.turns, fast.turns)
@@ -440,6 +440,16 @@ def sentence(rows: Sequence[Row]) -> str:
             f" {fast.look.label} keeps {three(fast.depth)} requests under way, {slow.look.label} {three(slow.depth)}."
         )
     return said
+
+
+def _names_turns(fast: Row, slow: Row) -> bool:
+    """Whether the sentences about the drive give the requests of one thread in a row as their reason already."""
+    name, more, _ = _largest(fast, slow)
+    return name == "seek" and more >= 0.5 * (slow.total - fast.total) > 0 and _seeks_less_by_turns(fast, slow)
+
+
+def _seeks_less_by_turns(fast: Row, slow: Row) -> bool:
+    return slow.jump > 1.1 * fast.jump and bool(fast.turns and slow.turns and fast.turns > 1.3 * slow.turns)
 
 
 def _of_drive(fast: Row, slow: Row) -> str:
@@ -493,7 +503,7 @@ def _detail(name: str, fast: Row, slow: Row) -> str:
     """The figure that goes with the part."""
     if name == "seek" and slow.jump > 1.1 * fast.jump:
         text = f": the head moves {_share(fast.jump)} % of the drive between requests instead of {_share(slow.jump)} %"
-        if fast.turns and slow.turns and fast.turns > 1.3 * slow.turns:
+        if _seeks_less_by_turns(fast, slow):
             text += f", because {three(fast.turns)} requests of one thread are served in a row instead of {three(slow.turns)}"
         return text
     if name == "rotation":

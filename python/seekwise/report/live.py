@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.analysis.decision import seen
 from seekwise.analysis.decision.choose import Choice
 from seekwise.analysis.decision.document import SCHEMA, decision_document, use_documents
+from seekwise.analysis.decision.found_load import found_load
 from seekwise.analysis.decision.records import Decided, decided
 from seekwise.analysis.decision.verdicts import DECISION_RULE_VERSION, Judged
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.run.live import progress
-from seekwise.run.live.passive import NO_LOAD, TOO_UNEVEN
 from seekwise.run.live.plan import LivePlan
 from seekwise.store import codec
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 
 DISTURBED_SHARE = 0.25
-PROGRAM_TEXT = re.compile(r"(?P<name>.*) \(pid (?P<pid>\d+), (?P<mb>[\d.]+) MB\)")
-"""As `backend.kernel.disk.other_programs` writes it."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,8 @@ def report_path(run_id: str) -> Path:
 
 def no_verdict(found: LiveOutcome) -> str | None:
     """Why a run under a live load cannot be judged: no load, or too uneven a one; None when it can."""
-    for record in found.records:
-        for sentence in record.conditions.get("said", []):
-            if sentence == NO_LOAD or sentence.startswith(TOO_UNEVEN.split("{")[0]):
-                return str(sentence)
-    return None
+    load = found_load(found.records)
+    return None if load is None else load.text
 
 
 def of(store: Store, run: Run) -> LiveOutcome:
@@ -111,13 +105,14 @@ def notes(found: LiveOutcome) -> list[str]:
 
 def _programs(records: list[Record]) -> list[str]:
     """Programs that did I/O in these periods, each once with what it moved in all, most first: `rsync (pid 812, 14.2 MB)`."""
-    moved: dict[str, float] = {}
+    moved: dict[tuple[str, int], int] = {}
     for record in records:
         for each in record.conditions.get("other_programs", []):
-            if seen := PROGRAM_TEXT.fullmatch(str(each)):
-                who = f"{seen['name']} (pid {seen['pid']}"
-                moved[who] = moved.get(who, 0.0) + float(seen["mb"])
-    return [f"{who}, {mb:.1f} MB)" for who, mb in sorted(moved.items(), key=lambda pair: -pair[1])]
+            if isinstance(each, dict):  # a run of 0.1 kept sentences
+                who = (str(each["name"]), int(each["pid"]))
+                moved[who] = moved.get(who, 0) + int(each["io_bytes"])
+    most_first = sorted(moved.items(), key=lambda pair: -pair[1])
+    return [f"{name} (pid {pid}, {count / 1e6:.1f} MB)" for (name, pid), count in most_first]
 
 
 def _pressure(records: list[Record]) -> str | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from seekwise import insights
 from seekwise.analysis import printed, tables
 from seekwise.analysis.control import judge_control
-from seekwise.analysis.judge import NEVER_WINS
 from seekwise.analysis.model import Verdict, repetitions_text
 from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
@@ -331,7 +330,7 @@ def recommended(verdicts: Sequence[Verdict], plan: Plan) -> tuple[Setting, list[
 
 def _is_against(verdict: Verdict, label: str) -> bool:
     """Not steady, and all of the interval says that the setting is worse: what cannot win for that reason still speaks against others."""
-    if verdict.metric not in ("rate", "access_time", "p99") or not verdict.reason.startswith(NEVER_WINS):
+    if verdict.metric not in ("rate", "access_time", "p99") or not verdict.unsteady:
         return False
     low, high = verdict.ratio_low, verdict.ratio_high
     if verdict.setting_a != label:

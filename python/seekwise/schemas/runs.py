@@ -116,6 +116,8 @@ class Verdict(Part):
     """Repetitions that would probably decide; null when decided."""
     rule_version: str
     reason: str
+    unsteady: list[str]
+    """Which of the two did not reach a steady state, where that keeps the verdict from being decided."""
 
 
 class Choice(Part):

@@ -378,17 +378,19 @@ def _check_or_create(path: Path, connection: sqlite3.Connection) -> None:
 def _translated(path: Path, error: Exception, *, reading: bool = False) -> SeekwiseError:
     """SQLite's error as one of ours, naming the file."""
     text = str(error)
-    if "not a database" in text or "malformed" in text or isinstance(error, UnicodeDecodeError):
+    # An extended code holds the plain one in its lowest byte (https://www.sqlite.org/rescode.html).
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or isinstance(error, UnicodeDecodeError):
         return SeekwiseError(
             f"records {path} are unreadable: {text}",
             hint="move the file away or name another with `--db`; `sqlite3 FILE .recover` may save its rows",
         )
-    if "full" in text or "disk I/O" in text:
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return SeekwiseError(
             f"cannot write records to {path}: {text}", hint="make room there, or name another file with `--db`"
         )
     if reading:
         return SeekwiseError(f"cannot read records {path}: {text}", hint="name another file with `--db`")
-    if "readonly" in text or "unable to open" in text:
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         return SeekwiseError(f"cannot write records to {path}: {text}", hint="name another file with `--db`")
     return SeekwiseError(f"records {path}: {text}")

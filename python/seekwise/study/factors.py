@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from seekwise.study.quantity import NotAllowed
+
 Where = Literal["leaf", "top", "md", "build"]
 Value = str | int | float | bool
 
@@ -48,7 +50,7 @@ class Factor:
             good = isinstance(value, int) and not isinstance(value, bool) and value >= self.least
             good = good and (self.most is None or value <= self.most)
         if not good:
-            raise ValueError(f"must be {self.allowed}")
+            raise NotAllowed(f"must be {self.allowed}")
 
 
 # Bounds are those that no kernel accepts beyond; a device's own limit is found when the value is read back.

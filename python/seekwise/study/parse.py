@@ -13,6 +13,7 @@ from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.study import factors, profiles
 from seekwise.study.model import Design, Study, System, Workload
+from seekwise.study.quantity import NotAllowed
 from seekwise.study.shown import Figure, Grid, Table
 
 TABLES: dict[str, type[BaseModel]] = {
@@ -126,8 +127,9 @@ def _explained(error: ValidationError, source: str, table: dict[str, object]) ->
         return UsageError(f"{source}: unknown key `{key}`", hint=_joined(_suggestion(name, known), more))
     if kind == "missing":
         return UsageError(f"{source}: `{key}` is missing", hint=_joined(MISSING.get(key, ""), more))
-    message = str(first["msg"]).removeprefix("Value error, ")
-    if kind == "value_error" and not message.startswith("must be"):
+    cause = first.get("ctx", {}).get("error")
+    message = str(first["msg"]) if cause is None else str(cause)
+    if kind == "value_error" and not isinstance(cause, NotAllowed):
         where = f" in `{key}`" if key else ""
         return UsageError(f"{source}{where}: {message}", hint=more or None)
     value = first.get("input")

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import re
 
+
+class NotAllowed(ValueError):
+    """A single value that no machine takes; the message says what it must be."""
+
+
 SIZE_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 BYTES_MAX = 2**60
@@ -19,32 +24,32 @@ TIME_FORM = "a time such as 700ms, 30s, 5m or 1h"
 def parse_bytes(value: object) -> int:
     """Bytes of `4k`, `64MiB`, `512`; ValueError says what is allowed."""
     if isinstance(value, bool):
-        raise ValueError(f"must be {SIZE_FORM}")
+        raise NotAllowed(f"must be {SIZE_FORM}")
     if isinstance(value, int):
         count: float = value
     else:
         match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([bkmgt]?)(?:i?b)?\s*", str(value).lower(), re.ASCII)
         if not match:
-            raise ValueError(f"must be {SIZE_FORM}")
+            raise NotAllowed(f"must be {SIZE_FORM}")
         count = float(match[1]) * SIZE_UNITS[match[2]]
     if not abs(count) <= BYTES_MAX:
-        raise ValueError(f"must be {SIZE_FORM}, at most {BYTES_MAX >> 50} PiB")
+        raise NotAllowed(f"must be {SIZE_FORM}, at most {BYTES_MAX >> 50} PiB")
     return int(count)
 
 
 def parse_seconds(value: object) -> float:
     """Seconds of `700ms`, `5m`, `30`; ValueError says what is allowed."""
     if isinstance(value, bool):
-        raise ValueError(f"must be {TIME_FORM}")
+        raise NotAllowed(f"must be {TIME_FORM}")
     if isinstance(value, int | float):
         seconds = float(min(max(value, -SECONDS_MAX * 2), SECONDS_MAX * 2))
     else:
         match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*(ms|s|m|min|h|)\s*", str(value).lower(), re.ASCII)
         if not match:
-            raise ValueError(f"must be {TIME_FORM}")
+            raise NotAllowed(f"must be {TIME_FORM}")
         seconds = float(match[1]) * TIME_UNITS[match[2]]
     if not abs(seconds) <= SECONDS_MAX:
-        raise ValueError(f"must be {TIME_FORM}, at most a year")
+        raise NotAllowed(f"must be {TIME_FORM}, at most a year")
     return seconds
 
 

@@ -305,7 +305,7 @@ def loads(text: str, source: str) -> Use:
             raise UsageError(
                 f"{source}: unknown key `{where}`", hint="the format of a use: `seekwise explain use`"
             ) from None
-        said = str(first["msg"]).removeprefix("Value error, ")
+        said = str(first.get("ctx", {}).get("error", first["msg"]))
         raise UsageError(
             f"{source}: {f'`{where}` ' if where else ''}{said[:1].lower()}{said[1:]}",
             hint="the format of a use, with an example: `seekwise explain use`",

@@ -21,7 +21,7 @@ set_to() {{ [ "$(value "$1")" = "${{3:-$2}}" ] || {{ echo "$2" > "$1" && echo ch
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
-    rule = udev.file(wanted, stack)
+    rule = udev.rules_only(wanted, stack)
     lines = []
     for device, values in wanted.items():
         for name in ordered(values):
@@ -58,9 +58,10 @@ def file(wanted: Wanted, stack: Stack) -> File:
       ansible.builtin.command: udevadm control --reload
       changed_when: false
 """
-    notes = tuple(note for note in rule.notes if "takes effect" not in note)
     return File(
-        Path("seekwise.yml"), text, (*notes, "written for one machine: name it with `ansible-playbook --limit HOST`")
+        Path("seekwise.yml"),
+        text,
+        (*rule.notes, "written for one machine: name it with `ansible-playbook --limit HOST`"),
     )
 
 

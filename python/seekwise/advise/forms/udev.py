@@ -8,6 +8,7 @@ unusual in it is matched by `?`, so no character of a serial can end the string 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from seekwise.advise.forms.model import HEAD, File, Wanted, checked, ordered, relative, tree_of
@@ -24,6 +25,13 @@ SCSI_KEYS = ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_W
 
 
 def file(wanted: Wanted, stack: Stack) -> File:
+    made = rules_only(wanted, stack)
+    notes = (*made.notes, "takes effect when the drive appears; now: `udevadm control --reload`")
+    return replace(made, notes=notes)
+
+
+def rules_only(wanted: Wanted, stack: Stack) -> File:
+    """The file without saying how it takes effect."""
     rules, notes = [], []
     rivals = [setter for setter in udev_rules.read(tree_of(stack), stack) if setter.on_change and not setter.ours]
     for device, values in wanted.items():
@@ -42,7 +50,6 @@ def file(wanted: Wanted, stack: Stack) -> File:
             for name in ordered(values)
         )
         rules.append(f'ACTION=="{action}", SUBSYSTEM=="block", ENV{{DEVTYPE}}=="disk", {match}, {sets}\n')
-    notes.append("takes effect when the drive appears; now: `udevadm control --reload`")
     # Paths to one unit share a rule.
     return File(PATH, HEAD + "".join(dict.fromkeys(rules)), tuple(notes))
 

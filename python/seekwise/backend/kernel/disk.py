@@ -83,12 +83,26 @@ def read_program_io(root: Path = Path("/")) -> dict[int, tuple[str, int]]:
     return found
 
 
+@dataclass(frozen=True)
+class Program:
+    """A program that did I/O."""
+
+    name: str
+    pid: int
+    io_bytes: int
+
+    @property
+    def text(self) -> str:
+        """`rsync (pid 812, 14.2 MB)`"""
+        return f"{self.name} (pid {self.pid}, {self.io_bytes / 1e6:.1f} MB)"
+
+
 def other_programs(
     before: dict[int, tuple[str, int]], after: dict[int, tuple[str, int]], ours: set[int], least: int = 65536
-) -> list[str]:
-    """Programs besides ours that did I/O, most first: `rsync (pid 812, 14.2 MB)`."""
+) -> list[Program]:
+    """Programs besides ours that did I/O, most first."""
     spent = [
         (amount - before.get(pid, (name, 0))[1], pid, name) for pid, (name, amount) in after.items() if pid not in ours
     ]
     busy = sorted((each for each in spent if each[0] >= least), reverse=True)
-    return [f"{name} (pid {pid}, {amount / 1e6:.1f} MB)" for amount, pid, name in busy[:3]]
+    return [Program(name, pid, amount) for amount, pid, name in busy[:3]]

@@ -70,7 +70,7 @@ class Target:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What changes the meaning of settings or of figures here."""
-        return tuple(text for device in self.resolved.chain() for text in device_warnings(device))
+        return tuple(each.line for device in self.resolved.chain() for each in device_warnings(device))
 
     @property
     def os_shares_drives(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.backend.kernel.disk import DiskCounters
+from seekwise.backend.kernel.disk import DiskCounters, Program
 from seekwise.store.fio_result import FioPhase
 from seekwise.study.plan import Load, Phase
 
@@ -30,7 +30,7 @@ class Seen:
     moved: DiskCounters
     amplifies: bool
     """Arrays with redundancy below: the devices rightly move more than was asked."""
-    others: list[str]
+    others: list[Program]
     settings_before: dict[str, dict[str, str]]
     settings_after: dict[str, dict[str, str]]
     resync: str | None
@@ -105,7 +105,7 @@ def _foreign(seen: Seen) -> str | None:
         foreign = max(reads_more, 0) + max(writes_more, 0)
     if foreign <= max(asked * FOREIGN_SHARE, FOREIGN_BYTES):
         return None
-    by = f" by {', '.join(seen.others)}" if seen.others else ""
+    by = f" by {', '.join(each.text for each in seen.others)}" if seen.others else ""
     return f"another program used the disk: {foreign / 1e6:.1f} MB in addition to {asked / 1e6:.1f} MB of the load{by}"
 
 

@@ -88,11 +88,11 @@ def of_factors(target: Target, wanted: Mapping[str, Sequence[Value]], *, again: 
     for combination in itertools.product(*wanted.values()):
         values = dict(zip(names, combination, strict=True))
         label = label_of(values)
-        is_now = all(str(values[name]) == str(current.get(name)) for name in names)
+        first = not any(each.label == label for each in found)
+        in_force = first and all(str(values[name]) == str(current.get(name)) for name in names)
         while any(each.label == label for each in found):
             label += AGAIN
-        changes = {} if is_now and AGAIN not in label else target.changes(values)
-        found.append(Candidate(label, values, changes, is_now and AGAIN not in label))
+        found.append(Candidate(label, values, {} if in_force else target.changes(values), in_force))
     if not any(each.in_force for each in found):
         found.insert(0, Candidate(label_of(current) if current else "as it is", dict(current), {}, True))
         if wanted:

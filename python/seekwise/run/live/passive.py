@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from seekwise.analysis.decision.found_load import FOUND
 from seekwise.analysis.decision.periods import histogram, upper_bound_ns
 from seekwise.control import child
 from seekwise.control.switching import switching
@@ -38,10 +39,6 @@ SAMPLE_S = 0.1
 PERIOD_S = 2.0
 PERIOD_LEAST_S = 1.0
 ROUNDS_AIM = 12
-IDLE_OPS_PER_S = 5.0
-"""Below this in the median period there is no load to judge by."""
-UNEVEN_CV = 0.6
-"""Rates of one setting that scatter more than this from period to period: the load itself decides, not the setting."""
 GUARD_WINDOW_S = 0.5
 GUARD_OPS_MIN = 4
 GUARD_EVENTS_MOST = 2
@@ -155,7 +152,6 @@ def under_load(
             _record(plan, run_id, index, each, cuts[each.label], origin, by_label[each.label])
             for index, each in enumerate(each for each in spans if len(each.samples) > 2)
         ]
-        found.said += _about_the_load(found.records)
         if sampler is not None and sampler.dropped:
             found.said.append(f"{sampler.dropped} events were dropped by the kernel: percentiles miss some requests")
 
@@ -290,9 +286,9 @@ def _record(
         run_id=run_id,
         trial=index,
         block=span.round,
-        cell="use=live",
+        cell=f"use={FOUND}",
         setting=span.label,
-        factors={**candidate.values, "use": "live"},
+        factors={**candidate.values, "use": FOUND},
         badge="measured",
         seed=plan.seed,
         started_at=datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
@@ -307,25 +303,6 @@ def _record(
             "io_pressure": None if span.pressure is None else round(span.pressure, 4),
         },
     )
-
-
-def _about_the_load(records: list[Record]) -> list[str]:
-    """What must be said of the load: none, or too uneven."""
-    speeds = [each.phases[0].ios / max(each.phases[0].elapsed_s, 1e-6) for each in records]
-    if not speeds or statistics.median(speeds) < IDLE_OPS_PER_S:
-        return [NO_LOAD]
-    scatter = []
-    for name in {each.setting for each in records}:
-        rates = [each.phases[0].rate_bytes_per_s for each in records if each.setting == name]
-        if len(rates) >= 3 and statistics.mean(rates) > 0:
-            scatter.append(statistics.stdev(rates) / statistics.mean(rates))
-    if scatter and statistics.median(scatter) > UNEVEN_CV:
-        return [TOO_UNEVEN.format(percent=round(100 * statistics.median(scatter)))]
-    return []
-
-
-NO_LOAD = "Inconclusive: no load, the device was nearly idle"
-TOO_UNEVEN = "Too uneven to tell: under one setting the load's own rate varies by {percent} % from period to period"
 
 
 def with_command(

@@ -49,6 +49,9 @@ FIRST_PASS_SHARE = 0.8
 FIT_SHARE = 0.55
 """Uses are chosen so that their first stretches fit into this share: what is left decides. Few uses answered beat many left open."""
 HOPELESS_THRESHOLDS = 3.0
+ROUNDS_SURE = 6
+"""Who is far behind after fewer rounds may have met a stall in each of them: it is asked for again later, in another stretch."""
+ROUNDS_AGAIN = 4
 WORSE_EFFORT = 0.7
 """A loss is shown against nothing at a stricter level than a tie within the threshold."""
 
@@ -66,6 +69,8 @@ class UseState:
     stretches: int = 0
     failed: str | None = None
     decided: bool = False
+    doubted: dict[str, int] = field(default_factory=dict)
+    """Who looked hopeless after few rounds, and after how many stretches that was."""
 
     @property
     def is_quick(self) -> bool:
@@ -182,21 +187,39 @@ def learn(state: UseState, seen: Sequence[Seen]) -> None:
 
 
 def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> list[str]:
-    """Candidates that run here no more: each judged metric has them far behind, or is decided for everybody; at least two stay."""
+    """Candidates that run here no more: each judged metric has them far behind, or is decided for everybody; at least two stay.
+
+    After few rounds of one stretch they are doubted first: `to_ask_again` names the use, and they go if they are far behind once more.
+    """
     mine = [each for each in judged if each.use == state.use.name]
     some_open = any(each.open for each in mine)
 
     def rests(label: str, each: Judged) -> bool:
-        standing = each.of(label)
-        far = (
-            standing is not None and standing.verdict == "worse" and standing.low > HOPELESS_THRESHOLDS * each.threshold
-        )
-        return far or (some_open and not each.open)
+        return _is_far(label, each) or (some_open and not each.open)
 
     gone = [c.label for c in state.candidates if mine and all(rests(c.label, each) for each in mine)]
+    behind = {label for label in gone if any(_is_far(label, each) for each in mine)}
+    few = {label for label in behind if max(each.of(label).rounds for each in mine if each.of(label)) < ROUNDS_SURE}
+    state.doubted = {label: state.doubted.get(label, state.stretches) for label in state.doubted.keys() & behind | few}
+    gone = [label for label in gone if state.doubted.get(label, -1) < state.stretches]
     gone = gone[: max(0, len(state.candidates) - 2)]
     state.candidates = tuple(each for each in state.candidates if each.label not in gone)
     return gone
+
+
+def _is_far(label: str, each: Judged) -> bool:
+    standing = each.of(label)
+    return standing is not None and standing.verdict == "worse" and standing.low > HOPELESS_THRESHOLDS * each.threshold
+
+
+def to_ask_again(states: Sequence[UseState], left_s: float) -> tuple[UseState, int] | None:
+    """(use, rounds) of the next stretch for a candidate that is doubted and has not run since; None without one, or without time."""
+    for state in states:
+        waiting = any(stretches == state.stretches for stretches in state.doubted.values())
+        affordable = int((left_s - STRETCH_OVERHEAD_S) / state.round_s()) if state.candidates else 0
+        if waiting and not state.failed and affordable >= 1:
+            return state, min(ROUNDS_AGAIN, affordable)
+    return None
 
 
 def rounds_to_decide(each: Judged) -> int | None:

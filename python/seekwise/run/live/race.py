@@ -43,8 +43,10 @@ def to_the_end(session: Session, states: Sequence[progress.UseState]) -> Decided
             progress.drop_hopeless(each, found.judged)
         ending = decided(session.records, order)
         # First what would stay open if nothing followed; then what is decided only as the last word.
-        chosen = progress.next_use(states, ending.judged, session.left_s) or progress.next_use(
-            states, found.judged, session.left_s
+        chosen = (
+            progress.to_ask_again(states, session.left_s)
+            or progress.next_use(states, ending.judged, session.left_s)
+            or progress.next_use(states, found.judged, session.left_s)
         )
         if chosen is None:
             return ending

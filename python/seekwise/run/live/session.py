@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -140,7 +140,7 @@ class Session:
                 self.watch.say(error.hint)
             return []
         others = disk.other_programs(before, disk.read_program_io(), {os.getpid()}, least=FOREIGN_PROGRAM_BYTES)
-        others = [name for name in others if not name.startswith(("fio ", "seekwise "))]
+        others = [each for each in others if each.name not in ("fio", "seekwise")]
         if done.ended_early:
             self.watch.say(f"{title}: the load ended early ({done.ended_early}); what was measured before counts")
             each.failed = done.ended_early
@@ -153,7 +153,7 @@ class Session:
         each: progress.UseState,
         done: stretch.Stretch,
         by_label: dict[str, Candidate],
-        others: list[str],
+        others: list[disk.Program],
     ) -> list[Record]:
         kept = []
         for period in done.periods:
@@ -181,7 +181,7 @@ class Session:
                 origin_s=self.origin_s,
             )
             if others:
-                made.conditions["other_programs"] = others
+                made.conditions["other_programs"] = [asdict(each) for each in others]
             self.store.add(made)
             self.records.append(made)
             kept.append(made)
