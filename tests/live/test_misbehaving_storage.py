@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -35,20 +36,42 @@ def whole(storage, before):
     assert not list(storage.folder.glob("seekwise-scratch-*"))
 
 
-def test_a_device_that_stalls_for_three_seconds_makes_no_setting_look_bad(seekwise, storage):
-    before = settings_of(storage.name)
-    stall = storage.stall(after_s=9, seconds=3)
+RUNS = 6
+FALSE_MOST = 2
+"""Of `RUNS` self-checks. A run calls a setting worse than itself in 5 % of the cases at most (docs/concepts/live-switching.md): with that rate
+three of six do so in 1 of 450 test runs; with 1 in 3, as before candidates were asked again, in 1 of 3."""
+
+
+def self_check(seekwise, storage, use):
+    """One run of a setting against itself: its document, and how long it took."""
     began = time.monotonic()
     done = seekwise(
-        "tune", str(storage.folder), "--for", "random-write-1", "--vary", "scheduler=mq-deadline", "--self-check",
+        "tune", str(storage.folder), "--for", use, "--vary", "scheduler=mq-deadline", "--self-check",
         "--budget", f"{BUDGET_S}s", "--json",
     )  # fmt: skip
     took = time.monotonic() - began
-    stall.join()
-    document = tuned(done)
     assert took < BUDGET_S + 15, "the budget, and what a stall takes"
-    assert document["uses"], "the stall ends, and the rest is measured"
-    assert false_differences(document) == []
+    return tuned(done)
+
+
+def false_runs(run):
+    """Runs that call a setting worse than itself, as a test's error rate counts them."""
+    found = [false_differences(run()) for _ in range(RUNS)]
+    return [each for each in found if each]
+
+
+@pytest.mark.timeout(600)
+def test_a_device_that_stalls_for_three_seconds_makes_no_setting_look_bad(seekwise, storage):
+    before = settings_of(storage.name)
+
+    def run():
+        stall = storage.stall(after_s=9, seconds=3)
+        document = self_check(seekwise, storage, "random-write-1")
+        stall.join()
+        assert document["uses"], "the stall ends, and the rest is measured"
+        return document
+
+    assert len(false := false_runs(run)) <= FALSE_MOST, false
     whole(storage, before)
 
 
@@ -114,6 +137,7 @@ def test_a_file_system_that_fills_up_meanwhile_ends_the_run_clearly(seekwise, st
     whole(storage, before)
 
 
+@pytest.mark.timeout(600)
 def test_foreign_io_for_half_of_the_time_is_said_and_makes_no_false_difference(seekwise, storage):
     before = settings_of(storage.name)
     foreign = subprocess.Popen(
@@ -122,41 +146,41 @@ def test_foreign_io_for_half_of_the_time_is_said_and_makes_no_false_difference(s
          str(storage.folder)],
         start_new_session=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
+
+    def run():
+        document = self_check(seekwise, storage, "random-read")
+        assert any("Other programs used the disk" in note for note in document["notes"]), document["notes"]
+        return document
+
     try:
-        done = seekwise(
-            "tune", str(storage.folder), "--for", "random-read", "--vary", "scheduler=mq-deadline", "--self-check",
-            "--budget", f"{BUDGET_S}s", "--json",
-        )  # fmt: skip
+        false = false_runs(run)
     finally:
         os.killpg(foreign.pid, signal.SIGKILL)
         foreign.wait()
-    document = tuned(done)
-    assert false_differences(document) == []
-    assert any("Other programs used the disk" in note for note in document["notes"]), document["notes"]
+    assert len(false) <= FALSE_MOST, false
     for left in storage.folder.glob("foreign*"):
         left.unlink()
     whole(storage, before)
 
 
+@pytest.mark.timeout(600)
 def test_a_slow_disk_whose_queue_takes_long_to_drain_keeps_the_budget(seekwise, storage):
     """Stalls of 200 ms again and again: a switch waits until the queue is empty, so every switch may take as long."""
     before = settings_of(storage.name)
-    stop = time.monotonic() + BUDGET_S
-    began = time.monotonic()
-    process = seekwise.start(
-        "tune", str(storage.folder), "--for", "random-write-1", "--vary", "scheduler=mq-deadline", "--self-check",
-        "--budget", f"{BUDGET_S}s", "--json",
-    )  # fmt: skip
-    while process.poll() is None and time.monotonic() < stop + 20:
-        with storage.stalled():
-            time.sleep(0.2)
-        time.sleep(0.1)
-    out, errors = process.communicate(timeout=60)
-    took = time.monotonic() - began
-    assert process.returncode == 0, errors
-    assert took < BUDGET_S + 15, "the budget, and what a stall takes"
+    ended = threading.Event()
+
+    def stall():
+        while not ended.is_set():
+            with storage.stalled():
+                time.sleep(0.2)
+            time.sleep(0.1)
+
+    stalls = threading.Thread(target=stall)
+    stalls.start()
+    try:
+        false = false_runs(lambda: self_check(seekwise, storage, "random-write-1"))
+    finally:
+        ended.set()
+        stalls.join()
+    assert len(false) <= FALSE_MOST, false
     whole(storage, before)
-    if false_differences(json.loads(out)):
-        pytest.xfail(
-            "known fault: a candidate that meets a stall in its first three rounds is dropped (docs/concepts/live-switching.md)"
-        )
