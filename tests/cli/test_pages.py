@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from report.pages import SCHEDULERS
 from report.sample_live import live_outcome
 from seekwise.cli.main import cli
-from seekwise.errors import RefusedError, SeekwiseError, UsageError
+from seekwise.errors import NotMetError, RefusedError, SeekwiseError, UsageError
 from seekwise.store.database import Store
 
 
@@ -29,9 +29,9 @@ def call(db: str, *words: str) -> str:
     return result.stdout
 
 
-def live_run(db: str, name: str = "before", **how) -> str:
+def live_run(db: str, name: str = "before", *, again: str = "", **how) -> str:
     found = live_outcome(3, name=name, **how)
-    run_id = f"{found.run.run_id}-{name}"
+    run_id = f"{found.run.run_id}-{name}{again}"
     with Store.open(Path(db)) as store:
         from dataclasses import replace
 
@@ -72,13 +72,33 @@ def test_two_live_runs_are_compared_differences_first(db):
     live_run(db, "after", slower=1.25, seed=9)
     path = Path(call(db, "report", "before", "after").strip())
     text = path.read_text()
-    assert text.index("after against before: worse in") < text.index("What differs") < text.index("What is equal")
+    assert (
+        text.index("after against before: not confirmed; one pair")
+        < text.index("What differs")
+        < text.index("What is equal")
+    )
     assert "The runs were not interleaved" in text
     assert [
         name.rpartition("-")[2] for name in json.loads(call(db, "report", "before", "after", "--json"))["runs"]
     ] == ["before", "after"]
     shown = call(db, "report", "before", "after", "--markdown")
-    assert shown.startswith("**after against before: worse in")
+    assert shown.startswith("**after against before: not confirmed; one pair of runs shows")
+
+
+def test_a_difference_is_believed_when_a_second_pair_of_runs_shows_it(db):
+    live_run(db)
+    live_run(db, "after", slower=1.25, seed=9)
+    once = call(db, "compare", "before", "after")
+    assert "not confirmed; one pair of runs shows a difference" in once and "slower in" not in once
+    assert json.loads(call(db, "compare", "before", "after", "--json", "--fail-if", "regression"))["counts"][
+        "unconfirmed"
+    ]
+    live_run(db, "before", again="-2", seed=11)
+    live_run(db, "after", again="-2", slower=1.25, seed=12)
+    twice = call(db, "compare", "before", "after")
+    assert "after against before under" in twice and "slower in" in twice and "shown by 2 pairs of runs" in twice
+    with pytest.raises(NotMetError):
+        call(db, "compare", "before", "after", "--fail-if", "regression")
 
 
 def test_two_runs_of_a_study_are_compared_and_merged_on_request(db):
@@ -89,14 +109,14 @@ def test_two_runs_of_a_study_are_compared_and_merged_on_request(db):
     assert "Merged from 2 runs" in merged
 
 
-def test_the_index_lists_all_runs_and_flags_what_got_worse(db):
+def test_the_index_lists_all_runs_and_what_changed_since_the_run_before(db):
     live_run(db)
     after = live_run(db, "after", slower=1.5, seed=9)
     with Store.open(Path(db)) as store:
         store._change("UPDATE run SET created_at = '2026-01-03T00:00:00.000+00:00' WHERE run_id = ?", (after,))
     call(db, "report", "before")
     text = Path(call(db, "report", "--index").strip()).read_text()
-    assert text.count('<tr id="run-') == 2 and "1 worse than the run before it" in text
+    assert text.count('<tr id="run-') == 2 and "not confirmed (run " in text
     assert 'href="seekwise-20260102-0304-abcd-before.html"' in text, "the page beside it is linked"
 
 

@@ -53,20 +53,9 @@ def pairing(store: Store, base: Run, new: Run) -> Pairing:
 
 
 def _live_pairing(store: Store, base: Run, new: Run) -> Pairing:
-    from seekwise.analysis.decision.records import entries
-    from seekwise.analysis.decision.runs import changes
-    from seekwise.report import live
     from seekwise.report.comparison import Pairing, of_live
 
-    sides = [live.of(store, run) for run in (base, new)]
-    if not any(use in sides[1].plan.uses for use in sides[0].plan.uses):
-        raise RefusedError(
-            f"runs {base.run_id} and {new.run_id} measured no use in common",
-            hint="run `seekwise tune` twice with the same --for",
-        )
-    labels = [each.label for each in sides[0].plan.candidates]
-    common = [label for label in labels if label in {each.label for each in sides[1].plan.candidates}]
-    found = changes(*(entries(side.records, side.plan.order()) for side in sides), common)
+    found, sides = _live_runs.changes_of(store, [(base, new)])
     facts = [next((dict(r.environment) for r in side.records if r.environment), {}) for side in sides]
     notes = [
         f"{name}: {facts[0].get(name)} against {facts[1].get(name)}"
@@ -137,6 +126,8 @@ def _since(store: Store, before: Run, run: Run) -> tuple[str, int]:
         found = pairing(store, before, run)
     except SeekwiseError:
         return "", 0
-    worse, better = len(found.of("regression")), len(found.of("improvement"))
-    parts = [f"{count} {word}" for count, word in ((worse, "worse"), (better, "better")) if count]
+    worse, better, once = (len(found.of(outcome)) for outcome in ("regression", "improvement", "unconfirmed"))
+    parts = [
+        f"{count} {word}" for count, word in ((worse, "worse"), (better, "better"), (once, "not confirmed")) if count
+    ]
     return f"{', '.join(parts) or 'no difference shown'} (run {before.run_id})", worse

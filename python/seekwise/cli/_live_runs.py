@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,12 @@ from seekwise.errors import NotMetError, RefusedError
 from seekwise.run.live.plan import is_live
 from seekwise.store.database import Run, Store
 
+if TYPE_CHECKING:
+    from seekwise.analysis.decision.runs import Change
+    from seekwise.report.live import LiveOutcome
+
+UNCONFIRMED = "unconfirmed"
+"""`analysis.decision.runs.UNCONFIRMED`, whose import loads half a second of libraries."""
 COMPARE_SCHEMA = "seekwise.compare-live/1"
 
 __all__ = ["advise", "compare", "is_live", "results"]
@@ -67,28 +75,44 @@ def _uses(found, purpose: str | None):
     return tuple(use for use in found.plan.uses if purpose is None or use.group == purpose)
 
 
-def compare(store: Store, base: Run, new: Run, fail_if: tuple[str, ...], *, as_json: bool) -> None:
-    """The same settings before and after; the first line answers."""
+def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:
+    """The runs to compare, oldest pair first: several where both names are those of several runs (`tune --name before`, twice)."""
+    return list(zip(store.named(base), store.named(new), strict=False))
+
+
+def changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Change], list[LiveOutcome]]:
+    """(changes over all pairs, the newest pair); RefusedError when a pair measured no use in common."""
     from seekwise.analysis.decision.records import entries
-    from seekwise.analysis.decision.runs import changes
+    from seekwise.analysis.decision.runs import changes, over_pairs
     from seekwise.report import live
 
-    sides = [live.of(store, run) for run in (base, new)]
-    shared = [use for use in sides[0].plan.uses if use in sides[1].plan.uses]
-    if not shared:
-        raise RefusedError(
-            f"runs {base.run_id} and {new.run_id} measured no use in common",
-            hint="run `seekwise tune` twice with the same --for",
-        )
-    labels = [each.label for each in sides[0].plan.candidates]
-    common = [label for label in labels if label in {each.label for each in sides[1].plan.candidates}]
-    found = changes(*(entries(side.records, side.plan.order()) for side in sides), common)
+    found = []
+    sides: list[LiveOutcome] = []
+    for base, new in pairs:
+        sides = [live.of(store, run) for run in (base, new)]
+        if not any(use in sides[1].plan.uses for use in sides[0].plan.uses):
+            raise RefusedError(
+                f"runs {base.run_id} and {new.run_id} measured no use in common",
+                hint="run `seekwise tune` twice with the same --for",
+            )
+        others = {each.label for each in sides[1].plan.candidates}
+        common = [each.label for each in sides[0].plan.candidates if each.label in others]
+        found.append(changes(*(entries(side.records, side.plan.order()) for side in sides), common))
+    simulated = all(side.plan.provenance == "simulated" for side in sides)
+    return over_pairs(found, needs_confirmation=not simulated), sides
+
+
+def compare(store: Store, pairs: Sequence[tuple[Run, Run]], fail_if: tuple[str, ...], *, as_json: bool) -> None:
+    """The same settings before and after; the first line answers."""
+    found, sides = changes_of(store, pairs)
+    base, new = pairs[-1]
     counts = Counter(each.outcome for each in found)
     if as_json:
         _shown.echo_json({
             "schema": COMPARE_SCHEMA,
             "base": base.run_id,
             "new": new.run_id,
+            "pairs": [[each.run_id for each in pair] for pair in pairs],
             "counts": dict(counts),
             "changes": [
                 {
@@ -99,7 +123,7 @@ def compare(store: Store, base: Run, new: Run, fail_if: tuple[str, ...], *, as_j
             ],
         })  # fmt: skip
     else:
-        _print_changes(base, new, found, counts, sides)
+        _print_changes(pairs, found, counts, sides)
     wanted = {"difference": counts["regression"] + counts["improvement"], **counts}
     seen = [f"{wanted[name]} × {name}" for name in dict.fromkeys(fail_if) if wanted.get(name)]
     if seen:
@@ -117,29 +141,39 @@ def _between(sides) -> str:
     return "The runs were not interleaved: something else may have changed between them."
 
 
-def _print_changes(base: Run, new: Run, found, counts: Counter, sides) -> None:
+def _print_changes(
+    pairs: Sequence[tuple[Run, Run]], found: Sequence[Change], counts: Counter, sides: Sequence[LiveOutcome]
+) -> None:
     now = sides[0].plan.in_force.label
     mine = [each for each in found if each.setting == now]
     names = [side.plan.name or side.run.run_id for side in sides]
-    worse = [each for each in mine if each.outcome == "regression"]
-    better = [each for each in mine if each.outcome == "improvement"]
-    if worse or better:
+    groups = {word: [each for each in mine if each.outcome == word] for word in ("regression", "improvement")}
+    open_ones = [each for each in mine if each.outcome == UNCONFIRMED]
+    head = f"{names[1]} against {names[0]} under {now}"
+    if any(groups.values()):
         parts = []
-        for word, group in (("slower", worse), ("faster", better)):
+        for word, group in (("slower", groups["regression"]), ("faster", groups["improvement"])):
             if group:
                 top = max(group, key=lambda each: abs(each.gain_log))
                 uses = len({each.use for each in group})
                 parts.append(f"{word} in {uses} use{'s' if uses > 1 else ''} (most in {_change(top)})")
-        click.echo(f"{names[1]} against {names[0]} under {now}: {', '.join(parts)}.")
+        click.echo(f"{head}: {', '.join(parts)}; shown by {len(pairs)} pairs of runs.")
+    elif open_ones:
+        top = max(open_ones, key=lambda each: abs(each.gain_log))
+        seen = "one pair of runs shows" if len(pairs) == 1 else f"not all of {len(pairs)} pairs of runs show"
+        click.echo(f"{head}: not confirmed; {seen} a difference (most in {_change(top)}).")
     else:
         same = sum(each.outcome == "same" for each in mine)
+        click.echo(f"{head}: no difference shown; {same} of {len(mine)} shown to be equal.")
+    click.echo(_between(sides))
+    if open_ones and len(pairs) < 2:
         click.echo(
-            f"{names[1]} against {names[0]} under {now}: no difference shown; {same} of {len(mine)} shown to be equal."
+            f"To confirm, repeat both under their names: seekwise tune … --name {names[0]}, then --name {names[1]}"
         )
-    click.echo(f"{_between(sides)}\n")
-    order = {"regression": 0, "improvement": 1, "undecided": 2, "same": 3}
+    click.echo()
+    order = {"regression": 0, "improvement": 1, UNCONFIRMED: 2, "undecided": 3, "same": 4}
     for each in sorted(found, key=lambda each: (order[each.outcome], -abs(each.gain_log))):
-        if each.outcome in ("regression", "improvement"):
+        if order[each.outcome] <= order[UNCONFIRMED]:
             click.echo(f"{each.outcome:<11}  {_change(each)} under {each.setting}")
     click.echo(f"equal within the threshold: {counts['same']}, undecided: {counts['undecided']}")
 

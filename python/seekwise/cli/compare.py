@@ -65,7 +65,7 @@ def command(
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
         lively = [_live_runs.is_live(run.plan) for run in runs]
         if all(lively):
-            _live_runs.compare(store, *runs, fail_if, as_json=as_json)
+            _live_runs.compare(store, _live_runs.pairs_of(store, base, new), fail_if, as_json=as_json)
             return
         if any(lively):
             raise RefusedError(

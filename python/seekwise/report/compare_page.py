@@ -98,7 +98,7 @@ def markdown(pairings: Sequence[Pairing]) -> str:
     lines: list[str] = []
     for each in pairings:
         lines += [f"**{text(each.headline)}**", "", NOT_INTERLEAVED, ""]
-        for title, outcome in (("Worse", "regression"), ("Better", "improvement")):
+        for title, outcome in (("Worse", "regression"), ("Better", "improvement"), ("Not confirmed", "unconfirmed")):
             if rows := each.of(outcome):
                 lines += table(
                     [title, "Setting", "Metric", "New against base"],

@@ -21,7 +21,7 @@ METRIC_WORDS = {
     "p99": "p99 latency",
     "cpu_efficiency": "CPU efficiency",
 }
-OUTCOMES = ("regression", "improvement", "equal", "undecided")
+OUTCOMES = ("regression", "improvement", "unconfirmed", "equal", "undecided")
 NOT_INTERLEAVED = "The runs were not interleaved: something else may have changed between them."
 
 
@@ -54,6 +54,8 @@ class Row:
         span = f"{change(self.low)} to {change(self.high)}"
         if self.outcome == "undecided":
             return f"undecided: {span}"
+        if self.outcome == "unconfirmed":
+            return f"not confirmed: {change(self.ratio)} ({span})"
         if self.outcome == "equal":
             return f"equal: {span}"
         return f"{change(self.ratio)} ({span})"
@@ -99,6 +101,12 @@ class Pairing:
             return f"{text}."
         worse, better = self.of("regression"), self.of("improvement")
         equal, undecided = len(self.of("equal")), len(self.of("undecided"))
+        if not worse and not better and (once := self.of("unconfirmed")):
+            top = once[0]
+            return (
+                f"{names[0]} against {names[1]}: not confirmed; one pair of runs shows {len(once)} differences of {len(self.rows)} comparisons "
+                f"(most: {top.where}, {top.metric} {change(top.ratio)})."
+            )
         if not worse and not better:
             return f"{names[0]} against {names[1]}: no difference shown; {equal} of {len(self.rows)} comparisons shown to be equal, {undecided} undecided."
         parts = []

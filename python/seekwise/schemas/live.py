@@ -161,7 +161,7 @@ class LiveChange(Part):
     use: str
     metric: str
     setting: str
-    outcome: Literal["regression", "improvement", "same", "undecided"]
+    outcome: Literal["regression", "improvement", "unconfirmed", "same", "undecided"]
     ratio: Number
     low: Number
     high: Number
@@ -173,5 +173,7 @@ class LiveCompare(Part):
     schema_: Literal["seekwise.compare-live/1"]
     base: str
     new: str
+    pairs: list[tuple[str, str]]
+    """All runs that were compared, oldest first: several where the names are those of several runs."""
     counts: dict[str, int]
     changes: list[LiveChange]

@@ -233,6 +233,10 @@ class Store:
         what = "is ambiguous" if matching else "is unknown"
         raise UsageError(f"run `{name}` {what}", hint=f"newest runs: {known}; `last` names the newest")
 
+    def named(self, name: str) -> list[Run]:
+        """All runs of that name that did not fail, the oldest first; else the one run that `name` means."""
+        return [run for run in self.runs() if run.name == name and not run.failed] or [self.run(name)]
+
     def records(self, run_id: str, *, brief: bool = False) -> Iterator[Record]:
         """Records of a run by trial and attempt, invalid ones included, one at a time. `brief`: as `codec.Brief` decodes them, for verdicts."""
         decode = codec.Brief().decode if brief else codec.decode

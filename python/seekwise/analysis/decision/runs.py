@@ -1,14 +1,15 @@
 """Two live-switched runs against each other: the same setting before and after something changed.
 
-The runs were not interleaved, so a difference is real but its cause is not shown. Each run's own noise comes from a jackknife over
-its rounds; Welch's t statistic joins the two.
+Each run's own noise comes from a jackknife over its rounds; Welch's t statistic joins the two. What differs from run to run whatever is set
+(the host, the place of the test files) is not in that noise, as the runs were not interleaved: so a difference that one pair of runs shows is
+`unconfirmed` until further pairs all show it. Simulated runs have no such noise: one pair is enough.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -16,6 +17,10 @@ from scipy import special
 from seekwise.analysis.decision.bounds import NOISE_FLOOR_LOG, ROUNDS_MIN
 from seekwise.analysis.decision.table import Entry
 from seekwise.analysis.decision.verdicts import LEVEL_WORSE, log_of_share, passed
+
+UNCONFIRMED = "unconfirmed"
+DIFFERENCES = {"regression", "improvement"}
+PAIRS_LEAST = 2
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Change:
     low: float
     high: float
     outcome: str
-    """regression, improvement, same (within the threshold), undecided"""
+    """regression, improvement, unconfirmed (shown by some pairs of runs only), same (within the threshold), undecided"""
 
     @property
     def gain_log(self) -> float:
@@ -51,6 +56,25 @@ def changes(base: Sequence[Entry], new: Sequence[Entry], settings: Sequence[str]
                 rows.append((entry, setting, *_welch(mine, its)))
     clear = passed(np.array([row[-1] for row in rows]), LEVEL_WORSE)
     return [_change(*row[:-1], bool(good)) for row, good in zip(rows, clear, strict=True)]
+
+
+def over_pairs(pairs: Sequence[Sequence[Change]], *, needs_confirmation: bool) -> list[Change]:
+    """One list of changes from those of one or more pairs of runs: geometric mean of the ratios, the widest interval.
+
+    A difference is a regression or an improvement where all of at least `PAIRS_LEAST` pairs show it (one, without `needs_confirmation`).
+    """
+    found = []
+    for first in pairs[0]:
+        key = (first.use, first.metric, first.setting)
+        same = [each for pair in pairs for each in pair if (each.use, each.metric, each.setting) == key]
+        outcomes = {each.outcome for each in same}
+        outcome = outcomes.pop() if len(outcomes) == 1 else UNCONFIRMED if outcomes & DIFFERENCES else "undecided"
+        if outcome in DIFFERENCES and needs_confirmation and len(same) < PAIRS_LEAST:
+            outcome = UNCONFIRMED
+        ratio = math.exp(float(np.mean([math.log(each.ratio) for each in same])))
+        low, high = min(each.low for each in same), max(each.high for each in same)
+        found.append(replace(first, ratio=ratio, low=low, high=high, outcome=outcome))
+    return found
 
 
 def _mean(entry: Entry, setting: str) -> tuple[float, float, int] | None:
