@@ -14,7 +14,6 @@ VARIABLES = {
     "SEEKWISE_LAB": "Folder of the kernels and guests of `seekwise lab`; default: $XDG_CACHE_HOME/seekwise/lab.",
     "SEEKWISE_DEBIAN": "Mirror of Debian that `seekwise lab` fetches kernels and programs from.",
     "XDG_CACHE_HOME": "Base of what `seekwise lab` keeps; default: ~/.cache.",
-    "SEEKWISE_REMOTE_PYTHON": "Python with seekwise on the hosts of `--on ssh://…`; default: the same path as here.",
     "NO_COLOR": "Set to anything: no colour.",
 }
 """{name: meaning}; a test compares the names with those that the program reads."""

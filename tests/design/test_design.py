@@ -197,7 +197,7 @@ def test_what_is_no_number_of_drives(text) -> None:
         ((MODEL, "--for", "database", "--kernel", "banana"), "banana"),
         ((MODEL, "--for", "database", "--rate", "nan"), "is no rate"),
         ((MODEL, "--for", "database", "--rate", "inf"), "is no rate"),
-        ((MODEL, "--for", "database", "--on", "dask://x"), "names no scheduler"),
+        ((MODEL, "--for", "database", "--on", "tcp://x"), "names no scheduler"),
     ],
 )
 def test_wrong_words_end_in_one_error(words, says) -> None:

@@ -116,11 +116,11 @@ def spread(function: Callable) -> Callable:
         "--on",
         type=NotEmpty(),
         metavar="WHERE",
-        help="Spread simulated trials over a Dask cluster: dask://HOST:PORT, ssh://HOST,…, slurm or k8s.",
+        help="Spread simulated trials over the workers of a running Dask scheduler: tcp://HOST:PORT or tls://HOST:PORT.",
     )(function)
     return click.option(
         "--workers",
         type=click.IntRange(1, 4096),
         metavar="N",
-        help="Spread simulated trials over N local worker processes, or N workers that --on starts.",
+        help="Spread simulated trials over N local worker processes.",
     )(function)

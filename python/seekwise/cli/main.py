@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import click
 
-from seekwise import command_tree, suggestion
+from seekwise import command_tree, suggestion, temporary
 from seekwise.cli import _output
 from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError
 
@@ -169,7 +169,8 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
 )
 def cli(quiet: bool) -> None:
     """Find the I/O settings that storage should use, with evidence, and set them reversibly."""
-    # What a killed run left changed is restored before anything else happens; nothing there costs one directory read.
+    # What a killed run left is removed, what it changed is restored, before anything else happens; nothing there costs a few directory reads.
+    temporary.remove_left_behind()
     if click.get_current_context().invoked_subcommand != "revert" and something_left():
         from seekwise.control import recovery
 
@@ -188,6 +189,7 @@ def main() -> None:
     """Runs a command and ends the process with its exit status."""
     _output.install()
     try:
+        temporary.settle()
         from seekwise import config
 
         # `config` itself must run when the file is wrong: it is what mends it.

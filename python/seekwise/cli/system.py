@@ -97,4 +97,4 @@ def _remove(root: Path) -> list[str]:
 def _called() -> list[str]:
     """How a unit calls this very seekwise."""
     program = Path(sys.argv[0]).resolve()
-    return [str(program)] if program.name == "seekwise" else [sys.executable, "-m", "seekwise.cli.main"]
+    return [str(program)] if program.name == "seekwise" else [sys.executable, "-P", "-m", "seekwise.cli.main"]

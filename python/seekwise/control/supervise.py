@@ -80,7 +80,7 @@ def put_back() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "SEEKWISE_CHILD"}
     code = "from seekwise.control import recovery; recovery.at_start(lambda sentence: None)"
     try:
-        os.execve(sys.executable, [sys.executable, "-c", code], environment)
+        os.execve(sys.executable, [sys.executable, "-P", "-c", code], environment)
     except OSError:
         pass  # the next start does it
 

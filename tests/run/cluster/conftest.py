@@ -85,7 +85,7 @@ class Processes:
 
     @property
     def on(self) -> str:
-        return f"dask://127.0.0.1:{self.port}"
+        return f"tcp://127.0.0.1:{self.port}"
 
     def start_scheduler(self) -> None:
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard")

@@ -45,7 +45,7 @@ def begun(cluster: Processes, runs: Runs, *, workers: int, ios: int = 3000):
 def test_local_workers_give_the_same_bits_in_whatever_order_they_end(runs: Runs, alone) -> None:
     study = runs.study()
     said = runs(str(study), "--workers", "2", db="spread.db")
-    assert "2 workers; dashboard: http://127.0.0.1:" in said
+    assert "2 workers\n" in said and "dashboard" not in said
     assert records_of(runs.folder / "spread.db") == alone(study)
 
 

@@ -23,7 +23,7 @@ def start(identity: str) -> tuple[str, int | None]:
     if Path("/run/systemd/system").is_dir() and (run := shutil.which("systemd-run")) and os.geteuid() == 0:
         return _as_unit(run, identity), None
     process = subprocess.Popen(
-        [sys.executable, "-m", MODULE, identity],
+        [sys.executable, "-P", "-m", MODULE, identity],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -36,7 +36,7 @@ def start(identity: str) -> tuple[str, int | None]:
 
 def _as_unit(run: str, identity: str) -> str:
     name = unit_name(identity)
-    worker = f"{sys.executable} -m {MODULE}"
+    worker = f"{sys.executable} -P -m {MODULE}"
     environment = [f"--setenv=SEEKWISE_STATE={state_folder().absolute()}"]
     if path := os.environ.get("PYTHONPATH"):
         environment.append(f"--setenv=PYTHONPATH={path}")

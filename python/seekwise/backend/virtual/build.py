@@ -28,7 +28,7 @@ BUILD_S = 3600.0
 """mkfs of file systems that write all their tables takes minutes at a disk's rate."""
 
 Run = Callable[[Sequence[str]], child.Completed]
-SERVER = (sys.executable, "-c", "from seekwise.cli.main import main; main()", "drive")
+SERVER = (sys.executable, "-P", "-c", "from seekwise.cli.main import main; main()", "drive")
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def simulating(
     if place is None:
         yield here
         return
-    with places.cluster(place, say) as cluster:
+    with places.cluster(place) as cluster:
         connection = clients.Connection(place, cluster, say)
         try:
             connection.wait_for_workers(place.workers or 1)

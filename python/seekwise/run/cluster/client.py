@@ -16,8 +16,6 @@ CONNECT_S = 10.0
 """How long a scheduler may take to answer at the start."""
 WORKERS_S = 30.0
 """How long to wait for all workers; with fewer, a run begins after that."""
-QUEUED_S = {"slurm": 3600.0, "k8s": 600.0}
-"""How long to wait for the first worker where jobs may have to wait their turn; elsewhere as long as for all."""
 PATIENCE_S = 300.0
 """How long to wait for a scheduler or workers that have gone away."""
 LOOK_S = 1.0
@@ -71,20 +69,16 @@ class Connection:
 
     def wait_for_workers(self, wanted: int) -> None:
         """Until there are as many, or one at least when the time is over. Raises MissingError if there is none."""
-        most = QUEUED_S.get(self.place.kind, WORKERS_S)
         told, began = False, time.monotonic()
-        while (waited := time.monotonic() - began) < most:
-            found = len(self.threads())
-            if found >= wanted or (found and waited > WORKERS_S):
+        while (waited := time.monotonic() - began) < WORKERS_S:
+            if len(self.threads()) >= wanted:
                 return
             if not told and waited > 5:
                 told = True
-                self._say(f"waiting for workers, {most / 60:.3g} minutes at most")
+                self._say(f"waiting for workers, {WORKERS_S:.3g} s at most")
             time.sleep(0.1)
         if not self.threads():
-            raise MissingError(
-                f"no worker after {most / 60:.3g} minutes: {self.place.text}", hint=_worker_line(self.place)
-            )
+            raise MissingError(f"no worker after {WORKERS_S:.3g} s: {self.place.text}", hint=_worker_line(self.place))
 
     def check(self, wanted: work.Identity) -> None:
         """Raises RefusedError if a worker's models differ from ours, naming it."""
@@ -127,11 +121,9 @@ def refuse(address: str, difference: str | None) -> None:
 
 
 def _worker_line(place: places.Where) -> str:
-    return {
-        "scheduler": f"`dask worker {place.address}` starts one",
-        "slurm": "`squeue` shows what the jobs wait for, slurm-*.out what they said",
-        "k8s": "`kubectl get pods` shows what the pods wait for",
-    }.get(place.kind, "is there memory and a free port on each host?")
+    if place.kind == "scheduler":
+        return f"`dask worker {place.address}` starts one"
+    return "is there memory and a free port?"
 
 
 def names(addresses: Sequence[str]) -> str:

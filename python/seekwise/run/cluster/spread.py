@@ -60,7 +60,7 @@ class SpreadBackend:
     @contextmanager
     def session(self, plan: Plan, run_id: str, say: Say) -> Iterator[ClusterSession]:
         places.require(self._place)
-        with self._backend.session(plan, run_id, say) as local, places.cluster(self._place, say) as cluster:
+        with self._backend.session(plan, run_id, say) as local, places.cluster(self._place) as cluster:
             connection = clients.Connection(self._place, cluster, say)
             try:
                 connection.wait_for_workers(self._place.workers or 1)
