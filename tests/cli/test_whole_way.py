@@ -22,7 +22,7 @@ from .test_bad_input import nothing_left, wait_for
 def test_tune_answers_first_says_what_each_use_loses_and_names_the_report_last(seekwise, mounted):
     loop, folder = mounted
     before = settings_of(loop.name)
-    done = seekwise("tune", str(folder), "--budget", "20s", "--for", "streams,random-read", "--name", "mine")
+    done = seekwise("tune", str(folder), "--budget", "20s", "--for", "direct-streams,random-read", "--name", "mine")
     lines = done.stdout.splitlines()
     report = Path(lines[-1])
     assert report.name.startswith("seekwise-") and (seekwise.folder / report).exists()

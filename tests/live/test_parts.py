@@ -2,6 +2,7 @@
 
 import collections
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from live.helpers import entry_of
 from seekwise.analysis.decision.verdicts import judge
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import carry, execute, jobs, logs, passive, prepare, progress
+from seekwise.run.live import carry, execute, jobs, loads, logs, passive, prepare, progress
 from seekwise.run.live.candidates import Candidate
 from seekwise.study import uses
 from seekwise.study.rounds import Order
@@ -70,7 +71,7 @@ def candidates_of(*labels):
 
 
 def test_short_periods_are_for_schedulers_that_learn_nothing_under_loads_that_leave_nothing_behind():
-    streams, copy = uses.chosen("streams")[0], uses.chosen("desktop-copy")[0]
+    streams, copy = uses.chosen("direct-streams")[0], uses.chosen("reads-beside-writer")[0]
     none, bfq, unknown = candidates_of("none", "bfq", "adios")
     state = progress.UseState(streams, (none, bfq, unknown))
     assert state.is_short(none) and not state.is_short(bfq) and not state.is_short(unknown)
@@ -134,14 +135,36 @@ def test_a_log_that_was_cut_short_is_read_up_to_its_last_line():
         logs.parse(b"1, 2\n", "x")
 
 
-@pytest.mark.parametrize("use", uses.shipped(), ids=lambda use: use.name)
-def test_every_use_becomes_a_job_with_a_log_per_process_and_stays_in_its_files(use):
+@pytest.mark.parametrize("use", [use for use in uses.shipped() if not use.runs_programs], ids=lambda use: use.name)
+def test_every_use_of_fio_becomes_a_job_with_a_log_per_process_and_stays_in_its_files(use):
     load = jobs.of_use(use, PREPARED, 1, 10)
     assert load.text.count("write_lat_log=") == sum(job.jobs for job in use.job)
     for line in load.text.splitlines():
         if line.startswith("filename="):
             assert all(name.split(".")[0] in ("data", "store", "part") for name in line[9:].split(":"))
     assert load.buffered == any(not job.direct for job in use.job)
+
+
+@pytest.mark.parametrize("use", [use for use in uses.shipped() if use.runs_programs], ids=lambda use: use.name)
+def test_every_use_of_programs_becomes_workers_whose_foreground_is_told_when(use):
+    prepared = replace(PREPARED, programs=Path("/srv/x/programs"), own=Path("/srv/x/own"))
+    load = jobs.of_use(use, prepared, 1, 10)
+    programs = load.loads[-1] if isinstance(load, loads.Several) else load
+    assert {task.name: task.workers for task in programs.tasks} == {
+        job.name: job.jobs for job in use.job if job.program is not None
+    }
+    assert set(programs.foreground) == {job.name for job in use.foreground if job.program is not None}
+    assert prepare.data_sets([use]), "a program works on data that was laid out"
+
+
+def test_periods_of_long_units_hold_the_same_number_of_them_and_last_as_long_as_they_take():
+    state = progress.UseState(uses.chosen("desktop-copy")[0], candidates_of("none", "bfq"))
+    assert state.length_s(state.candidates[0]) > 1.0
+    seen = [progress.Seen(each, (), 0.0, unit_s=took) for each, took in zip(state.candidates, (0.3, 0.9), strict=True)]
+    progress.learn(state, seen)
+    assert state.units == 3
+    none, bfq = (state.length_s(each) - carry.LEARNING_CUT_S for each in state.candidates)
+    assert (none, bfq) == (pytest.approx(0.9), pytest.approx(2.7))
 
 
 def test_a_budget_that_cannot_be_kept_is_refused_with_the_least_that_works():

@@ -10,14 +10,14 @@ from seekwise.study.uses import load, shipped
 
 
 def test_a_disk_is_answered_for_every_use_and_marked_as_simulated(tune):
-    done = tune("model:generic_1tb_sata", "--for", "desktop-copy,random-read-1", "--json")
+    done = tune("model:generic_1tb_sata", "--for", "reads-beside-writer,random-read-1", "--json")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     assert document["schema"] == "seekwise.tune/1"
     assert document["provenance"] == "simulated"
     assert document["set"] == document["undo"] == []
-    assert {each["use"] for each in document["uses"]} == {"desktop-copy", "random-read-1"}
-    tails = next(each for each in document["uses"] if (each["use"], each["metric"]) == ("desktop-copy", "p99"))
+    assert {each["use"] for each in document["uses"]} == {"reads-beside-writer", "random-read-1"}
+    tails = next(each for each in document["uses"] if (each["use"], each["metric"]) == ("reads-beside-writer", "p99"))
     by_setting = {each["setting"]: each for each in tails["candidates"]}
     # What bfq is for: a reader beside a writer waits less, and one reader alone feels no scheduler.
     assert by_setting["bfq"]["verdict"] == "best"
@@ -34,7 +34,7 @@ def test_the_answer_in_words_says_first_that_it_is_simulated(tune):
 
 
 def test_the_same_seed_gives_the_same_figures(tune):
-    first, second = (json.loads(tune("model:crucial_mx500_1tb", "--for", "backup", "--json").stdout) for _ in range(2))
+    first, second = (json.loads(tune("model:crucial_mx500_1tb", "--for", "stream-beside-reads", "--json").stdout) for _ in range(2))
     assert first["uses"] == second["uses"]
 
 
@@ -45,7 +45,7 @@ def test_the_kernel_of_2008_has_its_own_schedulers(tune):
 
 def test_every_shipped_use_becomes_jobs_that_the_simulator_takes():
     model = simulated.model_of("model:crucial_mx500_1tb", None)
-    for use in shipped():
+    for use in (each for each in shipped() if not each.runs_programs):
         jobs = simulated.jobs_of(use, model)
         assert [each["name"] for each in jobs] == [job.name for job in use.job]
         ends = [each["region_start_bytes"] + each["region_bytes"] for each in jobs]
@@ -80,8 +80,8 @@ def test_what_cannot_be_simulated_is_one_error(tune, words, said):
 
 
 def test_what_the_background_pays_stands_in_the_headline_even_when_only_the_foreground_was_asked_for(tune):
-    done = tune("model:generic_1tb_sata", "--for", "desktop-copy,random-read-1")
+    done = tune("model:generic_1tb_sata", "--for", "reads-beside-writer,random-read-1")
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
-    assert "Set bfq for desktop-copy, random-read-1" in said
-    assert "its price: " in said and "less background throughput in desktop-copy" in said
+    assert "Set bfq for reads-beside-writer, random-read-1" in said
+    assert "its price: " in said and "less background throughput in reads-beside-writer" in said

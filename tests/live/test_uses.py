@@ -24,14 +24,27 @@ def test_every_shipped_use_is_valid_and_judges_its_foreground():
 
 
 def test_the_groups_that_people_ask_for_are_there():
-    assert {"desktop", "database", "web-server", "file-server", "virtual-machines", "backup", "limits"} <= set(
-        uses.groups()
-    )
+    assert {"desktop", "database", "virtual-machines", "limits"} <= set(uses.groups())
+
+
+def test_the_limits_are_measured_for_those_who_ask_and_lead_nothing():
+    assert all(use.group != "limits" for use in uses.chosen(None))
+    limits = uses.chosen("limits")
+    assert len(limits) >= 6 and not any(use.runs_programs for use in limits)
+
+
+def test_where_no_program_runs_such_uses_are_left_out_with_a_word_and_refused_when_asked_for():
+    left, said = uses.without_programs(uses.chosen(None), "a bare device has no file system", named=False)
+    assert left and not any(use.runs_programs for use in left)
+    assert "desktop-copy" in said[0] and "file system" in said[0]
+    with pytest.raises(UsageError) as error:
+        uses.without_programs(uses.chosen("desktop-copy"), "a bare device has no file system", named=True)
+    assert "desktop-copy" in error.value.message and "limits" in error.value.hint
 
 
 def test_a_group_and_a_name_choose_uses():
-    assert {use.name for use in uses.chosen("desktop")} == {"desktop-copy", "desktop-read"}
-    assert [use.name for use in uses.chosen("streams,database")] == ["streams", "database"]
+    assert "desktop-copy" in {use.name for use in uses.chosen("desktop")}
+    assert [use.name for use in uses.chosen("random-read,database")] == ["database", "random-read"]
 
 
 def test_an_unknown_use_names_what_there_is():
@@ -110,8 +123,8 @@ judge = ["time", "tail"]
 [[job]]
 name = "copy"
 role = "background"
-program = "copy"
-file_mib = 64
+program = "sqlite"
+read_rows = 64
 judge = ["done"]
 """
 
@@ -120,7 +133,7 @@ def test_a_program_has_its_own_parameters_and_they_are_kept_with_a_run():
     use = uses.loads(PROGRAM, "mine.toml")
     start, copy = use.job
     assert start.runs is not None and start.runs.unit == "start" and start.reads and not start.writes
-    assert copy.parameters == {"file_mib": 64} and copy.writes
+    assert copy.parameters == {"read_rows": 64} and copy.writes
     assert uses.Use.model_validate(use.model_dump(mode="json")) == use
 
 
@@ -128,10 +141,10 @@ def test_a_program_has_its_own_parameters_and_they_are_kept_with_a_run():
     ("change", "said"),
     [
         (('program = "start"', 'program = "stort"'), "start"),
-        (("file_mib = 64", "file_size = 64"), "file_size"),
-        (("file_mib = 64", 'file_mib = "x"'), "file_mib"),
+        (("read_rows = 64", "rows = 64"), "rows"),
+        (("read_rows = 64", 'read_rows = "x"'), "read_rows"),
         (('["time", "tail"]', '["p99"]'), "p99"),
-        (("file_mib = 64", 'pattern = "random read"'), "exactly one"),
+        (("read_rows = 64", 'pattern = "random read"'), "exactly one"),
     ],
 )
 def test_what_is_wrong_with_a_program_is_one_sentence(change, said):

@@ -18,7 +18,7 @@ from seekwise.testbed import image, kernels, machine
         (["lab:generic_1tb_sata", "--kernel", "2.6.24"], "no kernel 2.6.24"),
         (["lab:generic_1tb_sata", "--vary", "scheduler=cfq"], "cfq"),
         (["lab:generic_1tb_sata", "--also", "all"], "--also needs a real device"),
-        (["lab:generic_1tb_sata", "--for", "read-ahead"], "no file system"),
+        (["lab:generic_1tb_sata", "--for", "desktop-copy"], "no file system"),
         (["lab:generic_1tb_sata", "--", "true"], "needs a real device"),
     ],
 )
@@ -30,22 +30,22 @@ def test_what_the_testbed_cannot_do_is_one_error(tune, words, said):
 
 def test_uses_that_open_files_are_left_out_and_said_only_when_they_were_asked_for():
     left, said = virtual.check_uses(uses.shipped(), named=False)
-    assert said == [] and {"desktop-copy", "database", "streams"} <= {use.name for use in left}
-    left, said = virtual.check_uses(uses.chosen("streams,read-ahead"), named=True)
-    assert [use.name for use in left] == ["streams"] and "no file system" in " ".join(said)
+    assert said == [] and {"reads-beside-writer", "queries-and-log", "direct-streams"} <= {use.name for use in left}
+    left, said = virtual.check_uses(uses.chosen("direct-streams,desktop-copy"), named=True)
+    assert [use.name for use in left] == ["direct-streams"] and "no file system" in " ".join(said)
     with pytest.raises(UsageError, match="no file system"):
-        virtual.check_uses(uses.chosen("read-ahead"), named=True)
+        virtual.check_uses(uses.chosen("desktop-copy"), named=True)
 
 
 def test_each_trial_has_drives_of_its_own_and_a_job_with_logs():
     model = virtual.model_of("lab:crucial_mx500_1tb", None)
     candidate = virtual.candidates(model, {}).all[0]
-    trials = [virtual.Trial(use, 0, candidate, 7) for use in uses.chosen("desktop-copy,streams")]
+    trials = [virtual.Trial(use, 0, candidate, 7) for use in uses.chosen("reads-beside-writer,direct-streams")]
     (boot,) = virtual._boots([trials], model, None)
     script = boot.files["cell/run.sh"].data.decode()
     assert script.count("serve t") == 4  # twice up, twice down
     # What goes through the page cache runs in a memory group, what does not ahead of the kernel's own threads.
-    assert "limited " in script.split("# trial 1")[0] and "chrt" in script.split("# trial 1")[1]
+    assert "chrt" in script.split("# trial 1")[0] and "limited " in script.split("# trial 1")[1]
     for number in (0, 1):
         text = boot.files[f"cell/t{number}.fio"].data.decode()
         assert "filename=/dev/nbd0" in text and "write_lat_log=" in text and "zero_buffers=1" in text

@@ -126,7 +126,13 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
     labels = compared.labels
     beside = _beside(request, target)
     execute.check_budget(request.budget, len(labels), staged_too=beside is not None)
+    said: list[str] = []
+    if target.is_device:
+        chosen, said = use_files.without_programs(
+            chosen, "a bare device has no file system", named=request.uses is not None
+        )
     chosen, notes = felt(chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ())
+    notes += said
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
     if beside is not None:
         notes += beside.notes
@@ -187,11 +193,9 @@ def felt(
         if not reading:
             raise UsageError(
                 f"{', '.join(use.name for use in chosen)} cannot feel read_ahead_kb: direct reads are not read ahead",
-                hint="leave --for out, or name `--for read-ahead`",
+                hint="leave --for out, or name `--for streams`",
             )
         return reading, [f"Left out, for they read directly and ignore read-ahead: {_few(others)}"] if others else []
-    if "read_ahead_kb" not in varied and not named:
-        return others or chosen, []
     if levels and reading and not named:
         # One that feels read-ahead within any budget.
         return [*others[:1], *reading[:1], *others[1:], *reading[1:]], []

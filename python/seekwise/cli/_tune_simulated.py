@@ -34,6 +34,7 @@ def answer(request: Request) -> None:
     model = simulated.model_of(target, request.kernel)
     compared = simulated.candidates(model, candidates.parse_vary(request.vary))
     chosen = use_files.chosen(request.uses)
+    chosen, _ = use_files.without_programs(chosen, "the simulator runs none", named=request.uses is not None)
     simulated.check_uses(chosen)
     chosen, notes = _tune.felt(chosen, compared, named=request.uses is not None)
     plan = plan_of(

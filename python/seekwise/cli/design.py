@@ -101,7 +101,8 @@ def command(
         survives = 0 if named == ("raid0",) else 1
     elif survives > 0 and named == ("raid0",):
         raise UsageError("RAID 0 survives no failure", hint="`--survives 0` accepts that")
-    chosen = tuple(use_files.chosen(uses))
+    kept, _ = use_files.without_programs(use_files.chosen(uses), "the simulator runs none", named=uses is not None)
+    chosen = tuple(kept)
     simulated.check_uses(list(chosen))
     model = simulated.model_of(drive, kernel)
     arrays = spaces.arrays_of(model, named or spaces.LEVELS, counts, survives)

@@ -136,6 +136,7 @@ class Load:
 def started(
     argv: Sequence[str | os.PathLike[str]],
     *,
+    stdin: int | object = subprocess.DEVNULL,
     stdout: int | object = subprocess.DEVNULL,
     stderr: int | object = subprocess.DEVNULL,
     cwd: str | os.PathLike[str] | None = None,
@@ -150,14 +151,14 @@ def started(
         load: Load | None = None
         try:
             with interrupt.held():
-                load = _start([os.fspath(word) for word in argv], stdout, stderr, cwd, env, cgroup_files)
+                load = _start([os.fspath(word) for word in argv], stdin, stdout, stderr, cwd, env, cgroup_files)
             yield load
         finally:
             if load is not None:
                 load._finish()
 
 
-def _start(argv, stdout, stderr, cwd, env, cgroup_files) -> Load:
+def _start(argv, stdin, stdout, stderr, cwd, env, cgroup_files) -> Load:
     mark = secrets.token_hex(8)
     # Where the kernel cannot promise that workers die with the supervisor, the next start looks for them.
     entry = None if _may_have_namespace() else Journal().open("child", [{"mark": mark, "program": argv[0]}])
@@ -178,7 +179,7 @@ def _start(argv, stdout, stderr, cwd, env, cgroup_files) -> Load:
     try:
         supervisor = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             cwd=cwd,

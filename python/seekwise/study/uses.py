@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -131,7 +132,7 @@ class Job(BaseModel):
         programs.of(str(self.program), self.parameters)
         wrong = next((kind for kind in self.judge if kind not in UNIT_KINDS), None)
         if wrong is not None:
-            raise ValueError(f"is judged by {wrong!r}: a program has {', '.join(UNIT_KINDS)}")
+            raise ValueError(f"has no metric {wrong!r} for a program; it has: {', '.join(UNIT_KINDS)}")
 
     @property
     def runs(self) -> Program | None:
@@ -147,6 +148,11 @@ class Job(BaseModel):
     def feels_read_ahead(self) -> bool:
         """Only reads through the page cache are read ahead."""
         return self.reads and (not self.direct or self.program is not None)
+
+    @property
+    def is_buffered(self) -> bool:
+        """Whether it goes through the page cache."""
+        return self.program is not None or not self.direct
 
     @property
     def writes(self) -> bool:
@@ -187,6 +193,11 @@ class Use(BaseModel):
     @property
     def foreground(self) -> list[Job]:
         return [job for job in self.job if job.role == "foreground"]
+
+    @property
+    def runs_programs(self) -> bool:
+        """Programs need a file system, and a kernel that runs them."""
+        return any(job.program is not None for job in self.job)
 
     @property
     def metrics(self) -> tuple[UseMetric, ...]:
@@ -249,14 +260,18 @@ def _shipped() -> dict[str, Use]:
     return {name.removesuffix(".toml"): loads((folder / name).read_text(encoding="utf-8"), name) for name in names}
 
 
+LIMITS = "limits"
+"""What device and scheduler can do at the extreme: no real work, measured for those who ask."""
+
+
 def groups() -> list[str]:
     return list(dict.fromkeys(use.group for use in shipped()))
 
 
 def chosen(words: str | None) -> list[Use]:
-    """The uses that `--for desktop,database,my.toml` names, in the order of their priority; None: all that ship."""
+    """The uses that `--for desktop,database,my.toml` names, in the order of their priority; None: all that ship but the limits."""
     if words is None:
-        return shipped()
+        return [use for use in shipped() if use.group != LIMITS]
     found: dict[str, Use] = {}
     for word in (each.strip() for each in words.split(",")):
         if word.endswith(".toml"):
@@ -269,6 +284,19 @@ def chosen(words: str | None) -> list[Use]:
             raise UsageError(f"no use is called {word!r}", hint=f"uses: {known}; or a TOML file of your own")
         found |= {use.name: use for use in named}
     return sorted(found.values(), key=lambda use: use.priority)
+
+
+def without_programs(uses: Sequence[Use], where: str, *, named: bool) -> tuple[list[Use], list[str]]:
+    """(uses that fio alone can run, what is said of the others), for `where` no program can run. UsageError when one was asked for."""
+    left = [use for use in uses if not use.runs_programs]
+    out = [use.name for use in uses if use.runs_programs]
+    if out and (named or not left):
+        raise UsageError(
+            f"{out[0]} runs programs, and {where}",
+            hint=f"--for {LIMITS} measures what device and scheduler can do at the extreme, without programs",
+        )
+    few = ", ".join(out[:4]) + (f" and {len(out) - 4} more" if len(out) > 4 else "")
+    return left, [f"Left out, for {where}: {few}"] if out else []
 
 
 def load(path: Path) -> Use:

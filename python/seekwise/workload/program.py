@@ -6,6 +6,10 @@ program makes; where the program itself is there, it runs.
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -26,6 +30,12 @@ class Place:
     """Of this worker among those of its job."""
     workers: int
     random: Random
+    cached_share: float = 0.0
+    """Of the data of the next unit, as `before` found it after eviction."""
+    turn: int = 0
+    """Units so far, where a program counts them."""
+    picked: Path | None = None
+    """The file of the next unit, where `before` chooses it."""
 
 
 class Program(BaseModel):
@@ -43,6 +53,9 @@ class Program(BaseModel):
     long_units: ClassVar[bool] = False
     """A unit lasts as long as a period: it begins once the switch has settled, and periods hold equal numbers of units."""
 
+    expected_s: ClassVar[float] = 0.0
+    """Of a long unit, before one was seen: for planning alone."""
+
     def data_sets(self) -> tuple[str, ...]:
         """Names of the data sets that it works on (`data.py`)."""
         return ()
@@ -50,6 +63,10 @@ class Program(BaseModel):
     def missing(self) -> str | None:
         """Why it cannot run on this machine, as a phrase; None where it can."""
         return None
+
+    def service(self, place: Place) -> AbstractContextManager[None]:
+        """What serves all workers of the job while they run, as a database server does; entered in the crew, before any worker."""
+        return nullcontext()
 
     def open(self, place: Place) -> None:
         """Once per worker, before its first unit: files opened, connections made. Not timed."""
@@ -63,3 +80,24 @@ class Program(BaseModel):
 
     def close(self, place: Place) -> None:
         """Once at the end, when the worker is told to leave. A worker that is killed never gets here."""
+
+
+def call(
+    argv: Sequence[str | os.PathLike[str]], *, env: dict[str, str] | None = None, fine: Sequence[int] = (0,)
+) -> None:
+    """Runs a program to its end. Raises RuntimeError with what it said when its status is none of `fine`."""
+    done = subprocess.run(
+        argv, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env
+    )
+    if done.returncode not in fine:
+        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+        raise RuntimeError(f"{Path(argv[0]).name} ended with status {done.returncode}: {said}")
+
+
+def durable(path: Path) -> None:
+    """Returns when a file is on the device."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -86,7 +86,7 @@ def is_felt(name: str, use: Use) -> bool:
     if name == "read_ahead_kb":
         return any(job.feels_read_ahead for job in use.job)
     if name == "wbt_lat_usec":
-        return any(job.writes and not job.direct for job in use.job)
+        return any(job.writes and job.is_buffered for job in use.job)
     return True
 
 

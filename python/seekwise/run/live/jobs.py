@@ -1,4 +1,4 @@
-"""A use as one fio job: a section per process, each with a log of every operation.
+"""A use as a load: its programs, and one fio job for the rest: a section per process, each with a log of every operation.
 
 The log gives each operation its time, latency, direction and size, so that rate and percentiles of any part of a period can be told
 afterwards. It is kept in memory and written into a folder in memory when the load has ended.
@@ -6,10 +6,12 @@ afterwards. It is kept in memory and written into a folder in memory when the lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.backend.kernel import fio_job, user_job
+from seekwise.backend.kernel import fio, fio_job, user_job
+from seekwise.run.live import team_load
+from seekwise.run.live.fio_load import FioLoad
+from seekwise.run.live.loads import Load, Several
 from seekwise.run.live.prepare import PART_BYTES, PreparedTarget
 from seekwise.study.uses import PERCENT, Job, Use
 
@@ -23,18 +25,24 @@ FIO_PATTERN = {
 }
 
 
-@dataclass(frozen=True)
-class FioLoad:
-    """A job text, and which log belongs to which job of the use."""
+def of_use(
+    use: Use, prepared: PreparedTarget, seed: int, runtime_s: float, program: fio.Fio | None = None, count: int = 1
+) -> Load:
+    """The load of a use for a time; it can be ended before. `program`: the fio to run; `count`: units of programs per period where they are long."""
+    programs = None
+    if prepared.programs is not None and prepared.own is not None:
+        programs = team_load.of_use(use, prepared.programs, prepared.own, seed, count)
+    if programs is None:
+        return fio_of_use(use, prepared, seed, runtime_s, program)
+    if all(job.program is not None for job in use.job):
+        return programs
+    return Several((fio_of_use(use, prepared, seed, runtime_s, program), programs))
 
-    text: str
-    logs: dict[str, tuple[str, ...]]
-    """{job: prefixes of the log files of its processes}."""
-    buffered: bool
 
-
-def of_use(use: Use, prepared: PreparedTarget, seed: int, runtime_s: float) -> FioLoad:
-    """The load of a use for a time; it can be ended before by a signal."""
+def fio_of_use(
+    use: Use, prepared: PreparedTarget, seed: int, runtime_s: float, program: fio.Fio | None = None
+) -> FioLoad:
+    """The jobs of a use that fio runs."""
     lines = [
         "[global]",
         *([f"directory={fio_job.directory(prepared.folder)}"] if prepared.folder is not None else []),
@@ -59,6 +67,8 @@ def of_use(use: Use, prepared: PreparedTarget, seed: int, runtime_s: float) -> F
     logs: dict[str, list[str]] = {}
     store = 0
     for job in use.job:
+        if job.program is not None:
+            continue
         if job.fio is not None:
             names, own = _own_sections(job, prepared, runtime_s)
             lines += own
@@ -72,7 +82,8 @@ def of_use(use: Use, prepared: PreparedTarget, seed: int, runtime_s: float) -> F
     return FioLoad(
         "\n".join(lines) + "\n",
         {name: tuple(each) for name, each in logs.items()},
-        any(not job.direct for job in use.job),
+        any(not job.direct for job in use.job if job.program is None),
+        program,
     )
 
 

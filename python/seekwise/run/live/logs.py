@@ -29,6 +29,10 @@ class Operations:
     latency_ns: Array
     bytes: Array
     process: NDArray[np.int64]
+    waited_share: Array | None = None
+    """Of units: the share of their time in which they did not compute."""
+    cached_share: Array | None = None
+    """Of units: the share of their data that was in memory when they began, after eviction."""
 
     @property
     def start_s(self) -> Array:
@@ -97,6 +101,19 @@ def within(operations: Operations, start_s: float, end_s: float, since_s: float 
         least = np.quantile(latencies, 0.9) if len(latencies) else 0.0
         latencies = np.concatenate([latencies, open_ages[open_ages >= least]])
     return JobPeriod(seconds, len(moved), int(moved.sum()), float(latencies.sum()), histogram(latencies))
+
+
+def shares(operations: Operations, start_s: float, end_s: float) -> dict[str, float]:
+    """What is known of the units that ended in a window: time spent waiting, data that was still cached; empty for fio."""
+    found: dict[str, float] = {}
+    low, high = np.searchsorted(operations.end_s, [start_s, end_s])
+    if operations.waited_share is None or operations.cached_share is None or low == high:
+        return found
+    took = operations.latency_ns[low:high]
+    if took.sum() > 0:
+        found["waiting_share"] = round(float((operations.waited_share[low:high] * took).sum() / took.sum()), 4)
+    found["cached_share"] = round(float(operations.cached_share[low:high].max()), 4)
+    return found
 
 
 def profile(operations: Operations, start_s: float, end_s: float, bin_s: float) -> tuple[list[float], list[float]]:

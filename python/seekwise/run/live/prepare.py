@@ -1,5 +1,6 @@
-"""What a live-switched run works on: test files of a size that fits time and room, and a memory control group.
+"""What a live-switched run works on: data for programs and test files for fio, of a size that fits time and room, and a memory control group.
 
+programs    the data sets of programs (`workload/data.py`), a folder each           own     what workers write
 data        read by all readers, and written by random writers
 store.N     one for each sequential writer
 part.N      small files that buffered readers open one after the other: a change of read-ahead reaches a file when it is opened
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.backend.kernel import fio_job
@@ -19,6 +20,7 @@ from seekwise.control.emptiness import EmptyProof
 from seekwise.control.scratch import room_bytes
 from seekwise.errors import RefusedError, UsageError
 from seekwise.study.uses import Use
+from seekwise.workload import data
 
 MIB = 2**20
 DATA_BYTES_MAX = 1024 * MIB
@@ -31,6 +33,7 @@ MEMORY_BYTES_MIN = 192 * MIB
 MEMORY_BYTES_MAX = 512 * MIB
 MEMORY_SECONDS = 0.25
 """Dirty pages that the device writes in a quarter of a second: what one period leaves is gone early in the next."""
+ROOM_SHARE = 0.8
 LAYOUT_SHARE_MAX = 0.12
 """Of the budget, for laying out the test files."""
 
@@ -51,6 +54,10 @@ class PreparedTarget:
     layout_s: float
     device: Path | None = None
     offset_bytes: int = 0
+    programs: Path | None = None
+    """Folder of the programs' data sets."""
+    own: Path | None = None
+    """Folder of what programs write."""
 
     def region(self, name: str) -> list[str]:
         """fio's lines for one of the test files: a file in the folder, or its region of the device."""
@@ -80,13 +87,26 @@ def stores_needed(uses: Sequence[Use]) -> int:
 
 
 def reads_through_cache(uses: Sequence[Use]) -> bool:
-    return any(job.feels_read_ahead for use in uses for job in use.job)
+    """Of fio's jobs."""
+    return any(job.feels_read_ahead and job.program is None for use in uses for job in use.job)
+
+
+def data_sets(uses: Sequence[Use]) -> list[data.DataSet]:
+    """Those that the programs of these uses work on."""
+    programs = [program for use in uses for job in use.job if (program := job.runs) is not None]
+    names = dict.fromkeys(name for program in programs for name in program.data_sets())
+    return [data.DATA_SETS[name] for name in names]
+
+
+def needs_fio(uses: Sequence[Use]) -> bool:
+    return any(job.program is None for use in uses for job in use.job)
 
 
 def least_bytes(uses: Sequence[Use]) -> int:
-    """Room without which nothing can be measured."""
+    """Room without which nothing can be measured. What programs write takes as much again as what they read."""
     parts = 2 * MEMORY_BYTES_MIN if reads_through_cache(uses) else 0
-    return DATA_BYTES_MIN + stores_needed(uses) * STORE_BYTES_MIN + parts
+    files = DATA_BYTES_MIN + stores_needed(uses) * STORE_BYTES_MIN + parts if needs_fio(uses) else 0
+    return files + 2 * sum(each.least_bytes for each in data_sets(uses))
 
 
 def check_room(target: Path, uses: Sequence[Use]) -> None:
@@ -101,32 +121,56 @@ def check_room(target: Path, uses: Sequence[Use]) -> None:
 def laid_out(
     folder: Path, uses: Sequence[Use], budget_s: float, tell: Callable[[float], None] = lambda _: None
 ) -> PreparedTarget:
-    """Writes the test files, as large as a share of the budget and the room allow; `tell` gets the share done."""
+    """Writes what the uses work on, as large as a share of the budget and the room allow; `tell` gets the share done."""
+    started = time.monotonic()
+    bound_s = max(2.0, LAYOUT_SHARE_MAX * budget_s)
+    sets = data_sets(uses)
+    made = PreparedTarget(folder, 0, 0, 0, 0, MEMORY_BYTES_MIN, 0.0, 0.0)
+    done = 0.0
+    if needs_fio(uses):
+        done = 0.5 if sets else 1.0
+        made = _test_files(folder, uses, started + bound_s * done, lambda share: tell(share * done))
+    if sets:
+        places = folder / "programs", folder / "own"
+        for place in places:
+            place.mkdir(mode=0o700)
+        for number, each in enumerate(sets):
+            left = started + bound_s - time.monotonic()
+            room = int(room_bytes(folder) * ROOM_SHARE) // (2 * (len(sets) - number))
+            room = max(each.least_bytes, min(each.most_bytes, room))
+            data.laid_out(each.name, places[0], data.Share(room, time.monotonic() + left / (len(sets) - number)))
+            tell(done + (1 - done) * (number + 1) / len(sets))
+        made = replace(made, programs=places[0], own=places[1])
+    tell(1.0)
+    return replace(made, layout_s=time.monotonic() - started)
+
+
+def _test_files(folder: Path, uses: Sequence[Use], end_s: float, tell: Callable[[float], None]) -> PreparedTarget:
+    """fio's. `end_s`: monotonic."""
     room = room_bytes(folder)
     stores = stores_needed(uses)
-    bound_s = max(2.0, LAYOUT_SHARE_MAX * budget_s)
     started = time.monotonic()
-    data = min(DATA_BYTES_MAX, int(room * 0.5) // PIECE_BYTES * PIECE_BYTES)
-    data = max(DATA_BYTES_MIN, data)
+    bound_s = end_s - started
+    size = min(DATA_BYTES_MAX, int(room * 0.5) // PIECE_BYTES * PIECE_BYTES)
+    size = max(DATA_BYTES_MIN, size)
     share = 0.6 if stores or reads_through_cache(uses) else 1.0
-    data = _fill(folder / "data", data, DATA_BYTES_MIN, started + bound_s * share, lambda done: tell(done * share))
-    rate = data / max(time.monotonic() - started, 1e-3)
+    size = _fill(folder / "data", size, DATA_BYTES_MIN, started + bound_s * share, lambda done: tell(done * share))
+    rate = size / max(time.monotonic() - started, 1e-3)
     limit = int(min(MEMORY_BYTES_MAX, max(MEMORY_BYTES_MIN, rate * MEMORY_SECONDS)))
     parts = 0
     if reads_through_cache(uses):
         parts = max(2 * limit // PART_BYTES, min(4 * limit, int(room * 0.3)) // PART_BYTES)
         for number in range(parts):
             _fill(folder / f"part.{number}", PART_BYTES, PART_BYTES, started + bound_s, lambda _: None)
-    size = min(STORE_BYTES_MAX, max(STORE_BYTES_MIN, int(rate * 4) // PIECE_BYTES * PIECE_BYTES))
+    store = min(STORE_BYTES_MAX, max(STORE_BYTES_MIN, int(rate * 4) // PIECE_BYTES * PIECE_BYTES))
     if stores:
-        size = min(size, max(STORE_BYTES_MIN, int(room_bytes(folder) * 0.8) // stores // PIECE_BYTES * PIECE_BYTES))
+        store = min(store, max(STORE_BYTES_MIN, int(room_bytes(folder) * 0.8) // stores // PIECE_BYTES * PIECE_BYTES))
         for number in range(stores):
             end = time.monotonic() + max(1.0, (started + bound_s - time.monotonic()) / (stores - number))
-            size = min(size, _fill(folder / f"store.{number}", size, STORE_BYTES_MIN, end, lambda _: None))
+            store = min(store, _fill(folder / f"store.{number}", store, STORE_BYTES_MIN, end, lambda _: None))
         for number in range(stores):
-            os.truncate(folder / f"store.{number}", size)
-    tell(1.0)
-    return PreparedTarget(folder, data, size, stores, parts, limit, rate, time.monotonic() - started)
+            os.truncate(folder / f"store.{number}", store)
+    return PreparedTarget(folder, size, store, stores, parts, limit, rate, 0.0)
 
 
 def _fill(
@@ -163,7 +207,7 @@ def _fill(
 def laid_out_on_device(
     proof: EmptyProof, uses: Sequence[Use], budget_s: float, tell: Callable[[float], None] = lambda _: None
 ) -> PreparedTarget:
-    """The same on a block device that proved empty: regions one after the other, written once."""
+    """The same on a block device that proved empty: regions one after the other, written once. For fio alone."""
     if reads_through_cache(uses):
         raise UsageError(
             "read-ahead is felt when files are opened, and a bare device has none",

@@ -30,6 +30,11 @@ TAIL_FACTOR = 10.0
 PERIOD_MOST_S = 6.0
 OPERATIONS_MIN = 40
 """In the counted part of a period, of every job that is judged."""
+UNITS_MIN = 10
+"""The same of units of programs."""
+LONG_COUNTED_S = 1.0
+"""A period holds as many long units as take this time under the fastest candidate, the same number for all."""
+UNITS_MOST = 9
 ROUNDS_FIRST = 4
 """Long enough to see how long a switch is felt."""
 ROUNDS_FIRST_QUICK = 3
@@ -71,12 +76,21 @@ class UseState:
     decided: bool = False
     doubted: dict[str, int] = field(default_factory=dict)
     """Who looked hopeless after few rounds, and after how many stretches that was."""
+    units: int = 1
+    """Of long ones, per period and worker."""
+
+    @property
+    def long_unit_s(self) -> float | None:
+        """Seconds that a unit of the foreground is expected to take where it is as long as a period; None elsewhere."""
+        programs = [job.runs for job in self.use.foreground]
+        long = [program.expected_s for program in programs if program is not None and program.long_units]
+        return max(long) if long and len(long) == len(programs) else None
 
     @property
     def is_quick(self) -> bool:
         """Whether every request reaches the device at once: nothing that lies in memory outlasts a switch."""
         return all(
-            job.fio is None and (job.direct or not job.writes or job.sync_every == 1) for job in self.use.job
+            job.pattern is not None and (job.direct or not job.writes or job.sync_every == 1) for job in self.use.job
         ) and not any(job.feels_read_ahead for job in self.use.job)
 
     def is_short(self, candidate: Candidate) -> bool:
@@ -94,6 +108,9 @@ class UseState:
 
     def length_s(self, candidate: Candidate) -> float:
         first = PERIOD_LOOK_S if self.is_short(candidate) else PERIOD_FIRST_S
+        unit_s = self.long_unit_s
+        if unit_s is not None:
+            first = carry.LEARNING_CUT_S + unit_s * self.units
         return self.lengths.get(candidate.label, first)
 
     def cut_least_s(self, candidate: Candidate) -> float:
@@ -141,8 +158,10 @@ def uses_that_fit(uses: Sequence[Use], candidates: int, seconds: float) -> tuple
 
 def first_stretch_s(use: Use, candidates: int) -> float:
     """With short periods where the use allows them for all candidates but one."""
-    if not UseState(use, ()).is_quick:
-        return STRETCH_OVERHEAD_S + ROUNDS_FIRST * candidates * (PERIOD_FIRST_S + SWITCH_S)
+    state = UseState(use, ())
+    if not state.is_quick:
+        period_s = PERIOD_FIRST_S if state.long_unit_s is None else carry.LEARNING_CUT_S + state.long_unit_s
+        return STRETCH_OVERHEAD_S + ROUNDS_FIRST * candidates * (period_s + SWITCH_S)
     short = candidates - 1
     look_s = ROUNDS_FIRST_QUICK * (PERIOD_FIRST_S + short * PERIOD_LOOK_S)
     quick_s = ROUNDS_QUICK * (PERIOD_FIRST_S / LONG_EVERY + short * (QUICK_CUT_S + QUICK_COUNTED_S))
@@ -165,10 +184,16 @@ class Seen:
     """Of the slowest judged job."""
     tail_s: float = 0.0
     """The 99 % latency of the slowest one."""
+    unit_s: float = 0.0
+    """What a period took for each of its long units."""
 
 
 def learn(state: UseState, seen: Sequence[Seen]) -> None:
     """Cuts and lengths of periods from what a stretch showed."""
+    if state.long_unit_s is not None:
+        _learn_units(state, seen)
+        return
+    units_min = OPERATIONS_MIN if any(job.program is None for job in state.use.foreground) else UNITS_MIN
     least = {each.candidate.label: state.cut_least_s(each.candidate) for each in seen}
     cuts = carry.cuts_s({each.candidate.label: each.profiles for each in seen}, least)
     for each in seen:
@@ -177,13 +202,24 @@ def learn(state: UseState, seen: Sequence[Seen]) -> None:
         if state.is_short(each.candidate):
             counted = min(COUNTED_S, max(QUICK_COUNTED_S, TAIL_FACTOR * each.tail_s))
         if each.operations_per_s > 0:
-            counted = max(counted, OPERATIONS_MIN / each.operations_per_s)
+            counted = max(counted, units_min / each.operations_per_s)
         length = cuts[name] + counted
         longest = max((len(values) for values in each.profiles), default=0) * carry.BIN_S
         if carry.too_short(cuts[name], longest):
             length = max(length, 2 * longest)
         state.cuts[name] = cuts[name]
         state.lengths[name] = min(PERIOD_MOST_S, length)
+
+
+def _learn_units(state: UseState, seen: Sequence[Seen]) -> None:
+    """How many long units a period holds, and how long it then is under each candidate."""
+    took = {each.candidate.label: each.unit_s for each in seen if each.unit_s > 0}
+    if not took:
+        return
+    state.units = max(1, min(UNITS_MOST, round(LONG_COUNTED_S / min(took.values()))))
+    for label, unit_s in took.items():
+        state.cuts[label] = carry.LEARNING_CUT_S
+        state.lengths[label] = carry.LEARNING_CUT_S + unit_s * state.units
 
 
 def drop_hopeless(state: UseState, judged: Sequence[Judged]) -> list[str]:

@@ -88,6 +88,7 @@ def _phase(
     if job.jobs > 1:
         rates_each = logs.per_process_rates(operations, start_s, end_s, job.jobs)
         details["per_process_bytes_per_s"] = [round(each) for each in rates_each]
+    details |= logs.shares(operations, start_s, end_s)
     return Phase(
         operation=OPERATIONS.get(str(job.pattern), "mixed"),
         elapsed_s=max(0.0, end_s - start_s),
@@ -123,8 +124,8 @@ def _cpu(period: Period) -> CpuSeconds:
 
 
 def _foreign_share(use: Use, stretch: Stretch, period: Period, moved: dict[str, disk.DiskCounters]) -> float:
-    """Share of what the devices moved that no job of ours explains; buffered writers make it untellable (0)."""
-    if any(not job.direct or job.fio is not None for job in use.job):
+    """Share of what the devices moved that no job of ours explains; programs and buffered writers make it untellable (0)."""
+    if any(job.pattern is None or not job.direct for job in use.job):
         return 0.0
     ours = sum(
         logs.within(each, period.before.clock_s, period.after.clock_s).bytes for each in stretch.operations.values()

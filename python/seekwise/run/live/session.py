@@ -112,7 +112,8 @@ class Session:
     ) -> list[Record]:
         """Measures a use under a schedule; the records of its periods, none when the load did not run."""
         length = sum(seconds for _, _, seconds in schedule)
-        load = jobs.of_use(each.use, self.place, self.plan.seed + len(self.records), length + LOAD_MARGIN_S)
+        seed = self.plan.seed + len(self.records)
+        load = jobs.of_use(each.use, self.place, seed, length + LOAD_MARGIN_S, self.program, each.units)
         title = each.use.title
 
         def tell(candidate: str) -> None:
@@ -122,7 +123,6 @@ class Session:
         before = disk.read_program_io()
         try:
             done = stretch.run(
-                self.program,
                 load,
                 schedule,
                 self.switch,
@@ -158,8 +158,8 @@ class Session:
         kept = []
         for period in done.periods:
             candidate = by_label[period.candidate]
-            cut = each.cut_s(candidate)
-            if cut > carry.CUT_SHARE_MAX * period.length_s:
+            cut = each.cut_s(candidate) if each.long_unit_s is None else period.lead_s
+            if each.long_unit_s is None and cut > carry.CUT_SHARE_MAX * period.length_s:
                 if period.length_s < progress.SHORT_S:
                     # Made before it was known how long this switch is felt: nothing in it tells of the setting.
                     continue
@@ -173,7 +173,9 @@ class Session:
                 stretch_number=each.stretches,
                 round_offset=each.rounds,
                 cut_s=cut,
-                counted_s=each.counted_s(candidate, period.length_s, cut),
+                counted_s=period.length_s
+                if each.long_unit_s is not None
+                else each.counted_s(candidate, period.length_s, cut),
                 values=candidate.values,
                 seed=self.plan.seed,
                 environment=self.environment,
@@ -204,6 +206,9 @@ def _requests(period: stretch.Period) -> int:
 
 
 def _learn(session: Session, each: progress.UseState, done: stretch.Stretch) -> None:
+    if each.long_unit_s is not None:
+        _learn_units(session, each, done)
+        return
     longest = max((period.length_s for period in done.periods), default=0.0)
     if each.is_quick and each.lengths and longest < progress.PERIOD_LOOK_S:
         # Periods that were cut to what is needed show no more than that.
@@ -228,3 +233,17 @@ def _learn(session: Session, each: progress.UseState, done: stretch.Stretch) -> 
         profiles = tuple(logs.profile(first, start, end, carry.BIN_S)[0] for start, end in spans)
         seen.append(progress.Seen(session.candidate(label), profiles, min(speeds), max(tails) / 1e9))
     progress.learn(each, seen)
+
+
+def _learn_units(session: Session, each: progress.UseState, done: stretch.Stretch) -> None:
+    """What a period takes for each of its units, with what lies between them."""
+    by_label: dict[str, list[float]] = {}
+    for period in done.periods:
+        by_label.setdefault(period.candidate, []).append((period.length_s - period.lead_s) / each.units)
+    progress.learn(
+        each,
+        [
+            progress.Seen(session.candidate(label), (), 0.0, unit_s=float(np.median(took)))
+            for label, took in by_label.items()
+        ],
+    )

@@ -1,7 +1,7 @@
-"""A stretch: one fio that keeps running while settings are switched under it.
+"""A stretch: a load that goes on while settings are switched under it.
 
-    start fio ─ wait for I/O ─┬─ switch ─ period ─┬─ switch ─ period ─┬ … ─ end fio ─ read its logs
-                              └ counters          └ counters          └
+    start the load ─ wait for it ─┬─ switch ─ period ─┬─ switch ─ period ─┬ … ─ end the load ─ read its logs
+                                  └ counters          └ counters          └
 
 Nothing is written to the measured device meanwhile but the load itself: job, logs and results lie in memory, the journal was written
 before the first switch.
@@ -11,27 +11,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from seekwise.backend.kernel import cpu, disk, fio, memory
-from seekwise.control import attributes, child, sysfs
+from seekwise.backend.kernel import cpu, disk, memory
+from seekwise.control import attributes, sysfs
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError
-from seekwise.run.live import logs
+from seekwise.run.live import fio_load, logs
 from seekwise.run.live.candidates import Candidate
-from seekwise.run.live.jobs import FioLoad
+from seekwise.run.live.loads import Load
 
-START_TIMEOUT_S = 20.0
-POLL_S = 0.02
-LEAD_IN_S = 0.4
-"""After the first I/O is seen: threads start one after the other."""
 PASS_THROUGH_S = 0.03
-END_MARGIN_S = 1.0
-STALL_FACTOR = 20.0
-END_TIMEOUT_S = 60.0
-FIO_ENDED_BY_SIGNAL = (0, 128)
-"""fio ends with 128 when a signal told it to."""
 
 Turn = tuple[Candidate, int, float]
 """(candidate, round, seconds) of one period to come."""
@@ -60,6 +52,8 @@ class Period:
     before: Counters
     after: Counters
     settings_seen: dict[str, dict[str, str]]
+    lead_s: float = 0.0
+    """Seconds from its start until the first unit of the foreground began; 0 where the load knows no units."""
 
     @property
     def length_s(self) -> float:
@@ -77,8 +71,7 @@ class Stretch:
 
 
 def run(
-    program: fio.Fio,
-    load: FioLoad,
+    load: Load,
     schedule: Sequence[Turn],
     switch: switching,
     work: Path,
@@ -93,32 +86,16 @@ def run(
 
     `more` is asked once when the schedule is done, with its periods, for further turns under the same load.
     """
-    for old in work.glob("*.log"):
-        old.unlink()
-    job_file = work / "job.fio"
-    job_file.write_text(load.text)
     if _has_more(schedule[0][0]):
         # Its scheduler may still carry another candidate's options.
         _pass_through(switch)
     _put(switch, schedule[0][0])
-    if memory_limit_bytes is None:
-        return _run(program, load, schedule, switch, work, leaves, (), tell, deadline_s, more)
-    with memory.limited(memory_limit_bytes) as group:
-        return _run(program, load, schedule, switch, work, leaves, (group.processes_file,), tell, deadline_s, more)
-
-
-def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, deadline_s, more) -> Stretch:
-    output, errors = work / "fio.txt", work / "fio.err"
-    command = [program.path, "--eta=never", "--output-format=terse", f"--output={output}", str(work / "job.fio")]
     periods: list[Period] = []
-    ended: str | None = None
-    with (
-        errors.open("wb") as said,
-        child.started(command, stdout=said, stderr=said, cwd=work, cgroup_files=cgroup_files) as running,
-    ):
-        _wait_for_io(running, leaves, errors)
-        now = counters(leaves)
-        last = schedule[0][0]
+    with ExitStack() as stack:
+        groups = () if memory_limit_bytes is None else (stack.enter_context(memory.limited(memory_limit_bytes)),)
+        running = stack.enter_context(load.started(work, leaves, [group.processes_file for group in groups]))
+        running.wait_running()
+        now, last, ended = counters(leaves), schedule[0][0], None
         for number, (candidate, turn, seconds) in enumerate(_turns(schedule, periods, more)):
             if deadline_s is not None and time.monotonic() + seconds > deadline_s and number:
                 break
@@ -128,25 +105,19 @@ def _run(program, load, schedule, switch, work, leaves, cgroup_files, tell, dead
                 now = counters(leaves)
             tell(candidate.label)
             seen = switch.read_back()
-            status = running.wait(max(0.0, seconds - (time.time() - now.clock_s)))
+            lead = running.period(max(0.0, seconds - (time.time() - now.clock_s)))
             then = counters(leaves)
-            if status is not None:
-                ended = _said(errors, output) or f"fio ended with status {status}"
+            ended = running.ended()
+            if ended is not None:
                 break
-            periods.append(Period(candidate.label, turn, took, now, then, seen))
+            periods.append(Period(candidate.label, turn, took, now, then, seen, lead))
             last = candidate
-        running.terminate(patient=True)
-        status = running.wait(END_TIMEOUT_S)
-        if status is None:
-            running.kill()
-            raise SeekwiseError("fio did not end within a minute after it was told to", hint="is the device stuck?")
-    if status not in FIO_ENDED_BY_SIGNAL and ended is None:
-        ended = _said(errors, output) or f"fio ended with status {status}"
+        ended = running.finish() or ended
     if not periods:
-        raise SeekwiseError(f"fio ended before anything was measured: {ended or 'no reason given'}", _hint(ended))
-    files = logs.in_folder(work)
-    operations = {job: logs.read(files, prefixes) for job, prefixes in load.logs.items()}
-    return Stretch(tuple(periods), operations, load.text, ended)
+        raise SeekwiseError(
+            f"the load ended before anything was measured: {ended or 'no reason given'}", fio_load.hint(ended)
+        )
+    return Stretch(tuple(periods), load.operations(work), load.text, ended)
 
 
 def _turns(
@@ -203,34 +174,3 @@ def counters(leaves: tuple[str, ...], *, programs: bool = False) -> Counters:
         cpu.read_stat(),
         disk.read_program_io() if programs else {},
     )
-
-
-def _wait_for_io(running: child.Load, leaves: tuple[str, ...], errors: Path) -> None:
-    """Returns when the load has begun: the devices moved something since, and the last thread has had time to start."""
-    before = disk.total(disk.moved({}, disk.read_diskstats(), leaves))
-    end = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < end:
-        status = running.wait(POLL_S)
-        if status is not None:
-            said = errors.read_text(errors="replace")
-            raise SeekwiseError(f"fio ended with status {status}: {' '.join(said.split())[:300]}", _hint(said))
-        now = disk.total(disk.moved({}, disk.read_diskstats(), leaves))
-        if now.reads + now.writes > before.reads + before.writes + 20:
-            break
-    else:
-        raise SeekwiseError(f"the load did not start within {START_TIMEOUT_S:g} s", hint="is the device stuck?")
-    running.wait(LEAD_IN_S)
-
-
-def _said(errors: Path, output: Path) -> str | None:
-    text = errors.read_text(errors="replace") if errors.exists() else ""
-    words = [line for line in text.splitlines() if line.startswith("fio:") and "terminating on signal" not in line]
-    return " ".join(" ".join(words).split())[:300] or None
-
-
-def _hint(said: str | None) -> str | None:
-    if said and ("No space left" in said or "ENOSPC" in said):
-        return "make room on the file system"
-    if said and "Invalid argument" in said:
-        return "this file system has no direct I/O: choose a folder on another one, or an empty device"
-    return None

@@ -59,7 +59,7 @@ COLUMNS = ("arrival_ns", "issue_ns", "complete_ns", "sector", "sectors", "kind",
 
 
 def cost(use: Use) -> Cost:
-    return AT_ONCE if all(job.direct or not job.writes for job in use.job) else BUFFERED
+    return AT_ONCE if not any(job.writes and job.is_buffered for job in use.job) else BUFFERED
 
 
 def seconds_of_a_use(plan: LivePlan) -> float:
@@ -141,11 +141,12 @@ def _of_use(session: Session, name: str, settings: Sequence[Candidate]) -> dict[
     disk = recorder.device_of(session.plan.leaves[0])
     schedule = [(each, number, SETTLE_S + cost(use).span_s) for number, each in enumerate(settings)]
     length = sum(seconds for _, _, seconds in schedule)
-    load = jobs.of_use(use, session.place, session.plan.seed + len(session.records), length + LOAD_MARGIN_S)
+    load = jobs.of_use(
+        use, session.place, session.plan.seed + len(session.records), length + LOAD_MARGIN_S, session.program
+    )
     limit = session.place.memory_limit_bytes if load.buffered and memory.controller() is not None else None
     with meanwhile.recording(disk) as recorded:
         done = stretch.run(
-            session.program,
             load,
             schedule,
             session.switch,

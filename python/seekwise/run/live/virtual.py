@@ -63,7 +63,7 @@ def can_run(use: Use) -> str | None:
     if any(job.fio is not None for job in use.job):
         return "has a fio job of your own"
     if any(job.feels_read_ahead for job in use.job):
-        return "opens files, and the virtual drive has no file system"
+        return "runs programs or opens files, and the virtual drive has no file system"
     return None
 
 

@@ -7,11 +7,17 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 
 from seekwise.workload.program import Program
+from seekwise.workload.programs.cat import DD, Cat
 from seekwise.workload.programs.copy import Copy
 from seekwise.workload.programs.sqlite import SQLite
 from seekwise.workload.programs.start import Start
+from seekwise.workload.programs.trees import Backup, Compile, Fetch, Search, Sort, Store, Unpack
+from seekwise.workload.programs.web import Pages
 
-PROGRAMS: dict[str, type[Program]] = {each.name: each for each in (Start, Copy, SQLite)}
+PROGRAMS: dict[str, type[Program]] = {
+    each.name: each
+    for each in (Start, SQLite, Copy, Cat, DD, Backup, Search, Sort, Fetch, Store, Pages, Unpack, Compile)
+}
 
 
 def of(name: str, parameters: Mapping[str, object]) -> Program:

@@ -1,0 +1,113 @@
+"""Programs as a load: foreground units between switches, a background that goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from seekwise.run.live import carry, logs
+from seekwise.study.uses import Use
+from seekwise.workload import team
+
+LEAD_IN_S = 1.5
+"""For a background to reach what it does in the long run: files that it reads are read ahead, those that it writes reach the device."""
+UNIT_MOST_S = 30.0
+"""A unit that takes longer is left alone: it counts with the time that it has taken."""
+
+
+@dataclass(frozen=True)
+class TeamLoad:
+    """Workers of a use. `count`: units per worker and period where they are long; None: as many as there is time for."""
+
+    tasks: tuple[team.Task, ...]
+    foreground: tuple[str, ...]
+    count: int | None
+    data: Path
+    own: Path
+    seed: int
+    buffered: bool = False
+
+    @property
+    def text(self) -> str:
+        return json.dumps([asdict(each) for each in self.tasks])
+
+    @contextlib.contextmanager
+    def started(self, work: Path, leaves: tuple[str, ...], cgroup_files: Sequence[Path]) -> Iterator[RunningTeam]:
+        self.own.mkdir(mode=0o700, exist_ok=True)
+        with team.started(self.tasks, self.data, self.own, work, self.seed, cgroup_files) as running:
+            yield RunningTeam(running, self)
+
+    def operations(self, work: Path) -> dict[str, logs.Operations]:
+        now = time.time()
+        return {task.name: _merged(work, task, now) for task in self.tasks}
+
+
+class RunningTeam:
+    def __init__(self, running: team.Team, load: TeamLoad) -> None:
+        self._team = running
+        self._load = load
+
+    def wait_running(self) -> None:
+        self._team.wait_ready()
+        background = [task.name for task in self._load.tasks if task.name not in self._load.foreground]
+        if background:
+            self._team.go(background)
+            self._team.wait(LEAD_IN_S)
+        elif self._load.count is None:
+            # What a first period would find new, as pages of a tree's upper levels.
+            self._units(0.3)
+
+    def period(self, seconds: float) -> float:
+        began = time.monotonic()
+        # One that outlasted its own period is not to meet the next one.
+        self._team.wait_idle(self._load.foreground, UNIT_MOST_S)
+        if self._load.count is not None:
+            self._team.wait(carry.LEARNING_CUT_S)
+        lead = time.monotonic() - began
+        self._units(seconds)
+        return lead
+
+    def _units(self, seconds: float) -> None:
+        names = self._load.foreground
+        self._team.go(names, self._load.count)
+        if self._load.count is None:
+            self._team.wait(seconds)
+            self._team.stop(names)
+        if not self._team.wait_idle(names, UNIT_MOST_S):
+            self._team.stop(names)
+
+    def ended(self) -> str | None:
+        return self._team.failed
+
+    def finish(self) -> str | None:
+        return self._team.failed
+
+
+def _merged(work: Path, task: team.Task, now_s: float) -> logs.Operations:
+    """Units of all workers of a job in the order of their ends."""
+    each = team.units(work, task, now_s)
+    process = np.concatenate([np.full(len(units.end_s), number) for number, units in enumerate(each)])
+    columns = [
+        np.concatenate([getattr(units, name) for units in each])
+        for name in ("end_s", "duration_ns", "bytes", "waited_share", "cached_share")
+    ]
+    order = np.argsort(columns[0], kind="stable")
+    end, duration, moved, waited, cached = (column[order] for column in columns)
+    return logs.Operations(end, duration, moved, process[order], waited, cached)
+
+
+def of_use(use: Use, data: Path, own: Path, seed: int, count: int) -> TeamLoad | None:
+    """The programs among the jobs of a use; None where it has none. `count`: units per period where they are long."""
+    jobs = [(job, program) for job in use.job if (program := job.runs) is not None]
+    if not jobs:
+        return None
+    tasks = tuple(team.Task(job.name, str(job.program), job.parameters, job.jobs, job.think_time) for job, _ in jobs)
+    foreground = [(job, program) for job, program in jobs if job.role == "foreground"]
+    long = bool(foreground) and all(program.long_units for _, program in foreground)
+    return TeamLoad(tasks, tuple(job.name for job, _ in foreground), count if long else None, data, own, seed)

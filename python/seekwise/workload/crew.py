@@ -1,0 +1,159 @@
+"""The process that runs the workers of a use. It is supervised like any load, and all that it starts dies with it.
+
+    run ──socket (standard input)──▶ crew ──pipe──▶ worker ──▶ cp, python3, …
+                                          ──pipe──▶ worker …
+
+Commands are lines: `go JOB`, `go JOB COUNT`, `stop JOB`, `quit`. It says `ready` when every worker is, `idle JOB` when no worker of the job
+has a unit under way, `failed JOB WHY` when one cannot go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import random
+import select
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seekwise.workload import programs
+from seekwise.workload.program import Place, Program
+from seekwise.workload.worker import Worker
+
+PR_SET_PDEATHSIG = 1
+"""Linux v6.12 include/uapi/linux/prctl.h."""
+QUIT_S = 10.0
+"""For the workers to end their units when they are told to leave."""
+
+
+@dataclass
+class Member:
+    """A worker as the crew sees it."""
+
+    job: str
+    pid: int
+    tell: int
+    hear: int
+    state: str = "starting"
+    text: bytes = b""
+
+
+@dataclass
+class Crew:
+    spec: dict
+    members: list[Member] = field(default_factory=list)
+
+    def run(self) -> None:
+        with contextlib.ExitStack() as services:
+            for number, job in enumerate(self.spec["jobs"]):
+                program = programs.of(job["program"], job["parameters"])
+                services.enter_context(program.service(self._place(job, number, 0)))
+                for worker in range(job["workers"]):
+                    self._fork(job, program, number, worker)
+            while self._one_step():
+                pass
+            self._leave()
+
+    def _place(self, job: dict, number: int, worker: int) -> Place:
+        own = Path(self.spec["own"]) / f"{job['name']}.{worker}"
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        seed = self.spec["seed"] * 1000 + number * 100 + worker
+        return Place(Path(self.spec["data"]), own, worker, job["workers"], random.Random(seed))
+
+    def _fork(self, job: dict, program: Program, number: int, worker: int) -> None:
+        place = self._place(job, number, worker)
+        told, tell = os.pipe2(os.O_CLOEXEC)
+        hear, say = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+                for each in (tell, hear, 0, *(end for member in self.members for end in (member.tell, member.hear))):
+                    os.close(each)
+                for file in job["cgroup_files"]:
+                    Path(file).write_text("0\n")  # 0 means the writer
+                log = Path(self.spec["logs"]) / f"{job['name']}.{worker}.units"
+                lines = Worker(program, place, job["think_s"], log, told, lambda word: _write(say, word))
+                lines.run()
+            finally:
+                os._exit(0)
+        os.close(told)
+        os.close(say)
+        self.members.append(Member(job["name"], pid, tell, hear))
+
+    def _one_step(self) -> bool:
+        ready = select.select([0, *(member.hear for member in self.members)], [], [])[0]
+        for member in [member for member in self.members if member.hear in ready]:
+            self._hear(member)
+        return 0 not in ready or self._obey(os.read(0, 4096))
+
+    def _hear(self, member: Member) -> None:
+        data = os.read(member.hear, 4096)
+        if not data:
+            self._gone(member)
+            return
+        *lines, member.text = (member.text + data).split(b"\n")
+        for line in lines:
+            word, _, rest = line.decode(errors="replace").partition(" ")
+            was, member.state = member.state, word
+            if word == "failed":
+                _write(0, f"failed {member.job} {rest}")
+            elif word == "ready" and all(each.state != "starting" for each in self.members):
+                _write(0, "ready")
+            elif word == "idle" and was == "going" and not self._going(member.job):
+                _write(0, f"idle {member.job}")
+
+    def _gone(self, member: Member) -> None:
+        self.members.remove(member)
+        os.close(member.hear)
+        os.close(member.tell)
+        os.waitpid(member.pid, 0)
+        if member.state != "failed":
+            _write(0, f"failed {member.job} a worker was killed")
+
+    def _going(self, job: str) -> bool:
+        return any(each.job == job and each.state == "going" for each in self.members)
+
+    def _obey(self, data: bytes) -> bool:
+        """False when it is told to leave, or nobody is left to tell it."""
+        for line in data.decode().splitlines():
+            command, *words = line.split()
+            if command == "quit":
+                return False
+            mine = [each for each in self.members if each.job == words[0]]
+            for member in mine:
+                if command == "go":
+                    member.state = "going"
+                with contextlib.suppress(BrokenPipeError):
+                    os.write(member.tell, b"s" if command == "stop" else (words[1] if words[1:] else "g").encode())
+        return bool(data)
+
+    def _leave(self) -> None:
+        for member in self.members:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(member.tell, b"q")
+        left = {member.hear for member in self.members}
+        while left:
+            ready = select.select(list(left), [], [], QUIT_S)[0]
+            if not ready:
+                return  # the supervisor kills what is left
+            left -= {each for each in ready if not os.read(each, 4096)}
+
+
+def _write(file: int, line: str) -> None:
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        os.write(file, line.encode() + b"\n")
+
+
+def main() -> None:
+    """`crew.py SPEC`: a file with the jobs, their places and logs."""
+    spec = json.loads(Path(sys.argv[1]).read_text())
+    try:
+        Crew(spec).run()
+    except Exception as error:
+        _write(0, "failed - " + " ".join(f"{type(error).__name__}: {error}".split())[:300])
+        raise

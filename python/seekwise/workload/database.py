@@ -1,0 +1,56 @@
+"""An SQLite database of rows that do not fit into a cache, as an application has one."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from seekwise.workload.data import Share
+
+NAME = "data.db"
+ROW_BYTES = 400
+BATCH = 20_000
+LEAST_ROWS = 60_000
+PAGE_BYTES = 4096
+
+
+def connected(path: Path | str, timeout_s: float = 60.0) -> sqlite3.Connection:
+    """As its documentation advises for durable transactions of several processes: WAL, synchronous=FULL."""
+    link = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
+    link.execute("PRAGMA journal_mode=WAL")
+    link.execute("PRAGMA synchronous=FULL")
+    return link
+
+
+def build(folder: Path, share: Share) -> int:
+    """Rows in the order of their key, with an index on a value that is not in this order; its bytes."""
+    path = folder / NAME
+    link = sqlite3.connect(path, isolation_level=None)
+    try:
+        link.execute(f"PRAGMA page_size={PAGE_BYTES}")
+        link.execute("PRAGMA journal_mode=OFF")
+        link.execute("PRAGMA synchronous=OFF")
+        link.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, owner INTEGER, balance INTEGER, note BLOB)")
+        rows = 0
+        while rows < LEAST_ROWS or (os.path.getsize(path) < share.room_bytes and not share.is_over):
+            noise = os.urandom(ROW_BYTES * 64)
+            link.execute("BEGIN")
+            link.executemany(
+                "INSERT INTO account VALUES (?, ?, 0, ?)",
+                (
+                    (rows + each, (rows + each) * 7919 % 1_000_003, noise[each % 64 * 100 :][:ROW_BYTES])
+                    for each in range(BATCH)
+                ),
+            )
+            link.execute("COMMIT")
+            rows += BATCH
+    finally:
+        link.close()
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    os.fsync(file)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
+    return os.path.getsize(path)
