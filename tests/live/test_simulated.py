@@ -34,7 +34,9 @@ def test_the_answer_in_words_says_first_that_it_is_simulated(tune):
 
 
 def test_the_same_seed_gives_the_same_figures(tune):
-    first, second = (json.loads(tune("model:crucial_mx500_1tb", "--for", "stream-beside-reads", "--json").stdout) for _ in range(2))
+    first, second = (
+        json.loads(tune("model:crucial_mx500_1tb", "--for", "stream-beside-reads", "--json").stdout) for _ in range(2)
+    )
     assert first["uses"] == second["uses"]
 
 
