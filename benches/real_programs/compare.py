@@ -1,0 +1,122 @@
+"""What `tune` stated, held against what the programs did.
+
+Both are ratios to the setting that the use names as its best, on the log scale, above 0 where a setting is worse; so the choice of a best among
+noisy figures weighs on the statement alone. A statement is contradicted where the two intervals lie further apart than the threshold. It is
+also said where a stated loss is more than twice the real one (a real loss below the threshold counts as the threshold).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from real_programs.rounds import ALONE, BESIDE, interval, log_ratios
+
+NEAREST: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
+    # (program, mode): (use, kind of its metric, figure of the program); the first use that was measured stands for all.
+    ("pgbench", ALONE): (("database", "done", "done"), ("database", "time", "time"), ("database", "tail", "tail")),
+    ("sysbench", ALONE): (("database", "done", "done"), ("database", "time", "time"), ("database", "tail", "tail")),
+    ("pgbench", BESIDE): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
+    ("sysbench", BESIDE): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
+    ("rocksdb", ALONE): (("database", "time", "time"),),
+    ("rocksdb", BESIDE): (("database-backup", "time", "time"),),
+    ("nginx", ALONE): (("web-server", "time", "time"), ("web-server", "done", "done"), ("web-server", "tail", "tail")),
+    ("nginx", BESIDE): (("desktop-copy", "time", "time"),),
+    ("libreoffice", BESIDE): (("desktop-copy", "time", "time"),),
+    ("git", ALONE): (("build", "time", "time"), ("build", "done", "done")),
+    ("dpkg", ALONE): (("build", "time", "time"), ("build", "done", "done")),
+    ("compile", ALONE): (("build", "time", "time"), ("build", "done", "done")),
+    ("git", BESIDE): (("desktop-copy", "time", "time"),),
+    ("dpkg", BESIDE): (("desktop-copy", "time", "time"),),
+    ("compile", BESIDE): (("desktop-copy", "time", "time"),),
+    ("rsync", ALONE): (("file-server", "time", "time"), ("file-server", "done", "done")),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One statement about one setting. Ratios are logs, above 0 where worse; an end of None is unbounded."""
+
+    case: str
+    use: str
+    metric: str
+    kind: str
+    setting: str
+    best: str
+    verdict: str
+    threshold: float
+    stated: float
+    stated_low: float
+    stated_high: float | None
+    real: float
+    real_low: float
+    real_high: float
+
+    @property
+    def contradicted(self) -> bool:
+        above = self.stated_low > self.real_high + self.threshold
+        return above or (self.stated_high is not None and self.stated_high < self.real_low - self.threshold)
+
+    @property
+    def overstated(self) -> bool:
+        return self.verdict == "worse" and self.stated > 2 * max(self.real, self.threshold)
+
+
+def kind_of(stated: dict) -> str:
+    """time, tail or done, of one entry of `uses` in `tune --json`."""
+    word = str(stated.get("kind") or stated["metric"].split()[-1])
+    return {"time": "time", "mean": "time", "p50": "time", "median": "time", "tail": "tail", "p99": "tail", "p95": "tail",
+            "done": "done", "rate": "done"}.get(word, word)  # fmt: skip
+
+
+def more_is_better(kind: str) -> bool:
+    return kind == "done"
+
+
+def log_of(share: float, kind: str) -> float:
+    """A loss of tune's as a log: 0.5 is half the rate, or 1.5 times the time."""
+    if more_is_better(kind):
+        return -math.log1p(-min(share, 1 - 1e-9))
+    return math.log1p(max(share, -1 + 1e-9))
+
+
+def share_of(log: float, kind: str) -> float:
+    return -math.expm1(-log) if more_is_better(kind) else math.expm1(log)
+
+
+def lines(results: dict, stated: dict) -> list[Line]:
+    """Every statement of one `tune --json` for which a program was measured."""
+    found = []
+    for (program, mode), wanted in NEAREST.items():
+        case = f"{program}, {mode}"
+        rounds = results["cases"].get(case, {}).get("rounds", [])
+        for use, kind, figure in wanted:
+            for entry in stated["uses"]:
+                if entry["use"] == use and kind_of(entry) == kind and entry["role"] == "foreground" and len(rounds) > 2:
+                    found += _of_entry(case, rounds, entry, kind, figure)
+    return found
+
+
+def _of_entry(case: str, rounds: Sequence[dict], entry: dict, kind: str, figure: str) -> list[Line]:
+    best = next((each["setting"] for each in entry["candidates"] if each["verdict"] == "best"), None)
+    if best is None:
+        best = min((each for each in entry["candidates"] if each["loss"] is not None), key=lambda each: each["loss"],
+                   default={"setting": None})["setting"]  # fmt: skip
+    found = []
+    for each in entry["candidates"]:
+        setting = each["setting"]
+        if setting == best or each["verdict"] == "undecided" or each["loss"] is None:
+            continue
+        logs = log_ratios(rounds, figure, setting, best)
+        if len(logs) < 3:
+            continue
+        real, low, high = interval(logs)
+        found.append(
+            Line(
+                case, entry["use"], entry["metric"], kind, setting, best, each["verdict"],
+                log_of(entry["threshold"], kind), log_of(each["loss"], kind), log_of(each["low"] or 0.0, kind),
+                None if each["high"] is None else log_of(each["high"], kind), real, low, high,
+            )
+        )  # fmt: skip
+    return found

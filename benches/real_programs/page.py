@@ -1,0 +1,97 @@
+"""The page in Markdown, made from the results alone."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+from real_programs import compare
+from real_programs.loads import PROGRAMS
+from real_programs.rounds import BESIDE, MODES, half_width
+
+
+
+def text(results_file: Path, stated_files: Sequence[Path]) -> str:
+    results = json.loads(results_file.read_text())
+    parts = [_measured(results, mode) for mode in MODES]
+    documents = [json.loads(path.read_text()) for path in stated_files]
+    found = [(path.stem, compare.lines(results, document)) for path, document in zip(stated_files, documents, strict=True)]
+    left_out = [f"- {PROGRAMS[name].title}: {why}" for name, why in results["left_out"].items()]
+    return "\n".join([
+        *_host(results), "## Measured", "", *parts, *(["## Left out", "", *left_out, ""] if left_out else []),
+        "## Stated and real", "", *_summary(found), *[line for name, lines in found for line in _table(name, lines)],
+    ])  # fmt: skip
+
+
+def _host(results: dict) -> list[str]:
+    host = results["host"]
+    stack = "; ".join(line.strip() for line in host["stack"])
+    return [
+        f"Host: Linux {host['kernel']}, {host['processors']} processors, {host['memory_gib']} GiB, {host['filesystem']} on {stack}.",
+        "",
+        "Programs: " + "; ".join(results["versions"].values()) + ".",
+        "",
+    ]
+
+
+def _measured(results: dict, mode: str) -> str:
+    schedulers = sorted({name for case in results["cases"].values() for each in case["rounds"] for name in each["values"]})
+    heads = ["Program, " + mode, *schedulers, "known to", "rounds"]
+    if mode == BESIDE:
+        heads.append("`cp`, MB/s")
+    rows = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for name, program in PROGRAMS.items():
+        rounds = results["cases"].get(f"{name}, {mode}", {}).get("rounds", [])
+        if not rounds:
+            continue
+        figures = [_number(_median(rounds, label, program.main)) for label in schedulers]
+        width = half_width(rounds, program.main)
+        unit = f"s per {program.unit}" if program.main == "time" else f"{program.unit}s per second"
+        words = [f"{program.title}: {unit}", *figures, f"±{100 * width:.2g} %" if width < 10 else "–", str(len(rounds))]
+        if mode == BESIDE:
+            words.append(" · ".join(_number(_median(rounds, label, "copy_mb_per_s")) for label in schedulers))
+        rows.append("| " + " | ".join(words) + " |")
+    return "\n".join([*rows, ""])
+
+
+def _median(rounds: Sequence[dict], label: str, figure: str) -> float:
+    return statistics.median(each["values"][label][figure] for each in rounds)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _summary(found: Sequence[tuple[str, Sequence[compare.Line]]]) -> list[str]:
+    rows = ["| Run | Statements | Contradicted | Stated loss more than twice the real one |", "|---|---|---|---|"]
+    for name, lines in found:
+        wrong, over = sum(each.contradicted for each in lines), sum(each.overstated for each in lines)
+        share = f" ({100 * wrong / len(lines):.0f} %)" if lines else ""
+        rows.append(f"| {name} | {len(lines)} | {wrong}{share} | {over} |")
+    return [*rows, ""]
+
+
+def _table(name: str, lines: Sequence[compare.Line]) -> list[str]:
+    rows = [
+        f"### {name}", "",
+        "| Program | Nearest use | Setting against | Stated loss | Real loss | |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for each in lines:
+        high = None if each.stated_high is None else compare.share_of(each.stated_high, each.kind)
+        stated = _interval(each.kind, each.stated, each.stated_low, high)
+        real = _interval(each.kind, each.real, each.real_low, compare.share_of(each.real_high, each.kind))
+        words = [word for word, is_so in (("**contradicted**", each.contradicted), ("overstated", each.overstated)) if is_so]
+        rows.append(
+            f"| {each.case} | {each.use}: {each.metric} | {each.setting} against {each.best} | {stated} | {real} "
+            f"| {', '.join(words)} |"
+        )
+    return [*rows, ""]
+
+
+def _interval(kind: str, estimate: float, low: float, high: float | None) -> str:
+    ends = f"{100 * compare.share_of(low, kind):.0f} to " + ("any" if high is None else f"{100 * high:.0f}")
+    return f"{100 * compare.share_of(estimate, kind):.0f} % ({ends})"
+
+

@@ -1,0 +1,200 @@
+"""Rounds: every scheduler once in random order, until each ratio is known to ±5 % or the case's time is over.
+
+Results are one JSON file, written anew after each round, so a measurement is made in pieces of any length. Settings are switched by
+`control.switching` and scratch is made by `control.scratch`: journalled, and restored or removed however a piece ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import random
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from real_programs.copying import ROOM_BYTES, copying
+from real_programs.loads import PROGRAMS, Program, Visit
+from scipy import stats
+
+from seekwise.backend.kernel import prepared_target
+from seekwise.backend.kernel.target import Target, find
+from seekwise.control.scratch import room_bytes, scratch
+from seekwise.control.switching import switching
+from seekwise.run.live import candidates
+
+ALONE, BESIDE = "alone", "beside cp"
+MODES = (ALONE, BESIDE)
+PRECISION = 0.05
+ROUNDS_LEAST, ROUNDS_MOST = 6, 60
+SETTLE_S = {ALONE: 1.0, BESIDE: 2.0}
+"""After a switch: bfq's effect appears after 0.3 s, and beside a copy the device first writes what the setting before it left."""
+VISIT_S = {ALONE: 3.0, BESIDE: 6.0}
+SCHEMA = "seekwise.programs/1"
+
+
+@dataclass
+class Asked:
+    results: Path
+    folder: Path
+    only: Sequence[str]
+    modes: Sequence[str]
+    piece_s: float
+    case_s: float
+
+
+def log_ratios(rounds: Sequence[dict], figure: str, setting: str, reference: str) -> list[float]:
+    """ln(setting ÷ reference) of each round that has both; above 0 means that the setting is worse."""
+    sign = -1.0 if figure == "done" else 1.0
+    found = []
+    for each in rounds:
+        values = [each["values"].get(name, {}).get(figure) for name in (setting, reference)]
+        if None not in values:
+            found.append(sign * math.log(values[0] / values[1]))
+    return found
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """(mean, low, high) by the t-distribution, 95 %: rounds are pairs in random order."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return mean, -math.inf, math.inf
+    half = stats.t.ppf(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return mean, mean - half, mean + half
+
+
+def half_width(rounds: Sequence[dict], figure: str) -> float:
+    """Of the ratio of two schedulers that is known least; as a share."""
+    names = sorted({name for each in rounds for name in each["values"]})
+    widths = [math.inf]
+    if len(rounds) >= ROUNDS_LEAST:
+        pairs = [log_ratios(rounds, figure, a, b) for a in names for b in names if a < b]
+        widths = [interval(pair)[2] - interval(pair)[0] for pair in pairs if len(pair) >= ROUNDS_LEAST] or widths
+    return math.expm1(max(widths)) if max(widths) < 50 else math.inf
+
+
+def is_done(case: dict, program: Program, case_s: float) -> bool:
+    rounds = case["rounds"]
+    return (
+        half_width(rounds, program.main) <= PRECISION or len(rounds) >= ROUNDS_MOST or case["seconds"] >= case_s
+    )
+
+
+def measure(asked: Asked) -> None:
+    """One piece; says what is left to do."""
+    end = time.monotonic() + asked.piece_s
+    target = find(str(asked.folder))
+    compared = candidates.of_schedulers(target)
+    results = load(asked.results, target)
+    for name in asked.only:
+        program = PROGRAMS[name]
+        if missing := program.missing():
+            results["left_out"][name] = f"not installed: {', '.join(missing)}"
+            continue
+        results["left_out"].pop(name, None)
+        cases = {mode: results["cases"].setdefault(f"{name}, {mode}", {"rounds": [], "seconds": 0.0}) for mode in MODES}
+        todo = [mode for mode in asked.modes if not is_done(cases[mode], program, asked.case_s)]
+        if todo and end - time.monotonic() > 60:
+            results["versions"][name] = program.versions()
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(prepared_target.exclusively(target))
+                switch = stack.enter_context(switching([each.changes for each in compared.all]))
+                need = program.room_bytes + (ROOM_BYTES if BESIDE in todo else 0)
+                held = stack.enter_context(scratch(asked.folder, need))
+                # Servers of other users go through the folder by its name.
+                held.shown.chmod(0o711)
+                _measured(asked, results, program, cases, todo, held.shown, switch, compared, end)
+    say(f"left to do: {', '.join(left(results, asked)) or 'nothing'}; room {room_bytes(asked.folder) >> 30} GiB")
+    save(asked.results, results)
+
+
+def left(results: dict, asked: Asked) -> list[str]:
+    return [
+        f"{name}, {mode}" for name in asked.only for mode in asked.modes
+        if name not in results["left_out"]
+        and not is_done(results["cases"].get(f"{name}, {mode}", {"rounds": [], "seconds": 0.0}), PROGRAMS[name], asked.case_s)
+    ]  # fmt: skip
+
+
+def _measured(asked, results, program, cases, todo, folder: Path, switch, compared, end: float) -> None:
+    home = folder / "program"
+    home.mkdir()
+    began = time.monotonic()
+    with program.prepare(home) as visit:
+        os.sync()
+        visit(1.0)
+        say(f"{program.name} prepared in {time.monotonic() - began:.0f} s")
+        for number, mode in enumerate(todo):
+            case = cases[mode]
+            # Each mode its part of what is left of the piece.
+            until = time.monotonic() + (end - time.monotonic()) / (len(todo) - number)
+            with contextlib.ExitStack() as stack:
+                copy = stack.enter_context(copying(folder)) if mode == BESIDE else None
+                if copy is not None:
+                    time.sleep(3.0)
+                longest = 0.0
+                while not is_done(case, program, asked.case_s) and time.monotonic() + longest < until:
+                    begin = time.monotonic()
+                    case["rounds"].append(_round(compared, switch, visit, mode, copy))
+                    longest = max(longest, time.monotonic() - begin)
+                    case["seconds"] += time.monotonic() - begin
+                    save(asked.results, results)
+                    _said(program, mode, case)
+            switch.to_original()
+
+
+def _round(compared, switch, visit: Visit, mode: str, copy) -> dict:
+    order = random.sample(list(compared.labels), len(compared.labels))
+    values = {}
+    for label in order:
+        candidate = compared.of(label)
+        if candidate.in_force:
+            switch.to_original()
+        else:
+            switch.to(candidate.changes)
+        time.sleep(SETTLE_S[mode])
+        before, begin = (copy.written() if copy else 0), time.monotonic()
+        values[label] = visit(VISIT_S[mode])
+        if copy:
+            values[label]["copy_mb_per_s"] = (copy.written() - before) / 1e6 / (time.monotonic() - begin)
+    return {"order": order, "values": {name: {key: float(f"{x:.5g}") for key, x in each.items()} for name, each in values.items()}}
+
+
+def _said(program: Program, mode: str, case: dict) -> None:
+    figures = {
+        name: statistics.median(each["values"][name][program.main] for each in case["rounds"])
+        for name in sorted(case["rounds"][0]["values"])
+    }
+    width = half_width(case["rounds"], program.main)
+    said = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+    say(f"{program.name}, {mode}: {len(case['rounds'])} rounds, ±{100 * width:.3g} %, median {program.main}: {said}")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def load(path: Path, target: Target) -> dict:
+    """Results so far; those of another disk or kernel are refused, not mixed."""
+    host = {
+        "kernel": os.uname().release, "processors": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30),
+        "stack": list(target.lines[1:]), "filesystem": target.mount.filesystem if target.mount else "",
+    }  # fmt: skip
+    if path.exists():
+        found = json.loads(path.read_text())
+        if found["host"] != host:
+            raise SystemExit(f"{path} is of another machine or setting: {found['host']}")
+        return found
+    return {"schema": SCHEMA, "host": host, "versions": {}, "left_out": {}, "cases": {}}
+
+
+def save(path: Path, results: dict) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(results, indent=None, separators=(",", ":")).replace('{"order"', '\n{"order"') + "\n")
+    fresh.replace(path)
