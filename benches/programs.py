@@ -1,8 +1,8 @@
 """Real programs that no use of `tune` contains, each under every scheduler, set beside what `tune` stated for the nearest use.
 
-    python benches/programs.py list
-    sudo python benches/programs.py measure /srv --results programs.json --piece 7m     # again and again until nothing is left
-    python benches/programs.py page --results programs.json --stated tune-2m.json --stated tune-5m.json > page.md
+python benches/programs.py list
+sudo python benches/programs.py measure /srv --results programs.json --piece 7m     # again and again until nothing is left
+python benches/programs.py page --results programs.json --stated tune-2m.json --stated tune-5m.json > page.md
 """
 
 from __future__ import annotations

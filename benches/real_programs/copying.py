@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from real_programs.shell import ENVIRONMENT
-
 from seekwise.control import child, supervise
 
 FILE_BYTES = 4 << 30

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from real_programs.shell import ENVIRONMENT, output_of
-
 from seekwise.control import child
 
 SCALE = 60

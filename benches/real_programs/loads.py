@@ -20,7 +20,6 @@ from pathlib import Path
 
 from real_programs import databases, web
 from real_programs.shell import must, output_of
-
 from seekwise.linux import page_cache
 
 Visit = Callable[[float], dict[str, float]]
@@ -45,7 +44,9 @@ class Program:
 
     def missing(self) -> list[str]:
         return [
-            package for what, package in self.needs.items() if not (shutil.which(what, path=PATH) or os.path.exists(what))
+            package
+            for what, package in self.needs.items()
+            if not (shutil.which(what, path=PATH) or os.path.exists(what))
         ]
 
     def versions(self) -> str:

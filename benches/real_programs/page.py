@@ -12,12 +12,13 @@ from real_programs.loads import PROGRAMS
 from real_programs.rounds import BESIDE, MODES, half_width
 
 
-
 def text(results_file: Path, stated_files: Sequence[Path]) -> str:
     results = json.loads(results_file.read_text())
     parts = [_measured(results, mode) for mode in MODES]
     documents = [json.loads(path.read_text()) for path in stated_files]
-    found = [(path.stem, compare.lines(results, document)) for path, document in zip(stated_files, documents, strict=True)]
+    found = [
+        (path.stem, compare.lines(results, document)) for path, document in zip(stated_files, documents, strict=True)
+    ]
     left_out = [f"- {PROGRAMS[name].title}: {why}" for name, why in results["left_out"].items()]
     return "\n".join([
         *_host(results), "## Measured", "", *parts, *(["## Left out", "", *left_out, ""] if left_out else []),
@@ -37,7 +38,9 @@ def _host(results: dict) -> list[str]:
 
 
 def _measured(results: dict, mode: str) -> str:
-    schedulers = sorted({name for case in results["cases"].values() for each in case["rounds"] for name in each["values"]})
+    schedulers = sorted(
+        {name for case in results["cases"].values() for each in case["rounds"] for name in each["values"]}
+    )
     heads = ["Program, " + mode, *schedulers, "known to", "rounds"]
     if mode == BESIDE:
         heads.append("`cp`, MB/s")
@@ -82,7 +85,9 @@ def _table(name: str, lines: Sequence[compare.Line]) -> list[str]:
         high = None if each.stated_high is None else compare.share_of(each.stated_high, each.kind)
         stated = _interval(each.kind, each.stated, each.stated_low, high)
         real = _interval(each.kind, each.real, each.real_low, compare.share_of(each.real_high, each.kind))
-        words = [word for word, is_so in (("**contradicted**", each.contradicted), ("overstated", each.overstated)) if is_so]
+        words = [
+            word for word, is_so in (("**contradicted**", each.contradicted), ("overstated", each.overstated)) if is_so
+        ]
         rows.append(
             f"| {each.case} | {each.use}: {each.metric} | {each.setting} against {each.best} | {stated} | {real} "
             f"| {', '.join(words)} |"
@@ -93,5 +98,3 @@ def _table(name: str, lines: Sequence[compare.Line]) -> list[str]:
 def _interval(kind: str, estimate: float, low: float, high: float | None) -> str:
     ends = f"{100 * compare.share_of(low, kind):.0f} to " + ("any" if high is None else f"{100 * high:.0f}")
     return f"{100 * compare.share_of(estimate, kind):.0f} % ({ends})"
-
-

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from real_programs.copying import ROOM_BYTES, copying
-from real_programs.loads import PROGRAMS, Program, Visit
 from scipy import stats
 
+from real_programs.copying import ROOM_BYTES, copying
+from real_programs.loads import PROGRAMS, Program, Visit
 from seekwise.backend.kernel import prepared_target
 from seekwise.backend.kernel.target import Target, find
 from seekwise.control.scratch import room_bytes, scratch
@@ -80,9 +80,7 @@ def half_width(rounds: Sequence[dict], figure: str) -> float:
 
 def is_done(case: dict, program: Program, case_s: float) -> bool:
     rounds = case["rounds"]
-    return (
-        half_width(rounds, program.main) <= PRECISION or len(rounds) >= ROUNDS_MOST or case["seconds"] >= case_s
-    )
+    return half_width(rounds, program.main) <= PRECISION or len(rounds) >= ROUNDS_MOST or case["seconds"] >= case_s
 
 
 def measure(asked: Asked) -> None:
@@ -162,7 +160,10 @@ def _round(compared, switch, visit: Visit, mode: str, copy) -> dict:
         values[label] = visit(VISIT_S[mode])
         if copy:
             values[label]["copy_mb_per_s"] = (copy.written() - before) / 1e6 / (time.monotonic() - begin)
-    return {"order": order, "values": {name: {key: float(f"{x:.5g}") for key, x in each.items()} for name, each in values.items()}}
+    return {
+        "order": order,
+        "values": {name: {key: float(f"{x:.5g}") for key, x in each.items()} for name, each in values.items()},
+    }
 
 
 def _said(program: Program, mode: str, case: dict) -> None:

@@ -8,7 +8,12 @@ from pathlib import Path
 from seekwise.control import child
 
 TIMEOUT_S = 240.0
-ENVIRONMENT = {**os.environ, "LC_ALL": "C", "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin", "HOME": "/nonexistent"}
+ENVIRONMENT = {
+    **os.environ,
+    "LC_ALL": "C",
+    "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin",
+    "HOME": "/nonexistent",
+}
 """No configuration of the user's is read: neither git's nor that of a database's client."""
 
 

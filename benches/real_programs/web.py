@@ -12,7 +12,6 @@ from pathlib import Path
 
 from real_programs.databases import wait_until
 from real_programs.shell import ENVIRONMENT, output_of
-
 from seekwise.control import child
 from seekwise.linux import page_cache
 
@@ -67,7 +66,14 @@ def _wrk(folder: Path, pages: Path, port: int, seconds: float) -> dict[str, floa
     script = folder / "random.lua"
     script.write_text(LUA.format(seed=random.getrandbits(30), last=PAGES - 1, folders=FOLDERS))
     text = output_of(
-        "wrk", "-t2", f"-c{CONNECTIONS}", f"-d{seconds:.0f}s", "--latency", "-s", str(script), f"http://127.0.0.1:{port}"
+        "wrk",
+        "-t2",
+        f"-c{CONNECTIONS}",
+        f"-d{seconds:.0f}s",
+        "--latency",
+        "-s",
+        str(script),
+        f"http://127.0.0.1:{port}",
     )
     rate, tail = re.search(r"Requests/sec:\s+([\d.]+)", text), re.search(r"99%\s+([\d.]+)(us|ms|s)", text)
     if rate is None or tail is None or "Non-2xx" in text:

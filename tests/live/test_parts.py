@@ -11,7 +11,7 @@ import pytest
 from live.helpers import entry_of
 from seekwise.analysis.decision.verdicts import judge
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import carry, execute, jobs, loads, logs, passive, prepare, progress
+from seekwise.run.live import carry, execute, jobs, loads, logs, own, prepare, progress
 from seekwise.run.live.candidates import Candidate
 from seekwise.study import uses
 from seekwise.study.rounds import Order
@@ -228,9 +228,9 @@ def test_a_guard_that_is_no_factor_is_refused(text):
 
 def test_a_metric_needs_a_group_and_a_number():
     with pytest.raises(UsageError):
-        passive._pattern("tps = [0-9]+")
+        own.pattern_of("tps = [0-9]+")
     with pytest.raises(UsageError):
-        passive._pattern("(")
-    assert passive._number(passive._pattern(r"tps = ([0-9.]+)"), "x tps = 41.5 y") == 41.5
+        own.pattern_of("(")
+    assert own.number_of(own.pattern_of(r"tps = ([0-9.]+)"), "x tps = 41.5 y") == 41.5
     with pytest.raises(SeekwiseError):
-        passive._number(passive._pattern(r"tps = ([0-9.]+)"), "nothing")
+        own.number_of(own.pattern_of(r"tps = ([0-9.]+)"), "nothing")

@@ -5,6 +5,7 @@ Where standard error is no terminal nothing moves: one line per use tells that i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -20,6 +21,8 @@ from seekwise.run.live.session import Watch
 from seekwise.study.quantity import time_text
 
 REFRESHES_PER_S = 4
+LINE_EVERY_S = 20.0
+"""Between lines of progress, where nothing can be drawn over."""
 
 
 class _Screen:
@@ -27,6 +30,7 @@ class _Screen:
         self.console, self.live, self.plan = console, live, plan
         self.doing = "preparing"
         self.use = ""
+        self.line_at_s = 0.0
         self.judged: Sequence[Judged] = ()
 
     def say(self, sentence: str) -> None:
@@ -37,8 +41,10 @@ class _Screen:
         self.draw()
 
     def measuring(self, use: str, candidate: str, left_s: float) -> None:
-        if use != self.use and self.live is None:
-            self.console.print(Text(f"measuring: {use}, at most {time_text(left_s)} left"), soft_wrap=True)
+        if self.live is None and (use != self.use or time.monotonic() - self.line_at_s >= LINE_EVERY_S):
+            self.line_at_s = time.monotonic()
+            text = f"measuring: {use}, now under {candidate}, at most {time_text(left_s)} left{self._so_far(use)}"
+            self.console.print(Text(text), soft_wrap=True)
         self.use = use
         self.doing = f"{use}\n  now under {candidate}, at most {time_text(left_s)} left"
         self.draw()
@@ -50,6 +56,16 @@ class _Screen:
     def draw(self) -> None:
         if self.live is not None:
             self.live.update(Group(Text(self.doing), self._table()))
+
+    def _so_far(self, use: str) -> str:
+        """How the candidates stand in the first figure of this use."""
+        from seekwise.report.answer import best_text, metric_name
+
+        first = next((each for each in self.judged if use in (each.use, each.title)), None)
+        if first is None:
+            return ""
+        values = ", ".join(f"{each.setting} {each.value:.3g}" for each in first.standings if each.value is not None)
+        return f"; so far {metric_name(first)}: {values} {first.unit}, best: {best_text(first)}"
 
     def _table(self) -> Table:
         from seekwise.report.answer import best_text, metric_name

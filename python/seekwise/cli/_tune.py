@@ -55,6 +55,9 @@ class Request:
     command_line: tuple[str, ...]
     began_s: float
     kernel: str | None = None
+    prepare: str | None = None
+    conclude: str | None = None
+    cold: bool = False
 
 
 def answer(request: Request) -> None:
@@ -82,7 +85,8 @@ def answer(request: Request) -> None:
 
         _tune_live.answer(request)
         return
-    for name, value in (("--guard", request.guard), ("--metric", request.metric)):
+    of_a_command = (("--metric", request.metric), ("--prepare", request.prepare), ("--conclude", request.conclude))
+    for name, value in (("--guard", request.guard), *of_a_command, ("--cold", request.cold or None)):
         if value is not None:
             raise UsageError(
                 f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
@@ -143,12 +147,12 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
     prepared_target.check_free(target)
     if target.is_device:
         prepared_target.check_claim(target, request.destroy)
-    names = tuple(device.name for device in target.resolved.chain())
+    tried = (*compared.all, *(beside.levels if beside is not None else ()))
     return LivePlan(
         target=str(target.path),
         leaves=target.leaf_names,
         stack=target.lines,
-        current=prepared_target.seen(names),
+        current=prepared_target.seen(candidates_of.devices_of(target, tried)),
         candidates=compared.all,
         uses=tuple(measured),
         left_out=tuple(use.name for use in left_out),

@@ -10,15 +10,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _output, _tune
+from seekwise.cli import _standing, _tune
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.run.live import execute, latencies, passive
+from seekwise.run.live import candidates, execute, latencies, own, passive
 from seekwise.run.live.plan import LivePlan
+from seekwise.run.live.session import Watch
 from seekwise.store.database import Run, Store
 from seekwise.study.quantity import time_text
 
@@ -35,6 +37,7 @@ def answer(request: Request) -> None:
     from seekwise.backend.kernel.target import find
 
     guard = guard_factor(request.guard)
+    _check_options(request)
     if request.uses is not None:
         raise UsageError("--for names loads of ours, and --live adds none", hint="leave one of them out")
     target = find(request.target)
@@ -48,13 +51,12 @@ def answer(request: Request) -> None:
     compared = _tune.compared_settings(request, target)
     prepared_target.check_free(target)
     without = None if request.command_line else latencies.why_not()
-    use = passive.command_use(request.metric) if request.command_line else passive.load_use(percentiles=not without)
-    names = tuple(device.name for device in target.resolved.chain())
+    use = command_of(request).use() if request.command_line else passive.load_use(percentiles=not without)
     plan = LivePlan(
         target=str(target.path),
         leaves=target.leaf_names,
         stack=target.lines,
-        current=prepared_target.seen(names),
+        current=prepared_target.seen(candidates.devices_of(target, compared.all)),
         candidates=compared.all,
         uses=(use,),
         left_out=(),
@@ -74,6 +76,21 @@ def answer(request: Request) -> None:
         _show(store, run.run_id, request)
 
 
+def _check_options(request: Request) -> None:
+    """Refuses options that would do nothing."""
+    if request.command_line:
+        if request.guard is not None:
+            raise UsageError(
+                "--guard ends periods of a load that runs on, and a command runs to its end",
+                hint="leave one of them out",
+            )
+        return
+    options = {"--metric": request.metric, "--prepare": request.prepare, "--conclude": request.conclude}
+    for name, value in {**options, "--cold": request.cold or None}.items():
+        if value is not None:
+            raise UsageError(f"{name} is for a program of yours", hint="add it after `--`: -- COMMAND")
+
+
 def guard_factor(text: str | None) -> float | None:
     """3.0 of `3x` or `3`."""
     if text is None:
@@ -88,38 +105,66 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
     from seekwise.backend.kernel import prepared_target
 
     deadline = request.began_s + plan.budget_s - END_S
-    told = [""]
-
-    def tell(label: str, left_s: float) -> None:
-        text = f"{label} in force, {time_text(left_s)} left"
-        if not request.as_json and time.monotonic() - float(told[0] or 0) >= 10:
-            told[0] = str(time.monotonic())
-            _output.progress(text)
-
     store.add_run(run)
-    found = passive.Found()
     try:
-        try:
-            with prepared_target.exclusively(target), switching([each.changes for each in plan.candidates]) as switch:
-                if request.command_line:
-                    passive.with_command(
-                        plan, run.run_id, switch, request.command_line, request.metric, deadline, found, tell=tell
-                    )
-                else:
-                    with _sampler(plan) as sampler:
-                        passive.under_load(
-                            plan, run.run_id, switch, deadline, found, guard=guard, sampler=sampler, tell=tell
-                        )
-        finally:
-            # An hour of somebody's production is kept, whatever ends it.
-            for record in found.records:
-                if found.said and record.trial == 0:
-                    record.conditions["said"] = found.said
-                store.add(record)
+        with (
+            prepared_target.exclusively(target),
+            switching([each.changes for each in plan.candidates]) as switch,
+            _standing.watching(plan, quiet=request.as_json) as watch,
+        ):
+            if request.command_line:
+                _own(request, store, run, plan, switch, deadline, watch)
+            else:
+                _under_load(store, run, plan, switch, deadline, guard, watch)
     except BaseException as error:
         store.end_run(run.run_id, execute.ending(error))
+        if isinstance(error, own.CommandFailed):
+            for line in error.last_lines:
+                click.echo(f"  | {line}", err=True)
         raise
     store.end_run(run.run_id, "complete")
+
+
+def _own(
+    request: Request, store: Store, run: Run, plan: LivePlan, switch: switching, deadline: float, watch: Watch
+) -> None:
+    found = own.Found()
+    command = command_of(request)
+    own.measure(plan, run.run_id, switch, command, deadline, found, watch, store.add)
+    notes = (*plan.notes, *own.about_cold(command, found.evicted), *found.said)
+    store.change_plan(run.run_id, replace(plan, notes=notes).to_document())
+
+
+def command_of(request: Request) -> own.Command:
+    """The command as it was asked for; UsageError for options that do not go together."""
+    own.pattern_of(request.metric)
+    cold = None
+    if request.cold:
+        cold = Path(request.target).absolute()
+        if not cold.is_dir():
+            raise UsageError(
+                f"--cold drops the files below a folder, and {request.target} is none", hint="name the folder"
+            )
+    return own.Command(request.command_line, request.metric, request.prepare, request.conclude, cold)
+
+
+def _under_load(
+    store: Store, run: Run, plan: LivePlan, switch: switching, deadline: float, guard: float | None, watch: Watch
+) -> None:
+    found = passive.Found()
+
+    def tell(label: str, left_s: float) -> None:
+        watch.measuring(plan.uses[0].title, label, left_s)
+
+    try:
+        with _sampler(plan) as sampler:
+            passive.under_load(plan, run.run_id, switch, deadline, found, guard=guard, sampler=sampler, tell=tell)
+    finally:
+        # An hour of somebody's production is kept, whatever ends it.
+        for record in found.records:
+            if found.said and record.trial == 0:
+                record.conditions["said"] = found.said
+            store.add(record)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ on a live 6.18):
 - switching the scheduler sets nr_requests anew, gives every tunable its default, and bfq switches write-back throttling off;
 - setting nr_requests moves mq-deadline's async_depth;
 - bfq's slice_idle and slice_idle_us are one value in two units: the finer one is written last (alphabetical order does it);
+- a limit of dirty pages in bytes sets the one in per cent to 0, and the other way round;
 - changing a limit or a feature of the queue (max_sectors_kb, the cache, add_random) sets read-ahead to its default
   (block/blk-settings.c blk_apply_bdi_limits): it is written last, also where nobody asks for it.
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import errno
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,6 +135,10 @@ def _max_sectors_hint(refusal: Refusal) -> str:
     return f"the kernel takes one memory page to the lower of the device's limit and the driver's ({limit} KiB)"
 
 
+def _dirty_hint(refusal: Refusal) -> str:
+    return "bytes: two memory pages at the least; per cent: 0 to 100; hundredths of a second: 0 and more"
+
+
 IOSCHED = "queue/iosched/"
 CACHE_TYPE = "cache_type"
 READ_AHEAD = "queue/read_ahead_kb"
@@ -155,7 +160,20 @@ REGISTRY: tuple[Attribute, ...] = (
     Attribute("md/stripe_cache_size", "pages per member", 80, _stripe_cache_hint),
     Attribute("md/group_thread_cnt", "threads", 80, _stripe_cache_hint),
     Attribute(READ_AHEAD, "KiB", 90, _read_ahead_hint),
+    Attribute("dirty_background_bytes", "bytes", 100, _dirty_hint),
+    Attribute("dirty_background_ratio", "per cent of what memory can hold", 100, _dirty_hint),
+    Attribute("dirty_bytes", "bytes", 100, _dirty_hint),
+    Attribute("dirty_ratio", "per cent of what memory can hold", 100, _dirty_hint),
+    Attribute("dirty_expire_centisecs", "1/100 s", 100, _dirty_hint),
 )
+TWINS = {
+    "dirty_bytes": "dirty_ratio",
+    "dirty_ratio": "dirty_bytes",
+    "dirty_background_bytes": "dirty_background_ratio",
+    "dirty_background_ratio": "dirty_background_bytes",
+}
+"""One limit in two units: writing either sets the other to 0, and 0 bytes cannot be written (Linux v6.12 mm/page-writeback.c,
+dirty_bytes_handler, dirty_ratio_handler). What counts is the one that is not 0."""
 _ROWS = {row.name: row for row in REGISTRY}
 _SHORT = {row.name.rpartition("/")[2]: row.name for row in REGISTRY if not row.name.endswith("*")}
 
@@ -175,6 +193,14 @@ def canonical(name: str) -> str:
 
 def row(name: str) -> Attribute:
     return _ROWS[IOSCHED + "*"] if name.startswith(IOSCHED) else _ROWS[name]
+
+
+def in_force(name: str, values: Mapping[str, str]) -> tuple[str, str] | None:
+    """(name, value) that puts this value in force again: of a limit in two units the one that is not 0; None if its twin does that."""
+    twin = TWINS.get(name)
+    if twin is not None and values[name] == "0" and values.get(twin, "0") != "0":
+        return None
+    return name, values[name]
 
 
 def path(name: str, folder: Path) -> Path:
@@ -208,6 +234,8 @@ def may_move(name: str, asked: Iterable[str]) -> bool:
         return bool(asked & {CACHE_TYPE, "queue/write_cache"})
     if name == READ_AHEAD:
         return bool(asked & RESETS_READ_AHEAD)
+    if name in TWINS:
+        return TWINS[name] in asked
     if name in ("queue/nr_requests", WBT):
         return "queue/scheduler" in asked or (name == "queue/nr_requests" and "device/queue_depth" in asked)
     return False

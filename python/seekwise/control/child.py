@@ -73,6 +73,11 @@ class Load:
     def poll(self) -> int | None:
         return self.wait(0)
 
+    def wait_until_started(self) -> None:
+        """Returns when the program runs: what its supervisor needs before is none of its time."""
+        while self.pid is None and self.returncode is None:
+            self._read_report()
+
     def terminate(self, *, patient: bool = False) -> None:
         """Asks the program to end, and kills it if it does not within a grace period; `patient`: a minute, to write its logs."""
         if self.returncode is None and self._lifeline is not None:

@@ -56,7 +56,7 @@ def shell_lines(wanted: Changes, old: Changes, *, sudo: bool | None = None, root
         for name in sorted({**kept, **values}, key=attributes.order):
             set_lines.append(_line(device, name, {**kept, **values}[name], with_sudo, root))
         for name in sorted(before, key=attributes.order):
-            if name in values or _is_moved(name, before, values):
+            if (name in values or _is_moved(name, before, values)) and attributes.in_force(name, before):
                 undo_lines.append(_line(device, name, before[name], with_sudo, root))
     return Lines(tuple(set_lines), tuple(undo_lines))
 
@@ -71,6 +71,8 @@ def _is_setting(name: str) -> bool:
 def _is_moved(name: str, before: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Whether setting `wanted` and then going back to the scheduler of `before` leaves `name` at another value."""
     scheduler = before.get("queue/scheduler")
+    if name in attributes.TWINS:
+        return attributes.TWINS[name] in wanted
     if name == attributes.READ_AHEAD:
         return bool(attributes.RESETS_READ_AHEAD & set(wanted))
     if name.endswith("/async_depth"):

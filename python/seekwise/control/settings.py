@@ -219,6 +219,10 @@ def identity(folder: Path) -> dict[str, object]:
     The inode of the device's folder in sysfs changes when the kernel forgets the device and finds one again: within a
     boot that is the queue itself. Serial or WWID name the drive across boots.
     """
+    if folder.parts[-3:] == Path(sysfs.SYSTEM_FOLDER).parts:
+        return {
+            "inode": 0
+        }  # the machine itself: within a boot there is no other, and /proc gives its folders new numbers
     found: dict[str, object] = {"inode": folder.resolve().stat().st_ino}
     for file in ("device/wwid", "wwid", "device/serial", "serial"):
         if text := sysfs.read(folder / file):
@@ -308,9 +312,11 @@ def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None)
         if not wrong:
             return []
         for name in wrong:
-            if _is_back(name, old[name], folder):
+            if _is_back(name, old[name], folder) or attributes.in_force(name, old) is None:
                 continue
             try:
+                if name in attributes.TWINS and old[name] == "0":
+                    sysfs.write(attributes.path(name, folder), "1")  # 0 over 0 would leave the limit in bytes as it is
                 sysfs.write(attributes.path(name, folder), old[name])
                 refused.pop(name, None)
             except OSError as error:

@@ -125,5 +125,9 @@ class switching(settings.changed):
                 continue
             if is_other and (name.startswith(attributes.IOSCHED) or name in CHOSEN_WITH_SCHEDULER):
                 continue
+            if name in attributes.TWINS and attributes.TWINS[name] in asked:
+                continue
+            # A limit that was given in per cent comes back in per cent: 0 bytes is no value.
+            name = name if attributes.in_force(name, item["old"]) else attributes.TWINS[name]
             found[name] = str(item["old"][name])
         return found

@@ -9,10 +9,15 @@ from pathlib import Path
 from seekwise.errors import SeekwiseError, UsageError
 
 NAME_LONGEST = 255
+SYSTEM = "vm"
+"""Stands for the whole machine where devices have their names: its settings lie in /proc/sys/vm."""
+SYSTEM_FOLDER = "proc/sys/vm"
 
 
 def device_folder(device: str, root: Path = Path("/")) -> Path:
     """Folder of a whole device. Kernel names with a slash appear with `!` in sysfs (cciss/c0d0)."""
+    if device == SYSTEM:
+        return root / SYSTEM_FOLDER
     name = device.removeprefix("/dev/").replace("/", "!")
     folder = root / "sys/block" / name
     if not name or name in (".", "..") or "\0" in name or len(name) > NAME_LONGEST:

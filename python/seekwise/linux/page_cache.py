@@ -30,9 +30,7 @@ class _Range(ctypes.Structure):
 
 class _Cachestat(ctypes.Structure):
     # Linux v6.12 include/uapi/linux/mman.h
-    _fields_ = tuple(
-        (name, ctypes.c_uint64) for name in ("cache", "dirty", "writeback", "evicted", "recently_evicted")
-    )
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("cache", "dirty", "writeback", "evicted", "recently_evicted"))
 
 
 @dataclass
@@ -106,6 +104,16 @@ def _evict_open(descriptor: int) -> int:
         if not (left := cached_bytes(descriptor)):
             break
     return left
+
+
+def write_back(path: Path) -> None:
+    """syncfs(2): what the file system of this path has still to write is written when this returns."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if _libc.syncfs(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), "syncfs")
+    finally:
+        os.close(descriptor)
 
 
 def files_below(folder: Path, most: int) -> Iterator[Path]:

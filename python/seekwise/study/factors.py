@@ -4,6 +4,7 @@
   leaf   every drive at the bottom: schedulers and queues work there
   top    the device that a file system or program opens: read-ahead is decided there
   md     every md array in between
+  system the whole machine: limits of dirty pages, in /proc/sys/vm
 
 Factors marked `expensive` cost a rebuild (an array, a file system): a plan varies them in outer plots.
 """
@@ -16,7 +17,7 @@ from typing import Literal
 
 from seekwise.study.quantity import NotAllowed
 
-Where = Literal["leaf", "top", "md", "build"]
+Where = Literal["leaf", "top", "md", "system", "build"]
 Value = str | int | float | bool
 
 
@@ -25,7 +26,7 @@ class Factor:
     name: str
     where: Where
     attribute: str
-    """File below /sys/block/DEVICE/."""
+    """File below /sys/block/DEVICE/, for the whole machine below /proc/sys/vm/."""
     kind: Literal["number", "word"]
     least: int = 0
     most: int | None = None
@@ -76,6 +77,24 @@ FACTORS = {
             meaning="what the kernel assumes of the drive's cache",
         ),
         Factor("stripe_cache_size", "md", "md/stripe_cache_size", "number", 17, 32768, meaning="RAID 5/6 stripes"),
+        # Linux v6.12 Documentation/admin-guide/sysctl/vm.rst; 0 bytes is refused (mm/page-writeback.c).
+        Factor("dirty_bytes", "system", "dirty_bytes", "number", 8192, meaning="unwritten data at which writers wait"),
+        Factor(
+            "dirty_background_bytes",
+            "system",
+            "dirty_background_bytes",
+            "number",
+            1,
+            meaning="unwritten data at which the kernel begins to write",
+        ),
+        Factor(
+            "dirty_expire_centisecs",
+            "system",
+            "dirty_expire_centisecs",
+            "number",
+            0,
+            meaning="age in 1/100 s at which unwritten data is written",
+        ),
         Factor("chunk_kib", "build", "", "number", 4, meaning="chunk of the array", expensive=True),
         Factor("raid_level", "build", "", "word", meaning="level of the array", expensive=True),
         Factor("drives", "build", "", "number", 1, 384, meaning="drives of the array", expensive=True),

@@ -70,11 +70,7 @@ class KernelBackend:
             offered=shared,
             current=prepared_target.seen(names),
             scheduler=target.leaves[0].scheduler,
-            where={
-                each: tuple(device.name for device in target.devices_for(row))
-                for each in study.factor_names()
-                if (row := factor(each)) is not None
-            },
+            where={each: target.places(row) for each in study.factor_names() if (row := factor(each)) is not None},
             room_bytes=None if target.is_device else prepared_target.room_bytes(target),
             speed=_speed(target),
             warnings=target.warnings,

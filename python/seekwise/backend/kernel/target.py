@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise.control import sysfs
 from seekwise.errors import RefusedError, UsageError
 from seekwise.linux.model import BlockDevice, Mount
 from seekwise.linux.resolve import ResolvedPath, resolve_path
@@ -84,12 +85,18 @@ class Target:
     def devices_for(self, row: Factor) -> tuple[BlockDevice, ...]:
         return self.resolved.devices_for(row.attribute.removeprefix("queue/"))
 
+    def places(self, row: Factor) -> tuple[str, ...]:
+        """Names of the devices on which a setting lives; of one that acts on the whole machine, the machine's."""
+        if row.where == "system":
+            return (sysfs.SYSTEM,)
+        return tuple(device.name for device in self.devices_for(row))
+
     def changes(self, values: dict[str, Value]) -> dict[str, dict[str, str]]:
         """{device: {attribute: value}} that gives every device its part of a setting, scheduler first."""
         wanted: dict[str, dict[str, str]] = {}
         for name, value in values.items():
             row = factor(name)
-            devices = self.devices_for(row)
+            devices = self.places(row)
             if not devices:
                 # Passing over it would record a setting that nothing has.
                 raise UsageError(
@@ -97,7 +104,7 @@ class Target:
                     hint="`seekwise devices PATH` shows where each acts",
                 )
             for device in devices:
-                wanted.setdefault(device.name, {})[row.attribute] = str(value)
+                wanted.setdefault(device, {})[row.attribute] = str(value)
         return wanted
 
 

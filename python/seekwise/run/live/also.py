@@ -6,8 +6,10 @@ The values are chosen around what the kernel gives by itself; what a device lack
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from seekwise import schedulers
 from seekwise.backend.kernel.target import Target
@@ -18,16 +20,26 @@ from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.uses import Use
 
 # Around the defaults: 128 KiB of read-ahead (Linux v6.12 include/linux/pagemap.h VM_READAHEAD_PAGES), 2 × the smaller of depth and
-# 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c wbt_default_latency_nsec).
+# 128 requests (block/blk-mq-sched.c), 2 or 75 ms of write-back latency (block/blk-wbt.c wbt_default_latency_nsec). Limits of dirty pages
+# are shares of memory (20 and 10 %), so those are tried as parts of what is in force.
 LEVELS: dict[str, dict[str, tuple[int, ...]]] = {
     "read-ahead": {"read_ahead_kb": (128, 1024, 4096)},
     "requests": {"nr_requests": (32, 1024)},
     "depth": {"queue_depth": (1, 31)},
     "write-back": {"wbt_lat_usec": (0, 2000, 75000)},
 }
+DIRTY = "dirty-limits"
+DIRTY_NAMES = ("dirty_bytes", "dirty_background_bytes", "dirty_expire_centisecs")
 OPTIONS = "scheduler-options"
-AREAS = (*LEVELS, OPTIONS)
+AREAS = (*LEVELS, DIRTY, OPTIONS)
+NAMES = (*(name for values in LEVELS.values() for name in values), *DIRTY_NAMES)
 ALL = "all"
+
+
+MIB = 2**20
+DIRTY_PARTS = (16, 64)
+DIRTY_LEAST_BYTES = 16 * MIB
+SYSTEM_WIDE = "acts on the whole machine, all of its drives and programs; restored afterwards like the rest"
 
 
 @dataclass(frozen=True)
@@ -40,24 +52,49 @@ class Space:
 
 
 def areas_of(text: str) -> tuple[str, ...]:
-    """The areas that `--also` names; UsageError with what there is."""
+    """The areas, or single settings, that `--also` names; UsageError with what there is."""
     words = [word.strip() for word in text.split(",") if word.strip()]
-    unknown = next((word for word in words if word not in (*AREAS, ALL, "scheduler")), None)
+    unknown = next((word for word in words if word not in (*AREAS, *NAMES, ALL, "scheduler")), None)
     if unknown is not None or not words:
         said = f"--also {unknown} is nothing to try" if unknown is not None else "--also names nothing to try"
-        raise UsageError(said, hint=f"it takes {', '.join(AREAS)}, or all")
-    return AREAS if ALL in words else tuple(area for area in AREAS if area in words)
+        raise UsageError(said, hint=f"it takes {', '.join(AREAS)}, single settings ({', '.join(NAMES)}), or all")
+    return AREAS if ALL in words else tuple(each for each in (*AREAS, *NAMES) if each in words)
+
+
+def values_of(areas: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """{setting: values to try} of these areas and single settings."""
+    known = {name: values for each in LEVELS.values() for name, values in each.items()} | _dirty_limits()
+    wanted = {name for area in areas for name in (LEVELS.get(area) or (DIRTY_NAMES if area == DIRTY else (area,)))}
+    return {name: values for name, values in known.items() if name in wanted}
+
+
+def _dirty_limits(root: Path = Path("/")) -> dict[str, tuple[int, ...]]:
+    """Fractions of what is in force now. The kernel names its limits in pages (Linux v6.12 mm/vmstat.c), whichever unit they were given in."""
+    words = dict(line.split() for line in (root / "proc/vmstat").read_text().splitlines())
+    found = {}
+    for name, counter in (
+        ("dirty_bytes", "nr_dirty_threshold"),
+        ("dirty_background_bytes", "nr_dirty_background_threshold"),
+    ):
+        present = int(words.get(counter, 0)) * mmap.PAGESIZE
+        parts = [present // part // MIB * MIB for part in DIRTY_PARTS]
+        found[name] = tuple(dict.fromkeys(max(DIRTY_LEAST_BYTES, each) for each in parts)) if present else ()
+    age = sysfs.read(root / sysfs.SYSTEM_FOLDER / "dirty_expire_centisecs") or "0"
+    found["dirty_expire_centisecs"] = (int(age) // 10, int(age) // 3) if int(age) >= 100 else ()
+    return {name: values for name, values in found.items() if values}
 
 
 def space(target: Target, areas: Iterable[str]) -> Space:
     """What these areas hold for the drives below this target; UsageError when that is nothing."""
-    names = {name: values for area in areas if area in LEVELS for name, values in LEVELS[area].items()}
+    areas = tuple(areas)
     notes, shared = [], {}
-    for name, values in names.items():
+    for name, values in values_of(areas).items():
         if _is_there(target, name):
             shared[name] = values
         else:
             notes.append(f"{name} is not tried: no device here has it")
+    if system := [name for name in shared if name in DIRTY_NAMES]:
+        notes.append(f"{', '.join(system)}: {SYSTEM_WIDE}")
     found: list[Candidate] = []
     combinations = 0
     for scheduler in offered_schedulers(target) or [""]:
@@ -85,7 +122,7 @@ def is_felt(name: str, use: Use) -> bool:
     """Whether a use can feel this setting at all."""
     if name == "read_ahead_kb":
         return any(job.feels_read_ahead for job in use.job)
-    if name == "wbt_lat_usec":
+    if name == "wbt_lat_usec" or name in DIRTY_NAMES:
         return any(job.writes and job.is_buffered for job in use.job)
     return True
 
@@ -106,5 +143,5 @@ def _level(target: Target, scheduler: str, name: str, value: int) -> Candidate:
 def _is_there(target: Target, name: str) -> bool:
     row = factor(name)
     return any(
-        attributes.path(row.attribute, sysfs.device_folder(device.name)).exists() for device in target.devices_for(row)
+        attributes.path(row.attribute, sysfs.device_folder(device)).exists() for device in target.places(row)
     ) and bool(in_force_values(target, [name]))

@@ -6,7 +6,7 @@ The values in force are always a candidate. A setting that a load cannot feel is
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.backend.kernel.target import Target
@@ -61,12 +61,18 @@ def in_force_values(target: Target, names: Sequence[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name in names:
         row = factor(name)
-        for device in target.devices_for(row):
-            text = attributes.current(row.attribute, sysfs.device_folder(device.name))
+        for device in target.places(row):
+            text = attributes.current(row.attribute, sysfs.device_folder(device))
             if text is not None:
                 found[name] = int(text) if row.kind == "number" and text.lstrip("-").isdigit() else text
                 break
     return found
+
+
+def devices_of(target: Target, found: Iterable[Candidate]) -> tuple[str, ...]:
+    """The devices below the target, and whatever else these candidates change: the limits of the whole machine."""
+    names = [device.name for device in target.resolved.chain()]
+    return tuple(dict.fromkeys([*names, *(device for each in found for device in each.changes)]))
 
 
 def of_schedulers(target: Target, *, again: bool = False) -> Candidates:
@@ -161,7 +167,7 @@ def _check_name(name: str, target: Target) -> None:
             f"{name} cannot be changed while the storage is in use",
             hint="a study compares such systems: `seekwise explain study`",
         )
-    if not target.devices_for(row):
+    if not target.places(row):
         raise UsageError(
             f"nothing below {target.path} has the setting {name}",
             hint=f"`seekwise devices {target.path}` shows what each device has",

@@ -3,8 +3,6 @@
 No I/O is added. Rate and mean time per request come from /proc/diskstats (Linux Documentation/admin-guide/iostats.rst), sampled ten
 times a second so that each candidate's carry-over can be cut; percentiles come from the kernel's block events where it offers them. Loads change by themselves, so the order is random and balanced, and an
 uneven load is said to be one. A guard ends a period at once when requests take several times as long as under the setting in force.
-
-With a command of the user's, one run of it is one observation: its time, or a number that it prints.
 """
 
 from __future__ import annotations
@@ -12,8 +10,6 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,9 +21,7 @@ from numpy.typing import NDArray
 
 from seekwise.analysis.decision.found_load import FOUND
 from seekwise.analysis.decision.periods import histogram, upper_bound_ns
-from seekwise.control import child
 from seekwise.control.switching import switching
-from seekwise.errors import SeekwiseError, UsageError
 from seekwise.run.live import carry, latencies
 from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.plan import LivePlan
@@ -49,17 +43,6 @@ def load_use(*, percentiles: bool) -> Use:
     judge = ("rate", "mean", "p99") if percentiles else ("rate", "mean")
     job = Job(name="load", role="foreground", pattern="random read/write", judge=judge)
     return Use(name="live", title="The load that runs here", group="live", job=[job])
-
-
-def command_use(metric: str | None) -> Use:
-    """The use of a command: its own time per run, or the number that it prints."""
-    kind = "mean" if metric is None or metric.startswith(LESS) else "rate"
-    job = Job(name="command", role="foreground", pattern="random read/write", judge=(kind,))
-    return Use(name="command", title="The command, run again and again", group="live", job=[job])
-
-
-LESS = "less:"
-"""Prefix of a --metric of which less is better."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +157,7 @@ def _switch_on(
     number = 0
     while time.monotonic() + length * len(names) <= deadline_s or number == 0:
         for label in turns.round(names):
-            took = _put(switch, by_label[label])
+            took = put(switch, by_label[label])
             tell(label, max(0.0, deadline_s - time.monotonic()))
             limit = guard * statistics.median(baseline) if guard is not None and len(baseline) >= 2 else None
             waited = _pressure_us()
@@ -182,7 +165,7 @@ def _switch_on(
             ends, waits = sampler.taken() if sampler is not None else (NOTHING, NOTHING)
             spans.append(Span(label, number, took, samples, ends, waits, _pressure(waited, samples)))
             if stopped:
-                _put(switch, plan.in_force)
+                put(switch, plan.in_force)
                 turns.interrupted()
                 found.guard_events[label] = found.guard_events.get(label, 0) + 1
                 found.said.append(
@@ -218,7 +201,7 @@ def _pressure(before_us: int | None, samples: list[Sample]) -> float | None:
     return min(1.0, (now - before_us) / 1e6 / max(samples[-1].at_s - samples[0].at_s, 1e-6))
 
 
-def _put(switch: switching, candidate: Candidate) -> float:
+def put(switch: switching, candidate: Candidate) -> float:
     return switch.to_original() if candidate.in_force else switch.to(candidate.changes)
 
 
@@ -301,132 +284,5 @@ def _record(
             "cut_s": round(cut, 3),
             "switch_s": round(span.switch_s, 4),
             "io_pressure": None if span.pressure is None else round(span.pressure, 4),
-        },
-    )
-
-
-def with_command(
-    plan: LivePlan,
-    run_id: str,
-    switch: switching,
-    command: tuple[str, ...],
-    metric: str | None,
-    deadline_s: float,
-    found: Found,
-    *,
-    tell: Callable[[str, float], None] = lambda *_: None,
-) -> None:
-    """Runs the command again and again, each time under the next setting, until the deadline (monotonic)."""
-    pattern = _pattern(metric)
-    turns = Order(plan.seed)
-    names = [each.label for each in plan.candidates]
-    by_label = {each.label: each for each in plan.candidates}
-    origin = time.time()
-    longest, number = 0.0, 0
-    while number == 0 or time.monotonic() + longest * len(names) <= deadline_s:
-        for label in turns.round(names):
-            took = _put(switch, by_label[label])
-            tell(label, max(0.0, deadline_s - time.monotonic()))
-            begin = time.time()
-            text = _once(command, pattern is not None)
-            elapsed = time.time() - begin
-            longest = max(longest, elapsed + took)
-            value = elapsed if pattern is None else _number(pattern, text)
-            found.records.append(
-                _command_record(
-                    plan,
-                    run_id,
-                    len(found.records),
-                    by_label[label],
-                    number,
-                    took,
-                    begin,
-                    elapsed,
-                    value,
-                    metric,
-                    origin,
-                )
-            )
-        number += 1
-        if longest > 0 and number == 1 and time.monotonic() + 2 * longest * len(names) > deadline_s:
-            found.said.append(
-                f"The command takes {longest:.3g} s: three rounds of {len(names)} settings need --budget {3.2 * longest * len(names):.0f}s"
-            )
-
-
-def _once(command: tuple[str, ...], keep: bool) -> str:
-    """One run; its output goes to standard error unless a number is looked for in it."""
-    with tempfile.TemporaryFile() as out:
-        with child.started(command, stdout=out if keep else subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-            status = running.wait()
-        out.seek(0)
-        text = out.read().decode(errors="replace")
-    if status != 0:
-        raise SeekwiseError(f"`{command[0]}` ended with status {status}", hint="run it alone first: it must succeed")
-    return text
-
-
-def _pattern(metric: str | None) -> re.Pattern[str] | None:
-    if metric is None:
-        return None
-    try:
-        pattern = re.compile(metric.removeprefix(LESS))
-    except re.error as error:
-        raise UsageError(f"--metric is no regular expression: {error}") from None
-    if pattern.groups < 1:
-        raise UsageError(
-            "--metric needs a group around the number",
-            hint=r"for example --metric 'tps = ([0-9.]+)'; `less:` before it if less is better",
-        )
-    return pattern
-
-
-def _number(pattern: re.Pattern[str], text: str) -> float:
-    match = pattern.search(text)
-    try:
-        value = float(match[1]) if match else 0.0
-    except ValueError:
-        value = 0.0
-    if value <= 0:
-        raise SeekwiseError(
-            f"the command's output has no number above 0 for {pattern.pattern!r}",
-            hint=f"it ended with: {text[-120:].strip()!r}",
-        )
-    return value
-
-
-def _command_record(plan, run_id, index, candidate, turn, took, begin, elapsed, value, metric, origin) -> Record:
-    less = metric is None or metric.startswith(LESS)
-    # One run is one operation: its time (or number) is the latency; a number of which more is better counts as a rate.
-    mean_ns = value * (1e9 if metric is None else 1e6) if less else elapsed * 1e9
-    phase = Phase(
-        operation="mixed",
-        elapsed_s=elapsed,
-        bytes=0 if less else round(value * 1e6 * elapsed),
-        ios=1,
-        latency_bins={},
-        latency_mean_ns=mean_ns,
-        latency_max_ns=round(mean_ns),
-        cpu=CpuSeconds(0.0, 0.0),
-        details={"job": "command", "role": "foreground", "value": value},
-    )
-    return Record(
-        run_id=run_id,
-        trial=index,
-        block=turn,
-        cell="use=command",
-        setting=candidate.label,
-        factors={**candidate.values, "use": "command"},
-        badge="measured",
-        seed=plan.seed,
-        started_at=datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
-        phases=(phase,),
-        load={"what": "a command of the user's"},
-        conditions={
-            "stretch": 0,
-            "start_s": round(begin - origin, 3),
-            "length_s": round(elapsed, 3),
-            "cut_s": 0.0,
-            "switch_s": round(took, 4),
         },
     )
