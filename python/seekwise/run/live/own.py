@@ -131,7 +131,7 @@ def measure(
         for label in turns.round(list(by_label)):
             begin = time.monotonic()
             if not _one(runs, by_label[label], turn):
-                found.said.append("The last run did not end within the budget: it was ended and does not count")
+                found.said.append("The last run did not end within the budget: it was ended and is left out")
                 return
             longest = max(longest, time.monotonic() - begin)
         turn += 1
