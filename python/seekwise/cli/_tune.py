@@ -130,11 +130,12 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
     labels = compared.labels
     beside = _beside(request, target)
     execute.check_budget(request.budget, len(labels), staged_too=beside is not None)
-    said: list[str] = []
+    chosen, said = use_files.installed(chosen, named=request.uses is not None)
     if target.is_device:
-        chosen, said = use_files.without_programs(
+        chosen, also_said = use_files.without_programs(
             chosen, "a bare device has no file system", named=request.uses is not None
         )
+        said += also_said
     chosen, notes = felt(chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ())
     notes += said
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
@@ -142,6 +143,7 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
         notes += beside.notes
         seconds *= staged.SCHEDULERS_SHARE / progress.FIT_SHARE
     measured, left_out = progress.uses_that_fit(chosen, len(labels), seconds)
+    notes += use_files.offered(left_out)
     if not target.is_device:
         prepare.check_room(target.path, measured)
     prepared_target.check_free(target)

@@ -42,7 +42,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from seekwise.errors import UsageError
+from seekwise.errors import MissingError, UsageError
 from seekwise.files import read_text
 from seekwise.study.quantity import parse_bytes, parse_seconds
 from seekwise.workload import programs
@@ -297,6 +297,30 @@ def without_programs(uses: Sequence[Use], where: str, *, named: bool) -> tuple[l
         )
     few = ", ".join(out[:4]) + (f" and {len(out) - 4} more" if len(out) > 4 else "")
     return left, [f"Left out, for {where}: {few}"] if out else []
+
+
+def installed(uses: Sequence[Use], *, named: bool) -> tuple[list[Use], list[str]]:
+    """(uses whose programs are on this machine, what is said of the others). MissingError when one was asked for."""
+    left, said = [], []
+    for use in uses:
+        missing = next(
+            (why for job in use.job if (program := job.runs) is not None and (why := program.missing())), None
+        )
+        if missing is None:
+            left.append(use)
+        elif named:
+            raise MissingError(
+                f"{use.name} cannot be measured: {missing}", hint="install it, or choose other uses with --for"
+            )
+        else:
+            said.append(f"{use.name} is left out: {missing}")
+    return left, said
+
+
+def offered(left_out: Sequence[Use]) -> list[str]:
+    """What is said of programs that this machine happens to have and a budget leaves out."""
+    found = [use for use in left_out if any(program.is_extra for job in use.job if (program := job.runs) is not None)]
+    return [f"Installed here, and not measured in this budget: `--for {use.name}` ({use.title})" for use in found]
 
 
 def load(path: Path) -> Use:

@@ -51,9 +51,9 @@ class Crew:
         with contextlib.ExitStack() as services:
             for number, job in enumerate(self.spec["jobs"]):
                 program = programs.of(job["program"], job["parameters"])
-                services.enter_context(program.service(self._place(job, number, 0)))
+                service = services.enter_context(program.service(self._place(job, number, 0)))
                 for worker in range(job["workers"]):
-                    self._fork(job, program, number, worker)
+                    self._fork(job, program, number, worker, service)
             while self._one_step():
                 pass
             self._leave()
@@ -64,8 +64,9 @@ class Crew:
         seed = self.spec["seed"] * 1000 + number * 100 + worker
         return Place(Path(self.spec["data"]), own, worker, job["workers"], random.Random(seed))
 
-    def _fork(self, job: dict, program: Program, number: int, worker: int) -> None:
+    def _fork(self, job: dict, program: Program, number: int, worker: int, service: Path | None) -> None:
         place = self._place(job, number, worker)
+        place.service, place.memory = service, Path(self.spec["logs"])
         told, tell = os.pipe2(os.O_CLOEXEC)
         hear, say = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from seekwise.errors import SeekwiseError
-from seekwise.workload import database, python_tree
+from seekwise.workload import database, postgres, python_tree
 from seekwise.workload.program import Place, durable
 
 MIB = 2**20
@@ -158,6 +158,7 @@ DATA_SETS: dict[str, DataSet] = {
         DataSet("parts", 4 * PART_BYTES, 64 * PART_BYTES, _parts),
         DataSet("source", 16 * MIB, 16 * MIB, _source),
         DataSet("text", 16 * MIB, 64 * MIB, _text),
+        DataSet("postgresql", 1536 * MIB, 1536 * MIB, lambda folder, _: postgres.build(folder)),
         DataSet("sqlite", 32 * MIB, 512 * MIB, database.build),
     )
 }

@@ -34,6 +34,9 @@ class Place:
     """Of the data of the next unit, as `before` found it after eviction."""
     turn: int = 0
     """Units so far, where a program counts them."""
+    service: Path | None = None
+    memory: Path | None = None
+    """Folder of this worker in memory, for what it writes that is no part of its work."""
     picked: Path | None = None
     """The file of the next unit, where `before` chooses it."""
 
@@ -53,6 +56,8 @@ class Program(BaseModel):
     long_units: ClassVar[bool] = False
     """A unit lasts as long as a period: it begins once the switch has settled, and periods hold equal numbers of units."""
 
+    is_extra: ClassVar[bool] = False
+    """Not every machine with Seekwise has it."""
     expected_s: ClassVar[float] = 0.0
     """Of a long unit, before one was seen: for planning alone."""
 
@@ -64,8 +69,11 @@ class Program(BaseModel):
         """Why it cannot run on this machine, as a phrase; None where it can."""
         return None
 
-    def service(self, place: Place) -> AbstractContextManager[None]:
-        """What serves all workers of the job while they run, as a database server does; entered in the crew, before any worker."""
+    def service(self, place: Place) -> AbstractContextManager[Path | None]:
+        """What serves all workers of the job while they run, as a database server does; entered in the crew, before any worker.
+
+        They find what it gives in `Place.service`.
+        """
         return nullcontext()
 
     def open(self, place: Place) -> None:
@@ -74,8 +82,8 @@ class Program(BaseModel):
     def before(self, place: Place) -> None:
         """Before each unit, not timed: eviction of what has to be cold."""
 
-    def work(self, place: Place) -> int:
-        """One unit; bytes that it moved."""
+    def work(self, place: Place) -> int | list[tuple[float, float]]:
+        """One unit; bytes that it moved. Or several at once: (end in seconds since 1970, duration in seconds) of each."""
         raise NotImplementedError
 
     def close(self, place: Place) -> None:

@@ -73,7 +73,9 @@ class Worker:
         took = time.monotonic() - began
         busy = _ran_s() - ran
         waited = max(0.0, took - busy) / took if took > 0 else 0.0
-        self.log.ended(began_clock + took, took, moved, min(1.0, waited), place.cached_share)
+        for end, lasted in moved if isinstance(moved, list) else ((began_clock + took, took),):
+            size = moved if isinstance(moved, int) else 0
+            self.log.ended(end, lasted, size, min(1.0, waited), place.cached_share)
 
     def _told_to_stop(self, wait_s: float) -> bool:
         """Whether a command to stop or to leave came within this time."""

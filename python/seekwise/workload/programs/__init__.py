@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from seekwise.workload.program import Program
 from seekwise.workload.programs.cat import DD, Cat
 from seekwise.workload.programs.copy import Copy
+from seekwise.workload.programs.postgresql import PostgreSQL
 from seekwise.workload.programs.sqlite import SQLite
 from seekwise.workload.programs.start import Start
 from seekwise.workload.programs.trees import Backup, Compile, Fetch, Search, Sort, Store, Unpack
@@ -16,7 +17,7 @@ from seekwise.workload.programs.web import Pages
 
 PROGRAMS: dict[str, type[Program]] = {
     each.name: each
-    for each in (Start, SQLite, Copy, Cat, DD, Backup, Search, Sort, Fetch, Store, Pages, Unpack, Compile)
+    for each in (Start, SQLite, PostgreSQL, Copy, Cat, DD, Backup, Search, Sort, Fetch, Store, Pages, Unpack, Compile)
 }
 
 
