@@ -50,6 +50,8 @@ from seekwise.workload.program import Program
 
 Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness"]
 Purpose = Literal["responsive", "throughput"]
+LIMITS = "limits"
+"""Group of synthetic uses that show the extremes of device and scheduler. They decide nothing."""
 Pattern = Literal[
     "random read", "random write", "random read/write", "sequential read", "sequential write", "sequential read/write"
 ]

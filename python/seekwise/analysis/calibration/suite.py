@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from seekwise.analysis.calibration import periods
+from seekwise.analysis.calibration import decisions, periods
 from seekwise.analysis.calibration.noise import Design, grid, mixture, study
 from seekwise.analysis.calibration.score import Score, binomial_upper, score
 from seekwise.analysis.contrasts import Grid
@@ -274,6 +274,43 @@ def live_switching(rng: np.random.Generator, tables: int = 25) -> tuple[Score, l
     ]
 
 
+def repeated_runs(rng: np.random.Generator, runs: int = 20, machines: int = 40) -> tuple[Score, list[Check]]:
+    """The same run again and again: how often it decides otherwise than usual, and what it advises."""
+    short = [each for each in decisions.known() if each.name.endswith(f", {decisions.SHORT}")]
+    usual, drawn = decisions.over(short, runs, rng), decisions.over(decisions.drawn(machines, rng), runs // 2, rng)
+    total = usual + drawn
+    return Score(), [
+        Check(
+            "live switching: runs of 2 minutes that decide otherwise than usual, five known machines",
+            usual.flip_share,
+            0.01,
+            True,
+            f"{usual.flips} of {usual.runs}",
+        ),
+        Check(
+            "live switching: the same for everything, machines drawn at random",
+            drawn.everything_flip_share,
+            0.02,
+            True,
+            f"{drawn.everything_flips} of {drawn.runs}",
+        ),
+        Check(
+            "live switching: the same for everything or a purpose, machines drawn at random",
+            drawn.flip_share,
+            0.10,
+            True,
+            f"{drawn.flips} of {drawn.runs}; {100 * drawn.changes / drawn.runs:.0f} % advise a change",
+        ),
+        Check(
+            "live switching: settings advised that lose more in most uses than they gain in one",
+            total.harmful_share,
+            0.01,
+            True,
+            f"{total.harmful} of {total.advised}",
+        ),
+    ]
+
+
 PARTS: tuple[Callable[[np.random.Generator], tuple[Score, list[Check]]], ...] = (
     null_tables,
     mixed_tables,
@@ -282,6 +319,7 @@ PARTS: tuple[Callable[[np.random.Generator], tuple[Score, list[Check]]], ...] = 
     coverage,
     racing,
     live_switching,
+    repeated_runs,
 )
 
 

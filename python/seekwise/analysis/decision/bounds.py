@@ -20,7 +20,7 @@ Kim and DeMets 1987, Biometrika 74(1)). Early looks only save time where a diffe
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -68,6 +68,31 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Ahead:
+    """How much better one setting is than another on the log scale, as an estimate whose error follows a t distribution."""
+
+    mean: float
+    se: float
+    df: float
+    rounds: int = 0
+
+    def low_alone(self, level: float) -> float:
+        """The lower bound by its own rounds alone, nothing borrowed from other pairs."""
+        return self.mean - float(special.stdtrit(max(1.0, self.rounds - 1.0), 1 - level)) * self.se
+
+    def low(self, level: float) -> float:
+        """One-sided lower bound; not above it with probability `level` if the estimate is all noise."""
+        return self.mean - float(special.stdtrit(self.df, 1 - level)) * self.se
+
+    def high(self, level: float) -> float:
+        return self.mean + float(special.stdtrit(self.df, 1 - level)) * self.se
+
+    def turned(self) -> Ahead:
+        """The other setting against this one."""
+        return Ahead(-self.mean, self.se, self.df, self.rounds)
+
+
+@dataclass(frozen=True)
 class Bounds:
     """Losses on the log scale by candidate; arrays in the order of `settings`."""
 
@@ -85,6 +110,8 @@ class Bounds:
     """Share of the error rate that this look used."""
     s_log: float
     """Typical noise of one round's difference, for planning."""
+    ahead: dict[tuple[str, str], Ahead] = field(default_factory=dict)
+    """{(a, b): how much better a is}, of every pair with enough rounds in common, both ways round."""
 
 
 def spent_at(look: int, looks: int, final: bool) -> float:
@@ -181,7 +208,12 @@ def bounds(entry: Entry, *, alpha: float = ALPHA, final: bool = True, starved: C
             low[i] = max(low[i], down)
             p[i] = min(p[i], min(1.0, p_one * (k - 1) / share))
     typical = float(np.sqrt(np.median([each.s_squared for each in known.values()]))) if known else float("nan")
-    return Bounds(names, log_value, loss, low, np.maximum(high, 0.0), p, rounds, share, typical)
+    ahead = {}
+    for (i, j), each in known.items():
+        if each.rounds >= ROUNDS_MIN:
+            ahead[names[j], names[i]] = Ahead(each.mean, *error(each, prior), each.rounds)
+            ahead[names[i], names[j]] = ahead[names[j], names[i]].turned()
+    return Bounds(names, log_value, loss, low, np.maximum(high, 0.0), p, rounds, share, typical, ahead)
 
 
 def _whole(figures: Figures, name: str, groups: Sequence[Sequence[int]]) -> float:
@@ -217,15 +249,25 @@ def prior_of(pairs: Sequence[Pair]) -> Prior:
     return fit_prior(s_squared, df)
 
 
+def error(each: Pair, prior: Prior) -> tuple[float, float]:
+    """(standard error of the mean, its degrees of freedom)."""
+    n = float(each.rounds)
+    variance, df = prior.squeeze(*_with_added(each))
+    return float(np.sqrt(variance[0] / n)), float(df[0])
+
+
+def _with_added(each: Pair) -> tuple[Array, Array]:
+    """What is added to the variance of the mean counts as if each round had shown its part."""
+    n = float(each.rounds)
+    return np.array([each.s_squared + n * each.added_variance]), np.array([n - 1.0])
+
+
 def interval(each: Pair, mean: float, prior: Prior, level: float, others: int) -> tuple[float, float, float]:
     """(lower bound at level / others, upper bound at level, one-sided p of "better by more than nothing")."""
-    n = float(each.rounds)
-    # What is added to the variance of the mean counts as if each round had shown its part.
-    s_squared, df = np.array([each.s_squared + n * each.added_variance]), np.array([n - 1.0])
-    variance, df_all = prior.squeeze(s_squared, df)
-    se = float(np.sqrt(variance[0] / n))
-    t_low = float(special.stdtrit(df_all[0], 1 - level / others))
-    t_high = float(special.stdtrit(df_all[0], 1 - level))
-    p_two = float(prior.p(np.array([mean]), s_squared, np.array([n]), df)[0])
+    se, df = error(each, prior)
+    t_low = float(special.stdtrit(df, 1 - level / others))
+    t_high = float(special.stdtrit(df, 1 - level))
+    s_squared, df_own = _with_added(each)
+    p_two = float(prior.p(np.array([mean]), s_squared, np.array([float(each.rounds)]), df_own)[0])
     p_one = p_two / 2 if mean > 0 else 1 - p_two / 2
     return mean - t_low * se, mean + t_high * se, p_one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from seekwise.analysis.decision import choose as choices
 from seekwise.analysis.decision.bounds import ROUNDS_MIN
@@ -13,7 +13,7 @@ from seekwise.analysis.decision.periods import BINS_PER_OCTAVE, JobPeriod, Merge
 from seekwise.analysis.decision.table import Entry, Threshold
 from seekwise.analysis.decision.verdicts import Judged, judge
 from seekwise.store.record import Phase, Record
-from seekwise.study.uses import Use
+from seekwise.study.uses import Purpose, Use
 
 LOOKS_PLANNED = 3
 """Looks at a use before time runs out, usually: after its first stretch and after two that needs decide."""
@@ -99,6 +99,9 @@ def entries(records: Sequence[Record], order: Order) -> list[Entry]:
                         (look, max(look, LOOKS_PLANNED)),
                         use.title,
                         metric.job,
+                        metric.purpose,
+                        use.unit,
+                        metric.kind,
                     )
                 )
     return found
@@ -115,16 +118,21 @@ class Decided:
     """For one group of uses: over its foreground alone; the background's loss is named as the price."""
     stated: Choice | None = None
     """For the uses that were asked for by name, all of them together: over their foreground alone."""
+    by_purpose: dict[Purpose, Choice] = field(default_factory=dict)
 
 
 def decided(records: Sequence[Record], order: Order, *, final: bool = True) -> Decided:
-    judged = judge(entries(records, order), final=final)
+    return made(judge(entries(records, order), final=final), order.in_force, order.candidates)
+
+
+def made(judged: Sequence[Judged], in_force: str, candidates: Sequence[str]) -> Decided:
+    """The one way from verdicts to choices, whatever was judged."""
     known = [each for each in judged if each.rounds >= ROUNDS_MIN]
-    groups: dict[str, Choice] = {}
-    for group in dict.fromkeys(each.group for each in known):
-        foreground = [each for each in known if each.group == group and each.role == "foreground"]
-        choice = choices.choose(foreground, order.in_force, order.candidates)
-        if choice is not None:
-            groups[group] = choice
-    stated = choices.choose([each for each in known if each.role == "foreground"], order.in_force, order.candidates)
-    return Decided(tuple(judged), choices.choose(known, order.in_force, order.candidates), groups, stated)
+
+    def chosen(group: str | None = None) -> Choice | None:
+        mine = [each for each in known if each.role == "foreground" and group in (None, each.group)]
+        return choices.choose(mine, in_force, candidates, known)
+
+    groups = {group: choice for group in dict.fromkeys(each.group for each in known) if (choice := chosen(group))}
+    everything = choices.choose(known, in_force, candidates)
+    return Decided(tuple(judged), everything, groups, chosen(), choices.by_purpose(known, in_force, candidates))

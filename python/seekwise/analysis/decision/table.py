@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from seekwise.study.uses import Purpose
+
 Array = NDArray[np.float64]
 
 
@@ -72,6 +74,11 @@ class Entry:
     title: str = ""
     job: str = ""
     """Whose figure it is; empty where that is not known."""
+    purpose: Purpose = "throughput"
+    work: str = ""
+    """What one unit of work of the use is called; empty for requests."""
+    kind: str = ""
+    """As in `judge` of the use."""
 
     @property
     def is_rate(self) -> bool:

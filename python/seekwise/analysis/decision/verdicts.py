@@ -13,18 +13,19 @@ difference, nobody is called worse in 95 % of all cases. "Within" needs no such 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
-from seekwise.analysis.decision.bounds import ALPHA, Bounds, bounds
+from seekwise.analysis.decision.bounds import ALPHA, Ahead, Bounds, bounds
 from seekwise.analysis.decision.table import Entry
 from seekwise.analysis.families import benjamini_hochberg
+from seekwise.study.uses import Purpose
 
 Word = Literal["best", "within", "worse", "undecided"]
-DECISION_RULE_VERSION = "3"
+DECISION_RULE_VERSION = "4"
 LEVEL_WORSE = 0.03
 """Nominal level of "worse": with it at most 5 % of tables without any difference call somebody worse (`verify judgement`)."""
 STARVED_SHARE = 0.5
@@ -69,6 +70,18 @@ class Judged:
     rounds: int
     s_log: float
     """Typical noise of one round's difference on the log scale."""
+    purpose: Purpose = "throughput"
+    job: str = ""
+    work: str = ""
+    """What one unit of work is called; empty for requests."""
+    kind: str = ""
+    ahead: Mapping[tuple[str, str], Ahead] = field(default_factory=dict)
+    """{(a, b): how much better a is than b}, of every pair that is known."""
+
+    @property
+    def limit_log(self) -> float:
+        """The threshold on the log scale."""
+        return log_of_share(self.threshold, self.more_is_better)
 
     def of(self, setting: str) -> Standing | None:
         return next((each for each in self.standings if each.setting == setting), None)
@@ -98,6 +111,12 @@ def judge(entries: Sequence[Entry], *, alpha: float = ALPHA, final: bool = True)
         else bounds(entry, alpha=alpha, final=final)
         for entry in entries
     ]
+    found = [
+        replace(each, ahead=_without_starved(each.ahead, starved.get((entry.use, entry.job), frozenset())))
+        if entry.is_latency
+        else each
+        for entry, each in zip(entries, found, strict=True)
+    ]
     rejected = _benjamini_hochberg([each.p for each in found], LEVEL_WORSE * alpha / ALPHA)
     return [_judged(entry, each, worse) for entry, each, worse in zip(entries, found, rejected, strict=True)]
 
@@ -115,6 +134,15 @@ def _starved(entries: Sequence[Entry], alpha: float, final: bool) -> dict[tuple[
             behind = np.flatnonzero(seen.low >= -math.log(STARVED_SHARE))
             found[entry.use, entry.job] = frozenset(seen.settings[i] for i in behind)
     return found
+
+
+def _without_starved(ahead: Mapping[tuple[str, str], Ahead], starved: frozenset[str]) -> dict[tuple[str, str], Ahead]:
+    """No setting is ahead by the latency of a job that it starves, as that latency omits the wait: such pairs count as level."""
+    level = Ahead(0.0, 0.0, 1.0)
+    return {
+        (a, b): level if (a in starved and each.mean > 0) or (b in starved and each.mean < 0) else each
+        for (a, b), each in ahead.items()
+    }
 
 
 def _benjamini_hochberg(p_values: Sequence[np.ndarray], alpha: float) -> list[np.ndarray]:
@@ -167,6 +195,11 @@ def _judged(entry: Entry, found: Bounds, worse: np.ndarray) -> Judged:
         standings,
         int(found.rounds.max(initial=0)),
         found.s_log,
+        entry.purpose,
+        entry.job,
+        entry.work,
+        entry.kind or entry.metric,
+        found.ahead,
     )
 
 
