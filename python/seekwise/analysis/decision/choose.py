@@ -1,15 +1,16 @@
 """One setting from many judged uses, and one for each purpose.
 
-What is in force stays unless another setting takes its place by this rule:
+What is in force stays unless another setting takes its place by this rule. Every comparison is with the setting in force, from rounds
+that both ran in; beyond ten times a use is starved, and a greater ratio weighs no more.
 
-    1. it is shown to be better in some use, by an amount that is worth a change (`worth_log`);
-    2. it is shown to be worse in no more uses than it is shown to be better in;
-    3. its largest gain, at its lower bound, outweighs its largest loss, at its upper bound, three times on the log scale (a factor of
-       two outweighs a loss of a quarter, 1.26 times).
+    either  1. over all uses it is better on average (geometric mean, each use once for each purpose that it serves), by 10 % at least,
+               shown at 99.7 %; and
+            2. it is shown to be worse in no more uses than it is shown to be better in; and
+            3. its largest gain, at its lower bound, is greater than its largest loss, at its upper bound;
+    or      4. it is nowhere worse by more than the threshold, which is shown, and in some use shown to be better by 20 %.
 
-Beyond ten times a use is starved, and a greater ratio weighs no more. Every comparison is with the setting in force, from rounds that
-both ran in. Of several settings that pass, the first in the order of comparison is taken unless a later one gains clearly more, so that
-equal settings do not alternate from run to run.
+A mean over uses scatters less from run to run than the most striking of many figures. Of several settings that pass, the first in the
+order of comparison is taken unless a later one is clearly better on average, so that equal settings do not alternate from run to run.
 
 Uses of the group `limits` decide nothing.
 """
@@ -21,24 +22,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from seekwise.analysis.decision.bounds import ALPHA
+from scipy import special
+
+from seekwise.analysis.decision.bounds import ALPHA, NOISE_FLOOR_LOG, Ahead
 from seekwise.analysis.decision.verdicts import Judged, Standing, log_of_share, share
 from seekwise.study.uses import LIMITS, Purpose
 
 STARVED_FACTOR = 10.0
 """Beyond it a ratio has neither more digits nor more weight."""
 CAP_LOG = math.log(STARVED_FACTOR)
-GAIN_ALPHA = 0.01
+GAIN_ALPHA = 0.003
 """Error rate of "is better" where it asks for a change, over all other settings together."""
-WORTH_THRESHOLDS = 1.5
-WORTH_LEAST = 0.10
-"""A gain is worth a change from 1.5 thresholds on, and from 10 %: by default 10 % of a rate, 15 % of a time."""
-
-OUTWEIGHS = 3.0
-"""A change of equal weight would be taken back by the next run."""
-
+WORTH_LOG = math.log1p(0.10)
+"""The least mean gain that is worth a change."""
+WORTH_ALONE_LOG = math.log1p(0.20)
+"""The least gain in one use alone that is worth a change, where nothing is lost elsewhere."""
 CLOSE_LOG = math.log1p(0.05)
-"""Of several settings that take the place of the one in force, a later one is named only where its largest gain is greater by 5 %."""
+"""Of several settings that take the place of the one in force, a later one is named only where its mean is better by 5 %."""
 
 Basis = Literal["safe", "least-loss", "kept", "inconclusive"]
 
@@ -80,17 +80,10 @@ def capped(log_ratio: float) -> float:
     return max(-CAP_LOG, min(CAP_LOG, log_ratio))
 
 
-def worth_log(judged: Judged) -> float:
-    """The least gain that is worth a change, on the log scale."""
-    return max(WORTH_THRESHOLDS * judged.limit_log, math.log1p(WORTH_LEAST))
-
-
-def is_better(judged: Judged, setting: str, other: str, figures: int = 1) -> bool:
-    """Whether `setting` is shown to be better than `other` by what is worth a change; `figures`: how many are asked so."""
+def is_better(judged: Judged, setting: str, other: str) -> bool:
+    """Whether `setting` is shown to be better than `other`, by more than the threshold."""
     ahead = judged.ahead.get((setting, other))
-    if ahead is None or ahead.mean < worth_log(judged):
-        return False
-    return ahead.low_alone(GAIN_ALPHA / max(1, len(judged.standings) - 1) / figures) > 0
+    return ahead is not None and ahead.mean > judged.limit_log and ahead.low(ALPHA) > 0
 
 
 def is_worse(judged: Judged, setting: str, other: str) -> bool:
@@ -117,26 +110,66 @@ class Tally:
     gain_log: float
     """The largest gain, at its lower bound."""
     loss_log: float
-    """The largest loss, at its upper bound."""
+    """The largest loss, at its upper bound; 0 where every figure is shown to be within the threshold."""
+    mean_log: float
+    """Mean gain over the uses."""
+    mean_low_log: float
+    """Its lower bound at the error rate of a change."""
+    alone_log: float
+    """The largest gain in one figure that is shown at the error rate of a change."""
 
     @property
     def passes(self) -> bool:
-        return self.gained > 0 and self.lost <= self.gained and self.gain_log > OUTWEIGHS * self.loss_log
+        worth = self.mean_log >= WORTH_LOG and self.mean_low_log > 0
+        if worth and self.lost <= self.gained and self.gain_log > self.loss_log:
+            return True
+        return self.loss_log == 0 and self.alone_log >= WORTH_ALONE_LOG
 
 
 def tally(judged: Sequence[Judged], setting: str, other: str) -> Tally:
     """Counts a use once for each purpose that it serves: lost where any of its figures is worse, gained where one is better."""
     gained = lost = 0
-    gain_log = loss_log = 0.0
-    for part in dict.fromkeys((each.use, each.purpose) for each in judged):
+    gain_log = loss_log = alone_log = 0.0
+    means: list[Ahead] = []
+    level = GAIN_ALPHA / max(1, max((len(each.standings) for each in judged), default=2) - 1)
+    parts = list(dict.fromkeys((each.use, each.purpose) for each in judged))
+    for part in parts:
         mine = [each for each in judged if (each.use, each.purpose) == part]
-        better = [each for each in mine if is_better(each, setting, other, len(judged))]
+        known = [(each, each.ahead[setting, other]) for each in mine if (setting, other) in each.ahead]
         worse = any(is_worse(each, setting, other) for each in mine)
+        better = [ahead for each, ahead in known if is_better(each, setting, other) and not worse]
         lost += worse
-        gained += bool(better) and not worse
-        gain_log = max([gain_log, *(capped(each.ahead[setting, other].low(ALPHA)) for each in better if not worse)])
+        gained += bool(better)
+        gain_log = max([gain_log, *(capped(ahead.low(ALPHA)) for ahead in better)])
         loss_log = max([loss_log, *(most_behind(each, setting, other) for each in mine)])
-    return Tally(gained, lost, gain_log, loss_log)
+        alone_log = max([alone_log, *(a.mean for a in better if a.low_alone(level / len(judged)) > 0)])
+        if known:
+            means.append(_joined([ahead for _, ahead in known]))
+    # A use in which the two cannot be compared adds no gain.
+    mean_log = sum(each.mean for each in means) / max(1, len(parts))
+    low = mean_log - _error_of_sum(means, level) / max(1, len(parts)) if means else 0.0
+    return Tally(gained, lost, gain_log, loss_log, mean_log, low, alone_log)
+
+
+def _joined(known: Sequence[Ahead]) -> Ahead:
+    """One figure of a use from several that rise and fall together, the surer ones weighing more."""
+    weights = [1 / max(each.se, NOISE_FLOOR_LOG) ** 2 for each in known]
+    total = sum(weights)
+    return Ahead(
+        sum(w * capped(each.mean) for w, each in zip(weights, known, strict=True)) / total,
+        sum(w * each.se for w, each in zip(weights, known, strict=True)) / total,
+        min(each.df for each in known),
+        min(each.rounds for each in known),
+    )
+
+
+def _error_of_sum(means: Sequence[Ahead], level: float) -> float:
+    """t times the standard error of a sum of independent figures (Welch and Satterthwaite), nothing borrowed from other pairs."""
+    variance = sum(each.se**2 for each in means)
+    if variance <= 0:
+        return 0.0
+    df = variance**2 / sum(each.se**4 / max(1, each.rounds - 1) for each in means)
+    return float(special.stdtrit(df, 1 - level)) * math.sqrt(variance)
 
 
 def deciding(judged: Sequence[Judged]) -> list[Judged]:
@@ -167,7 +200,7 @@ def choose(
         return _made(in_force, in_force, judged, _basis_of_keeping(in_force, judged))
     pick = passing[0]
     for name in passing[1:]:
-        if _net(judged, name, pick) > CLOSE_LOG:
+        if tally(judged, name, pick).mean_log > CLOSE_LOG:
             pick = name
     safe = all(_is_within(each.of(pick)) for each in judged)
     return _made(pick, in_force, judged, "safe" if safe else "least-loss")
@@ -182,12 +215,6 @@ def by_purpose(judged: Sequence[Judged], in_force: str, candidates: Sequence[str
         if choice is not None:
             found[purpose] = choice
     return found
-
-
-def _net(judged: Sequence[Judged], setting: str, other: str) -> float:
-    """How much further `setting` is ahead of `other` than behind it, where most, by the estimates."""
-    means = [capped(ahead.mean) for each in judged if (ahead := each.ahead.get((setting, other))) is not None]
-    return max([0.0, *means]) - max([0.0, *(-mean for mean in means)])
 
 
 def _is_dear(setting: str, in_force: str, judged: Sequence[Judged], everything: Sequence[Judged]) -> bool:
