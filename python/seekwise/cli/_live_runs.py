@@ -42,37 +42,24 @@ def advise(store: Store, run: Run, purpose: str | None, *, as_json: bool) -> Non
     """What to set for one group of uses, or for whatever may come."""
     from seekwise.advise import live as for_live
     from seekwise.analysis.decision.document import decision_document
-    from seekwise.control.lines import shell_lines
     from seekwise.report import answer, live
 
-    found = live.of(store, run)
-    choice = for_live.choice(found, purpose)
-    candidate = next(each for each in found.plan.candidates if each.label == choice.setting)
-    lines = shell_lines(candidate.changes, found.plan.current) if choice.changes else None
+    found, choice = for_live.asked(live.of(store, run), purpose)
     if as_json:
         _shown.echo_json({
             "schema": "seekwise.advice-live/1",
             "run_id": run.run_id,
             "for": purpose,
+            "headline": answer.headline(found),
             "decision": decision_document(choice),
-            "set": list(lines.set) if lines else [],
-            "undo": list(lines.undo) if lines else [],
+            "set": list(found.lines.set),
+            "undo": list(found.lines.undo),
         })  # fmt: skip
         return
-    from dataclasses import replace
-
-    asked = replace(found, plan=replace(found.plan, group=purpose, uses=_uses(found, purpose)))
-    if purpose is not None:
-        kept = tuple(each for each in found.found.judged if each.group == purpose)
-        asked = replace(asked, found=replace(found.found, judged=kept))
-    for line in answer.lines(asked, width=_shown.out().width):
+    for line in answer.lines(found, width=_shown.out().width):
         click.echo(line)
     if choice.changes:
         click.echo(f"\nnext: sudo seekwise apply {run.run_id}{f' --for {purpose}' if purpose else ''}")
-
-
-def _uses(found, purpose: str | None):
-    return tuple(use for use in found.plan.uses if purpose is None or use.group == purpose)
 
 
 def pairs_of(store: Store, base: str, new: str) -> list[tuple[Run, Run]]:

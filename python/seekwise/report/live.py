@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.analysis.decision import seen
 from seekwise.analysis.decision.choose import Choice
-from seekwise.analysis.decision.document import SCHEMA, decision_document, use_documents
+from seekwise.analysis.decision.document import SCHEMA, decision_document, purpose_documents, use_documents
 from seekwise.analysis.decision.found_load import found_load
 from seekwise.analysis.decision.records import Decided, decided
 from seekwise.analysis.decision.verdicts import DECISION_RULE_VERSION, Judged
 from seekwise.control.lines import Lines, shell_lines
+from seekwise.errors import UsageError
 from seekwise.run.live import progress
 from seekwise.run.live.plan import LivePlan
 from seekwise.store import codec
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
+from seekwise.study.uses import Purpose
 
+PURPOSES: dict[str, Purpose] = {"responsive": "responsive", "throughput": "throughput"}
 DISTURBED_SHARE = 0.25
 
 
@@ -28,6 +31,8 @@ class LiveOutcome:
     records: list[Record]
     found: Decided
     seconds: float
+    asked: Choice | None = None
+    """The choice for a purpose that was asked for afterwards."""
 
     @property
     def choice(self) -> Choice | None:
@@ -37,9 +42,9 @@ class LiveOutcome:
         """
         if no_verdict(self) is not None:
             return None
-        if self.plan.group is not None:
-            return self.found.stated
-        return self.found.choice
+        if self.asked is not None:
+            return self.asked
+        return self.found.stated if self.plan.group is not None else self.found.choice
 
     @property
     def lines(self) -> Lines:
@@ -74,6 +79,34 @@ def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | Non
     # Of a staged run only what the last candidates did is compared; the stages before are told in the plan.
     compared = [each for each in records if each.setting in {candidate.label for candidate in plan.candidates}]
     return LiveOutcome(run, plan, compared, decided(compared, plan.order()), seconds)
+
+
+def for_purpose(found: LiveOutcome, purpose: str) -> LiveOutcome:
+    """The same run asked for one purpose, or for one group of its uses: the answer names what was measured of it and nothing else.
+
+    UsageError when nothing was.
+    """
+    if purpose in PURPOSES:
+        choice = found.found.by_purpose.get(PURPOSES[purpose])
+        kept = [each for each in found.found.judged if each.purpose == purpose]
+        if choice is not None:
+            return replace(found, asked=choice, found=replace(found.found, judged=tuple(kept), by_purpose={}))
+    choice = found.found.by_group.get(purpose)
+    if choice is None:
+        measured = ", ".join([*found.found.by_group, *found.found.by_purpose]) or "nothing"
+        raise UsageError(
+            f"run {found.run.run_id} did not measure {purpose!r}",
+            hint=f"it measured {measured}; `sudo seekwise tune PATH --for {purpose}` measures it",
+        )
+    own = [each for each in found.found.judged if each.group == purpose]
+    plan = replace(
+        found.plan,
+        group=purpose,
+        uses=tuple(use for use in found.plan.uses if use.group == purpose),
+        left_out=(),
+    )
+    within = replace(found.found, judged=tuple(own), by_purpose={})
+    return replace(found, plan=plan, asked=choice, found=within)
 
 
 def notes(found: LiveOutcome) -> list[str]:
@@ -141,6 +174,8 @@ def seconds_more(found: LiveOutcome, each: Judged) -> float | None:
 
 def document(found: LiveOutcome, *, records: bool = False, report: str | None = None) -> dict[str, object]:
     """`tune --json` and `results --json` of a live-switched run."""
+    from seekwise.report import answer  # words are made from what this module judges
+
     made: dict[str, object] = {
         "schema": SCHEMA,
         "run_id": found.run.run_id,
@@ -155,7 +190,12 @@ def document(found: LiveOutcome, *, records: bool = False, report: str | None = 
         "no_verdict": no_verdict(found),
         "in_force": found.plan.in_force.label,
         "candidates": [each.label for each in found.plan.candidates],
+        "headline": answer.headline(found),
         "decision": decision_document(found.choice),
+        "purposes": purpose_documents(
+            found.found.by_purpose if found.choice is not None else {},
+            found.choice if found.plan.group is not None else None,
+        ),
         "by_group": {group: decision_document(choice) for group, choice in found.found.by_group.items()},
         "uses": use_documents(found.found.judged),
         "seen": seen.documents(found.records, found.plan.order()),

@@ -75,7 +75,7 @@ def html(found: LiveOutcome) -> str:
         "live.html",
         found=found,
         headline=answer.headline(found),
-        alternatives=answer.alternatives(found),
+        answered=answer.rows(found),
         open_text=answer.open_text(found),
         staged=stages.sentences(found),
         notes=notes(found),

@@ -40,17 +40,12 @@ def _code(title: str, lines: Sequence[str]) -> list[str]:
 
 def of_live(found: LiveOutcome) -> str:
     """The answer of a live-switched run."""
-    choice = found.choice
-    now = found.plan.in_force.label
-    chosen = choice.setting if choice is not None else now
-    changes = choice is not None and choice.changes
     lines = [f"**{text(answer.headline(found))}**", ""]
-    lines += [f"- {text(each)}." for each in answer.alternatives(found)]
     if said := answer.open_text(found):
-        lines += [text(said)]
-    lines += [""] if lines[-1] else []
-    heads = ["Use", "Best", chosen, f"{now} (now)"] if changes else ["Use", "Best", f"{chosen} (now)"]
-    lines += table(heads, (row[: len(heads)] for row in answer.rows(found)))
+        lines += [text(said), ""]
+    heads = ["Use", "Judged by", f"{found.plan.in_force.label} (now)", "Against", "Its value", "Difference"]
+    cells = ((row.use, row.subject, row.now, row.other, row.other_value, row.words) for row in answer.rows(found))
+    lines += table(heads, cells)
     lines += _code("Set it", found.lines.set) + _code("Undo it", found.lines.undo)
     lines += [f"{text(tested_text(found))}. {text(devices_text(found))}. {PROVENANCE[found.plan.provenance]}", ""]
     lines += [f"- {text(each)}" for each in notes(found)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
+from seekwise.analysis.decision.choose import STARVED_FACTOR
 from seekwise.analysis.decision.verdicts import Judged
+from seekwise.report.number_text import three
 
 FACTOR_FROM = 2.0
 """From this factor on a loss is said as "3 times longer" instead of "200 % longer"."""
 
-STARVED_FACTOR = 1000.0
-
-NO_BOUND_FACTOR = 100.0
+NO_BOUND_FACTOR = STARVED_FACTOR
 """A loss that may be larger than this is not bounded in any way that helps."""
 
 METRIC_NAMES = {
@@ -29,6 +29,18 @@ METRIC_NAMES = {
 }
 
 
+SHORT_NAMES = {
+    **METRIC_NAMES,
+    "p50": "median",
+    "p99": "p99",
+    "p999": "p99.9",
+    "mean": "mean",
+    "cpu": "CPU time",
+    "fairness": "evenness",
+}
+"""Beside the name of a job."""
+
+
 def percent(share: float) -> str:
     """`3 %`, `0.4 %`, `38 %`, and `over 99.9 %` of what is almost all."""
     value = 100 * share
@@ -38,8 +50,8 @@ def percent(share: float) -> str:
 
 
 def loss_cell(share: float) -> str:
-    """A loss in a table: in per cent, from ten times as long on `29.4×`."""
-    return f"{factor_text(1 + share)}×" if share >= 9 else percent(share)
+    """A loss in a table: in per cent, beyond starvation `over 10×`."""
+    return f"over {STARVED_FACTOR:.0f}×" if share >= STARVED_FACTOR - 1 else percent(share)
 
 
 def factor_text(factor: float) -> str:
@@ -47,7 +59,11 @@ def factor_text(factor: float) -> str:
 
 
 def metric_name(judged: Judged | str) -> str:
-    """`p99 latency`, `background throughput`, `stores: throughput`."""
+    """`p99 latency`, `time per start`, `background throughput`, `throughput of stores`."""
+    if not isinstance(judged, str):
+        named = _work_name(judged)
+        if named is not None:
+            return named
     metric = judged if isinstance(judged, str) else judged.metric
     if metric in METRIC_NAMES:
         return METRIC_NAMES[metric]
@@ -56,16 +72,81 @@ def metric_name(judged: Judged | str) -> str:
     return f"{word} of {'the background job' if job == 'background' else job}"
 
 
+def subject(judged: Judged) -> str:
+    """What a row is about, with the job that does it: `time per start`, `queries p99`, `copy throughput`."""
+    named = _work_name(judged)
+    if named is not None:
+        return named
+    return f"{judged.job} {SHORT_NAMES.get(judged.kind, judged.kind)}" if judged.job else metric_name(judged)
+
+
+def _work_name(judged: Judged) -> str | None:
+    """The name of a figure of units of work; None for requests of fio."""
+    if judged.kind not in ("time", "tail", "done"):
+        return None
+    # Only the first job's units have a name.
+    own = judged.work if judged.metric == judged.kind else ""
+    unit = own or (f"{judged.job} unit" if judged.job else "unit")
+    if judged.kind == "time":
+        return f"time per {unit}"
+    if judged.kind == "tail":
+        return f"p{100 * judged.quantile:.0f} time per {unit}" if judged.quantile else f"slow tail per {unit}"
+    return f"{own}s" if own and judged.unit == "/s" else f"{judged.job or 'units'} done"
+
+
+def value_text(value: float | None, unit: str) -> str:
+    """`2.9 s`, `55 ms`, `85 µs`, `1,755 MB/s`, `4,750/s`."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    number, word = _scaled(value, unit)
+    return _joined(_digits(number), word)
+
+
+def both_texts(before: float | None, after: float | None, unit: str) -> tuple[str, str]:
+    """Two values of one figure, both in the unit that suits the larger."""
+    if before is None or after is None:
+        return value_text(before, unit), value_text(after, unit)
+    larger, word = _scaled(max(before, after), unit)
+    scale = larger / max(before, after)
+    return _joined(_digits(scale * before), word), _joined(_digits(scale * after), word)
+
+
+def pair_text(before: float | None, after: float | None, unit: str) -> str:
+    """`2.9 → 2.3 s`, `1,755 → 77 MB/s`."""
+    first, last = both_texts(before, after, unit)
+    number, _, word = first.partition(" ")
+    return f"{number} → {last}" if word and last.endswith(word) else f"{first} → {last}"
+
+
+def _scaled(value: float, unit: str) -> tuple[float, str]:
+    if unit == "ms":
+        if value >= 1000:
+            return value / 1000, "s"
+        if 0 < value < 0.1:
+            return value * 1000, "µs"
+    return value, unit
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else three(value)
+
+
+def _joined(number: str, unit: str) -> str:
+    return f"{number}{unit}" if unit.startswith("/") else f"{number} {unit}".rstrip()
+
+
 def amount(loss: float, more_is_better: bool, metric: str = "") -> str:
-    """`38 % less`, `150 times longer`: a loss as a share, of a rate or of a time."""
+    """`38 % less`, `3.1 times longer`, `over 10 times longer`: a loss as a share, of a rate or of a time."""
     factor = 1 + loss if not more_is_better else (1 / (1 - loss) if loss < 1 else math.inf)
     word = "less" if more_is_better else ("more" if metric.endswith("cpu") else "longer")
     if factor < FACTOR_FROM:
         return f"{percent(loss)} {word}"
-    if more_is_better and factor > STARVED_FACTOR:
-        # What is left of it is chance: "52500 times less" tells no more.
-        return f"over 99.9 % {word}"
-    return f"{factor_text(factor)} times {word}"
+    return f"{times_text(factor)} {word}"
+
+
+def times_text(factor: float) -> str:
+    """`3.1 times`, `over 10 times`: beyond starvation a ratio has no digits."""
+    return f"over {STARVED_FACTOR:.0f} times" if factor > STARVED_FACTOR else f"{factor_text(factor)} times"
 
 
 def open_bound(high: float, more_is_better: bool, metric: str = "") -> str:
@@ -83,5 +164,5 @@ def change(factor: float, more_is_better: bool, metric: str = "") -> str:
     )
     word, size = (up, factor) if factor >= 1 else (down, 1 / factor)
     if size >= FACTOR_FROM:
-        return f"{factor_text(size)} times {word}"
+        return f"{times_text(size)} {word}"
     return f"{percent(abs(factor - 1))} {word}"

@@ -27,14 +27,25 @@ class Decision(Part):
     setting: str
     changes: bool
     """Whether it differs from what is in force."""
-    basis: Literal["safe", "least-loss", "kept"]
-    """safe: within the threshold everywhere; least-loss: uses disagree; kept: nothing better was shown."""
+    basis: Literal["safe", "least-loss", "kept", "inconclusive"]
+    """safe: within the threshold of the best everywhere; least-loss: gains more than it loses; kept: no other gains more than it loses;
+    inconclusive: no difference is shown."""
     worst_loss: Loss | None
     in_force_worst_loss: Loss | None
     gains: list[Loss]
-    """Where the setting in force loses, and how much."""
+    """Where the setting in force is behind the chosen one, and how much."""
     costs: list[Loss]
-    """Where the chosen setting loses, and how much."""
+    """Where the chosen setting is behind the one in force, and how much."""
+
+
+class PurposeDecision(Part):
+    """What to set for one purpose."""
+
+    purpose: Literal["responsive", "throughput", "asked"]
+    """responsive: times of starts, commits, pages while something competes; throughput: how much gets done; asked: the uses of `--for`."""
+    setting: str
+    changes: bool
+    worst_loss: Loss | None
 
 
 class Candidate(Part):
@@ -43,7 +54,7 @@ class Candidate(Part):
     setting: str
     verdict: Literal["best", "within", "worse", "undecided"]
     value: Number
-    """In the unit of the metric."""
+    """In `value_unit`."""
     loss: Number
     low: Number
     high: Number
@@ -56,6 +67,10 @@ class Use(Part):
     use: str
     metric: str
     unit: str
+    """What one unit of work is called: start, transaction, …; request for fio."""
+    value_unit: str
+    """Of `value`: ms, MB/s, /s (units per second), µs."""
+    purpose: Literal["responsive", "throughput"]
     group: str
     role: Literal["foreground", "background"]
     threshold: float
@@ -126,7 +141,10 @@ class Tune(Part):
     """Why there is no verdict; null when there is one."""
     in_force: str
     candidates: list[str]
+    headline: str
+    """The answer in words."""
     decision: Decision | None
+    purposes: list[PurposeDecision]
     by_group: dict[str, Decision | None]
     """{group of uses: decision for it alone}."""
     uses: list[Use]
@@ -150,6 +168,7 @@ class LiveAdvice(Part):
     schema_: Literal["seekwise.advice-live/1"]
     run_id: str
     for_: str | None
+    headline: str
     decision: Decision | None
     set: list[str]
     undo: list[str]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seekwise.analysis.decision.choose import Choice, Loss
 from seekwise.analysis.decision.verdicts import Judged, Standing
+from seekwise.study.uses import Purpose
 
 SCHEMA = "seekwise.tune/1"
+REQUEST = "request"
+"""The unit of work of fio."""
 
 
 def decision_document(choice: Choice | None) -> dict[str, object] | None:
@@ -26,6 +29,15 @@ def decision_document(choice: Choice | None) -> dict[str, object] | None:
     }
 
 
+def purpose_documents(by_purpose: Mapping[Purpose, Choice], asked: Choice | None) -> list[dict[str, object]]:
+    """[{"purpose", "setting", "changes", "worst_loss"}]; `asked`: for the uses that were named, if any were."""
+    found: list[tuple[str, Choice]] = [*by_purpose.items(), *([("asked", asked)] if asked is not None else [])]
+    return [
+        {"purpose": name, "setting": each.setting, "changes": each.changes, "worst_loss": _loss(each.worst)}
+        for name, each in found
+    ]
+
+
 def _loss(loss: Loss | None) -> dict[str, object] | None:
     if loss is None:
         return None
@@ -41,7 +53,9 @@ def use_documents(judged: Sequence[Judged]) -> list[dict[str, object]]:
         {
             "use": each.use,
             "metric": each.metric,
-            "unit": each.unit,
+            "unit": each.work or REQUEST,
+            "value_unit": each.unit,
+            "purpose": each.purpose,
             "group": each.group,
             "role": each.role,
             "threshold": each.threshold,

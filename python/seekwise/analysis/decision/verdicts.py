@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 
 from seekwise.analysis.decision.bounds import ALPHA, Ahead, Bounds, bounds
+from seekwise.analysis.decision.periods import Merged
 from seekwise.analysis.decision.table import Entry
 from seekwise.analysis.families import benjamini_hochberg
 from seekwise.study.uses import Purpose
@@ -75,6 +76,8 @@ class Judged:
     work: str = ""
     """What one unit of work is called; empty for requests."""
     kind: str = ""
+    quantile: float | None = None
+    """Of a slow tail, where it lies."""
     ahead: Mapping[tuple[str, str], Ahead] = field(default_factory=dict)
     """{(a, b): how much better a is than b}, of every pair that is known."""
 
@@ -199,6 +202,7 @@ def _judged(entry: Entry, found: Bounds, worse: np.ndarray) -> Judged:
         entry.job,
         entry.work,
         entry.kind or entry.metric,
+        entry.figures.tail if entry.kind == "tail" and isinstance(entry.figures, Merged) else None,
         found.ahead,
     )
 
