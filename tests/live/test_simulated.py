@@ -81,9 +81,9 @@ def test_what_cannot_be_simulated_is_one_error(tune, words, said):
     assert said in done.exception.message
 
 
-def test_what_the_background_pays_stands_in_the_headline_even_when_only_the_foreground_was_asked_for(tune):
+def test_limits_are_shown_on_both_sides_and_recommend_nothing(tune):
     done = tune("model:generic_1tb_sata", "--for", "reads-beside-writer,random-read-1")
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
-    assert "Set bfq for reads-beside-writer, random-read-1" in said
-    assert "its price: " in said and "less background throughput in reads-beside-writer" in said
+    assert "These are limits of the device and its schedulers" in said, "synthetic loads recommend nothing"
+    assert "Keep mq-deadline" in said and "starved" in said

@@ -73,7 +73,7 @@ def headline(asked: Question) -> str:
     choice = asked.choice
     if choice is None:
         if asked.judged and not asked.deciding:
-            return f"These are limits, which decide nothing. Keep {asked.in_force}."
+            return f"These are limits of the device and its schedulers, shown apart from any recommendation. Keep {asked.in_force}."
         return "Inconclusive: too little was measured to compare anything."
     where = f" for {' and '.join(asked.asked)}" if asked.asked else ""
     if choice.changes:

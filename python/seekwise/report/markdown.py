@@ -43,7 +43,7 @@ def of_live(found: LiveOutcome) -> str:
     lines = [f"**{text(answer.headline(found))}**", ""]
     if said := answer.open_text(found):
         lines += [text(said), ""]
-    heads = ["Use", "Judged by", f"{found.plan.in_force.label} (now)", "Against", "Its value", "Difference"]
+    heads = ["Use", "Figure", f"{found.plan.in_force.label} (now)", "Against", "Its value", "Difference"]
     cells = ((row.use, row.subject, row.now, row.other, row.other_value, row.words) for row in answer.rows(found))
     lines += table(heads, cells)
     lines += _code("Set it", found.lines.set) + _code("Undo it", found.lines.undo)
