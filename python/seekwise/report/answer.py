@@ -14,7 +14,7 @@ from seekwise.report.metric_words import amount, metric_name, open_bound, percen
 LINES_MOST = 25
 NOTES_MOST = 2
 GAP = 2
-USE_MOST, SUBJECT_MOST = 18, 24
+USE_MOST, SUBJECT_MOST = 20, 24
 """Widths from which the first two columns are wrapped."""
 OTHERWISE = {
     "simulated": "Simulated, not measured",

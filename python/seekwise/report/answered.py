@@ -179,7 +179,9 @@ def opponent(asked: Question) -> str | None:
     """The one setting that all rows hold against the one in force; None: the rival of each use."""
     if asked.setting != asked.in_force:
         return asked.setting
-    return next((each.setting for each in asked.other_purposes.values()), None) or _rival(asked, asked.deciding)
+    return next((each.setting for each in asked.other_purposes.values()), None) or _rival(
+        asked, asked.deciding or asked.judged
+    )
 
 
 def rows(asked: Question) -> list[Row]:
