@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from cli.conftest import Command, ran
 from seekwise.cli.main import cli
 
-BELOW_BYTES = 900 << 20
-ABOVE_BYTES = 700 << 20
+BELOW_BYTES = 4000 << 20
+ABOVE_BYTES = 3600 << 20
 # Without the kernel's own writing afterwards: an idle device shall be idle.
 MKFS = ("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", "-E", "lazy_itable_init=0")
 

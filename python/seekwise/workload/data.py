@@ -158,7 +158,7 @@ DATA_SETS: dict[str, DataSet] = {
         DataSet("parts", 4 * PART_BYTES, 64 * PART_BYTES, _parts),
         DataSet("source", 16 * MIB, 16 * MIB, _source),
         DataSet("text", 16 * MIB, 64 * MIB, _text),
-        DataSet("postgresql", 1536 * MIB, 1536 * MIB, lambda folder, _: postgres.build(folder)),
+        DataSet("postgresql", 768 * MIB, 768 * MIB, lambda folder, _: postgres.build(folder)),
         DataSet("sqlite", 32 * MIB, 512 * MIB, database.build),
     )
 }

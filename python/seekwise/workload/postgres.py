@@ -28,7 +28,7 @@ CLONE_NEWNS, CLONE_NEWIPC = 0x00020000, 0x08000000
 """Linux v6.12 include/uapi/linux/sched.h."""
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 """Linux v6.12 include/uapi/linux/mount.h."""
-SCALE = 20
+SCALE = 16
 """15 MB each: more branches than clients, so that they seldom wait for each other's rows (pgbench's documentation)."""
 START_S = 60.0
 STOP_S = 12.0
@@ -41,7 +41,7 @@ unix_socket_directories = '{folder}'
 unix_socket_permissions = 0700
 dynamic_shared_memory_type = mmap
 checkpoint_timeout = 1h
-max_wal_size = 4GB
+max_wal_size = 1GB
 autovacuum = off
 logging_collector = off
 """

@@ -18,7 +18,7 @@ from seekwise.workload import log
 
 READY_S = 60.0
 """For workers to open what they work on; a database server may have to recover."""
-QUIT_S = 15.0
+QUIT_S = 3.0
 """For the units under way to end; what does not is killed."""
 STARTER = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); from seekwise.workload import crew; crew.main()"
 

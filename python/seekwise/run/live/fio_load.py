@@ -75,7 +75,7 @@ class RunningFio:
             raise SeekwiseError(f"the load did not start within {START_TIMEOUT_S:g} s", hint="is the device stuck?")
         self._running.wait(LEAD_IN_S)
 
-    def period(self, seconds: float) -> float:
+    def period(self, seconds: float, patience_s: float) -> float:
         self._running.wait(seconds)
         return 0.0
 

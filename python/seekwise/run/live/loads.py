@@ -23,8 +23,11 @@ class Running(Protocol):
         """Returns once it does what it is to do. Raises SeekwiseError when it does not begin."""
         ...
 
-    def period(self, seconds: float) -> float:
-        """Lets a period go by; seconds of it after which what is measured began. Less than asked when the load ends early."""
+    def period(self, seconds: float, patience_s: float) -> float:
+        """Lets a period go by; seconds of it after which what is measured began. Shorter when the load ends early.
+
+        `patience_s`: so long a unit under way is waited for at its end.
+        """
         ...
 
     def ended(self) -> str | None:
@@ -89,8 +92,8 @@ class _Together:
         for each in self._parts:
             each.wait_running()
 
-    def period(self, seconds: float) -> float:
-        return self._parts[-1].period(seconds)
+    def period(self, seconds: float, patience_s: float) -> float:
+        return self._parts[-1].period(seconds, patience_s)
 
     def ended(self) -> str | None:
         return next((reason for each in self._parts if (reason := each.ended())), None)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from seekwise.backend.kernel import fio_job
@@ -58,6 +58,7 @@ class PreparedTarget:
     """Folder of the programs' data sets."""
     own: Path | None = None
     """Folder of what programs write."""
+    data_set_bytes: dict[str, int] = field(default_factory=dict)
 
     def region(self, name: str) -> list[str]:
         """fio's lines for one of the test files: a file in the folder, or its region of the device."""
@@ -134,13 +135,15 @@ def laid_out(
         places = folder / "programs", folder / "own"
         for place in places:
             place.mkdir(mode=0o700)
+        sizes: dict[str, int] = {}
         for number, each in enumerate(sets):
             left = started + bound_s - time.monotonic()
             room = int(room_bytes(folder) * ROOM_SHARE) // (2 * (len(sets) - number))
             room = max(each.least_bytes, min(each.most_bytes, room))
-            data.laid_out(each.name, places[0], data.Share(room, time.monotonic() + left / (len(sets) - number)))
+            share = data.Share(room, time.monotonic() + left / (len(sets) - number))
+            sizes[each.name] = data.laid_out(each.name, places[0], share)
             tell(done + (1 - done) * (number + 1) / len(sets))
-        made = replace(made, programs=places[0], own=places[1])
+        made = replace(made, programs=places[0], own=places[1], data_set_bytes=sizes)
     tell(1.0)
     return replace(made, layout_s=time.monotonic() - started)
 

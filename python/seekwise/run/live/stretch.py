@@ -24,6 +24,10 @@ from seekwise.run.live.candidates import Candidate
 from seekwise.run.live.loads import Load
 
 PASS_THROUGH_S = 0.03
+UNIT_MOST_S = 30.0
+"""A unit that takes longer is left alone: it counts with the time that it has taken."""
+LATE_S = 3.0
+"""So much past the end of the measuring time it may end."""
 
 Turn = tuple[Candidate, int, float]
 """(candidate, round, seconds) of one period to come."""
@@ -105,7 +109,7 @@ def run(
                 now = counters(leaves)
             tell(candidate.label)
             seen = switch.read_back()
-            lead = running.period(max(0.0, seconds - (time.time() - now.clock_s)))
+            lead = running.period(max(0.0, seconds - (time.time() - now.clock_s)), _patience_s(deadline_s))
             then = counters(leaves)
             ended = running.ended()
             if ended is not None:
@@ -118,6 +122,12 @@ def run(
             f"the load ended before anything was measured: {ended or 'no reason given'}", fio_load.hint(ended)
         )
     return Stretch(tuple(periods), load.operations(work), load.text, ended)
+
+
+def _patience_s(deadline_s: float | None) -> float:
+    if deadline_s is None:
+        return UNIT_MOST_S
+    return min(UNIT_MOST_S, max(LATE_S, deadline_s + LATE_S - time.monotonic()))
 
 
 def _turns(

@@ -17,8 +17,8 @@ from seekwise.workload import team
 
 LEAD_IN_S = 1.5
 """For a background to reach what it does in the long run: files that it reads are read ahead, those that it writes reach the device."""
-UNIT_MOST_S = 30.0
-"""A unit that takes longer is left alone: it counts with the time that it has taken."""
+FIRST_UNITS_S = 0.3
+FIRST_PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -61,25 +61,25 @@ class RunningTeam:
             self._team.wait(LEAD_IN_S)
         elif self._load.count is None:
             # What a first period would find new, as pages of a tree's upper levels.
-            self._units(0.3)
+            self._units(FIRST_UNITS_S, FIRST_PATIENCE_S)
 
-    def period(self, seconds: float) -> float:
+    def period(self, seconds: float, patience_s: float) -> float:
         began = time.monotonic()
         # One that outlasted its own period is not to meet the next one.
-        self._team.wait_idle(self._load.foreground, UNIT_MOST_S)
+        self._team.wait_idle(self._load.foreground, patience_s)
         if self._load.count is not None:
             self._team.wait(carry.LEARNING_CUT_S)
         lead = time.monotonic() - began
-        self._units(seconds)
+        self._units(seconds, patience_s)
         return lead
 
-    def _units(self, seconds: float) -> None:
+    def _units(self, seconds: float, patience_s: float) -> None:
         names = self._load.foreground
         self._team.go(names, self._load.count)
         if self._load.count is None:
             self._team.wait(seconds)
             self._team.stop(names)
-        if not self._team.wait_idle(names, UNIT_MOST_S):
+        if not self._team.wait_idle(names, patience_s):
             self._team.stop(names)
 
     def ended(self) -> str | None:

@@ -16,6 +16,8 @@ class Cat(Program):
     name = "cat"
     title = "reads large files with cat, none of them in memory"
     unit = "file"
+    long_units = True
+    expected_s = 0.5
 
     def data_sets(self) -> tuple[str, ...]:
         return ("large",)
@@ -36,6 +38,8 @@ class DD(Program):
     name = "dd"
     title = "reads large files with dd past the page cache"
     unit = "file"
+    long_units = True
+    expected_s = 0.5
 
     block_kib: Annotated[int, Field(ge=4, le=65536)] = 64
     """Size of a request."""
