@@ -57,10 +57,10 @@ def schedulers(kernel: str, rotational: bool = True) -> str:
 def check_tunables(scheduler: str, kernel: str, tunables_json: str) -> None:
     """Raises ValueError with one sentence if a tunable is unknown, absent from that kernel or outside its range."""
 
-def verify_whole(paths: list[str]) -> str:
-    """Runs what recordings submitted, on the model alone, and holds the outcome against them, as JSON.
+def verify_closed_loop(paths: list[str]) -> str:
+    """Simulates recorded runs from what was submitted alone and compares them with the recordings, as JSON.
 
-    `files`: order and total time of each, end of each process; `groups`: by scheduler and kernel; `met`.
+    `files`: order and total time of each, end of each process; `groups`: by scheduler and kernel; `errors`; `met`.
     """
 
 def drive_models() -> list[str]:

@@ -27,7 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate::model_version, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::bench_cases, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::bench, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate::verify_whole, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors::verify_closed_loop, module)?)?;
     module.add_function(wrap_pyfunction!(mapping::verify_mapping, module)?)?;
     module.add_function(wrap_pyfunction!(rates::verify_machine_rates, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::verify_vectors, module)?)?;

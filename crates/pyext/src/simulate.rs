@@ -97,15 +97,6 @@ pub fn bench(py: Python<'_>, case: &str, ios: u64, seed: u64) -> PyResult<BenchR
         .map_err(PyValueError::new_err)
 }
 
-/// Whole runs of the recordings in `paths` (files or folders), as JSON: `files`, `groups` by scheduler and kernel, `met`.
-#[pyfunction]
-pub fn verify_whole(py: Python<'_>, paths: Vec<String>) -> String {
-    py.allow_threads(|| {
-        let paths: Vec<std::path::PathBuf> = paths.into_iter().map(Into::into).collect();
-        seekwise_validate::whole::verify(&paths).to_string()
-    })
-}
-
 /// Runs whole storage - drives alone or under md - on `threads` workers: a JSON list of specs (`crates/sim/src/spec/storage.rs`) in,
 /// a JSON list of results in their order out; one that cannot be is `{"error": …}`. `progress(done, of)` counts specs, as in
 /// `simulate_cells`.

@@ -26,8 +26,6 @@ pub struct About {
     pub chart: Chart,
     /// Share of recorded decisions that replay must reproduce, in thousandths.
     pub required_per_mille: u64,
-    /// How dear a completion under it is in closed-loop replay: 0 as without a scheduler, 1 as kyber's, 2 as bfq's.
-    pub completion_rank: usize,
     /// Values of its tunables that are worth a trial beside the kernel's own.
     pub trials: &'static [(&'static str, &'static [u64])],
     /// Whether it orders what is queued and learns nothing of those who send it: then it is at its level as soon as it is chosen.

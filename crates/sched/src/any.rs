@@ -42,9 +42,6 @@ impl Scheduler for AnyScheduler {
     fn timer(&self) -> Option<Nanos> {
         forward!(self, policy => policy.timer())
     }
-    fn slots_ended(&self) -> u32 {
-        forward!(self, policy => policy.slots_ended())
-    }
     fn fire(&mut self, now: Nanos) -> bool {
         forward!(self, policy => policy.fire(now))
     }

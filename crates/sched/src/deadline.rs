@@ -38,7 +38,6 @@ pub const ABOUT: About = About {
         marker: "square",
     },
     required_per_mille: 995,
-    completion_rank: 0,
     trials: &[],
     settles_at_once: true,
 };

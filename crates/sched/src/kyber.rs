@@ -40,7 +40,6 @@ pub const ABOUT: About = About {
         marker: "diamond",
     },
     required_per_mille: 995,
-    completion_rank: 1,
     // Linux v6.12 Documentation/block/kyber-iosched.rst.
     trials: &[
         ("read_lat_nsec", &[500_000, 8_000_000]),

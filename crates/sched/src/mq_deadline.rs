@@ -49,7 +49,6 @@ pub const ABOUT: About = About {
         marker: "square",
     },
     required_per_mille: 995,
-    completion_rank: 0,
     // Linux v6.12 Documentation/block/deadline-iosched.rst.
     trials: &[
         ("fifo_batch", &[1, 64]),

@@ -32,7 +32,6 @@ pub const ABOUT: About = About {
         marker: "circle",
     },
     required_per_mille: 1000,
-    completion_rank: 0,
     trials: &[],
     settles_at_once: true,
 };

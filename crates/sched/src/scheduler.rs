@@ -101,11 +101,6 @@ pub trait Scheduler: Clone {
         false
     }
 
-    /// How many slots of queues this policy has ended so far, if it counts them: an end takes the processor's time.
-    fn slots_ended(&self) -> u32 {
-        0
-    }
-
     /// Writes the inner state in words, one fact a line, for `--explain`.
     fn describe(&self, _now: Nanos, _out: &mut String) {}
 

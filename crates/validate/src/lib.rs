@@ -1,8 +1,7 @@
 //! The simulator against recordings of real machines.
 //!
-//! `rates`, `recorded`: rates of whole machines, by the simulator's engine. `whole`: one processor instruction by instruction, on purpose apart
-//! from the engine.
+//! `rates`, `recorded`: rates of whole machines. `closed_loop`: order and times of recorded runs, from what was submitted alone.
 
+pub mod closed_loop;
 pub mod rates;
 pub mod recorded;
-pub mod whole;

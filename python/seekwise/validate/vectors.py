@@ -33,7 +33,7 @@ OPTIONS = (
     click.Option(
         ["whole", "--whole"],
         is_flag=True,
-        help="Also run each file from what was submitted alone: order, total time and end of each process.",
+        help="Also simulate each file from what was submitted alone: order, total time and end of each process.",
     ),
 )
 
@@ -51,7 +51,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
     extra = {"contested": outcome["contested"], "groups": outcome["groups"]}
     met = outcome["met"]
     if options.get("whole"):
-        extra["runs"] = json.loads(_core.verify_whole([str(path) for path in paths]))
+        extra["runs"] = json.loads(_core.verify_closed_loop([str(path) for path in paths]))
         met = met and extra["runs"]["met"]
     return Report("vectors", files, extra, met)
 
@@ -95,11 +95,11 @@ def _runs(runs: Mapping[str, Any]) -> list[str]:
         worst = f", p{end['process']} ends {100 * end['off']:+.1f} %" if end else ""
         lines.append(f"  {file['file']}: total time {100 * file['total_off']:+.2f} %{worst}{order}")
     for row in runs["groups"]:
-        order = " (required)" if row["order_required"] else ""
         lines.append(
-            f"  {row['scheduler'] or 'unknown'} {row['kernel']}: same order in {row['order_same']} of {row['stable']} "
-            f"stable files{order}, total time off by {100 * row['total_off_median']:.2f} % (median), "
-            f"all ends within 5 % in {row['ends_within']} of {row['files']}{'' if row['met'] else ': missed'}"
+            f"  {row['scheduler']} {row['kernel']}: same order in {row['order_same']} of {row['stable']} "
+            f"stable files, total time off by {100 * row['total_off_median']:.2f} % (median), "
+            f"all ends within 5 % in {row['ends_within']} of {row['files']}"
+            f" (required: {100 * row['ends_required']:.0f} %){'' if row['met'] else ': missed'}"
         )
     return lines
 

@@ -103,8 +103,4 @@ impl<S: Scheduler> BlockQueue for EitherQueue<S> {
     fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
         each!(self, queue => queue.fire(now, driver, observer));
     }
-
-    fn work_due(&self) -> bool {
-        each!(self, queue => queue.work_due())
-    }
 }

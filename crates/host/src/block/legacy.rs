@@ -464,10 +464,6 @@ impl<S: Scheduler> BlockQueue for LegacyQueue<S> {
         self.run_if_kicked(now, driver, observer);
     }
 
-    fn work_due(&self) -> bool {
-        self.work
-    }
-
     /// Linux 2.6.23 block/ll_rw_blk.c, blk_queue_congestion_threshold: congestion is on from nr − nr/8 + 1 and off below nr − nr/8 − nr/16 − 1.
     fn congested(&self, direction: Direction, sync: bool) -> bool {
         let nr = self.base.limits.nr_requests;

@@ -266,16 +266,6 @@ pub trait BlockQueue {
 
     fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O);
 
-    /// How many slots the policy has ended so far, if it counts them.
-    fn slots_ended(&self) -> u32 {
-        0
-    }
-
-    /// A kernel thread is to run the queue as soon as it gets the processor: what [`BlockQueue::timer`] is due for then is no timer.
-    fn work_due(&self) -> bool {
-        false
-    }
-
     #[inline(always)]
     fn has_woken(&self) -> bool {
         !self.base().woken.is_empty()

@@ -54,8 +54,6 @@ pub struct MqQueue<S> {
     busyness: Busyness,
     takes_many: bool,
     /// A completion leaves the run to a kernel thread, and one is due.
-    run_by_thread: bool,
-    run_due: bool,
     /// A request waited for a driver tag when the queue was run: the next completion runs it again.
     restart: bool,
     /// When the policy is asked again that dispatched nothing.
@@ -79,8 +77,6 @@ impl<S: Scheduler> MqQueue<S> {
             dispatch_list: VecDeque::new(),
             busyness: Busyness::default(),
             takes_many: !limits.budget && takes_many(&kernel),
-            run_by_thread: false,
-            run_due: false,
             restart: false,
             ask_again: Nanos::NEVER,
             tags,
@@ -100,12 +96,6 @@ impl<S: Scheduler> MqQueue<S> {
     ) {
         let access = Access::from(&self.base.table.get(slot).request);
         self.start(now, slot, access, driver, observer);
-    }
-
-    /// Runs after completions are a kernel thread's work (kblockd), done when it has the processor: several completions of one interrupt
-    /// come before one run. Without this the completion runs the queue itself.
-    pub fn leave_runs_to_thread(&mut self) {
-        self.run_by_thread = true;
     }
 
     #[inline]
@@ -456,16 +446,8 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
         }
         let kicked = self.policy.take_queue_kick();
         if std::mem::take(&mut self.restart) || self.limits.budget || kicked {
-            if self.run_by_thread {
-                self.run_due = true;
-            } else {
-                self.run(now, driver, observer);
-            }
+            self.run(now, driver, observer);
         }
-    }
-
-    fn slots_ended(&self) -> u32 {
-        self.policy.slots_ended()
     }
 
     #[inline]
@@ -479,9 +461,6 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
     }
 
     fn fire<D: Driver, O: Observer>(&mut self, now: Nanos, driver: &mut D, observer: &mut O) {
-        if std::mem::take(&mut self.run_due) {
-            self.run(now, driver, observer);
-        }
         if self.policy.timer().is_some_and(|at| at <= now) && self.policy.fire(now) {
             self.run(now, driver, observer);
         }
@@ -495,10 +474,5 @@ impl<S: Scheduler> BlockQueue for MqQueue<S> {
                 self.base.woken.extend(self.sleepers.drain(..));
             }
         }
-    }
-
-    #[inline]
-    fn work_due(&self) -> bool {
-        self.run_due
     }
 }

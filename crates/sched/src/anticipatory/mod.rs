@@ -46,7 +46,6 @@ pub const ABOUT: About = About {
         marker: "cross",
     },
     required_per_mille: 980,
-    completion_rank: 0,
     trials: &[],
     // It measures think times of each process.
     settles_at_once: false,

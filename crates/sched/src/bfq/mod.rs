@@ -62,7 +62,6 @@ pub const ABOUT: About = About {
     chart: Chart { colour: "#D55E00", dash: &[2, 2], marker: "triangle-up" },
     // Some near-ties of bfq fall either way in the kernel itself.
     required_per_mille: 950,
-    completion_rank: 2,
     // Linux v6.12 Documentation/block/bfq-iosched.rst.
     trials: &[("low_latency", &[0, 1]), ("slice_idle", &[0, 8])],
     // Budgets of up to 125 ms, weights raised for processes that look interactive (block/bfq-iosched.c).
@@ -125,8 +124,6 @@ pub struct Bfq {
     positions: Vec<(u64, u32)>,
     burst: Burst,
     queue_kick: bool,
-    /// Expirations so far.
-    slots_ended: u32,
 }
 
 impl Bfq {
@@ -174,7 +171,6 @@ impl Bfq {
             positions: Vec::new(),
             burst: Burst::default(),
             queue_kick: false,
-            slots_ended: 0,
             settings,
         };
         if bfq.settings.max_budget.is_none()
@@ -664,9 +660,6 @@ impl Scheduler for Bfq {
         self.waiting
     }
 
-    fn slots_ended(&self) -> u32 {
-        self.slots_ended
-    }
 
     fn timer(&self) -> Option<Nanos> {
         self.idle_timer

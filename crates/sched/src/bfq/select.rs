@@ -232,7 +232,6 @@ impl Bfq {
 
     /// The queue in service gives way.
     pub(super) fn expire(&mut self, index: u32, compensate: bool, reason: Reason) {
-        self.slots_ended = self.slots_ended.wrapping_add(1);
         let (queue, entity) = (&self.queues[index as usize], self.service.get(index));
         let (slow, millis) = self.slowness(queue, entity, compensate);
         let raised = entity.coefficient > 1;

@@ -40,7 +40,6 @@ pub const ABOUT: About = About {
     reset_to: &[],
     chart: Chart { colour: "#D55E00", dash: &[2, 2], marker: "triangle-up" },
     required_per_mille: 980,
-    completion_rank: 0,
     trials: &[],
     // It measures think times and seeks of each process.
     settles_at_once: false,

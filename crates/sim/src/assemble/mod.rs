@@ -595,7 +595,8 @@ impl MemberQueues {
         self.entry.build(&self.setup)
     }
 
-    fn alike(queue: &QueueSpec, below: &Below) -> Result<Self, String> {
+    /// Queues whose writers all wait.
+    pub fn alike(queue: &QueueSpec, below: &Below) -> Result<Self, String> {
         let kernel = kernel_of(queue)?;
         let entry = entry_of(&queue.scheduler)?;
         let legacy = entry.kernels.until.is_some();

@@ -1,16 +1,16 @@
 //! What a recording's name and neighbours say: kernel, scheduler, device, and what each process submitted.
 
+use crate::closed_loop::recording::{number, process_number, read};
 use seekwise_host::cpu::CpuCost;
 use seekwise_host::job::{Script, ScriptedOp, Start, Wait};
 use seekwise_sched::{Direction, Kernel, Priority, PriorityClass};
 use seekwise_units::{Lba, Nanos, Sectors};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Device under the recorded kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Under {
+pub enum Device {
     Fixed { depth: u32, service: Nanos },
     Linear,
 }
@@ -24,7 +24,7 @@ pub struct Submitter {
     pub script: Script,
 }
 
-/// Everything that a whole run needs.
+/// Everything that a run needs.
 #[derive(Clone, Debug)]
 pub struct Input {
     pub scheduler: String,
@@ -32,91 +32,12 @@ pub struct Input {
     pub kernel_name: String,
     pub workload: String,
     pub device_name: String,
-    pub under: Under,
+    pub device: Device,
     pub rotational: bool,
-    pub legacy: bool,
+    pub single_queue: bool,
     /// Settings of the queue: nr_requests, max_sectors_kb, nomerges, iosched/NAME.
     pub settings: BTreeMap<String, String>,
     pub submitters: Vec<Submitter>,
-    /// Seed of an image of the kernel whose calls take some hundred nanoseconds more or less each; `None`: the median of each.
-    pub image: Option<u64>,
-}
-
-/// The facts of a recording that a run is held against.
-#[derive(Clone, Debug, Default)]
-pub struct Recorded {
-    /// (direction is write, first sector, sectors) of every issue, in order.
-    pub issues: Vec<(bool, u64, u64)>,
-    pub last_complete: u64,
-    /// Last completion by process.
-    pub ends: BTreeMap<u32, u64>,
-    pub first_submit: BTreeMap<u32, u64>,
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
-}
-
-fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
-    text.trim()
-        .parse()
-        .map_err(|_| format!("{what} is \"{text}\", not a number"))
-}
-
-fn process_number(text: &str) -> Result<u32, String> {
-    number(text.trim_start_matches('p'), "a process")
-}
-
-/// Reads the events that count.
-pub fn recorded(path: &Path) -> Result<Recorded, String> {
-    let text = read(path)?;
-    let mut lines = text.lines();
-    if lines.next().map(str::trim_end) != Some("time_ns,event,op,sector,sectors,proc") {
-        return Err(format!(
-            "{} is no recording: its header is not time_ns,event,op,sector,sectors,proc",
-            path.display()
-        ));
-    }
-    let mut found = Recorded::default();
-    for (index, line) in lines.enumerate() {
-        let fields: Vec<&str> = line.trim_end().split(',').collect();
-        if fields.len() != 6 {
-            return Err(format!(
-                "{} line {}: {} fields instead of 6",
-                path.display(),
-                index + 2,
-                fields.len()
-            ));
-        }
-        let time: u64 = number(fields[0], "time_ns")?;
-        // The kernel's own threads (periodic write-back in two files) are none of the list's processes.
-        let process = process_number(fields[5]).ok();
-        match fields[1] {
-            "issue" => {
-                found.issues.push((
-                    fields[2].starts_with('W'),
-                    number(fields[3], "sector")?,
-                    number(fields[4], "sectors")?,
-                ));
-            }
-            "complete" => {
-                found.last_complete = time;
-                if let Some(process) = process {
-                    found.ends.insert(process, time);
-                }
-            }
-            "submit" | "insert" => {
-                if let Some(process) = process {
-                    found.first_submit.entry(process).or_insert(time);
-                }
-            }
-            _ => {}
-        }
-    }
-    if found.issues.is_empty() || found.last_complete == 0 {
-        return Err(format!("{} has no issue or no completion", path.display()));
-    }
-    Ok(found)
 }
 
 /// `folder/name` in `start` or one of the folders above it.
@@ -154,10 +75,10 @@ pub fn input(path: &Path) -> Result<Input, String> {
         .flatten()
         .find(|conf| conf.is_file())
     {
-        return blk_mq(path, folder, stem, &conf);
+        return blk_mq(folder, stem, &conf);
     }
     let parts: Vec<&str> = stem.split("__").collect();
-    let [kernel_name, workload, device] = parts[..] else {
+    let [kernel_name, workload, device_name] = parts[..] else {
         return Err(format!(
             "{} has neither a .conf beside it nor a name KERNEL__WORKLOAD__DEVICE",
             path.display()
@@ -179,30 +100,29 @@ pub fn input(path: &Path) -> Result<Input, String> {
         "requests",
         &format!("{workload}.processes.csv"),
     )?)?;
-    let (under, rotational) = legacy_device(device)?;
+    let (device, rotational) = legacy_device(device_name)?;
     Ok(Input {
         scheduler,
         kernel,
         kernel_name: kernel_name.to_owned(),
         workload: workload.to_owned(),
-        device_name: device.to_owned(),
-        under,
+        device_name: device_name.to_owned(),
+        device,
         rotational,
-        legacy: true,
+        single_queue: true,
         settings: BTreeMap::new(),
         submitters: legacy_submitters(&requests, &processes, &kernel)?,
-        image: None,
     })
 }
 
 /// README of the legacy recordings, "Devices".
-fn legacy_device(name: &str) -> Result<(Under, bool), String> {
-    let fixed = |depth: u32| Under::Fixed {
+fn legacy_device(name: &str) -> Result<(Device, bool), String> {
+    let fixed = |depth: u32| Device::Fixed {
         depth,
         service: Nanos::from_millis(5),
     };
     if name == "linear1" {
-        return Ok((Under::Linear, true));
+        return Ok((Device::Linear, true));
     }
     let (kind, rest) = match (name.strip_prefix("fixed"), name.strip_prefix("nullblk")) {
         (Some(rest), _) => ("fixed", rest),
@@ -304,7 +224,7 @@ fn legacy_submitters(
     Ok(found.into_values().collect())
 }
 
-fn blk_mq(path: &Path, folder: &Path, stem: &str, conf: &Path) -> Result<Input, String> {
+fn blk_mq(folder: &Path, stem: &str, conf: &Path) -> Result<Input, String> {
     let mut settings = BTreeMap::new();
     for line in read(conf)?.lines() {
         if let Some((key, value)) = line.split_once('=') {
@@ -330,7 +250,7 @@ fn blk_mq(path: &Path, folder: &Path, stem: &str, conf: &Path) -> Result<Input, 
         .and_then(|_| above.next())
         .unwrap_or("6.1");
     let list = read(&beside(folder, "lists", &format!("{stem}.list"))?)?;
-    let under = Under::Fixed {
+    let device = Device::Fixed {
         depth: number(&setting("hw_queue_depth")?, "hw_queue_depth")?,
         service: Nanos(number(&setting("completion_nsec")?, "completion_nsec")?),
     };
@@ -349,7 +269,6 @@ fn blk_mq(path: &Path, folder: &Path, stem: &str, conf: &Path) -> Result<Input, 
             seekwise_sim::task::ThreadLoad::Generated { .. } => None,
         })
         .collect();
-    let _ = path;
     Ok(Input {
         scheduler,
         kernel: Kernel::parse(kernel_name, 250)?,
@@ -359,11 +278,10 @@ fn blk_mq(path: &Path, folder: &Path, stem: &str, conf: &Path) -> Result<Input, 
             "null_blk depth {}",
             settings.get("hw_queue_depth").cloned().unwrap_or_default()
         ),
-        under,
+        device,
         rotational: settings.get("rotational").is_some_and(|v| v == "1"),
-        legacy: false,
+        single_queue: false,
         settings,
         submitters,
-        image: None,
     })
 }
