@@ -18,7 +18,7 @@ from pathlib import Path
 from seekwise.backend.kernel import fio_job
 from seekwise.control.emptiness import EmptyProof
 from seekwise.control.scratch import room_bytes
-from seekwise.errors import RefusedError, UsageError
+from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.study.uses import Use
 from seekwise.workload import data
 
@@ -59,6 +59,12 @@ class PreparedTarget:
     own: Path | None = None
     """Folder of what programs write."""
     data_set_bytes: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    """{data set that could not be laid out: why}."""
+
+    def why_not(self, use: Use) -> str | None:
+        """Why a use cannot be measured here; None where it can."""
+        return next((self.missing[each.name] for each in data_sets([use]) if each.name in self.missing), None)
 
     def region(self, name: str) -> list[str]:
         """fio's lines for one of the test files: a file in the folder, or its region of the device."""
@@ -136,14 +142,18 @@ def laid_out(
         for place in places:
             place.mkdir(mode=0o700)
         sizes: dict[str, int] = {}
+        missing: dict[str, str] = {}
         for number, each in enumerate(sets):
             left = started + bound_s - time.monotonic()
             room = int(room_bytes(folder) * ROOM_SHARE) // (2 * (len(sets) - number))
             room = max(each.least_bytes, min(each.most_bytes, room))
             share = data.Share(room, time.monotonic() + left / (len(sets) - number))
-            sizes[each.name] = data.laid_out(each.name, places[0], share)
+            try:
+                sizes[each.name] = data.laid_out(each.name, places[0], share)
+            except SeekwiseError as error:
+                missing[each.name] = f"{error.message} ({error.hint})" if error.hint else error.message
             tell(done + (1 - done) * (number + 1) / len(sets))
-        made = replace(made, programs=places[0], own=places[1], data_set_bytes=sizes)
+        made = replace(made, programs=places[0], own=places[1], data_set_bytes=sizes, missing=missing)
     tell(1.0)
     return replace(made, layout_s=time.monotonic() - started)
 

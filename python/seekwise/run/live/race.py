@@ -12,15 +12,21 @@ from seekwise.run.live.session import Session
 
 
 def states_of(session: Session) -> list[progress.UseState]:
-    """Every use of the plan, with all of its candidates."""
-    return [progress.UseState(use, session.plan.candidates) for use in session.plan.uses]
+    """Every use of the plan, with all of its candidates; one whose programs cannot run here has failed before it began."""
+    states = [progress.UseState(use, session.plan.candidates) for use in session.plan.uses]
+    for each in states:
+        each.failed = session.place.why_not(each.use)
+        if each.failed:
+            session.watch.say(f"{each.use.title}: {each.failed}")
+    return states
 
 
 def first_pass(session: Session, states: Sequence[progress.UseState], seconds: float) -> None:
     """A stretch for every use; raises SeekwiseError when none of them brought a record."""
     left = max(1.0, seconds)
-    for number, each in enumerate(states):
-        share = left / max(1, len(states) - number)
+    able = [each for each in states if each.failed is None]
+    for number, each in enumerate(able):
+        share = left / max(1, len(able) - number)
         rounds = int((share - progress.STRETCH_OVERHEAD_S) / each.round_s())
         # No more than shows how long its periods must be: the rest goes where it decides.
         most = progress.ROUNDS_FIRST_QUICK if each.is_quick else progress.ROUNDS_FIRST
