@@ -127,6 +127,18 @@ def test_a_stall_that_outlasts_the_period_counts_with_its_age():
     assert found.latency_sum_ns == pytest.approx(0.9e9, rel=0.01)
 
 
+def test_the_copy_of_a_file_counts_in_each_period_for_its_time_there():
+    rows = operations([(3000, 2e9, 4000), (3500, 0.5e9, 600), (9000, 1e9, 500)])
+    units = replace(rows, waited_share=np.ones(3), cached_share=np.zeros(3))
+    first, second = logs.within(units, 0.0, 2.0), logs.within(units, 2.0, 4.0)
+    assert (first.ops, first.bytes) == (0, 2000) and (second.ops, second.bytes) == (2, 2600)
+    assert logs.within(units, 10.0, 12.0).bytes == 0
+    assert (
+        logs.shares(units, 2.0, 4.0) == {"waiting_share": 1.0, "cached_share": 0.0}
+        and logs.shares(rows, 2.0, 4.0) == {}
+    )
+
+
 def test_a_log_that_was_cut_short_is_read_up_to_its_last_line():
     text = log([(1, 2, 3), (4, 5, 6)]) + b"7, 8"
     assert len(logs.parse(text, "x")) == 2

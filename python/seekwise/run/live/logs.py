@@ -83,15 +83,18 @@ def parse(text: bytes, name: str) -> Array:
 def within(operations: Operations, start_s: float, end_s: float, since_s: float | None = None) -> JobPeriod:
     """What happened from `start_s` to `end_s` (seconds since 1970); `since_s`: when the setting came into force.
 
-    Bytes count when they are complete. Latencies are those of operations that began under the setting and ended in the window. One
+    Bytes of requests count when they are complete. Latencies are those of operations that began under the setting and ended in the window. One
     that is still under way at its end counts with its age when it is among the longest, so that a stall is not overlooked because
     it outlasts the period.
     """
     since = start_s if since_s is None else since_s
     seconds = max(0.0, end_s - start_s)
     low, high = np.searchsorted(operations.end_s, [start_s, end_s])
-    moved = operations.bytes[low:high]
     start = operations.start_s
+    if operations.waited_share is None:
+        moved = float(operations.bytes[low:high].sum())
+    else:
+        moved = _moved_within(operations, start, low, start_s, end_s)
     # fio's clock of the log has milliseconds: an operation is not older than its end allows.
     latencies = operations.latency_ns[low:high][start[low:high] >= since - 1e-3]
     later = slice(high, min(len(start), high + 4096))
@@ -100,7 +103,16 @@ def within(operations: Operations, start_s: float, end_s: float, since_s: float 
     if len(open_ages):
         least = np.quantile(latencies, 0.9) if len(latencies) else 0.0
         latencies = np.concatenate([latencies, open_ages[open_ages >= least]])
-    return JobPeriod(seconds, len(moved), int(moved.sum()), float(latencies.sum()), histogram(latencies))
+    return JobPeriod(seconds, int(high - low), int(moved), float(latencies.sum()), histogram(latencies))
+
+
+def _moved_within(operations: Operations, start: Array, low: int, start_s: float, end_s: float) -> float:
+    """Bytes of units in a window, each in proportion to its time there: the copy of a file is seldom done within one period."""
+    if end_s <= start_s or low == len(start):
+        return 0.0
+    inside = np.minimum(operations.end_s[low:], end_s) - np.maximum(start[low:], start_s)
+    lasted = np.maximum(operations.latency_ns[low:] / 1e9, 1e-9)
+    return float((operations.bytes[low:] * np.clip(inside / lasted, 0.0, 1.0)).sum())
 
 
 def shares(operations: Operations, start_s: float, end_s: float) -> dict[str, float]:

@@ -12,7 +12,7 @@ from pydantic import Field
 from seekwise.workload import postgres
 from seekwise.workload.program import Place, Program
 
-EACH = 100
+EACH = 200
 """Transactions of a client in one call of pgbench: some tenths of a second, in which connecting is a small part."""
 
 
