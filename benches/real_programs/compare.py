@@ -11,26 +11,26 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from real_programs.rounds import ALONE, BESIDE, interval, log_ratios
+from real_programs.rounds import ALONE, BESIDE, MORE_IS_BETTER, interval, log_ratios
 
+COPY = "copy_mb_per_s"
 NEAREST: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
-    # (program, mode): (use, kind of its metric, figure of the program); the first use that was measured stands for all.
-    ("pgbench", ALONE): (("database", "done", "done"), ("database", "time", "time"), ("database", "tail", "tail")),
-    ("sysbench", ALONE): (("database", "done", "done"), ("database", "time", "time"), ("database", "tail", "tail")),
+    # (program, mode): (use, its metric as `tune --json` names it, figure of the program)
+    ("pgbench", ALONE): (("database", "done", "done"), ("database", "tail", "tail")),
+    ("sysbench", ALONE): (("database", "done", "done"), ("database", "tail", "tail")),
+    ("rocksdb", ALONE): (("database", "done", "done"), ("database", "tail", "tail")),
+    ("nginx", ALONE): (("web-server", "done", "done"), ("web-server", "tail", "tail")),
+    ("git", ALONE): (("build", "unpack_time", "time"),),
+    ("dpkg", ALONE): (("build", "unpack_time", "time"),),
+    ("compile", ALONE): (("build", "time", "time"),),
+    ("rsync", ALONE): (("file-server", "store_done", "done"),),
     ("pgbench", BESIDE): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
     ("sysbench", BESIDE): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
-    ("rocksdb", ALONE): (("database", "time", "time"),),
     ("rocksdb", BESIDE): (("database-backup", "time", "time"),),
-    ("nginx", ALONE): (("web-server", "time", "time"), ("web-server", "done", "done"), ("web-server", "tail", "tail")),
-    ("nginx", BESIDE): (("desktop-copy", "time", "time"),),
-    ("libreoffice", BESIDE): (("desktop-copy", "time", "time"),),
-    ("git", ALONE): (("build", "time", "time"), ("build", "done", "done")),
-    ("dpkg", ALONE): (("build", "time", "time"), ("build", "done", "done")),
-    ("compile", ALONE): (("build", "time", "time"), ("build", "done", "done")),
+    ("nginx", BESIDE): (("desktop-search", "time", "time"), ("desktop-search", "background_done", COPY)),
+    ("libreoffice", BESIDE): (("desktop-copy", "time", "time"), ("desktop-copy", "background_done", COPY)),
     ("git", BESIDE): (("desktop-copy", "time", "time"),),
-    ("dpkg", BESIDE): (("desktop-copy", "time", "time"),),
-    ("compile", BESIDE): (("desktop-copy", "time", "time"),),
-    ("rsync", ALONE): (("file-server", "time", "time"), ("file-server", "done", "done")),
+    ("compile", BESIDE): (("desktop-copy", "time", "time"), ("desktop-copy", "background_done", COPY)),
 }
 
 
@@ -63,26 +63,15 @@ class Line:
         return self.verdict == "worse" and self.stated > 2 * max(self.real, self.threshold)
 
 
-def kind_of(stated: dict) -> str:
-    """time, tail or done, of one entry of `uses` in `tune --json`."""
-    word = str(stated.get("kind") or stated["metric"].split()[-1])
-    return {"time": "time", "mean": "time", "p50": "time", "median": "time", "tail": "tail", "p99": "tail", "p95": "tail",
-            "done": "done", "rate": "done"}.get(word, word)  # fmt: skip
-
-
-def more_is_better(kind: str) -> bool:
-    return kind == "done"
-
-
 def log_of(share: float, kind: str) -> float:
-    """A loss of tune's as a log: 0.5 is half the rate, or 1.5 times the time."""
-    if more_is_better(kind):
+    """A loss of tune's as a log: 0.5 is half the work done, or 1.5 times the time. `kind`: the program's figure."""
+    if kind in MORE_IS_BETTER:
         return -math.log1p(-min(share, 1 - 1e-9))
     return math.log1p(max(share, -1 + 1e-9))
 
 
 def share_of(log: float, kind: str) -> float:
-    return -math.expm1(-log) if more_is_better(kind) else math.expm1(log)
+    return -math.expm1(-log) if kind in MORE_IS_BETTER else math.expm1(log)
 
 
 def lines(results: dict, stated: dict) -> list[Line]:
@@ -91,14 +80,14 @@ def lines(results: dict, stated: dict) -> list[Line]:
     for (program, mode), wanted in NEAREST.items():
         case = f"{program}, {mode}"
         rounds = results["cases"].get(case, {}).get("rounds", [])
-        for use, kind, figure in wanted:
+        for use, metric, figure in wanted:
             for entry in stated["uses"]:
-                if entry["use"] == use and kind_of(entry) == kind and entry["role"] == "foreground" and len(rounds) > 2:
-                    found += _of_entry(case, rounds, entry, kind, figure)
+                if (entry["use"], entry["metric"]) == (use, metric) and len(rounds) > 2:
+                    found += _of_entry(case, rounds, entry, figure)
     return found
 
 
-def _of_entry(case: str, rounds: Sequence[dict], entry: dict, kind: str, figure: str) -> list[Line]:
+def _of_entry(case: str, rounds: Sequence[dict], entry: dict, kind: str) -> list[Line]:
     best = next((each["setting"] for each in entry["candidates"] if each["verdict"] == "best"), None)
     if best is None:
         best = min((each for each in entry["candidates"] if each["loss"] is not None), key=lambda each: each["loss"],
@@ -108,7 +97,7 @@ def _of_entry(case: str, rounds: Sequence[dict], entry: dict, kind: str, figure:
         setting = each["setting"]
         if setting == best or each["verdict"] == "undecided" or each["loss"] is None:
             continue
-        logs = log_ratios(rounds, figure, setting, best)
+        logs = log_ratios(rounds, kind, setting, best)
         if len(logs) < 3:
             continue
         real, low, high = interval(logs)

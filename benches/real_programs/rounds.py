@@ -30,6 +30,7 @@ from seekwise.run.live import candidates
 
 ALONE, BESIDE = "alone", "beside cp"
 MODES = (ALONE, BESIDE)
+MORE_IS_BETTER = ("done", "copy_mb_per_s")
 PRECISION = 0.05
 ROUNDS_LEAST, ROUNDS_MOST = 6, 60
 SETTLE_S = {ALONE: 1.0, BESIDE: 2.0}
@@ -50,7 +51,7 @@ class Asked:
 
 def log_ratios(rounds: Sequence[dict], figure: str, setting: str, reference: str) -> list[float]:
     """ln(setting ÷ reference) of each round that has both; above 0 means that the setting is worse."""
-    sign = -1.0 if figure == "done" else 1.0
+    sign = -1.0 if figure in MORE_IS_BETTER else 1.0
     found = []
     for each in rounds:
         values = [each["values"].get(name, {}).get(figure) for name in (setting, reference)]
