@@ -33,9 +33,13 @@ MODES = (ALONE, BESIDE)
 MORE_IS_BETTER = ("done", "copy_mb_per_s")
 PRECISION = 0.05
 ROUNDS_LEAST, ROUNDS_MOST = 6, 60
-SETTLE_S = {ALONE: 1.0, BESIDE: 2.0}
+PROGRAM_LEAST_S = 90.0
+"""For preparing a program and a few rounds of it."""
+SETTLE_S = {ALONE: 0.8, BESIDE: 1.5}
 """After a switch: bfq's effect appears after 0.3 s, and beside a copy the device first writes what the setting before it left."""
-VISIT_S = {ALONE: 3.0, BESIDE: 6.0}
+VISIT_S = {ALONE: 2.0, BESIDE: 4.0}
+CASE_SHARE = {ALONE: 0.5, BESIDE: 1.0}
+"""Beside a copy times vary two to four times as much."""
 SCHEMA = "seekwise.programs/1"
 
 
@@ -79,9 +83,13 @@ def half_width(rounds: Sequence[dict], figure: str) -> float:
     return math.expm1(max(widths)) if max(widths) < 50 else math.inf
 
 
-def is_done(case: dict, program: Program, case_s: float) -> bool:
+def is_done(case: dict, program: Program, mode: str, case_s: float) -> bool:
     rounds = case["rounds"]
-    return half_width(rounds, program.main) <= PRECISION or len(rounds) >= ROUNDS_MOST or case["seconds"] >= case_s
+    return (
+        half_width(rounds, program.main) <= PRECISION
+        or len(rounds) >= ROUNDS_MOST
+        or case["seconds"] >= CASE_SHARE[mode] * case_s
+    )
 
 
 def measure(asked: Asked) -> None:
@@ -97,54 +105,61 @@ def measure(asked: Asked) -> None:
             continue
         results["left_out"].pop(name, None)
         cases = {mode: results["cases"].setdefault(f"{name}, {mode}", {"rounds": [], "seconds": 0.0}) for mode in MODES}
-        todo = [mode for mode in asked.modes if not is_done(cases[mode], program, asked.case_s)]
-        if todo and end - time.monotonic() > 60:
-            results["versions"][name] = program.versions()
-            with contextlib.ExitStack() as stack:
-                stack.enter_context(prepared_target.exclusively(target))
-                switch = stack.enter_context(switching([each.changes for each in compared.all]))
-                need = program.room_bytes + (ROOM_BYTES if BESIDE in todo else 0)
-                held = stack.enter_context(scratch(asked.folder, need))
-                # Servers of other users go through the folder by its name.
-                held.shown.chmod(0o711)
-                _measured(asked, results, program, cases, todo, held.shown, switch, compared, end)
+        todo = [mode for mode in asked.modes if not is_done(cases[mode], program, mode, asked.case_s)]
+        if not todo or end - time.monotonic() < PROGRAM_LEAST_S:
+            continue
+        results["versions"][name] = program.versions()
+        try:
+            _measured(asked, results, program, cases, todo, target, compared, end)
+        except SystemExit as failed:
+            say(f"{name}: {failed}")
     say(f"left to do: {', '.join(left(results, asked)) or 'nothing'}; room {room_bytes(asked.folder) >> 30} GiB")
     save(asked.results, results)
 
 
 def left(results: dict, asked: Asked) -> list[str]:
+    nothing: dict = {"rounds": [], "seconds": 0.0}
     return [
-        f"{name}, {mode}" for name in asked.only for mode in asked.modes
+        f"{name}, {mode}"
+        for name in asked.only
+        for mode in asked.modes
         if name not in results["left_out"]
-        and not is_done(results["cases"].get(f"{name}, {mode}", {"rounds": [], "seconds": 0.0}), PROGRAMS[name], asked.case_s)
-    ]  # fmt: skip
+        and not is_done(results["cases"].get(f"{name}, {mode}", nothing), PROGRAMS[name], mode, asked.case_s)
+    ]
 
 
-def _measured(asked, results, program, cases, todo, folder: Path, switch, compared, end: float) -> None:
-    home = folder / "program"
-    home.mkdir()
-    began = time.monotonic()
-    with program.prepare(home) as visit:
+def _measured(asked, results, program, cases, todo, target, compared, end: float) -> None:
+    """One program in these modes; everything is restored and removed when it returns, and by the journal's reader if it does not."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(prepared_target.exclusively(target))
+        switch = stack.enter_context(switching([each.changes for each in compared.all]))
+        held = stack.enter_context(scratch(asked.folder, program.room_bytes + (ROOM_BYTES if BESIDE in todo else 0)))
+        # Servers of other users go through the folder by its name.
+        held.shown.chmod(0o711)
+        home = held.shown / "program"
+        home.mkdir()
+        began = time.monotonic()
+        visit = stack.enter_context(program.prepare(home))
         os.sync()
         visit(1.0)
         say(f"{program.name} prepared in {time.monotonic() - began:.0f} s")
-        for number, mode in enumerate(todo):
-            case = cases[mode]
-            # Each mode its part of what is left of the piece.
-            until = time.monotonic() + (end - time.monotonic()) / (len(todo) - number)
-            with contextlib.ExitStack() as stack:
-                copy = stack.enter_context(copying(folder)) if mode == BESIDE else None
-                if copy is not None:
-                    time.sleep(3.0)
-                longest = 0.0
-                while not is_done(case, program, asked.case_s) and time.monotonic() + longest < until:
-                    begin = time.monotonic()
-                    case["rounds"].append(_round(compared, switch, visit, mode, copy))
-                    longest = max(longest, time.monotonic() - begin)
-                    case["seconds"] += time.monotonic() - begin
-                    save(asked.results, results)
-                    _said(program, mode, case)
+        for mode in todo:
+            with contextlib.ExitStack() as beside:
+                copy = beside.enter_context(copying(held.shown)) if mode == BESIDE else None
+                time.sleep(3.0 if copy else 0.0)
+                _rounds(asked, results, program, mode, cases[mode], compared, switch, visit, copy, end)
             switch.to_original()
+
+
+def _rounds(asked, results, program, mode, case, compared, switch, visit: Visit, copy, end: float) -> None:
+    longest = 0.0
+    while not is_done(case, program, mode, asked.case_s) and time.monotonic() + longest < end:
+        begin = time.monotonic()
+        case["rounds"].append(_round(compared, switch, visit, mode, copy))
+        longest = max(longest, time.monotonic() - begin)
+        case["seconds"] += time.monotonic() - begin
+        save(asked.results, results)
+        _said(program, mode, case)
 
 
 def _round(compared, switch, visit: Visit, mode: str, copy) -> dict:
