@@ -36,6 +36,7 @@ def main() -> int:
     shown = ways.add_parser("page", help="the page in Markdown, on standard output")
     shown.add_argument("--results", type=Path, required=True)
     shown.add_argument("--stated", type=Path, action="append", default=[], help="output of `tune --json`")
+    shown.add_argument("--history", type=Path, help="Markdown that the page ends with: what missed before, and why")
     words = asked.parse_args()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if words.way == "list":
@@ -44,7 +45,7 @@ def main() -> int:
             print(f"{program.name:12} {program.title}{' – not installed: ' + ', '.join(missing) if missing else ''}")
         return 0
     if words.way == "page":
-        print(page.text(words.results, words.stated), end="")
+        print(page.text(words.results, words.stated, words.history), end="")
         return 0
     only = words.only.split(",")
     if unknown := set(only) - set(PROGRAMS):

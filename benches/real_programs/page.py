@@ -11,18 +11,28 @@ from real_programs import compare
 from real_programs.loads import PROGRAMS
 from real_programs.rounds import BESIDE, MODES, half_width
 
+HEAD = """# Statements of tune and what programs did
 
-def text(results_file: Path, stated_files: Sequence[Path]) -> str:
+This page holds what `tune` states of its uses against real programs that no use contains. `python benches/programs.py page` makes it from the recorded results.
+
+Every program runs under every scheduler, in random order within each round, alone and beside `cp` of 4 GiB files whose source is not in memory. Rounds are added until
+each ratio of two schedulers is known to ±5 %, or until the program's time is over; the page shows how far it is known. Figures are medians over the rounds; intervals
+are 95 %, of ratios within rounds. What a program reads is dropped from memory before each visit, except for the databases, whose clients keep running.
+"""
+EXPLAINED = """A loss is against the setting that the use names as its best. A statement is **contradicted** where its interval and the real one lie further apart than the use's
+threshold, and *overstated* where the stated loss is more than twice the real one (a real loss below the threshold counts as the threshold).
+"""
+
+
+def text(results_file: Path, stated_files: Sequence[Path], history: Path | None = None) -> str:
     results = json.loads(results_file.read_text())
-    parts = [_measured(results, mode) for mode in MODES]
-    documents = [json.loads(path.read_text()) for path in stated_files]
-    found = [
-        (path.stem, compare.lines(results, document)) for path, document in zip(stated_files, documents, strict=True)
-    ]
+    found = [(path.stem, compare.lines(results, json.loads(path.read_text()))) for path in stated_files]
     left_out = [f"- {PROGRAMS[name].title}: {why}" for name, why in results["left_out"].items()]
     return "\n".join([
-        *_host(results), "## Measured", "", *parts, *(["## Left out", "", *left_out, ""] if left_out else []),
-        "## Stated and real", "", *_summary(found), *[line for name, lines in found for line in _table(name, lines)],
+        HEAD, *_host(results), "## Measured", "", *(_measured(results, mode) for mode in MODES),
+        *(["Left out:", "", *left_out, ""] if left_out else []),
+        "## Stated and real", "", EXPLAINED, *_summary(found), *[line for name, lines in found for line in _table(name, lines)],
+        *([history.read_text().rstrip(), ""] if history is not None else []),
     ])  # fmt: skip
 
 
