@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import signal
 import time
 from pathlib import Path
 
@@ -32,6 +33,19 @@ def loads(seekwise):
                 if mark in (folder / "environ").read_bytes():
                     found.append((folder.name, (folder / "cmdline").read_bytes()[:80]))
     return found
+
+
+@pytest.mark.parametrize("use", USES)
+def test_ctrl_c_leaves_no_program_no_file_and_no_other_setting(seekwise, storage, use):
+    before = settings_of(storage.name)
+    process = seekwise.start("tune", str(storage.folder), "--for", use, "--budget", "60s", "--json")
+    time.sleep(16)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+    assert loads(seekwise) == []
+    assert settings_of(storage.name) == before
+    assert not list(storage.folder.glob("seekwise-scratch-*"))
 
 
 @pytest.mark.timeout(1200)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from pathlib import Path
 
@@ -59,7 +58,9 @@ def carry_out(
             if place.stores and memory.controller() is None:
                 watch.say(BUFFERED_FALLBACK)
             switch = stack.enter_context(switching([each.changes for each in plan.candidates + plan.levels]))
-            seen = {**environment.read(target, program.version), **_memory_of(place)}
+            seen = environment.read(target, program.version)
+            if place.data_set_bytes:
+                seen["program_data_bytes"] = place.data_set_bytes
             session = Session(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s)
             found = staged.measure(session) if plan.levels else _raced(session)
             traced.measure(session, found)
@@ -70,14 +71,6 @@ def carry_out(
         raise
     store.end_run(run.run_id, "complete")
     return found
-
-
-def _memory_of(place: prepare.PreparedTarget) -> dict[str, object]:
-    """How large what programs read is beside the machine's memory. What a unit reads is evicted before it all the same."""
-    if not place.data_set_bytes:
-        return {}
-    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {"program_data_bytes": place.data_set_bytes, "memory_bytes": memory_bytes}
 
 
 def _raced(session: Session) -> Decided:
