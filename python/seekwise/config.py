@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.files import read_text
+from seekwise.files import make_folders, read_text, write_product
 
 COLOURS = ("auto", "always", "never")
 GENERAL = {"colour": "auto, always or never", "db": "results database to use"}
@@ -82,10 +82,8 @@ def save(found: Table) -> None:
             lines += ["", f"[{name}]", *(f"{key} = {_literal(value)}" for key, value in sorted(table.items()))]
     file = path()
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(".draft")
-        draft.write_text("\n".join(lines).strip() + "\n", encoding="utf-8")
-        os.replace(draft, file)
+        make_folders(file.parent)
+        write_product(file, "\n".join(lines).strip() + "\n")
     except OSError as error:
         raise SeekwiseError(f"cannot write {file}: {error.strerror}") from error
 

@@ -12,13 +12,13 @@ The functions do what `seekwise run` and `seekwise results` do, with the same re
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seekwise import temporary
 from seekwise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _store(db: str | Path | None) -> Iterator[Store]:
     from seekwise.store.database import Store
 
     with (
-        tempfile.TemporaryDirectory(prefix="seekwise-") as folder,
+        temporary.private("library") as folder,
         Store.open(Path(db or Path(folder) / "run.db")) as store,
     ):
         yield store

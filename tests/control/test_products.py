@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from seekwise.files import fresh, new_product, write_product
+from seekwise.errors import RefusedError, SeekwiseError
+from seekwise.files import append, claim, fresh, make_folders, new_product, write_product, write_whole
+from seekwise.store.database import Store
 
 from .nobody import AS_NOBODY, NOBODY
 
@@ -93,3 +95,72 @@ def test_devices_and_pipes_are_written_to_and_never_replaced(tmp_path):
     assert stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
     with pytest.raises(OSError):
         fresh(tmp_path / "pipe")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives links to user nobody")
+def test_root_is_led_nowhere_by_a_link_on_the_way_that_another_user_made(tmp_path, monkeypatch):
+    roots, theirs = tmp_path / "roots", tmp_path / "theirs"
+    roots.mkdir()
+    theirs.symlink_to("roots")
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    write_product(theirs / "own", "a link of root's own is followed")
+    os.lchown(theirs, NOBODY, NOBODY)
+    for write in (
+        lambda: write_product(theirs / "a", "x"), lambda: fresh(theirs / "b"), lambda: make_folders(theirs / "c" / "d"),
+        lambda: append(theirs / "e", b"x"), lambda: write_whole(theirs / "f", b"x"), lambda: claim(theirs / "g"),
+    ):  # fmt: skip
+        with pytest.raises(OSError, match="a link of user 65534"):
+            write()
+    assert [path.name for path in roots.iterdir()] == ["own"]
+    monkeypatch.setenv("SUDO_UID", str(NOBODY))
+    write_product(theirs / "a", "who called sudo may lead root")
+    assert (roots / "a").exists()
+
+
+def test_links_and_folders_on_the_way_are_followed_and_made(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "up").symlink_to("../real/./")
+    make_folders(tmp_path / "link" / "up" / "new" / ".." / "newer")
+    assert (tmp_path / "real" / "newer").is_dir()
+    make_folders(tmp_path / "real" / "newer")
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(OSError, match="symbolic links"):
+        write_product(tmp_path / "round" / "x", "")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError):
+        write_product(tmp_path / "file" / "x", "")
+    descriptor = os.open(tmp_path / "real", os.O_RDONLY | os.O_DIRECTORY)
+    (tmp_path / "real").rename(tmp_path / "moved")
+    write_product(Path(f"/proc/{os.getpid()}/fd/{descriptor}/product"), "by descriptor")
+    os.close(descriptor)
+    assert (tmp_path / "moved" / "product").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives folders and links to user nobody")
+def test_root_makes_no_database_where_another_user_chose(tmp_path, monkeypatch):
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    theirs, victim = tmp_path / "theirs", tmp_path / "victim"
+    theirs.mkdir()
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    for folder in (theirs, shared):
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            (folder / f"x.db{suffix}").symlink_to(victim)
+            os.lchown(folder / f"x.db{suffix}", NOBODY, NOBODY)
+            os.chown(theirs, NOBODY, NOBODY)
+            with pytest.raises(SeekwiseError):
+                Store.open(folder / "x.db")
+            assert not victim.exists()
+            for name in folder.iterdir():
+                name.unlink()
+    Store.open(shared / "y.db").close()
+    (shared / "y.db").rename(theirs / "y.db")
+    os.chown(theirs / "y.db", NOBODY, NOBODY)
+    before = sorted(theirs.iterdir())
+    with Store.open(theirs / "y.db", create=False) as store:
+        assert store.runs() == []
+    assert sorted(theirs.iterdir()) == before
+    with pytest.raises(RefusedError, match="other users can change the folder"):
+        Store.open(theirs / "y.db")

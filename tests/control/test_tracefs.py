@@ -2,10 +2,15 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from seekwise.control import recovery, tracefs
+
+
+def named(pid: int) -> str:
+    return f"seekwise-{pid}-{Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19]}"
 
 
 @pytest.fixture
@@ -19,10 +24,13 @@ def instances(tmp_path, monkeypatch):
 def test_instances_of_the_dead_are_removed_at_the_start_of_a_command(instances, tmp_path, monkeypatch):
     zombie = subprocess.Popen(["true"])
     os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    ours, foreign, odd = (instances / name for name in (f"seekwise-{os.getpid()}", "trace-cmd", "seekwise-x"))
-    for path in (ours, foreign, odd, instances / f"seekwise-{zombie.pid}", instances / f"seekwise-{ended.pid}"):
+    ended = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    dead = instances / named(ended.pid)
+    ended.communicate()
+    # Its number may belong to another process by now.
+    reused = instances / f"seekwise-{os.getpid()}-1"
+    ours, foreign, odd = (instances / name for name in (named(os.getpid()), "trace-cmd", "seekwise-x"))
+    for path in (ours, foreign, odd, instances / named(zombie.pid), dead, reused):
         path.mkdir()
     monkeypatch.setenv("SEEKWISE_STATE", str(tmp_path / "state"))
     recovery.at_start(lambda sentence: None)

@@ -19,6 +19,7 @@ mod connection;
 mod control;
 mod engine;
 pub mod fault;
+mod files;
 pub mod handshake;
 mod lock;
 pub mod medium;

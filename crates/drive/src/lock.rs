@@ -1,7 +1,7 @@
 //! A lock file that one server holds: of its store, of its folder of sockets.
 
-use std::fs::{File, OpenOptions};
-use std::path::Path;
+use crate::files::Place;
+use std::fs::File;
 
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
@@ -12,22 +12,16 @@ pub struct LockFile(File);
 
 impl LockFile {
     /// Makes the file and locks it; `WOULDBLOCK` where another holds it.
-    pub fn make(path: &Path) -> Result<Self, Errno> {
-        Self::take(
-            OpenOptions::new().write(true).create(true).truncate(false),
-            path,
-        )
+    pub fn make(place: &Place) -> Result<Self, Errno> {
+        Self::take(place.kept()?)
     }
 
     /// Locks a file that is there already.
-    pub fn of_existing(path: &Path) -> Result<Self, Errno> {
-        Self::take(OpenOptions::new().write(true), path)
+    pub fn of_existing(place: &Place) -> Result<Self, Errno> {
+        Self::take(place.existing()?)
     }
 
-    fn take(options: &OpenOptions, path: &Path) -> Result<Self, Errno> {
-        let file = options
-            .open(path)
-            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    fn take(file: File) -> Result<Self, Errno> {
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         Ok(Self(file))
     }
@@ -48,7 +42,7 @@ mod tests {
     #[test]
     fn a_copy_of_the_file_does_not_keep_the_lock() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lock");
+        let path = Place::new(&folder.path().join("lock")).unwrap();
         let held = LockFile::make(&path).unwrap();
         assert_eq!(LockFile::make(&path).unwrap_err(), Errno::WOULDBLOCK);
         let copy = held.0.try_clone().unwrap();

@@ -4,6 +4,7 @@ use crate::awake::Awake;
 use crate::control::Control;
 use crate::engine::{Engine, Log, Order, Setting};
 use crate::fault::Fault;
+use crate::files;
 use crate::handshake::Export;
 use crate::medium::Medium;
 use crate::options::{self, Options, ServeError};
@@ -12,6 +13,7 @@ use crate::sockets::Leftovers;
 use crate::statistics::Summary;
 use crate::store::{Backing, Store};
 use crate::transport::Transport;
+use rustix::io::Errno;
 use seekwise_device::model::Kind;
 use seekwise_device::Model;
 use seekwise_units::SECTOR_BYTES;
@@ -289,18 +291,22 @@ fn control_path(options: &Options, sockets: &[PathBuf]) -> PathBuf {
 }
 
 fn open_log(path: &std::path::Path) -> Result<Log, ServeError> {
-    let failed = |error: std::io::Error| {
+    let failed = |error: Errno| {
         ServeError::failed(format!(
-            "the log {} cannot be written: {error}",
-            path.display()
+            "the log {} cannot be written: {}",
+            path.display(),
+            files::said(error)
         ))
     };
-    let mut log = std::io::BufWriter::new(std::fs::File::create(path).map_err(failed)?);
+    let file = files::Place::new(path)
+        .and_then(|place| place.fresh())
+        .map_err(failed)?;
+    let mut log = std::io::BufWriter::new(file);
     writeln!(
         log,
         "drive,cookie,command,flags,offset_bytes,length_bytes,arrived_ns,due_ns,answered_ns,error"
     )
-    .map_err(failed)?;
+    .map_err(|error| failed(files::errno(&error)))?;
     Ok(Arc::new(Mutex::new(log)))
 }
 

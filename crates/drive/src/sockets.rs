@@ -1,17 +1,22 @@
 //! Sockets of the drives: made where asked, or in a folder of the run; what a killed server left behind is cleared away.
 
+use crate::files::{self, said, Place};
 use crate::lock::LockFile;
 use crate::options::ServeError;
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+
+/// What `connect` takes, without the final zero (unix(7)).
+const NAME_BYTES_MAX: usize = 107;
 
 /// Files to remove at the end, in reverse order.
 #[derive(Default)]
 pub struct Leftovers {
-    files: Vec<PathBuf>,
-    folder: Option<PathBuf>,
+    files: Vec<Place>,
+    folder: Option<Place>,
     /// Tells other servers that the folder is in use.
     _lock: Option<LockFile>,
 }
@@ -19,10 +24,10 @@ pub struct Leftovers {
 impl Drop for Leftovers {
     fn drop(&mut self) {
         for file in self.files.drain(..).rev() {
-            let _ = std::fs::remove_file(file);
+            let _ = file.remove();
         }
         if let Some(folder) = self.folder.take() {
-            let _ = std::fs::remove_dir(folder);
+            let _ = folder.remove_folder();
         }
     }
 }
@@ -30,22 +35,30 @@ impl Drop for Leftovers {
 impl Leftovers {
     /// Listens at `path`. A socket there that nobody answers on is a leftover and goes; anything else is refused.
     pub fn listen(&mut self, path: &Path) -> Result<UnixListener, ServeError> {
-        let failed = |error: std::io::Error| {
+        let failed = |error: Errno| {
             ServeError::failed(format!(
-                "the socket {} cannot be made: {error}",
-                path.display()
+                "the socket {} cannot be made: {}",
+                path.display(),
+                said(error)
             ))
         };
-        match std::fs::symlink_metadata(path) {
-            Ok(found) if !found.file_type().is_socket() => {
+        if path.as_os_str().len() > NAME_BYTES_MAX {
+            return Err(ServeError::usage(format!(
+                "the socket {} has a name of more than {NAME_BYTES_MAX} bytes, which no client can give",
+                path.display()
+            )));
+        }
+        let place = Place::new(path).map_err(failed)?;
+        match place.status() {
+            Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::Socket => {
                 return Err(ServeError::refused(format!(
                     "{} exists and is no socket",
                     path.display()
                 )));
             }
-            Ok(_) => match UnixStream::connect(path) {
+            Ok(_) => match place.connect() {
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                    std::fs::remove_file(path).map_err(failed)?;
+                    place.remove().map_err(failed)?;
                 }
                 _ => {
                     return Err(ServeError::refused(format!(
@@ -56,34 +69,43 @@ impl Leftovers {
             },
             Err(_) => {}
         }
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        self.files.push(path.into());
-        // Whatever the umask: a drive is its user's alone.
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = place.listen().map_err(failed)?;
+        self.files.push(place);
         Ok(listener)
     }
 
     /// A folder of this run under the user's runtime folder, after removing those of runs that are no more.
     pub fn run_folder(&mut self) -> Result<PathBuf, ServeError> {
         let user = rustix::process::getuid().as_raw();
-        let base = match std::env::var_os("XDG_RUNTIME_DIR") {
-            Some(runtime) => PathBuf::from(runtime).join("seekwise-drive"),
-            None => std::env::temp_dir().join(format!("seekwise-drive-{user}")),
+        // A folder that others can change would let them answer in our place.
+        let base = std::env::var_os("XDG_RUNTIME_DIR")
+            .map(|runtime| (PathBuf::from(runtime), "seekwise-drive".into()))
+            .into_iter()
+            .chain(
+                [std::env::temp_dir(), "/tmp".into()]
+                    .map(|folder| (folder, format!("seekwise-drive-{user}"))),
+            )
+            .find(|(folder, _)| files::is_safe(folder))
+            .map(|(folder, name)| folder.join(name))
+            .ok_or_else(|| {
+                ServeError::refused(
+                    "others can change every temporary folder (XDG_RUNTIME_DIR, TMPDIR, /tmp)"
+                        .into(),
+                )
+            })?;
+        let failed = |error: Errno| {
+            ServeError::failed(format!(
+                "{} cannot be made: {}",
+                base.display(),
+                said(error)
+            ))
         };
-        let failed = |error: std::io::Error| {
-            ServeError::failed(format!("{} cannot be made: {error}", base.display()))
-        };
-        let make = |folder: &Path| {
-            std::fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)
-        };
-        make(&base).map_err(failed)?;
+        match Place::new(&base).map_err(failed)?.make_private_folder() {
+            Ok(_) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(failed(error)),
+        }
         // The temporary folder is everybody's: another user's folder of that name is not ours to use.
-        let owner = std::fs::symlink_metadata(&base).map_err(failed)?;
-        if owner.uid() != user || !owner.is_dir() || owner.mode() & 0o022 != 0 {
+        if !files::is_safe(&base) || !files::is_of(&base, user) {
             return Err(ServeError::refused(format!(
                 "{} belongs to another user, or others can write to it",
                 base.display()
@@ -94,17 +116,19 @@ impl Leftovers {
         let mut number = 0;
         let folder = loop {
             let folder = base.join(format!("{}-{number}", std::process::id()));
-            match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
-                Ok(()) => break folder,
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            let place = Place::new(&folder).map_err(failed)?;
+            match place.make_private_folder() {
+                Ok(_) => {
+                    self.folder = Some(place);
+                    break folder;
+                }
+                Err(Errno::EXIST) => number += 1,
                 Err(error) => return Err(failed(error)),
             }
         };
-        let path = folder.join("lock");
-        let lock = LockFile::make(&path).map_err(|error| failed(error.into()))?;
-        self.files.push(path);
-        self.folder = Some(folder.clone());
-        self._lock = Some(lock);
+        let lock_place = Place::new(&folder.join("lock")).map_err(failed)?;
+        self._lock = Some(LockFile::make(&lock_place).map_err(failed)?);
+        self.files.push(lock_place);
         Ok(folder)
     }
 }
@@ -115,8 +139,9 @@ fn sweep(base: &Path) {
         return;
     };
     for folder in entries.flatten().map(|entry| entry.path()) {
-        if let Ok(_held) = LockFile::of_existing(&folder.join("lock")) {
-            let _ = std::fs::remove_dir_all(&folder);
+        let lock = Place::new(&folder.join("lock")).and_then(|place| LockFile::of_existing(&place));
+        if let Ok(_held) = lock {
+            files::remove_tree(&folder);
         }
     }
 }

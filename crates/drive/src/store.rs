@@ -3,12 +3,15 @@
 //! A sector that was never written takes no space and reads as zeros. What a power cut of the *drive* leaves is exactly what is
 //! in the file; a power cut of the *machine* may lose more, as the file is not synchronised to the machine's own disk before the end.
 
+use crate::files::{self, errno, said, Place};
 use crate::lock::LockFile;
 use crate::options::ServeError;
+use rustix::fd::OwnedFd;
 use rustix::fs::{fallocate, ftruncate, memfd_create, seek, FallocateFlags, MemfdFlags, SeekFrom};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -54,10 +57,6 @@ fn available_kib() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-pub(crate) fn errno(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
-}
-
 impl Backing {
     pub fn memory(bytes: u64) -> Result<Self, Errno> {
         let file = File::from(memfd_create("seekwise-drive", MemfdFlags::CLOEXEC)?);
@@ -69,14 +68,8 @@ impl Backing {
     }
 
     /// A file, made as long as the drive without taking space.
-    pub fn file(path: &Path, bytes: u64) -> Result<Self, Errno> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(|error| errno(&error))?;
+    pub fn file(place: &Place, bytes: u64) -> Result<Self, Errno> {
+        let file = place.kept()?;
         ftruncate(&file, bytes)?;
         Ok(Self { file, memory: None })
     }
@@ -154,75 +147,85 @@ struct Label {
 
 const SCHEMA: &str = "seekwise.drive-store/1";
 
+/// The most that is read of a label.
+const LABEL_BYTES_MAX: u64 = 64 << 10;
+
 /// A folder of drives, locked for as long as this lives.
 #[derive(Debug)]
 pub struct Store {
-    folder: PathBuf,
+    path: PathBuf,
+    folder: OwnedFd,
     _lock: LockFile,
 }
 
 impl Store {
     /// Opens or makes the store; refuses one that another server has open or that was made for other drives.
-    pub fn open(folder: &Path, model: &str, sectors: u64) -> Result<Self, ServeError> {
+    pub fn open(path: &Path, model: &str, sectors: u64) -> Result<Self, ServeError> {
         let failed = |what: &str, error: &dyn std::fmt::Display| {
-            ServeError::failed(format!("the store {} {what}: {error}", folder.display()))
+            ServeError::failed(format!("the store {} {what}: {error}", path.display()))
         };
-        std::fs::create_dir_all(folder).map_err(|error| failed("cannot be made", &error))?;
-        let lock = LockFile::make(&folder.join("lock")).map_err(|error| match error {
-            Errno::WOULDBLOCK => ServeError::refused(format!(
-                "the store {} is in use by another server",
-                folder.display()
-            )),
-            other => failed("cannot be locked", &other),
-        })?;
+        let folder =
+            files::make_folder(path).map_err(|error| failed("cannot be made", &said(error)))?;
+        let lock = Place::beside(&folder, "lock")
+            .and_then(|place| LockFile::make(&place))
+            .map_err(|error| match error {
+                Errno::WOULDBLOCK => ServeError::refused(format!(
+                    "the store {} is in use by another server",
+                    path.display()
+                )),
+                other => failed("cannot be locked", &said(other)),
+            })?;
         let label = Label {
             schema: SCHEMA.into(),
             model: model.into(),
             sectors,
         };
-        let path = folder.join("store.json");
-        match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                let found: Label = serde_json::from_str(&text).map_err(|error| {
-                    failed("has a label that cannot be read (store.json)", &error)
-                })?;
+        let unreadable = "has a label that cannot be read (store.json)";
+        let place = Place::beside(&folder, "store.json")
+            .map_err(|error| failed(unreadable, &said(error)))?;
+        match place.existing() {
+            Ok(file) => {
+                let mut text = String::new();
+                file.take(LABEL_BYTES_MAX)
+                    .read_to_string(&mut text)
+                    .map_err(|error| failed(unreadable, &error))?;
+                let found: Label =
+                    serde_json::from_str(&text).map_err(|error| failed(unreadable, &error))?;
                 if found != label {
                     return Err(ServeError::refused(format!(
                         "the store {} holds drives of model {} with {} sectors, not {model} with {sectors}",
-                        folder.display(),
+                        path.display(),
                         found.model,
                         found.sectors
                     )));
                 }
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Errno::NOENT) => {
                 // Whole or not at all: a label cut short would lock the user out of the drives.
-                let fresh = folder.join("store.json.new");
                 let text = serde_json::to_string(&label).expect("a label is plain data");
-                std::fs::write(&fresh, text)
-                    .and_then(|()| std::fs::rename(&fresh, &path))
-                    .map_err(|error| failed("cannot be labelled", &error))?;
+                place
+                    .write_whole(&text)
+                    .map_err(|error| failed("cannot be labelled", &said(error)))?;
             }
-            Err(error) => {
-                return Err(failed(
-                    "has a label that cannot be read (store.json)",
-                    &error,
-                ))
-            }
+            Err(error) => return Err(failed(unreadable, &said(error))),
         }
         Ok(Self {
-            folder: folder.into(),
+            path: path.into(),
+            folder,
             _lock: lock,
         })
     }
 
     pub fn drive(&self, index: usize, bytes: u64) -> Result<Backing, ServeError> {
-        let path = self.folder.join(format!("drive{index}.img"));
-        Backing::file(&path, bytes).map_err(|error| {
-            ServeError::failed(format!(
-                "{} cannot hold a drive of {bytes} bytes: {error}",
-                path.display()
-            ))
-        })
+        let name = format!("drive{index}.img");
+        Place::beside(&self.folder, &name)
+            .and_then(|place| Backing::file(&place, bytes))
+            .map_err(|error| {
+                ServeError::failed(format!(
+                    "{} cannot hold a drive of {bytes} bytes: {}",
+                    self.path.join(&name).display(),
+                    said(error)
+                ))
+            })
     }
 }

@@ -1,10 +1,11 @@
 //! Power cuts, torn writes, bad sectors, slow and dropped drives; the store: restart, lock, no space.
 
+use crate::common::refused;
 use crate::common::{error_number, pattern, Server};
 use seekwise_drive::client::Client;
 use seekwise_drive::options::Why;
 use seekwise_drive::protocol::{CMD_READ, CMD_WRITE};
-use seekwise_drive::{serve, Options};
+use seekwise_drive::Options;
 use std::path::Path;
 use std::time::Instant;
 
@@ -194,11 +195,6 @@ fn zeros_written_where_nothing_was_take_no_space() {
         .blocks();
     assert!(blocks * 512 <= 64 << 10, "{blocks} sectors for one page");
     server.stop();
-}
-
-fn refused(options: &Options) -> (Why, String) {
-    let error = serve(options, |_| false).expect_err("this must be refused");
-    (error.why, error.sentence)
 }
 
 #[test]

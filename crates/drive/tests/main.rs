@@ -4,3 +4,4 @@ mod common;
 mod faults;
 mod handshake;
 mod integrity;
+mod planted;

@@ -15,7 +15,7 @@ from pathlib import Path
 from seekwise.control.process import boot_id
 from seekwise.control.state import SYSTEM_STATE, state_folder
 from seekwise.errors import MissingError
-from seekwise.files import read_regular
+from seekwise.files import append, read_regular
 from seekwise.linux.model import BlockDevice, Stack
 from seekwise.store.database import Run, Store
 
@@ -87,13 +87,7 @@ def reverted(folder: Path | None = None) -> None:
 def _append(document: dict[str, object], folder: Path | None) -> None:
     file = path(folder)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            os.write(descriptor, (json.dumps(document) + "\n").encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        append(file, (json.dumps(document) + "\n").encode())
     except OSError as error:
         raise MissingError(f"{file} cannot be written ({error.strerror})", "run it with sudo") from error
 

@@ -8,7 +8,7 @@ import click
 
 from seekwise.cli import _fleet, _options
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.files import write_product
+from seekwise.files import make_folders, write_product
 
 FORMAT_NAMES = (
     "gnome-disks",
@@ -144,7 +144,7 @@ def _drives(files: list[Path], folder: Path, as_json: bool) -> None:
         if target in written:
             raise UsageError(f"two drives are called {model.id}", "import them into different folders")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folders(folder)
             write_product(target, model.toml())
         except OSError as error:
             raise SeekwiseError(f"{target}: cannot be written: {error.strerror}") from None

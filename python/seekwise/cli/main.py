@@ -46,6 +46,12 @@ ONLY_WHOLE = frozenset({"numpy", "scipy", "altair", "vl_convert", "jinja2"})
 ALL = "seekwise.help.all"
 """Key in a context's `meta`: whether the list is whole."""
 HERE = os.path.dirname(__file__)
+KERNEL_PLACES = (
+    "/sys/kernel/tracing/instances",
+    "/sys/kernel/debug/tracing/instances",
+    "/sys/fs/cgroup",
+    "/sys/fs/cgroup/memory",
+)
 JOURNAL, ENTRY = "journal", ".entry"
 """Folder and suffix of `control.journal`, whose import every start would pay for; a test compares them."""
 
@@ -145,12 +151,26 @@ def something_left() -> bool:
 
     for state in {state_folder(), SYSTEM_STATE}:
         try:
-            if any(name.endswith(ENTRY) for name in os.listdir(state / JOURNAL)):
+            # Also drafts of entries, `.ID.entry.PID`, whose writers were killed.
+            if any(ENTRY in name for name in os.listdir(state / JOURNAL)):
                 return True
         except FileNotFoundError:
             continue
         except OSError:
             return True
+    return False
+
+
+def kernel_left() -> bool:
+    """Whether the kernel still has something of ours: a tracing instance, or a control group for memory."""
+    if os.geteuid() != 0:
+        return False
+    for folder in KERNEL_PLACES:
+        try:
+            if any(name.startswith("seekwise-") for name in os.listdir(folder)):
+                return True
+        except OSError:
+            continue
     return False
 
 
@@ -171,6 +191,12 @@ def cli(quiet: bool) -> None:
     """Find the I/O settings that storage should use, with evidence, and set them reversibly."""
     # What a killed run left is removed, what it changed is restored, before anything else happens; nothing there costs a few directory reads.
     temporary.remove_left_behind()
+    if kernel_left():
+        from seekwise.backend.kernel import memory
+        from seekwise.control import tracefs
+
+        tracefs.remove_left_behind()
+        memory.remove_left_behind()
     if click.get_current_context().invoked_subcommand != "revert" and something_left():
         from seekwise.control import recovery
 

@@ -10,6 +10,7 @@ import click
 
 from seekwise.cli import _browser, _live_runs, _options, _shown
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.files import make_folders
 from seekwise.store.database import Run, Store
 
 REPORT_SCHEMA = "seekwise.report/1"
@@ -177,7 +178,7 @@ def path_of(output: Path, name: str) -> Path:
 def made(folder: Path) -> Path:
     """The folder, created where it is missing."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
     except OSError as error:
         raise SeekwiseError(
             f"cannot create folder {folder}: {error.strerror}", hint="name another one with `--output`"

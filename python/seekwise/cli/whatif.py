@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from seekwise import temporary
 from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
 
@@ -140,9 +140,9 @@ def _told(done: int, of: int) -> None:
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
     """A folder for the load's rows, on disk rather than in memory where /tmp is memory."""
-    with tempfile.TemporaryDirectory(prefix="seekwise-whatif-", dir=_room()) as folder:
+    with temporary.private("whatif", _room()) as folder:
         yield Path(folder)
 
 
-def _room() -> str | None:
-    return "/var/tmp" if os.access("/var/tmp", os.W_OK) else None
+def _room() -> Path | None:
+    return Path("/var/tmp") if os.access("/var/tmp", os.W_OK) else None

@@ -204,13 +204,13 @@ class Journal:
         except OSError:
             pass  # the folder is gone, or its filesystem has no locks: restoring twice does no harm
         try:
-            self._remove_drafts()
+            self.remove_drafts()
             yield
         finally:
             if descriptor is not None:
                 os.close(descriptor)
 
-    def _remove_drafts(self) -> None:
+    def remove_drafts(self) -> None:
         """Entries that were never finished: their writer died before anything was changed."""
         with contextlib.suppress(OSError):
             for name in os.listdir(self.folder):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from seekwise import temporary
 from seekwise.control import attributes, child, interrupt, persisted, scratch, settings, sysfs, tracefs, virtual
 from seekwise.control.journal import SUFFIX, Entry, Journal
 from seekwise.control.lock import devices_locked
@@ -36,8 +37,10 @@ class Outcome:
 def at_start(say: Callable[[str], None]) -> None:
     """Restores what dead runs left; `say` gets one sentence per thing done. Never stops the command that starts."""
     try:
+        temporary.remove_left_behind()
         tracefs.remove_left_behind()
         journal = Journal()
+        journal.remove_drafts()
         if not journal.is_empty():
             for outcome in restore_left_behind(journal):
                 for sentence in outcome.sentences if outcome.state != "busy" else ():

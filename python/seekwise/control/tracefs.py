@@ -7,8 +7,10 @@ dropped when its buffers are full, never old ones, and the kernel counts them. S
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,7 @@ BIO_EVENTS = ("block_bio_queue", "block_bio_complete")
 CLOCK = "mono"
 BUFFER_KIB_PER_CPU = 4096
 FILTER_DEVICES_MAX = 60
+BUSY_S = 2.0
 
 
 def root() -> Path:
@@ -90,7 +93,8 @@ def instance(
     `sector_mask`: only events whose sector has none of these bits.
     """
     where = root()
-    path = where / "instances" / f"seekwise-{os.getpid()}"
+    me = process.this_process()
+    path = where / "instances" / f"seekwise-{me.pid}-{me.start_ticks}"
     remove_left_behind()
     try:
         path.mkdir()
@@ -118,15 +122,28 @@ def instance(
             made.stop()
         with contextlib.suppress(OSError):
             (path / "events" / "enable").write_text("0")
-        with contextlib.suppress(OSError):
-            path.rmdir()
+        _remove(path)
 
 
 def remove_left_behind() -> None:
     """Removes instances of runs that were killed, and with them their buffers."""
     for root_ in ROOTS:
         for path in (root_ / "instances").glob("seekwise-*"):
-            number = path.name.removeprefix("seekwise-")
-            if number.isdigit() and not process.runs(int(number)):
-                with contextlib.suppress(OSError):
-                    path.rmdir()
+            numbers = path.name.removeprefix("seekwise-").split("-")
+            if len(numbers) == 2 and all(each.isdecimal() for each in numbers):
+                owner = process.ProcessIdentity(int(numbers[0]), int(numbers[1]), process.boot_id())
+                if not owner.alive:
+                    _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Removes an instance; one that is still being read from is busy for a moment."""
+    until = time.monotonic() + BUSY_S
+    while True:
+        try:
+            path.rmdir()
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > until:
+                return
+        time.sleep(0.05)

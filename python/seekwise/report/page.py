@@ -9,7 +9,7 @@ from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from seekwise.analysis.printed import MEANS
-from seekwise.files import write_product
+from seekwise.files import make_folders, write_product
 from seekwise.report import (
     array_choice,
     arrays,
@@ -256,7 +256,7 @@ def write_report(path: Path, content: ReportContent) -> Path:
 
 def write_pictures(folder: Path, content: ReportContent, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
     """Each chart of the report as a file of its own: `NAME.svg`, `NAME.png`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folders(folder)
     written = []
     for name, picture in pictures(content):
         for kind in formats:

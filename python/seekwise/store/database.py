@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
-from seekwise.errors import SeekwiseError, UsageError
+from seekwise import files
+from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.store import codec
 from seekwise.store.record import Record
 
@@ -119,9 +120,10 @@ class Store:
             if path.exists() and not path.is_file():
                 # A pipe would keep us waiting for ever.
                 raise UsageError(f"{path} is no file of records", hint="name another file with `--db`")
-            if not create and not _may_write(path):
+            if not create and (not _may_write(path) or _is_foreign(path)):
                 return cls(path, _read_only(path))
-            path.parent.mkdir(parents=True, exist_ok=True)
+            files.make_folders(path.parent)
+            _claim(path)
             connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
             what = error.strerror if isinstance(error, OSError) else error
@@ -317,6 +319,23 @@ def _run(row: sqlite3.Row) -> Run:
 
 def _text(data: bytes) -> str:
     return data.decode(errors="replace")
+
+
+def _claim(path: Path) -> bool:
+    """Makes the file if it is not there; True if so. SQLite follows a link in its name (and none in those of its logs)."""
+    if files.others_may_change(path.parent):
+        raise RefusedError(
+            f"other users can change the folder {path.parent}, and with it where records are written",
+            hint="name a file in a folder of your own with `--db`",
+        )
+    return files.claim(path)
+
+
+def _is_foreign(path: Path) -> bool:
+    """For root: whether the file is another user's, or in a folder that another user can change."""
+    if os.geteuid() != 0:
+        return False
+    return files.others_may_change(path.parent) or os.lstat(path).st_uid not in files.trusted_users()
 
 
 def _may_write(path: Path) -> bool:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.errors import MissingError, SeekwiseError
+from seekwise.files import make_folders, write_product
 
 MIRROR = os.environ.get("SEEKWISE_DEBIAN", "https://deb.debian.org")
 TIMEOUT_S = 60
@@ -49,7 +50,7 @@ def cache() -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = Path(named) if named else home / "seekwise" / "lab"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
     except OSError as error:
         raise SeekwiseError(
             f"the folder of the VM testbed {folder} cannot be made: {error.strerror}",
@@ -61,7 +62,7 @@ def cache() -> Path:
 def fetch(package: Package, say: Say) -> Path:
     """The package's file, from the cache or from the mirror."""
     folder = cache() / "packages"
-    folder.mkdir(exist_ok=True)
+    make_folders(folder)
     kept = folder / package.file
     if kept.exists() and _sha256(kept.read_bytes()) == package.sha256:
         return kept
@@ -99,7 +100,7 @@ def _instead(package: Package, folder: Path, say: Say) -> Path:
         raise SeekwiseError(f"{fields['Filename']} does not match the mirror's own index", hint="try again later")
     say(f"{package.file} is no longer offered; {Path(fields['Filename']).name} stands in")
     instead = folder / f"{package.name}.instead"
-    instead.mkdir(exist_ok=True)
+    make_folders(instead)
     return _keep(instead / Path(fields["Filename"]).name, data)
 
 
@@ -135,12 +136,9 @@ def _get(path: str) -> bytes:
 
 def _keep(path: Path, data: bytes) -> Path:
     """Whole or not at all."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        fresh.write_bytes(data)
-        fresh.replace(path)
+        write_product(path, data)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         raise SeekwiseError(
             f"{path} cannot be written: {error.strerror}", hint="SEEKWISE_LAB names another folder"
         ) from error

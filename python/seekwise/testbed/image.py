@@ -7,13 +7,13 @@ import hashlib
 import os
 import re
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from seekwise import schedulers
+from seekwise import schedulers, temporary
+from seekwise.files import write_product
 from seekwise.testbed import cpio, debian, modules, programs
 from seekwise.testbed.cpio import Entry
 from seekwise.testbed.debian import Package, Say
@@ -145,7 +145,7 @@ def _programs(package: Path) -> dict[str, Entry]:
 
 def _applets(busybox: bytes) -> dict[str, Entry]:
     """A link for every tool that busybox is, but for those that the guest has in full."""
-    with tempfile.TemporaryDirectory(prefix="seekwise-lab-") as folder:
+    with temporary.private("lab") as folder:
         program = Path(folder) / "busybox"
         program.write_bytes(busybox)
         program.chmod(0o755)
@@ -162,6 +162,4 @@ def _remove_unused(folder: Path, pattern: str) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    fresh.write_bytes(data)
-    fresh.replace(path)
+    write_product(path, data)

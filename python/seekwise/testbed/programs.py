@@ -9,10 +9,11 @@ import os
 import shutil
 import subprocess
 import tarfile
-import tempfile
 from pathlib import Path
 
+from seekwise import temporary
 from seekwise.errors import MissingError, SeekwiseError
+from seekwise.files import write_product
 from seekwise.testbed import debian
 from seekwise.testbed.debian import Package, Say
 
@@ -40,12 +41,10 @@ def fio(say: Say) -> bytes:
                 )
         source, library = debian.fetch(FIO, say), debian.fetch(LIBAIO, say)
         say("building fio, about half a minute")
-        with tempfile.TemporaryDirectory(prefix="seekwise-fio-") as work:
+        with temporary.private("fio") as work:
             _build_fio(Path(work), source, library)
             built = Path(work) / FIO_VERSION / "fio"
-            fresh = kept.with_suffix(f".{os.getpid()}")
-            shutil.copy(built, fresh)
-            fresh.replace(kept)
+            write_product(kept, built.read_bytes())
     return kept.read_bytes()
 
 

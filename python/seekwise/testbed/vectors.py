@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from seekwise import schedulers
+from seekwise import schedulers, temporary
 from seekwise.errors import MissingError, SeekwiseError, UsageError
+from seekwise.files import make_folders, write_product
 from seekwise.testbed import image, kernels, machine
 from seekwise.testbed.cpio import Entry
 from seekwise.testbed.debian import Say
@@ -175,7 +175,7 @@ def _submit() -> bytes:
         raise MissingError(
             "the program that submits the list is compiled, and gcc is not installed", hint="apt-get install gcc"
         )
-    with tempfile.TemporaryDirectory(prefix="seekwise-submit-") as folder:
+    with temporary.private("submit") as folder:
         source, program = Path(folder) / "submit.c", Path(folder) / "submit"
         source.write_bytes((image.GUEST / "submit.c").read_bytes())
         done = subprocess.run(
@@ -251,9 +251,9 @@ def command(lists, series, schedulers, tunables, service_us, depth, out) -> None
                     lambda s: click.echo(s, err=True),
                 )
                 folder = folder_of(out, kernel, scheduler, depth, values)
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / f"{name}.csv").write_text(rows, encoding="utf-8")
-                (folder / f"{name}.conf").write_text(conf, encoding="utf-8")
+                make_folders(folder)
+                write_product(folder / f"{name}.csv", rows)
+                write_product(folder / f"{name}.conf", conf)
                 click.echo(folder / f"{name}.csv")
 
 

@@ -9,14 +9,14 @@ Requests are recorded where a program hands them to the storage: above md, whose
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from seekwise import temporary
 from seekwise.backend.simulated import KERNEL_DEFAULT
+from seekwise.files import make_folders, write_product
 from seekwise.study.factors import Value
 from seekwise.study.model import System
 from seekwise.testbed import backend, filesystem, image, kernels, machine, script
@@ -228,7 +228,7 @@ def _traced(number: int, device: recorder.Device, run: str) -> list[str]:
 def run(wanted: list[Cell], folder: Path, say: Say, per_guest: int = 4) -> Iterator[Path]:
     """Runs and records cells, several in a guest; a recording's path as it is written."""
     kept = image.build(kernels.find(KERNEL_DEFAULT), say)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folders(folder)
     groups = [wanted[first : first + per_guest] for first in range(0, len(wanted), per_guest)]
     own = programs(say) if any(cell.use.program for cell in wanted) else {}
     devices: dict[str, recorder.Device] = {}
@@ -258,11 +258,11 @@ def write(result: machine.Result, number: int, cell: Cell, device: recorder.Devi
         source="seekwise record",
         machine={"model": cell.drive, "scheduler": cell.scheduler, "array": cell.array, "kernel": KERNEL_DEFAULT},
     )
-    with tempfile.TemporaryDirectory(prefix="seekwise-lab-") as work:
+    with temporary.private("lab") as work:
         (Path(work) / "pages").mkdir()
         (Path(work) / "pages" / "cpu0").write_bytes(result.files[f"{number}/raw"])
         recorder._write(Path(work) / "pages", ring.layouts(formats), device, notes, Path(work) / "out", False)
-        shutil.move(Path(work) / "out", path)
+        write_product(path, (Path(work) / "out").read_bytes())
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from seekwise.analysis.observe import cell_of
 from seekwise.analysis.percentiles import percentile_ns
+from seekwise.files import make_folders, write_product
 from seekwise.store.database import Store
 from seekwise.store.record import Record
 
@@ -72,7 +73,7 @@ def parse(given: str) -> list[Row]:
 
 def main() -> None:
     db, folder = (Path(word) for word in sys.argv[1:3])
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folders(folder)
     with Store.open(db, create=False) as store:
         newest: dict[str, str] = {}
         for run in store.runs():
@@ -80,7 +81,7 @@ def main() -> None:
                 newest.setdefault(run.name.removeprefix(PREFIX), run.run_id)
         for name, run_id in newest.items():
             path = folder / f"{name}.csv"
-            path.write_text(text(rows(store.records(run_id))), encoding="utf-8")
+            write_product(path, text(rows(store.records(run_id))))
             print(path)
 
 

@@ -17,7 +17,6 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
@@ -26,10 +25,10 @@ from typing import Any
 import click
 import numpy as np
 
-from seekwise import _core
+from seekwise import _core, temporary
 from seekwise.analysis.percentiles import percentile_ns
 from seekwise.errors import SeekwiseError
-from seekwise.files import read_text
+from seekwise.files import read_text, write_product
 from seekwise.run import whatif
 from seekwise.testbed import whatif as testbed
 from seekwise.trace import load as loads
@@ -128,7 +127,7 @@ def measured(path: Path) -> Row:
     Of each program the first request is left out of the latencies: fio starts its threads ahead of the kernel's, which get the testbed's one
     processor when all have started. Those requests would be most of the slowest 1 % of a thousand.
     """
-    with tempfile.TemporaryDirectory(prefix="seekwise-verify-") as folder:
+    with temporary.private("verify") as folder:
         notes, chunks = open_trace(path)
         load = loads.make(chunks, notes, Path(folder))
     groups = [load.groups[number] for number in whatif.members(load.groups, whatif.FOREGROUND)]
@@ -217,7 +216,7 @@ def predict(recording: Path, rows: Sequence[Row], same_storage: bool = False) ->
         return []
     settings = [whatif.asked(setting_of(row), {})[0] for row in wanted]
     seeds, threads = whatif.seeds_of(SEED, REPEATS), max(1, os.cpu_count() or 1)
-    with tempfile.TemporaryDirectory(prefix="seekwise-verify-") as folder:
+    with temporary.private("verify") as folder:
         notes, chunks = open_trace(recording)
         load = loads.make(chunks, notes, Path(folder))
         closed = whatif.play(load, settings, seeds, threads=threads)
@@ -306,7 +305,7 @@ def main() -> None:
     """`python -m seekwise.validate.whatif FOLDER`: the table of the recordings in it."""
     folder = Path(sys.argv[1])
     rows = [measured(path) for path in sorted(folder.glob("*.swt"))]
-    (folder / "measured.csv").write_text(text_of(rows), encoding="utf-8")
+    write_product(folder / "measured.csv", text_of(rows))
 
 
 if __name__ == "__main__":

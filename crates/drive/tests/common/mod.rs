@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file uses its part")]
 
 use seekwise_drive::client::Client;
+use seekwise_drive::options::Why;
 use seekwise_drive::server::{serve, Notice, Report};
 use seekwise_drive::{Options, ServeError};
 use std::io::{BufRead, BufReader, Write};
@@ -96,6 +97,11 @@ impl Drop for Server {
             self.end();
         }
     }
+}
+
+pub fn refused(options: &Options) -> (Why, String) {
+    let error = serve(options, |_| false).expect_err("this must be refused");
+    (error.why, error.sentence)
 }
 
 /// Bytes that name their place, so that a sector found elsewhere shows.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from seekwise import temporary
 from seekwise.control import tracefs
 from seekwise.trace.assemble import Assembler
 from seekwise.trace.columns import CHUNK_ROWS, REQUEST, Notes
@@ -40,7 +40,7 @@ def recording(device: recorder.Device) -> Iterator[Recorded]:
     """
     found = Recorded()
     ended = threading.Event()
-    with tempfile.TemporaryDirectory(prefix="seekwise-record-", dir=recorder.spool_folder()) as folder:
+    with temporary.private("record", recorder.spool_folder()) as folder:
         with tracefs.instance(list(device.numbers), events=device.events) as instance:
             known = ring.layouts(instance.formats())
 

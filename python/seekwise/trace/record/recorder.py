@@ -12,7 +12,6 @@ import heapq
 import os
 import resource
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from seekwise.control import tracefs
+from seekwise import temporary
+from seekwise.control import interrupt, tracefs
 from seekwise.errors import SeekwiseError
 from seekwise.trace import file
 from seekwise.trace.assemble import NO_SECTOR, Assembler
@@ -105,10 +105,17 @@ def record(
     spool_bytes_max: int = SPOOL_BYTES_MAX,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> Taken:
-    """Records for so long, or until interrupted, and writes the trace."""
+    """Records for so long, or until interrupted (Ctrl-C, SIGTERM, a closed terminal), and writes the trace."""
+    with interrupt.stoppable():
+        return _record(device, seconds, out, anonymise, spool_bytes_max, tell)
+
+
+def _record(
+    device: Device, seconds: float, out: Path, anonymise: bool, spool_bytes_max: int, tell: Callable[[str], None]
+) -> Taken:
     machine = {"kernel": device.machine.get("kernel", "")} if anonymise else device.machine
     notes = Notes(source="seekwise record", machine=machine)
-    with tempfile.TemporaryDirectory(prefix="seekwise-record-", dir=spool_folder()) as folder:
+    with temporary.private("record", spool_folder()) as folder:
         with tracefs.instance(list(device.numbers), events=device.events) as instance:
             known = ring.layouts(instance.formats())
             before = _cpu_seconds()
@@ -190,7 +197,7 @@ def _write(
         target = out
         if anonymise:
             # Beside the spool, which is ours alone: in the folder of the output its owner could put another one in its place.
-            target = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent))) / "named"
+            target = stack.enter_context(temporary.private("record", folder.parent)) / "named"
         writer = file.Writer(target, notes)
         lowest = 1 << 62
         for event in events(folder, known):

@@ -1,0 +1,166 @@
+"""Every way to create a file leads through `files.py` (Python) and `files.rs` (Rust), which follow no planted link; others say why they need not.
+
+What is found here creates, replaces, links or renames. Reading and removing are not looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / "python" / "seekwise"
+
+SYSFS = "writes to the kernel's files, which are there already and which only root can change"
+PRIVATE = "in a folder of mode 0700 that this process made (`temporary.private`, `scratch`) or that only root enters (the state folder)"
+BY_DESCRIPTOR = "opened beside a descriptor of its folder, new (O_EXCL) and through no link"
+ALLOWED = {
+    "backend/kernel/fio.py: write_text": PRIVATE,
+    "backend/kernel/memory.py: mkdir": SYSFS,
+    "backend/kernel/memory.py: write_text": SYSFS,
+    "backend/virtual/build.py: os.mkdir": PRIVATE,
+    "cli/_output.py: open": "standard output and standard error, by number",
+    "cli/main.py: write_text": "writes help to the screen (click)",
+    "testbed/programs.py: extractall": PRIVATE,
+    "trace/load.py: tofile": PRIVATE,
+    "cli/main.py: tempfile.mkstemp": "a name that cannot be predicted, made with O_EXCL, in a safe TMPDIR",
+    "control/child.py: tempfile.TemporaryFile": "has no name",
+    "run/live/passive.py: tempfile.TemporaryFile": "has no name",
+    "backend/virtual/build.py: tempfile.TemporaryFile": "has no name",
+    "control/virtual.py: tempfile.mkdtemp": "mode 0700 in a safe TMPDIR; its journal entry removes it",
+    "temporary.py: tempfile.mkdtemp": "this is where private folders are made",
+    "control/lock.py: os.open": PRIVATE,
+    "run/execute.py: os.open": PRIVATE,
+    "control/scratch.py: os.mkdir": BY_DESCRIPTOR,
+    "control/scratch.py: os.open": BY_DESCRIPTOR,
+    "control/tracefs.py: mkdir": SYSFS,
+    "control/tracefs.py: write_text": SYSFS,
+    "control/supervise.py: open": "the kernel's cgroup file, named by our own process",
+    "control/persisted.py: os.mkdir": "folders of /etc that only root can change",
+    "control/exact.py: os.symlink": "restores a link in a folder of /etc that only root can change",
+    "control/exact.py: os.replace": "restores a link in a folder of /etc that only root can change",
+    "control/journal.py: os.replace": PRIVATE,
+    "advise/system/install.py: mkdir": "folders of /usr and /etc that only root can change",
+    "advise/system/install.py: symlink_to": "links in folders of /usr and /etc that only root can change",
+    "advise/system/restore.py: shutil.copytree": "in /run, which only root can change, before other users' programs start",
+    "run/live/prepare.py: os.open": "in a scratch folder reached by descriptor, new (O_EXCL) and through no link",
+    "run/live/stretch.py: write_text": PRIVATE,
+    "run/live/stretch.py: open": PRIVATE,
+    "trace/load.py: open": PRIVATE,
+    "trace/record/recorder.py: open": PRIVATE,
+    "testbed/image.py: write_bytes": PRIVATE,
+    "testbed/programs.py: write_bytes": PRIVATE,
+    "testbed/vectors.py: write_bytes": PRIVATE,
+    "testbed/whatif.py: mkdir": PRIVATE,
+    "testbed/whatif.py: write_bytes": PRIVATE,
+    "store/database.py: sqlite3.connect": "`files.claim` makes the file; SQLite follows no link in the names of its logs (unixOpen, O_NOFOLLOW)",
+}
+"""{file: call}: why it may. One that is no longer found has to go."""
+
+CREATORS = {
+    "open", "os.open", "os.fdopen", "os.mkdir", "os.makedirs", "os.mkfifo", "os.mknod", "os.link", "os.symlink", "os.rename", "os.replace",
+    "os.renames", "io.open", "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move", "shutil.make_archive",
+    "sqlite3.connect", "tarfile.open", "zipfile.ZipFile", "gzip.open", "bz2.open", "lzma.open", "np.save", "np.savez", "np.savetxt",
+    "np.memmap", "logging.FileHandler", "shelve.open",
+}  # fmt: skip
+METHODS = {
+    "open", "write_text", "write_bytes", "touch", "mkdir", "symlink_to", "hardlink_to", "rename", "replace", "extractall", "extract",
+    "savefig", "tofile", "to_csv", "to_parquet",
+}  # fmt: skip
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return "?"
+
+
+def _mode(call: ast.Call, position: int) -> str:
+    """The mode of an `open`, as text; `w` where a variable decides it. Other arguments of methods called `open` are no modes."""
+    given = [each.value for each in call.keywords if each.arg == "mode"] + call.args[position : position + 1]
+    if given and isinstance(given[0], ast.Constant):
+        return text if re.fullmatch(r"[rwaxbt+]+", text := str(given[0].value)) else "r"
+    return "w" if given and (position == 1 or ast.unparse(given[0]) == "mode") else "r"
+
+
+def _creates(call: ast.Call) -> str | None:
+    """How a call creates a file, or None."""
+    name = _dotted(call.func)
+    if name.startswith("tempfile.") and name != "tempfile.gettempdir":
+        return name
+    if name in CREATORS:
+        if name in ("open", "io.open", "gzip.open", "bz2.open", "lzma.open", "tarfile.open"):
+            return name if set(_mode(call, 1)) & set("wax+") else None
+        if name == "os.open":
+            # Flags in a variable may have it.
+            return name if re.search(r"O_CREAT|\bflags\b|_NEW", ast.unparse(call)) else None
+        return None if name == "os.fdopen" else name
+    method = name.rpartition(".")[2]
+    if "." not in name or method not in METHODS or name.startswith("os."):
+        return None
+    if method == "open":
+        return "open" if set(_mode(call, 0)) & set("wax+") else None
+    if method == "replace" and (len(call.args) != 1 or call.keywords):
+        return None  # of a string
+    return method
+
+
+def _found() -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for path in sorted(PYTHON.rglob("*.py")):
+        name = str(path.relative_to(PYTHON))
+        if name == "files.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and (how := _creates(node)):
+                found.setdefault(f"{name}: {how}", []).append(node.lineno)
+    return found
+
+
+def test_python_creates_files_in_one_place():
+    found = _found()
+    new = {each: lines for each, lines in found.items() if each not in ALLOWED}
+    assert not new, f"use seekwise.files, or say here why not: {new}"
+    assert not set(ALLOWED) - set(found), "no longer there"
+
+
+RUST = re.compile(
+    r"File::create|File::options|OpenOptions|fs::(?:write|copy|rename|hard_link|create_dir|create_dir_all|set_permissions|soft_link)\b"
+    r"|DirBuilder|symlink\(|UnixListener::bind|create_new|O_CREAT|OFlags::CREATE|mkdirat|mknodat|renameat|remove_dir_all|\.truncate\(true"
+)
+RUST_ALLOWED = {"crates/drive/src/files.rs"}
+
+
+def test_rust_creates_files_in_one_place():
+    found = []
+    for path in sorted((ROOT / "crates").glob("*/src/**/*.rs")):
+        name = str(path.relative_to(ROOT))
+        # Tests within a module make what they like in folders of their own.
+        text = path.read_text().split("#[cfg(test)]")[0]
+        if name not in RUST_ALLOWED and "tests" not in path.parts and path.name != "tests.rs":
+            found += [f"{name}: {hit}" for hit in RUST.findall(text)]
+    assert not found, f"use crates/drive/src/files.rs: {found}"
+    assert RUST.search((ROOT / "crates/drive/src/files.rs").read_text())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "open(path, 'w')", "path.open('ab')", "path.write_text(x)", "os.open(p, os.O_CREAT)", "os.replace(a, b)", "a.replace(b)",
+        "shutil.copy(a, b)", "tempfile.mkdtemp()", "path.mkdir()", "open(path, mode)", "os.symlink(a, b)", "gzip.open(path, 'wt')",
+    ],
+)  # fmt: skip
+def test_what_creates_is_found(line):
+    assert _creates(ast.parse(line).body[0].value)
+
+
+@pytest.mark.parametrize(
+    "line", ["open(path)", "path.open('rb')", "text.replace('a', 'b')", "os.open(p, os.O_RDONLY)", "tarfile.open(path)"]
+)
+def test_what_reads_is_not(line):
+    assert _creates(ast.parse(line).body[0].value) is None
