@@ -148,3 +148,12 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def test_a_number_that_a_command_prints_has_no_unit_of_ours():
+    (number,) = own.Command(("true",), r"tps = ([0-9.]+)").use().metrics
+    (cost,) = own.Command(("true",), r"less:p99 ([0-9.]+)").use().metrics
+    (seconds,) = own.Command(("true",)).use().metrics
+    assert (number.unit, number.more_is_better) == ("", True)
+    assert (cost.unit, cost.more_is_better) == ("", False)
+    assert (seconds.unit, seconds.more_is_better, seconds.name) == ("ms", False, "time")

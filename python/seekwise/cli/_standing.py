@@ -59,13 +59,14 @@ class _Screen:
 
     def _so_far(self, use: str) -> str:
         """How the candidates stand in the first figure of this use."""
-        from seekwise.report.answer import best_text, metric_name
+        from seekwise.report.answer import best_text
+        from seekwise.report.metric_words import metric_name, value_text
 
         first = next((each for each in self.judged if use in (each.use, each.title)), None)
         if first is None:
             return ""
-        values = ", ".join(f"{each.setting} {each.value:.3g}" for each in first.standings if each.value is not None)
-        return f"; so far {metric_name(first)}: {values} {first.unit}, best: {best_text(first)}"
+        values = ", ".join(f"{each.setting} {value_text(each.value, first.unit)}" for each in first.standings)
+        return f"; so far {metric_name(first)}: {values}; best: {best_text(first)}"
 
     def _table(self) -> Table:
         from seekwise.report.answer import best_text, metric_name

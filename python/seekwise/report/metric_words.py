@@ -25,6 +25,8 @@ METRIC_NAMES = {
     "mean": "mean latency",
     "cpu": "processor time per operation",
     "fairness": "evenness among equal processes",
+    "number": "the number printed",
+    "cost": "the number printed",
     "background_rate": "background throughput",
 }
 
@@ -138,7 +140,7 @@ def _joined(number: str, unit: str) -> str:
 def amount(loss: float, more_is_better: bool, metric: str = "") -> str:
     """`38 % less`, `3.1 times longer`, `over 10 times longer`: a loss as a share, of a rate or of a time."""
     factor = 1 + loss if not more_is_better else (1 / (1 - loss) if loss < 1 else math.inf)
-    word = "less" if more_is_better else ("more" if metric.endswith("cpu") else "longer")
+    word = "less" if more_is_better else ("more" if metric.endswith(("cpu", "cost")) else "longer")
     if factor < FACTOR_FROM:
         return f"{percent(loss)} {word}"
     return f"{times_text(factor)} {word}"
@@ -160,7 +162,11 @@ def open_bound(high: float, more_is_better: bool, metric: str = "") -> str:
 def change(factor: float, more_is_better: bool, metric: str = "") -> str:
     """`12 % higher`, `3.2 times shorter`: what a value became, as a factor of what it was."""
     up, down = (
-        ("higher", "lower") if more_is_better else ("more", "less") if metric.endswith("cpu") else ("longer", "shorter")
+        ("higher", "lower")
+        if more_is_better
+        else ("more", "less")
+        if metric.endswith(("cpu", "cost"))
+        else ("longer", "shorter")
     )
     word, size = (up, factor) if factor >= 1 else (down, 1 / factor)
     if size >= FACTOR_FROM:

@@ -48,7 +48,8 @@ from seekwise.study.quantity import parse_bytes, parse_seconds
 from seekwise.workload import programs
 from seekwise.workload.program import Program
 
-Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness"]
+Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness", "number", "cost"]
+"""`number` and `cost`: what a command of the user's prints, of which more, or less, is better."""
 Purpose = Literal["responsive", "throughput"]
 LIMITS = "limits"
 """Group of synthetic uses that show the extremes of device and scheduler. They decide nothing."""
@@ -238,16 +239,20 @@ class UseMetric:
     @property
     def figure(self) -> str:
         """The figure that is merged over periods: work that is counted in bytes is a rate."""
+        if self.kind in ("number", "cost"):
+            return "mean"
         return "rate" if self.kind == "done" and self.counts == "bytes" else self.kind
 
     @property
     def unit(self) -> str:
         """Unit of its values: times in milliseconds, rates in MB/s (10^6 bytes) or units per second, processor time in µs per operation."""
+        if self.kind in ("number", "cost"):
+            return ""
         return {"rate": "MB/s", "done": "/s", "cpu": "µs", "fairness": "of 1"}.get(self.figure, "ms")
 
     @property
     def more_is_better(self) -> bool:
-        return self.kind in ("rate", "done", "fairness")
+        return self.kind in ("rate", "done", "fairness", "number")
 
 
 def shipped() -> list[Use]:

@@ -32,7 +32,7 @@ class Threshold:
     def of(self, kind: str, role: str = "foreground") -> float:
         if role == "background":
             return self.background
-        return self.rate if kind in ("rate", "done", "cpu", "fairness") else self.latency
+        return self.rate if kind in ("rate", "done", "cpu", "fairness", "number", "cost") else self.latency
 
 
 class Figures(Protocol):

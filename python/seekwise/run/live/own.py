@@ -30,13 +30,14 @@ from seekwise.run.live.session import Watch
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study.quantity import bytes_text, time_text
 from seekwise.study.rounds import Order
-from seekwise.study.uses import Job, Use
+from seekwise.study.uses import Job, Judged, Use
 
 LESS = "less:"
 """Prefix of a --metric of which less is better."""
 ROUNDS_LEAST = 3
 """Fewer say nothing of how much the command's own time varies."""
 TOLD_EVERY_S = 1.0
+STANDING_EVERY_S = 4.0
 LINES_SHOWN = 10
 LINE_LONGEST = 300
 OUTPUT_KEPT_BYTES = 16 << 20
@@ -67,7 +68,7 @@ class Command:
 
     def use(self) -> Use:
         """The use of a command: its own time per run, or the number that it prints."""
-        kind = "time" if self.less_is_better else "rate"
+        kind: Judged = "time" if self.metric is None else ("cost" if self.less_is_better else "number")
         job = Job(name="command", role="foreground", pattern="random read/write", judge=(kind,))
         return Use(name="command", title=self.shown, group="live", unit="run", job=[job])
 
@@ -126,7 +127,7 @@ def measure(
     turns = Order(plan.seed)
     by_label = {each.label: each for each in plan.candidates}
     longest = _first(runs)
-    turn = 0
+    turn, shown_s = 0, 0.0
     while turn == 0 or runs.left_s >= longest * len(by_label):
         for label in turns.round(list(by_label)):
             begin = time.monotonic()
@@ -135,7 +136,9 @@ def measure(
                 return
             longest = max(longest, time.monotonic() - begin)
         turn += 1
-        watch.standing(list(decided(found.records, plan.order(), final=False).judged))
+        if time.monotonic() - shown_s >= STANDING_EVERY_S:
+            shown_s = time.monotonic()
+            watch.standing(list(decided(found.records, plan.order(), final=False).judged))
 
 
 def _first(runs: Runs) -> float:
@@ -317,13 +320,12 @@ def number_of(pattern: re.Pattern[str], text: str) -> float:
 
 
 def _record(runs: Runs, candidate: Candidate, turn: int, began: float, elapsed: float, value: float) -> Record:
-    less = runs.command.less_is_better
-    # One run is one operation: its time (or number) is the latency; a number of which more is better counts as a rate.
-    mean_ns = value * (1e9 if runs.pattern is None else 1e6) if less else elapsed * 1e9
+    # One run is one operation: its time is the latency. A number that it prints takes that place, in the unit in which times are shown.
+    mean_ns = value * (1e9 if runs.pattern is None else 1e6)
     phase = Phase(
         operation="mixed",
         elapsed_s=elapsed,
-        bytes=0 if less else round(value * 1e6 * elapsed),
+        bytes=0,
         ios=1,
         latency_bins={},
         latency_mean_ns=mean_ns,
