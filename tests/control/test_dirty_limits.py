@@ -106,3 +106,16 @@ def test_values_to_try_are_parts_of_what_is_in_force():
     assert all(also.DIRTY_LEAST_BYTES <= each <= max(present, also.DIRTY_LEAST_BYTES) for each in values["dirty_bytes"])
     assert also.areas_of("dirty_bytes,write-back") == ("write-back", "dirty_bytes")
     assert set(also.values_of(("dirty_bytes",))) == {"dirty_bytes"}
+
+
+@pytest.mark.parametrize("form", ["udev", "sysfs.conf", "tuned", "ansible"])
+def test_forms_of_drives_refuse_limits_of_the_machine_and_say_what_keeps_them(form):
+    from seekwise.advise import forms
+    from seekwise.errors import UsageError
+    from seekwise.linux.stack import read_stack
+
+    with pytest.raises(UsageError) as refused:
+        forms.FORMS[form]({"vm": {"dirty_bytes": "67108864"}}, read_stack())
+    assert "vm.dirty_bytes = 67108864" in str(refused.value.hint)
+    script = forms.FORMS["sysfs"]({"vm": {"dirty_bytes": "67108864"}}, read_stack()).text
+    assert "echo 67108864 > /proc/sys/vm/dirty_bytes" in script

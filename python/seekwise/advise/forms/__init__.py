@@ -19,18 +19,36 @@ from collections.abc import Callable
 
 from seekwise.advise.forms import ansible, boot, controller, sysfs_conf, sysfs_script, tuned, udev
 from seekwise.advise.forms.model import HEAD, File, Wanted
+from seekwise.control import sysfs
+from seekwise.errors import UsageError
 from seekwise.linux.model import Stack
 
 __all__ = ["FORMS", "HEAD", "PERSISTENT", "File", "Wanted"]
 
+
+def _of_drives(form: str, make: Callable[[Wanted, Stack], File]) -> Callable[[Wanted, Stack], File]:
+    """The form, which names drives; limits of the whole machine are refused with the lines that keep them."""
+
+    def file(wanted: Wanted, stack: Stack) -> File:
+        if limits := wanted.get(sysfs.SYSTEM):
+            lines = ", ".join(f"`{sysfs.SYSTEM}.{name} = {value}`" for name, value in sorted(limits.items()))
+            raise UsageError(
+                f"{', '.join(sorted(limits))} acts on the whole machine, and the form {form} sets drives",
+                hint=f"{lines} in a file below /etc/sysctl.d/ keeps it; `seekwise apply` without --persist sets it until the restart",
+            )
+        return make(wanted, stack)
+
+    return file
+
+
 FORMS: dict[str, Callable[[Wanted, Stack], File]] = {
     "sysfs": sysfs_script.file,
-    "udev": udev.file,
-    "sysfs.conf": sysfs_conf.file,
-    "boot": boot.file,
-    "tuned": tuned.file,
-    "tw_cli": controller.file,
-    "ansible": ansible.file,
+    "udev": _of_drives("udev", udev.file),
+    "sysfs.conf": _of_drives("sysfs.conf", sysfs_conf.file),
+    "boot": _of_drives("boot", boot.file),
+    "tuned": _of_drives("tuned", tuned.file),
+    "tw_cli": _of_drives("tw_cli", controller.file),
+    "ansible": _of_drives("ansible", ansible.file),
 }
 
 PERSISTENT = {name: FORMS[name] for name in ("udev", "sysfs.conf", "boot", "tuned")}

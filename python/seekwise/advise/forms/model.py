@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise.control import attributes
+from seekwise.control import attributes, sysfs
 from seekwise.errors import UsageError
 from seekwise.linux.model import Stack
 from seekwise.linux.tree import FolderTree, Tree, open_tree
@@ -59,6 +59,8 @@ def relative(name: str, device: str, stack: Stack) -> str:
 
 def path(name: str, device: str, stack: Stack) -> str:
     """`/sys/block/sda/queue/scheduler` on that machine."""
+    if device == sysfs.SYSTEM:
+        return f"/{sysfs.SYSTEM_FOLDER}/{name}"
     return f"/sys/block/{device.replace('/', '!')}/{relative(name, device, stack)}"
 
 
