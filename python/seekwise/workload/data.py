@@ -22,6 +22,7 @@ from seekwise.workload.program import Place, durable
 MIB = 2**20
 PIECE_BYTES = 4 * MIB
 PART_BYTES = 4 * MIB
+PARTS_LEAST = 8
 LARGE_EVERY = 80
 """Of the files of a file server: small ones have 29 KiB on average, large ones 4 MiB."""
 ARCHIVE = "source.tar"
@@ -30,6 +31,8 @@ LARGE_FILES = 4
 LARGE_FILE_S = 0.4
 LARGE_LEAST_BYTES = 16 * MIB
 LARGE_MOST_BYTES = 256 * MIB
+PROBE_BYTES = 64 * MIB
+"""Written to learn how fast the device is: much less is over before it has its pace."""
 SMALL_SIZES = ((4, 30), (8, 25), (16, 20), (32, 15), (128, 10))
 """(KiB, per cent): small files of a web site or a source tree."""
 SMALL_PER_FOLDER = 50
@@ -59,14 +62,15 @@ class DataSet:
 
 def _large(folder: Path, share: Share) -> int:
     """Files of random bytes, which nothing compresses or finds twice; each as large as the device writes in a moment."""
-    first = min(LARGE_LEAST_BYTES, share.room_bytes // LARGE_FILES)
+    least = min(LARGE_LEAST_BYTES, share.room_bytes // LARGE_FILES)
+    probe = min(PROBE_BYTES, share.room_bytes // LARGE_FILES)
     began = time.monotonic()
-    _write(folder / "first", first)
-    rate = first / max(time.monotonic() - began, 1e-3)
+    _write(folder / "first", probe)
+    rate = probe / max(time.monotonic() - began, 1e-3)
     (folder / "first").unlink()
     left_s = max(0.0, share.end_s - time.monotonic())
     wanted = min(rate * LARGE_FILE_S, rate * left_s / LARGE_FILES, share.room_bytes / LARGE_FILES, LARGE_MOST_BYTES)
-    size = max(first, int(wanted) // PIECE_BYTES * PIECE_BYTES)
+    size = max(least, int(wanted) // PIECE_BYTES * PIECE_BYTES)
     for number in range(LARGE_FILES):
         _write(folder / f"{number}", size)
     return LARGE_FILES * size
@@ -90,7 +94,7 @@ def _small(folder: Path, share: Share) -> int:
 def _parts(folder: Path, share: Share) -> int:
     """Files of a few MiB: pictures, documents."""
     number = 0
-    while number < 4 or ((number + 1) * PART_BYTES <= share.room_bytes and not share.is_over):
+    while number < PARTS_LEAST or ((number + 1) * PART_BYTES <= share.room_bytes and not share.is_over):
         _write(folder / f"{number:03}", PART_BYTES)
         number += 1
     return number * PART_BYTES
@@ -155,7 +159,7 @@ DATA_SETS: dict[str, DataSet] = {
         DataSet("large", LARGE_FILES * LARGE_LEAST_BYTES, LARGE_FILES * LARGE_MOST_BYTES, _large),
         DataSet("small", 16 * MIB, 192 * MIB, _small),
         DataSet("python", 256 * MIB, 256 * MIB, lambda folder, _: python_tree.build(folder)),
-        DataSet("parts", 4 * PART_BYTES, 64 * PART_BYTES, _parts),
+        DataSet("parts", PARTS_LEAST * PART_BYTES, 64 * PART_BYTES, _parts),
         DataSet("source", 16 * MIB, 16 * MIB, _source),
         DataSet("text", 16 * MIB, 64 * MIB, _text),
         DataSet("postgresql", 768 * MIB, 768 * MIB, lambda folder, _: postgres.build(folder)),
@@ -182,15 +186,15 @@ def next_small(place: Place, count: int) -> list[Path]:
 def next_served(place: Place) -> Path:
     """The file that a file server's worker serves: one in so many is large, so that both kinds take about as many bytes."""
     if place.turn % LARGE_EVERY == LARGE_EVERY - 1:
-        names = sorted((place.data / "parts").iterdir())
-        return names[(place.turn // LARGE_EVERY + place.number * len(names) // place.workers) % len(names)]
+        names = sorted((place.data / "parts").iterdir())[place.number :: place.workers]
+        return names[place.turn // LARGE_EVERY % len(names)]
     names = small_files(place)
-    return names[(place.turn + place.number * len(names) // place.workers) % len(names)]
+    return names[place.turn % len(names)]
 
 
 def small_files(place: Place) -> list[Path]:
-    """All small files, in the order of their names; listed once per process."""
-    return _listed(place.data / "small")
+    """The small files of a worker, in the order of their names: none finds in memory what another one just read. Listed once per process."""
+    return _listed(place.data / "small")[place.number :: place.workers]
 
 
 @cache

@@ -124,7 +124,7 @@ def shares(operations: Operations, start_s: float, end_s: float) -> dict[str, fl
     took = operations.latency_ns[low:high]
     if took.sum() > 0:
         found["waiting_share"] = round(float((operations.waited_share[low:high] * took).sum() / took.sum()), 4)
-    found["cached_share"] = round(float(operations.cached_share[low:high].max()), 4)
+    found["cached_share"] = round(float(operations.cached_share[low:high].mean()), 4)
     return found
 
 

@@ -76,8 +76,12 @@ class UseState:
     decided: bool = False
     doubted: dict[str, int] = field(default_factory=dict)
     """Who looked hopeless after few rounds, and after how many stretches that was."""
-    units: int = 1
+    units: int = 0
     """Of long ones, per period and worker."""
+
+    def __post_init__(self) -> None:
+        if not self.units:
+            self.units = _units_in_a_period(self.long_unit_s or LONG_COUNTED_S)
 
     @property
     def long_unit_s(self) -> float | None:
@@ -160,7 +164,9 @@ def first_stretch_s(use: Use, candidates: int) -> float:
     """With short periods where the use allows them for all candidates but one."""
     state = UseState(use, ())
     if not state.is_quick:
-        period_s = PERIOD_FIRST_S if state.long_unit_s is None else carry.LEARNING_CUT_S + state.long_unit_s
+        period_s = (
+            PERIOD_FIRST_S if state.long_unit_s is None else carry.LEARNING_CUT_S + state.long_unit_s * state.units
+        )
         return STRETCH_OVERHEAD_S + ROUNDS_FIRST * candidates * (period_s + SWITCH_S)
     short = candidates - 1
     look_s = ROUNDS_FIRST_QUICK * (PERIOD_FIRST_S + short * PERIOD_LOOK_S)
@@ -211,12 +217,16 @@ def learn(state: UseState, seen: Sequence[Seen]) -> None:
         state.lengths[name] = min(PERIOD_MOST_S, length)
 
 
+def _units_in_a_period(unit_s: float) -> int:
+    return max(1, min(UNITS_MOST, round(LONG_COUNTED_S / unit_s)))
+
+
 def _learn_units(state: UseState, seen: Sequence[Seen]) -> None:
     """How many long units a period holds, and how long it then is under each candidate."""
     took = {each.candidate.label: each.unit_s for each in seen if each.unit_s > 0}
     if not took:
         return
-    state.units = max(1, min(UNITS_MOST, round(LONG_COUNTED_S / min(took.values()))))
+    state.units = _units_in_a_period(min(took.values()))
     for label, unit_s in took.items():
         state.cuts[label] = carry.LEARNING_CUT_S
         state.lengths[label] = carry.LEARNING_CUT_S + unit_s * state.units

@@ -14,6 +14,8 @@ from seekwise.workload.program import Place, Program
 EVICT_EVERY_S = 0.5
 """Until then a transaction in twenty at most finds its cold row in memory, and the upper pages of the trees stay there, as they do in a
 database that is larger than memory."""
+RETRY_S = 0.001
+"""SQLite's own handler sleeps up to 100 ms at a time: then the tail of all transactions is that of its sleeps."""
 HOT_ROWS = 2000
 HOT_READS = 3
 
@@ -41,6 +43,7 @@ class SQLite(Program):
     def open(self, place: Place) -> None:
         link = database.connected(place.data / "sqlite" / database.NAME)
         self._link, self._rows = link, int(link.execute("SELECT max(id) FROM account").fetchone()[0])
+        link.execute("PRAGMA busy_timeout=0")
 
     def before(self, place: Place) -> None:
         if place.number == 0 and time.monotonic() >= self._evict_at:
@@ -54,12 +57,24 @@ class SQLite(Program):
         for key in keys:
             self._link.execute("SELECT balance, note FROM account WHERE id = ?", (key,)).fetchone()
         if self.write_rows:
-            self._link.execute("BEGIN IMMEDIATE")  # waits while another process writes
+            self._begin(place)
             for number in range(self.write_rows):
                 key = keys[-1 - number] if number < len(keys) else place.random.randrange(self._rows)
                 self._link.execute("UPDATE account SET balance = balance + 1 WHERE id = ?", (key,))
             self._link.execute("COMMIT")
         return database.PAGE_BYTES * (self.read_rows + self.write_rows)
+
+    def _begin(self, place: Place) -> None:
+        """Becomes the one writer. While another process is, SQLite says BUSY, and the program asks again a moment later: that is waiting."""
+        assert self._link is not None
+        while True:
+            try:
+                self._link.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                time.sleep(place.random.uniform(0.5, 1.5) * RETRY_S)
 
     def close(self, place: Place) -> None:
         if self._link is not None:
