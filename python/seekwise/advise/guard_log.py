@@ -8,10 +8,11 @@ from pathlib import Path
 
 from seekwise.control.process import ProcessIdentity
 from seekwise.control.state import SYSTEM_STATE, state_folder
-from seekwise.files import write_whole
+from seekwise.files import make_folders, read_text, write_whole
 
 SCHEMA = "seekwise.guard/1"
 SHOWN_MAX = 5
+ENDED = ".ended"
 
 
 def folder(state: Path | None = None) -> Path:
@@ -21,7 +22,7 @@ def folder(state: Path | None = None) -> Path:
 def write(document: dict[str, object], state: Path | None = None) -> Path:
     """Replaces the file of this guard; `document["id"]` names it."""
     place = folder(state)
-    place.mkdir(parents=True, exist_ok=True)
+    make_folders(place)
     file = place / f"{document['id']}.json"
     write_whole(file, (json.dumps({"schema": SCHEMA, **document}, indent=2) + "\n").encode(), 0o644)
     return file
@@ -39,12 +40,43 @@ def read(state: Path | None = None) -> list[dict[str, object]]:
         return []
     for file in files[-SHOWN_MAX:]:
         try:
-            document = json.loads(file.read_text())
-        except (OSError, ValueError):
+            document = json.loads(read_text(file))
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(document, dict) and document.get("schema") == SCHEMA:
             found.append(document)
     return found
+
+
+def undecided(state: Path | None = None) -> list[dict[str, object]]:
+    """Every guard that has not said how it ended, the oldest first; its process may be gone."""
+    found = []
+    for file in sorted(folder(state).glob("*.json")):
+        try:
+            document = json.loads(read_text(file))
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(document, dict) and document.get("id") == file.stem and document.get("outcome") not in DONE:
+            found.append(document)
+    return found
+
+
+def mark_ended(identity: str, state: Path | None = None) -> None:
+    """From now on this guard sets nothing."""
+    write_whole(folder(state) / f"{identity}{ENDED}", b"", 0o644)
+
+
+def is_marked_ended(identity: str, state: Path | None = None) -> bool:
+    return (folder(state) / f"{identity}{ENDED}").exists()
+
+
+def process_of(identity: str, state: Path | None = None) -> ProcessIdentity | None:
+    """The process of a guard, as it has noted it itself."""
+    try:
+        document = json.loads(read_text(folder(state) / f"{identity}.json"))
+        return ProcessIdentity(**document["process"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 DONE = frozenset({"kept", "rolled back", "failed", "nothing to set"})

@@ -7,6 +7,7 @@ import json
 import click
 
 from seekwise.advise import history
+from seekwise.advise.guard import ending
 from seekwise.control import recovery
 from seekwise.control.journal import Journal
 from seekwise.errors import SeekwiseError
@@ -20,17 +21,26 @@ SCHEMA = "seekwise.revert/1"
 def command(dry_run: bool, as_json: bool) -> None:
     """Restore what a killed run or `seekwise apply` changed."""
     journal = Journal()
+    # First: one that watches would set its values after us, or restore what we have restored.
+    guards = ending.end_all(dry_run=dry_run)
     outcomes = recovery.preview(journal) if dry_run else recovery.revert_all(journal)
     if as_json:
         click.echo(
             json.dumps(
-                {"schema": SCHEMA, "dry_run": dry_run, "entries": [_document(outcome) for outcome in outcomes]},
+                {
+                    "schema": SCHEMA,
+                    "dry_run": dry_run,
+                    "guards": [{"id": each.id, "devices": each.devices, "sentence": each.sentence} for each in guards],
+                    "entries": [_document(outcome) for outcome in outcomes],
+                },
                 indent=2,
             )
         )
-    elif not outcomes:
+    elif not outcomes and not guards:
         click.echo("nothing to restore")
     else:
+        for guard in guards:
+            click.echo(guard.sentence)
         for outcome in outcomes:
             for sentence in outcome.sentences:
                 click.echo(sentence)

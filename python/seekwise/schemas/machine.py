@@ -109,11 +109,20 @@ class Entry(Part):
     items: list[Map]
 
 
+class EndedGuard(Part):
+    """A guard that the revert has ended."""
+
+    id: str
+    devices: list[str]
+    sentence: str
+
+
 class Revert(Part):
     """`revert --json`."""
 
     schema_: Literal["seekwise.revert/1"]
     dry_run: bool
+    guards: list[EndedGuard]
     entries: list[Entry]
 
 

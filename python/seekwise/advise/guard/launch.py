@@ -8,14 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from seekwise.advise.guard.ending import unit_name
 from seekwise.control.state import state_folder
 from seekwise.errors import SeekwiseError
 
 MODULE = "seekwise.advise.guard.worker"
-
-
-def unit_name(identity: str) -> str:
-    return f"seekwise-guard-{identity}.service"
 
 
 def start(identity: str) -> tuple[str, int | None]:

@@ -39,6 +39,9 @@ class Stopped(Exception):
     """Somebody ended the guard: it goes back to what was."""
 
 
+ENDED = "ended by `seekwise revert` before it could decide"
+
+
 def main(words: list[str]) -> int:
     if len(words) == 2 and words[0] == "--settle":
         settle(words[1])
@@ -50,7 +53,9 @@ def main(words: list[str]) -> int:
         signal.signal(number, _stop)
     # A closed terminal is no reason to stop watching.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    guard(job(words[0]))
+    document = job(words[0])
+    if not guard_log.is_marked_ended(words[0]):
+        guard(document)
     return 0
 
 
@@ -70,7 +75,8 @@ def guard(document: dict, root: Path = Path("/")) -> dict:
         _guard(document, journal, root)
     except Stopped:
         _roll_back(document, journal)
-        _note(document, "rolled back", "the guard was stopped before it could decide")
+        is_reverted = guard_log.is_marked_ended(document["id"])
+        _note(document, "rolled back", ENDED if is_reverted else "the guard was stopped before it could decide")
     except SeekwiseError as error:
         _roll_back(document, journal)
         _note(document, "failed", error.message)
@@ -86,12 +92,19 @@ def _guard(document: dict, journal: Journal, root: Path) -> None:
     seconds, devices = document["seconds"], tuple(document["devices"])
     before = Watch(devices, root)
     _note(document, "watching before", f"{seconds / 2:.0f} s of the load as it is")
+    _go_on(document)
     first_s = min(FIRST_S, seconds / 4)
     before.run(first_s)
     with contextlib.ExitStack() as stack:
         before.sampler = _sampler(document, before, root, stack)
         before.run(seconds / 2 - first_s)
         _apply_and_decide(document, before, journal, root)
+
+
+def _go_on(document: dict) -> None:
+    """Raises Stopped if `revert` has ended this guard. Our process is noted by now, so it waits until we are gone."""
+    if guard_log.is_marked_ended(document["id"]):
+        raise Stopped
 
 
 def _sampler(document: dict, before: Watch, root: Path, stack: contextlib.ExitStack) -> latencies.Sampler | None:
@@ -109,6 +122,7 @@ def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Pat
     seconds, limit, wanted = document["seconds"], document["limit"], document["wanted"]
     devices = before.devices
     machine = read_stack(root)
+    _go_on(document)
     files = [persist.file_for(way, wanted, machine) for way in document["ways"]]
     done = applying.apply(wanted, root, journal, files, undecided=True, reason=f"guarded: {document['reason']}")
     if done.entry is None:
@@ -145,6 +159,7 @@ def _apply_and_decide(document: dict, before: Watch, journal: Journal, root: Pat
         _note(document, "rolled back", headline)
         return
     files = [persist.file_for(way, wanted, machine) for way in document["ways"]]
+    _go_on(document)
     applying.decide(done, journal, files, root)
     _remember(document, done.before, machine, files)
     _note(document, "kept", found.reason)
@@ -177,8 +192,8 @@ def _restored(document: dict, outcomes: list[recovery.Outcome]) -> None:
         raise SeekwiseError("; ".join(failed), "`seekwise revert` tries again")
 
 
-def settle(identity: str) -> None:
-    """For systemd's ExecStopPost and for the command that waits: a guard that died undecided is rolled back."""
+def settle(identity: str, why: str = "the guard ended before it could decide") -> None:
+    """For systemd's ExecStopPost, `revert` and the command that waits: a guard that died undecided is rolled back."""
     document = job(identity)
     if document.get("outcome") in DONE:
         return
@@ -191,7 +206,7 @@ def settle(identity: str) -> None:
     _roll_back(document, journal)
     # Also what it had set before it could note the names of its entries.
     _restored(document, recovery.restore_left_behind(journal))
-    _note(document, "rolled back", "the guard ended before it could decide")
+    _note(document, "rolled back", why)
 
 
 def _note(document: dict, outcome: str, headline: str) -> None:
