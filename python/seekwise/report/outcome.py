@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from seekwise import insights
 from seekwise.analysis import printed, tables
 from seekwise.analysis.control import judge_control
+from seekwise.analysis.decision import studies
+from seekwise.analysis.decision.records import made
 from seekwise.analysis.model import Verdict, repetitions_text
 from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
@@ -17,7 +19,8 @@ from seekwise.analysis.rule import RULE_VERSION
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.insights import answer as answers
-from seekwise.report import array_choice, arrays
+from seekwise.report import answered, array_choice, arrays
+from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.run import early
 from seekwise.run import execute as runs
@@ -246,10 +249,7 @@ def control_text(records: Sequence[Record], plan: Plan) -> str:
 
 
 def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
-    """What to set: the setting that clearly beats the one in force somewhere by rate or access time, and clearly loses nowhere.
-
-    Of several, the one with the greatest geometric mean of rate ratios. None: keep what is set.
-    """
+    """What to set, by the rule of `tune`: what is in force stays unless another setting gains more than it loses."""
     candidates = [setting for setting in plan.settings if not setting.control]
     reference = plan.reference
     if len(candidates) < 2:
@@ -258,36 +258,57 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
         return Advice(
             "No valid trial, so nothing can be recommended.", reasons=(runs.invalid_note(list(records)) or "",)
         )
-    best = recommended(verdicts, plan)
-    if best is None:
-        return _kept(verdicts, plan, records)
-    setting, wins = best
-    reasons = tuple(_win_text(v, setting.label, plan) for v in _strongest(wins, setting.label)[:3])
-    shown = lines(setting, plan)
-    headline = f"Set {setting.label} instead of {reference}."
-    return Advice(headline, reasons, shown.set, shown.undo, cautions(plan), recommended=(setting.label,))
-
-
-def _kept(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
-    """No setting beats the reference. Where something else is in force, nothing was learnt about that: nothing to set either way."""
-    reference = next(setting for setting in plan.settings if setting.label == plan.reference)
-    name, others = reference.label, _otherwise(reference, plan)
-    reasons = _open_question(verdicts)
-    if others:
-        reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
+    asked = question(verdicts, plan, records)
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
-        return Advice(f"Inconclusive: {why}.", reasons)
-    if all(v.word == "undecided" for v in verdicts):
+        return Advice(f"Inconclusive: {why}.", _open_question(verdicts))
+    if asked.choice is None or not asked.choice.changes:
+        return _kept(asked, verdicts, plan)
+    setting = next(each for each in candidates if each.label == asked.choice.setting)
+    shown = lines(setting, plan)
+    reasons = tuple(
+        _win_text(v, setting.label, plan) for v in _strongest(wins(verdicts, setting.label, plan), setting.label)[:3]
+    )
+    return Advice(
+        answered.headline(asked), reasons, shown.set, shown.undo, cautions(plan), recommended=(setting.label,)
+    )
+
+
+def question(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Question:
+    """What the answer of a study with one system is made from."""
+    labels = [setting.label for setting in plan.settings if not setting.control]
+    values = observations(records) if records else []
+    judged_cells = studies.judged(verdicts, values, labels, lambda cell: cell_name(cell, plan))
+    found = made(judged_cells, plan.reference, labels)
+    varied = {name for setting in plan.settings for name in setting.values}
+    what = "scheduler" if varied <= {"scheduler"} else "setting"
+    return Question(tuple(judged_cells), found.choice, plan.reference, found.by_purpose, (), what)
+
+
+def cell_name(cell: str, plan: Plan) -> str:
+    """`rand_read system=vda threads=8` as `random read, 8 threads`."""
+    operation, _, conditions = cell.partition(" ")
+    name = dict(tables.OPERATIONS).get(operation, operation).lower()
+    where = condition_text(conditions, plan).removesuffix("all threads").removesuffix(", ")
+    return f"{name}, {where}" if where else name
+
+
+def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan) -> Advice:
+    """No setting beats the reference. Where something else is in force, nothing was learnt about that: nothing to set either way."""
+    name = plan.reference
+    others = _otherwise(next(setting for setting in plan.settings if setting.label == name), plan)
+    reasons = _open_question(verdicts)
+    if others:
+        reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
+    if asked.choice is None or asked.choice.basis == "inconclusive":
         # What was in force where other tools measured is not known.
         stays = not others and plan.backend != "imported"
         headline = f"Inconclusive: no setting proved better{f' than {name}' if others else ''}."
         return Advice(f"{headline} Keep {name}." if stays else headline, reasons, recommended=(name,) if stays else ())
     if others:
-        return Advice(f"Nothing that was tested is better than {name} everywhere.", reasons)
-    headline = f"Keep {name}: no other setting is better somewhere without being worse elsewhere."
-    return Advice(headline, reasons, recommended=(name,))
+        return Advice(f"Nothing that was tested is better than {name} on the whole.", reasons)
+    return Advice(answered.headline(asked), reasons, caution=cautions(plan), recommended=(name,))
 
 
 def _otherwise(setting: Setting, plan: Plan) -> list[str]:
@@ -309,42 +330,20 @@ def cautions(plan: Plan) -> tuple[str, ...]:
 
 
 def recommended(verdicts: Sequence[Verdict], plan: Plan) -> tuple[Setting, list[Verdict]] | None:
-    """The setting to be set and the verdicts that speak for it, or None."""
-    reference = plan.reference
-    best: tuple[float, Setting, list[Verdict]] | None = None
-    for setting in plan.settings:
-        if setting.control or setting.label == reference:
-            continue
-        against = [v for v in verdicts if {v.setting_a, v.setting_b} == {setting.label, reference}]
-        decided = [v for v in against if v.metric in ("rate", "access_time", "p99") and v.word == "clear"]
-        wins = [v for v in decided if v.winner == setting.label]
-        losses = [v for v in decided if v.winner == reference]
-        losses += [v for v in against if _is_against(v, setting.label)]
-        if not wins or losses:
-            continue
-        gain = _mean_gain(against, setting.label)
-        if best is None or gain > best[0]:
-            best = (gain, setting, wins)
-    return None if best is None else best[1:]
+    """The setting to be set and the verdicts that speak for it; None where what is in force stays."""
+    choice = question(verdicts, plan, ()).choice
+    if choice is None or not choice.changes:
+        return None
+    setting = next(each for each in plan.settings if each.label == choice.setting and not each.control)
+    return setting, wins(verdicts, setting.label, plan)
 
 
-def _is_against(verdict: Verdict, label: str) -> bool:
-    """Not steady, and all of the interval says that the setting is worse: what cannot win for that reason still speaks against others."""
-    if verdict.metric not in ("rate", "access_time", "p99") or not verdict.unsteady:
-        return False
-    low, high = verdict.ratio_low, verdict.ratio_high
-    if verdict.setting_a != label:
-        low, high = (1 / high if high > 0 else 0.0), (1 / low if low > 0 else math.inf)
-    return high < 1 if verdict.metric == "rate" else low > 1
-
-
-def _mean_gain(against: Sequence[Verdict], label: str) -> float:
-    logs = [
-        math.log(v.ratio) * (1 if v.setting_a == label else -1)
-        for v in against
-        if v.metric == "rate" and v.ratio > 0 and math.isfinite(v.ratio)
-    ]
-    return sum(logs) / len(logs) if logs else 0.0
+def wins(verdicts: Sequence[Verdict], label: str, plan: Plan) -> list[Verdict]:
+    """Where a setting is shown to be better than the reference."""
+    return [
+        v for v in verdicts
+        if {v.setting_a, v.setting_b} == {label, plan.reference} and v.winner == label and v.metric in ("rate", "access_time", "p99")
+    ]  # fmt: skip
 
 
 def _strongest(wins: Sequence[Verdict], label: str) -> list[Verdict]:
