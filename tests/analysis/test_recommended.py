@@ -15,7 +15,7 @@ def verdict(metric: str, winner: str | None, low: float, high: float, unsteady: 
 
 
 PLAN = SimpleNamespace(
-    reference="old", settings=[SimpleNamespace(label="old", control=False), SimpleNamespace(label="new", control=False)]
+    reference="old", systems=[None], cells=[], settings=[SimpleNamespace(label="old", control=False, values={}), SimpleNamespace(label="new", control=False, values={})]
 )
 WIN = verdict("p99", "new", 0.4, 0.5)
 

@@ -119,9 +119,9 @@ def finish(store: Store, what: Run, made: Plan, backend: Backend, *, as_json: bo
     if as_json:
         _shown.echo_json(_shown.results_document(found, report))
     elif report is not None:
-        click.echo(f"\nnext: seekwise results {run_id}\n\n{report}")
+        click.echo(f"\nnext: seekwise results {run_id} --all\n\n{report}")
     else:
-        click.echo(f"\nnext: seekwise report {run_id}")
+        click.echo(f"\nnext: seekwise results {run_id} --all")
 
 
 def _can_judge() -> bool:

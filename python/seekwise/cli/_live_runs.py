@@ -24,7 +24,7 @@ COMPARE_SCHEMA = "seekwise.compare-live/1"
 __all__ = ["advise", "compare", "is_live", "results"]
 
 
-def results(store: Store, run: Run, *, as_json: bool) -> None:
+def results(store: Store, run: Run, *, as_json: bool, everything: bool = False) -> None:
     """The answer of a stored run, judged again."""
     from seekwise.report import answer, live
 
@@ -33,7 +33,7 @@ def results(store: Store, run: Run, *, as_json: bool) -> None:
         _shown.echo_json(live.document(found, records=True))
         return
     click.echo(f"run {run.run_id}, {run.name}, {found.plan.provenance}, {run.outcome or 'unfinished'}\n")
-    for line in answer.lines(found, width=_shown.out().width):
+    for line in answer.lines(found, width=_shown.out().width, everything=everything):
         click.echo(line)
     click.echo(f"\nnext: seekwise report {run.run_id}")
 

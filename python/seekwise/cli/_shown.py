@@ -16,6 +16,7 @@ from seekwise.errors import SeekwiseError
 from seekwise.study.quantity import bytes_text, size_word, time_text
 
 if TYPE_CHECKING:
+    from seekwise.report.answered import Question
     from seekwise.report.content import ReportContent
     from seekwise.report.outcome import Outcome
     from seekwise.run.early import Noise
@@ -46,23 +47,28 @@ def print_notes(outcome: Outcome) -> None:
         click.echo(f"note: {note}")
 
 
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: Outcome, *, everything: bool = False) -> None:
+    """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
     from seekwise.report import terminal
 
-    console = out()
-    if outcome.content.printed:
-        terminal.print_printed(outcome.content, console)
-    elif outcome.content.winners:
-        terminal.print_winners(outcome.content, console)
-    else:
-        print_figures(outcome)
-    terminal.print_arrays(outcome.content, console)
-    terminal.print_findings(outcome.content, console)
-    if outcome.content.notes:
+    console, content = out(), outcome.content
+    terminal.print_answer(content, console, everything=everything)
+    if content.printed:
         click.echo()
-        print_notes(outcome)
-    # The answer last: it is what a reader looks for.
-    terminal.print_advice(outcome.content, console)
+        terminal.print_printed(content, console)
+    elif everything and content.winners:
+        click.echo()
+        terminal.print_winners(content, console)
+    elif not content.winners:
+        click.echo()
+        print_figures(outcome)
+    terminal.print_arrays(content, console)
+    if everything:
+        terminal.print_findings(content, console)
+    notes = [note for note in content.notes if everything or note not in content.remarks]
+    if notes:
+        click.echo()
+        terminal.print_lines([f"note: {note}" for note in notes], console)
 
 
 def print_figures(outcome: Outcome) -> None:
@@ -136,10 +142,24 @@ def results_document(outcome: Outcome, report: Path | None = None) -> dict[str, 
         "advice": asdict(content.advice),
         "control": content.control,
         "rule": content.rule,
+        **_decision(content.question),
         "notes": list(content.notes),
         "verdicts": [document(verdict) for verdict in outcome.verdicts],
         "records": [codec.to_document(record) for record in outcome.records],
         "report": str(report) if report is not None else None,
+    }
+
+
+def _decision(asked: Question | None) -> dict[str, object]:
+    """In the shape of `tune --json`."""
+    from seekwise.analysis.decision import document as made
+
+    if asked is None:
+        return {"decision": None, "purposes": [], "uses": []}
+    return {
+        "decision": made.decision_document(asked.choice),
+        "purposes": made.purpose_documents(asked.by_purpose, None),
+        "uses": made.use_documents(asked.judged),
     }
 
 

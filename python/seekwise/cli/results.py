@@ -17,12 +17,14 @@ RUNS_SCHEMA = "seekwise.runs/1"
 @click.command("results")
 @click.argument("names", nargs=-1, metavar="[RUN|FILE.parquet]…")
 @click.option("--figures", is_flag=True, help="Show every rate, access time and CPU efficiency.")
+@click.option("--all", "everything", is_flag=True, help="Show every table, insight, outlier and the self-check.")
 @click.option("--fleet", is_flag=True, help="Pool the measured runs of all hosts, or of RUN…, by like devices.")
 @_options.printed
 @_options.common
 def command(
     names: tuple[str, ...],
     figures: bool,
+    everything: bool,
     fleet: bool,
     mean: str,
     acceptable: float | None,
@@ -56,7 +58,7 @@ def command(
                     f"run {live.run_id} is of `tune`, which cannot be merged with another run",
                     hint="`seekwise compare RUN RUN` compares two runs",
                 )
-            _live_runs.results(store, live, as_json=as_json)
+            _live_runs.results(store, live, as_json=as_json, everything=everything)
             return
         from seekwise.report import outcome
 
@@ -74,7 +76,7 @@ def command(
     if figures:
         _shown.print_figures(found)
         click.echo()
-    _shown.print_outcome(found)
+    _shown.print_outcome(found, everything=everything)
     click.echo(f"\nnext: seekwise report {' '.join(run.run_id for run in chosen)}")
 
 

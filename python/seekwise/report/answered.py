@@ -160,7 +160,7 @@ def _kept(asked: Question) -> str:
     text = f"with {rival} {_values(gain, asked.in_force, rival)} in {gain.use}"
     if loss is not None:
         return f"{text}, but {_values(loss, asked.in_force, rival)} in {loss.use}"
-    return f"{text}; over all uses that is not shown to be {percent(math.expm1(rule.WORTH_LOG))} better"
+    return f"{text}; on average over all rows it is not shown to be {percent(math.expm1(rule.WORTH_LOG))} better"
 
 
 def _rival(asked: Question, judged: Sequence[Judged]) -> str | None:

@@ -15,6 +15,7 @@ from seekwise.study.shown import Figure
 
 if TYPE_CHECKING:
     from seekwise.insights.answer import Choice
+    from seekwise.report.answered import Question
     from seekwise.store.database import Run
     from seekwise.study.model import Study
     from seekwise.study.plan import Plan
@@ -89,6 +90,10 @@ class ReportContent:
     run: Run | None = None
     """What was asked, when, with which version; None where it is not known."""
     study: Study | None = None
+    question: Question | None = None
+    """What the answer is made from, where settings compete on one system; None where systems or arrays do."""
+    remarks: frozenset[str] = frozenset()
+    """Those of `notes` that are statistics of single trials: outliers, drift."""
     discarded: Sequence[Record] = ()
     """Trials of the run that do not count, drift checks included."""
 

@@ -116,14 +116,17 @@ def judged(
         study.table if study else (), study.grid if study else (), compared, style or printed.Style()
     )
     many = len(plan.systems) > 1
+    apart = array_choice.advice(compared, cautions(plan)) or _answer(study, compared, plan, shown)
+    candidates = [setting for setting in plan.settings if not setting.control]
+    said = remarks(records)
     content = ReportContent(
         run_id=run.run_id,
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         badge=records[0].badge if records else "measured",
-        advice=array_choice.advice(compared, cautions(plan))
-        or _answer(study, compared, plan, shown)
-        or advice(verdicts, plan, records),
+        advice=apart or advice(verdicts, plan, records),
+        question=question(verdicts, plan, records) if apart is None and len(candidates) > 1 else None,
+        remarks=frozenset(said),
         winners=rows,
         records=compared,
         rule=RULE_TEXT.format(version=RULE_VERSION),
@@ -148,7 +151,7 @@ def judged(
                 runs.invalid_note(records),
                 *condition_notes(records),
                 *early.race_notes(plan, records),
-                *remarks(records),
+                *said,
             )
             if note
         ],

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from seekwise.analysis.printed import MEANS
 from seekwise.files import make_folders, write_product
 from seekwise.report import (
+    answered,
     array_choice,
     arrays,
     close_up,
@@ -86,6 +87,7 @@ def render(content: ReportContent) -> str:
         headline=sentence(content.advice.headline),
         reasons=[sentence(one_line(each)) for each in reasons(content, loss_blocks)],
         reasons_first=REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
+        answered=answered.rows(content.question) if content.question is not None else [],
         cautions=[sentence(one_line(each)) for each in content.advice.caution],
         tested=sentence(tested.line(content)).removesuffix("."),
         provenance=tested.PROVENANCE[content.badge],
@@ -134,7 +136,12 @@ def render(content: ReportContent) -> str:
 def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:
     """What stands below the headline: the reasons of the advice, and what it costs where nothing else says so."""
     found = [each for each in content.advice.reasons if each]
-    if content.advice.recommended and not content.arrays and (costs := losses.price(loss_blocks)):
+    if (
+        content.question is None
+        and content.advice.recommended
+        and not content.arrays
+        and (costs := losses.price(loss_blocks))
+    ):
         found.insert(0, costs)
     return found
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from seekwise.analysis.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
-from seekwise.report import arrays
+from seekwise.report import answer, arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three
 from seekwise.report.rows import OPERATION_NAMES
@@ -131,6 +134,40 @@ def print_findings(content: ReportContent, console: Console) -> None:
         console.print("\nInsights, strongest first", style="bold")
         for finding in content.findings:
             console.print(f"  {plain_settings(finding.text)}", highlight=False, markup=False)
+
+
+WIDTH = 80
+ROWS_MOST = 12
+REASONS_MOST = 6
+
+
+def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
+    """The answer first: headline, the values of both sides, reasons, and the lines that set and undo it."""
+    advice = content.advice
+    print_lines([advice.headline], console, style="bold")
+    rows = answer.row_lines(content.question, 10**6 if everything else ROWS_MOST, WIDTH) if content.question else []
+    if rows:
+        console.print()
+        for line in rows:
+            console.print(line, highlight=False, markup=False)
+        console.print()
+    shown = advice.reasons if everything or not content.question else ()
+    print_lines(
+        [plain_settings(each) for each in (shown if everything else shown[:REASONS_MOST])], console, indent="  "
+    )
+    print_lines(advice.caution, console, style="dim", indent="  ")
+    for title, lines in (("set: ", advice.set_lines), ("undo:", advice.undo_lines)):
+        for line in lines:
+            console.print(f"{title} {line}", soft_wrap=True, highlight=False, markup=False)
+
+
+def print_lines(texts: Sequence[str], console: Console, *, style: str | None = None, indent: str = "") -> None:
+    """Sentences in at most 80 columns."""
+    for text in texts:
+        for line in textwrap.wrap(
+            text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        ):
+            console.print(line, style=style, highlight=False, markup=False)
 
 
 def print_advice(content: ReportContent, console: Console) -> None:

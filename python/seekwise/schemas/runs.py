@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from seekwise.schemas.base import Map, Number, Part
+from seekwise.schemas.decision import Decision, PurposeDecision, Use
 
 Provenance = Literal["measured", "virtual", "simulated"]
 Word = Literal["clear", "small", "tie", "undecided"]
@@ -233,6 +234,11 @@ class Results(Part):
     control: str
     """Result of the A/A check, a sentence."""
     rule: str
+    decision: Decision | None
+    """Of a study whose settings compete on one system; else null, and `advice.choices` or `arrays` answer."""
+    purposes: list[PurposeDecision]
+    uses: list[Use]
+    """Operations, in the shape of `tune --json`."""
     notes: list[str]
     verdicts: list[Verdict]
     records: list[Record]

@@ -81,7 +81,7 @@ def _judged(
     )
     purpose, unit, _ = METRICS[metric]
     return Judged(
-        use, metric, unit, more, share(limit, more), "foreground", "", use, standings, max(v.blocks for v in verdicts),
+        use, metric, unit, more, RULE.threshold_share[metric], "foreground", "", use, standings, max(v.blocks for v in verdicts),
         math.nan, purpose, "", "", metric, None, ahead,
     )  # fmt: skip
 
