@@ -15,7 +15,13 @@ def verdict(metric: str, winner: str | None, low: float, high: float, unsteady: 
 
 
 PLAN = SimpleNamespace(
-    reference="old", systems=[None], cells=[], settings=[SimpleNamespace(label="old", control=False, values={}), SimpleNamespace(label="new", control=False, values={})]
+    reference="old",
+    systems=[None],
+    cells=[],
+    settings=[
+        SimpleNamespace(label="old", control=False, values={}),
+        SimpleNamespace(label="new", control=False, values={}),
+    ],
 )
 WIN = verdict("p99", "new", 0.4, 0.5)
 

@@ -58,7 +58,7 @@ def runs(tmp_path, monkeypatch):
 
 def test_runs_of_single_systems_are_merged_into_one_study(runs):
     db, names = runs
-    merged = CliRunner().invoke(cli, ["results", *names, *db], catch_exceptions=False)
+    merged = CliRunner().invoke(cli, ["results", *names, "--all", *db], catch_exceptions=False)
     assert "drive st3250620ns against wd2500ys (first against second)" in merged.output
     assert f"Merged from 2 runs ({', '.join(names)})" in merged.output.replace("\n", " ")
     document = json.loads(CliRunner().invoke(cli, ["results", *names, "--json", *db]).output)

@@ -61,7 +61,7 @@ def test_report_of_a_live_run_is_its_page_in_a_folder_that_is_made(db):
 def test_report_of_a_live_run_as_markdown_json_and_pictures(db):
     run_id = live_run(db)
     shown = call(db, "report", "before", "--markdown")
-    assert shown.startswith("**") and "| Use | Best |" in shown and run_id in shown
+    assert shown.startswith("**") and "| Use | Figure |" in shown and run_id in shown
     document = json.loads(call(db, "report", "before", "--json", "--pictures", "pictures"))
     assert Path(document["report"]).is_file() and len(document["pictures"]) >= 6
     assert {Path(each).suffix for each in document["pictures"]} == {".svg", ".png"}

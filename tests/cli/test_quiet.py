@@ -32,7 +32,7 @@ def test_a_run_says_how_far_it_is_unless_told_to_be_quiet(seekwise, tmp_path):
     told = seekwise("run", "small.toml", "--backend", "simulated")
     assert "repetition 1 of 3" in told.stderr
     quiet = seekwise("--quiet", "run", "small.toml", "--backend", "simulated")
-    assert quiet.stderr == "" and "Random read" in quiet.stdout
+    assert quiet.stderr == "" and "random read" in quiet.stdout
 
 
 def test_errors_stay(seekwise):

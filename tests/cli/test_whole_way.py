@@ -26,8 +26,8 @@ def test_tune_answers_first_says_what_each_use_loses_and_names_the_report_last(s
     lines = done.stdout.splitlines()
     report = Path(lines[-1])
     assert report.name.startswith("seekwise-") and (seekwise.folder / report).exists()
-    assert lines[0].startswith(("Keep ", "Set "))
-    assert any(line.startswith("Use ") and "Best" in line for line in lines)
+    assert lines[0].startswith("These are limits of the device and its schedulers")
+    assert any(line.startswith("Use ") and "Difference" in line for line in lines)
     assert len(lines) <= 25 and max(map(len, lines)) <= 80
     assert loop.name in done.stderr
     assert settings_of(loop.name) == before
@@ -48,7 +48,7 @@ def test_tune_json_is_the_contract_and_switches_every_candidate_in_every_round(s
     assert document["seconds"] <= 30
     assert {"setting", "changes", "worst_loss"} <= set(document["decision"])
     (use,) = document["uses"]
-    assert (use["use"], use["metric"], use["unit"]) == ("random-read", "rate", "MB/s")
+    assert (use["use"], use["metric"], use["unit"], use["value_unit"]) == ("random-read", "rate", "request", "MB/s")
     labels = {each["setting"] for each in use["candidates"]}
     assert f"{document['in_force']} (again)" in labels
     records = json.loads(seekwise("results", "last", "--json").stdout)["records"]
@@ -100,7 +100,7 @@ def test_records_tell_settings_as_read_back_cpu_by_kind_bytes_and_seeds(seekwise
 def test_a_raw_device_that_is_empty_and_named_is_measured_and_proves_empty_again(seekwise, loop, study):
     for _ in range(2):
         done = seekwise("run", str(study), "--target", loop.node, "--destroy", str(loop.backing))
-        assert "Random read" in done.stdout
+        assert "random read" in done.stdout.lower()
     with loop.backing.open("rb") as file:
         assert file.read(1 << 20) == b"\0" * (1 << 20)
         file.seek(-(1 << 20), os.SEEK_END)
@@ -260,7 +260,7 @@ def test_demo_needs_neither_root_nor_fio(seekwise, tmp_path):
     report = Path(done.stdout.splitlines()[-1])
     assert report.parent == seekwise.folder
     assert "simulated" in report.read_text()
-    assert "Random read" in done.stdout
+    assert "random read" in done.stdout.lower()
     again = json.loads(seekwise("demo", "--json").stdout)
     assert again["badge"] == "simulated"
 

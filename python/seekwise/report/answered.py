@@ -72,9 +72,9 @@ def headline(asked: Question) -> str:
     """The answer in at most four sentences: what to set or keep, what that changes in values, and its price."""
     choice = asked.choice
     if choice is None:
-        if asked.judged and not asked.deciding:
-            return f"These are limits of the device and its schedulers, shown apart from any recommendation. Keep {asked.in_force}."
         return "Inconclusive: too little was measured to compare anything."
+    if not asked.deciding:
+        return f"These are limits of the device and its schedulers, shown apart from any recommendation. Keep {asked.in_force}."
     where = f" for {' and '.join(asked.asked)}" if asked.asked else ""
     if choice.changes:
         said = f"Set {choice.setting}{where}: {_exchange(asked, choice.setting)}."
@@ -137,7 +137,7 @@ def _nothing_to_gain(asked: Question, where: str) -> str:
     )
     if not any(each.disagrees for each in asked.deciding):
         return said.replace(f" than {asked.setting}", "") + f" Keep {asked.setting}."
-    return f"{said} Keep it."
+    return f"{said} Keep {asked.setting}."
 
 
 def _inconclusive(asked: Question) -> str:

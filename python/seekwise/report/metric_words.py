@@ -23,6 +23,7 @@ METRIC_NAMES = {
     "p99": "p99 latency",
     "p999": "p99.9 latency",
     "mean": "mean latency",
+    "access_time": "access time",
     "cpu": "processor time per operation",
     "fairness": "evenness among equal processes",
     "number": "the number printed",

@@ -150,7 +150,6 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         console.print()
         for line in rows:
             console.print(line, highlight=False, markup=False)
-        console.print()
     shown = advice.reasons if everything or not content.question else ()
     print_lines(
         [plain_settings(each) for each in (shown if everything else shown[:REASONS_MOST])], console, indent="  "

@@ -184,7 +184,9 @@ def choose(
 
     `everything`: all that was judged. A change that loses more in most of it than it gains where it was asked for is not made.
     """
-    judged = deciding(judged)
+    limits, judged = judged, deciding(judged)
+    if limits and not judged:
+        return _made(in_force, in_force, limits, "kept")
     known = [name for name in candidates if any((s := each.of(name)) and s.loss is not None for each in judged)]
     if not judged or not known:
         return None

@@ -1,7 +1,7 @@
 """Verdicts of a study in the shape in which live-switched runs are decided: one rule and one answer for both.
 
-An operation is a use: its throughput says how much gets done, its p99 latency how responsive it is. Access times are left out, as a
-closed loop's access time is its throughput read the other way round. Rows over all thread counts stand for those of single counts.
+An operation is a use: its throughput says how much gets done, its p99 latency how responsive it is. Access times count only where
+no throughput is known, as a closed loop's access time is its throughput read the other way round. Rows over all thread counts stand for those of single counts.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from seekwise.study.uses import Purpose
 METRICS: dict[str, tuple[Purpose, str, float]] = {
     "rate": ("throughput", "MB/s", 1e-6),
     "p99": ("responsive", "ms", 1e-6),
+    "access_time": ("throughput", "ms", 1e-6),
 }
 """{metric: (purpose, unit, what a value is multiplied by)}."""
 
@@ -43,6 +44,8 @@ def judged(
             whole = cell_without(verdict.cell, POOLED_FACTOR)
             if verdict.cell == whole or whole not in pooled:
                 groups.setdefault((verdict.cell, verdict.metric), []).append(verdict)
+    rated = {cell for cell, metric in groups if metric == "rate"}
+    groups = {key: mine for key, mine in groups.items() if key[1] != "access_time" or key[0] not in rated}
     values = _values(observed)
     return [_judged(cell, metric, mine, settings, values, name(cell)) for (cell, metric), mine in groups.items()]
 
