@@ -158,7 +158,7 @@ def row_lines(asked: Question, room: int, width: int) -> list[str]:
     if not made:
         return []
     single = answered.opponent(asked)
-    heads = ["Use", "Figure", f"{asked.in_force} (now)", single or "best other", "Difference"]
+    heads = ["Use", "Figure", asked.now, single or "best other", "Difference"]
     body = [
         [row.use, row.subject, row.now, row.other_value if single else f"{row.other} {row.other_value}", row.words]
         for row in made

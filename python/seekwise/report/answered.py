@@ -39,6 +39,13 @@ class Question:
     """Groups of uses that were named and measured."""
     what: str = "scheduler"
     """What one candidate is called."""
+    is_set: bool = True
+    """Whether `in_force` is set on this machine; else it is what a study compares with."""
+
+    @property
+    def now(self) -> str:
+        """Heading of what the others are held against."""
+        return f"{self.in_force} (now)" if self.is_set else self.in_force
 
     @property
     def deciding(self) -> list[Judged]:

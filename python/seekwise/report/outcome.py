@@ -286,7 +286,8 @@ def question(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record])
     found = made(judged_cells, plan.reference, labels)
     varied = {name for setting in plan.settings for name in setting.values}
     what = "scheduler" if varied <= {"scheduler"} else "setting"
-    return Question(tuple(judged_cells), found.choice, plan.reference, found.by_purpose, (), what)
+    is_set = plan.backend == "kernel" and not _otherwise(_reference(plan), plan)
+    return Question(tuple(judged_cells), found.choice, plan.reference, found.by_purpose, (), what, is_set)
 
 
 def cell_name(cell: str, plan: Plan) -> str:
@@ -300,7 +301,7 @@ def cell_name(cell: str, plan: Plan) -> str:
 def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan) -> Advice:
     """No setting beats the reference. Where something else is in force, nothing was learnt about that: nothing to set either way."""
     name = plan.reference
-    others = _otherwise(next(setting for setting in plan.settings if setting.label == name), plan)
+    others = _otherwise(_reference(plan), plan)
     reasons = _open_question(verdicts)
     if others:
         reasons = (*reasons, f"in force is {', '.join(others)}, which was not compared; nothing needs to be set")
@@ -312,6 +313,10 @@ def _kept(asked: Question, verdicts: Sequence[Verdict], plan: Plan) -> Advice:
     if others:
         return Advice(f"Nothing that was tested is better than {name} on the whole.", reasons)
     return Advice(answered.headline(asked), reasons, caution=cautions(plan), recommended=(name,))
+
+
+def _reference(plan: Plan) -> Setting:
+    return next(setting for setting in plan.settings if setting.label == plan.reference)
 
 
 def _otherwise(setting: Setting, plan: Plan) -> list[str]:
