@@ -49,12 +49,13 @@ def build(folder: Path) -> int:
     numpy = Path(str(__import__("numpy").__file__)).parent.parent
     listing = _started([os.path.realpath(sys.executable), "-I", "-S", "-B", "-c", LISTING, str(numpy)], None)
     stdlib = Path(sysconfig.get_paths()["stdlib"])
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    # Where the interpreter looks for its modules, from its own place on (CPython's Modules/getpath.py): lib, or lib64 on some distributions.
+    library = f"{sys.platlibdir}/python{sys.version_info.major}.{sys.version_info.minor}"
     _copy(Path(os.path.realpath(sys.executable)), folder / "bin/python3")
     for name in dict.fromkeys(json.loads(listing)):
         path = Path(name)
         real = Path(os.path.realpath(name))
-        for base, place in ((numpy, "site"), (site, "site"), (stdlib, f"lib/{version}")):
+        for base, place in ((numpy, "site"), (site, "site"), (stdlib, library)):
             if path.is_relative_to(base):
                 _copy(path, folder / place / path.relative_to(base))
                 break
@@ -62,8 +63,8 @@ def build(folder: Path) -> int:
             if ".so" in path.name and not name.startswith(SYSTEM):
                 _copy(real, folder / "lib" / path.name)
     for needed in ("os.py", "encodings/__init__.py"):
-        _copy(stdlib / needed, folder / "lib" / version / needed)
-    (folder / "lib" / version / "lib-dynload").mkdir(parents=True, exist_ok=True)
+        _copy(stdlib / needed, folder / library / needed)
+    (folder / library / "lib-dynload").mkdir(parents=True, exist_ok=True)
     # Writes the compiled modules: an installed program has them.
     _started([word for word in command(folder) if word != "-B"], environment(folder))
     for name in files(folder):
