@@ -95,7 +95,7 @@ def _of_entry(case: str, rounds: Sequence[dict], entry: dict, kind: str) -> list
     found = []
     for each in entry["candidates"]:
         setting = each["setting"]
-        if setting == best or each["verdict"] == "undecided" or each["loss"] is None:
+        if setting == best or each["loss"] is None:
             continue
         logs = log_ratios(rounds, kind, setting, best)
         if len(logs) < 3:
