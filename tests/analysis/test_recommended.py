@@ -16,6 +16,7 @@ def verdict(metric: str, winner: str | None, low: float, high: float, unsteady: 
 
 PLAN = SimpleNamespace(
     reference="old",
+    backend="simulated",
     systems=[None],
     cells=[],
     settings=[
