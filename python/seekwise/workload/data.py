@@ -17,7 +17,7 @@ from random import Random
 
 from seekwise.errors import SeekwiseError
 from seekwise.workload import database, postgres, python_tree
-from seekwise.workload.program import Place, durable
+from seekwise.workload.program import Place, durable, synced
 
 MIB = 2**20
 PIECE_BYTES = 4 * MIB
@@ -87,7 +87,7 @@ def _small(folder: Path, share: Share) -> int:
         size = rng.choices(sizes, weights)[0] * 1024
         _write(place / f"{number:06}", size, noise, durable=False)
         written, number = written + size, number + 1
-    _synced(folder)
+    synced(folder)
     return written
 
 
@@ -135,22 +135,6 @@ def _write(path: Path, size: int, noise: bytes | None = None, *, durable: bool =
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     finally:
         os.close(file)
-
-
-def _synced(folder: Path) -> None:
-    """Everything on this file system is on the device."""
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        _syncfs(file)
-    finally:
-        os.close(file)
-
-
-def _syncfs(file: int) -> None:
-    import ctypes
-
-    if ctypes.CDLL(None, use_errno=True).syncfs(file) != 0:
-        os.sync()
 
 
 DATA_SETS: dict[str, DataSet] = {

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from seekwise.control import child
 from seekwise.errors import SeekwiseError
+from seekwise.workload.program import synced
 
 IMPORTS = "numpy, scipy.linalg, scipy.sparse, json, logging, argparse, xml.etree.ElementTree, http.client, sqlite3"
 """Starts in 0.3 to 0.5 s from memory here: beside a copy that is one or two seconds."""
@@ -67,10 +68,7 @@ def build(folder: Path) -> int:
     (folder / library / "lib-dynload").mkdir(parents=True, exist_ok=True)
     # Writes the compiled modules: an installed program has them.
     _started([word for word in command(folder) if word != "-B"], environment(folder))
-    for name in files(folder):
-        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
-        os.fsync(file)
-        os.close(file)
+    synced(folder)
     return sum(os.path.getsize(name) for name in files(folder))
 
 

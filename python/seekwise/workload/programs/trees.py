@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from seekwise.workload import cold, data
-from seekwise.workload.program import Place, Program, call, durable
+from seekwise.workload.program import Place, Program, call, durable, durable_together, synced
 
 FOLDERS_BACKED_UP = 8
 """In one pass: a few hundred files."""
@@ -171,8 +171,7 @@ class Unpack(Program):
     def work(self, place: Place) -> int:
         archive, tree = place.data / "source" / data.ARCHIVE, place.own / "tree"
         call(["tar", "-xf", str(archive), "-C", str(tree)])
-        for path in data.files_in([tree]):
-            durable(path)
+        durable_together(data.files_in([tree]))
         return archive.stat().st_size
 
 
@@ -193,7 +192,7 @@ class Compile(Program):
         tree = place.own / "tree"
         tree.mkdir(exist_ok=True)
         call(["tar", "-xf", str(place.data / "source" / data.ARCHIVE), "-C", str(tree)])
-        os.sync()
+        synced(tree)
 
     def before(self, place: Place) -> None:
         for cache in (place.own / "tree").rglob("__pycache__"):
@@ -204,8 +203,7 @@ class Compile(Program):
         tree = place.own / "tree"
         call([sys.executable, "-I", "-S", "-m", "compileall", "-q", "-f", str(tree)], fine=(0, 1))
         made = data.files_in(list(tree.rglob("__pycache__")))
-        for path in made:
-            durable(path)
+        durable_together(made)
         return _bytes(made)
 
 
