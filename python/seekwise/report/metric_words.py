@@ -26,8 +26,8 @@ METRIC_NAMES = {
     "access_time": "access time",
     "cpu": "processor time per operation",
     "fairness": "evenness among equal processes",
-    "number": "the number printed",
-    "cost": "the number printed",
+    "number": "result",
+    "cost": "result",
     "background_rate": "background throughput",
 }
 
