@@ -122,7 +122,7 @@ def settings() -> str:
     ]
     known = [(f"`{row.name}`", row.unit) for row in attributes.REGISTRY]
     return (
-        f"# Settings\n\n{NOTE}\nWhat a study or `tune --vary` may vary; an attribute lies below `/sys/block/DEVICE/`.\n\n"
+        f"# Settings\n\n{NOTE}\nWhat a study or `tune --vary` may vary; an attribute lies below `/sys/block/DEVICE/`, a limit of dirty pages below `/proc/sys/vm/`.\n\n"
         f"{table(('Setting', 'Meaning', 'Allowed', 'Attribute'), rows)}\n"
         f"## What `apply --set` sets\n\nAnd every tunable of the scheduler in force, as `iosched.NAME`.\n\n{table(('Attribute', 'Values'), known)}"
     )

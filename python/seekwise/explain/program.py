@@ -95,7 +95,8 @@ def _factor(name: str) -> Entry | None:
     row = factors.FACTORS.get(name.replace(" ", "_").replace("-", "_"))
     if row is None:
         return None
-    where = f"/sys/block/DEVICE/{row.attribute}" if row.attribute else "decided when the array or file system is built"
+    folder = "/proc/sys/vm" if row.where == "system" else "/sys/block/DEVICE"
+    where = f"{folder}/{row.attribute}" if row.attribute else "decided when the array or file system is built"
     meaning = row.meaning[:1].upper() + row.meaning[1:]
     return f"{row.name}: a setting that a study may vary", f"{meaning}. Allowed: {row.allowed}. Place: {where}.", ()
 
