@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 SOURCES := $(shell find crates models -name '*.rs' -o -name "*.toml" 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help bootstrap install rust-tests demo test slow test-all check lab vectors ladder clean wheel collector deb drive packages docs
+.PHONY: help bootstrap install rust-tests demo test slow test-all check lab vectors figures ladder clean wheel collector deb drive packages docs
 
 
 help: ## this list
@@ -55,6 +55,9 @@ LIST ?= tests/vectors/lists
 OUT ?= vectors
 vectors: install ## record LIST=FILE (ARGS='--kernel 6.1 --scheduler bfq …') on real kernels into OUT=FOLDER, replayable by `seekwise verify vectors`
 	@$(BIN)/python -m seekwise.testbed.vectors $(if $(wildcard $(LIST)/*),$(wildcard $(LIST)/*.list),$(LIST)) --out $(OUT) $(ARGS)
+
+figures: install ## run the checks of README's accuracy table again and write the figures of all pages anew
+	@$(BIN)/python tools/figures.py
 
 LADDER_DB ?= ladder.db
 ladder: lab ## validation level 4, the long form: every study of studies/ladder in the VM testbed, kept in tests/vectors/ladder, and the simulator against it

@@ -336,6 +336,16 @@ pub struct TableOutcome {
     /// Median of the relative errors of modelled rows; None when there is none.
     pub median_error: Option<f64>,
     pub misses: Vec<String>,
+    /// Every row in the order of the table.
+    pub rows: Vec<RowOutcome>,
+}
+
+/// Whether one row is within [`ROW_TOLERANCE`].
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct RowOutcome {
+    /// Its conditions in words; empty for a line that is no row.
+    pub name: String,
+    pub passed: bool,
 }
 
 pub const ROW_TOLERANCE: f64 = 0.15;
@@ -406,10 +416,15 @@ pub fn verify(text: &str, seed: u64) -> Result<TableOutcome, String> {
             Ok(row) => row,
             Err(reason) => {
                 outcome.misses.push(reason);
+                outcome.rows.push(RowOutcome {
+                    name: String::new(),
+                    passed: false,
+                });
                 continue;
             }
         };
         let name = conditions.describe();
+        let passed_before = outcome.passed;
         let rate = match once(&mut files, &known, &conditions, seed) {
             Ok(rate) => {
                 let error = rate / recorded - 1.0;
@@ -429,6 +444,10 @@ pub fn verify(text: &str, seed: u64) -> Result<TableOutcome, String> {
                 None
             }
         };
+        outcome.rows.push(RowOutcome {
+            name,
+            passed: outcome.passed > passed_before,
+        });
         simulated.push((conditions, recorded, rate));
     }
     for (index, (first, recorded_first, rate_first)) in simulated.iter().enumerate() {

@@ -5,8 +5,8 @@ Modelled:      systems whose requests bypass the page cache, on one drive (NVME,
                properties of drives and of the studies' definitions.
 Not modelled:  processor time where requests bypass the page cache.
 
-A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. Nothing is fitted: a cell is what the study
-describes. The last lines of a run's spec say how long is simulated: rates are steady long before a whole pass.
+A question without `repeat` is the mean over the repeats of its study, at least five, each with a seed of its own. A cell is what the study describes;
+numbers of the models below it that were set from a publication are marked in tests/seeds/basis.toml. The last lines of a run's spec say how long is simulated: rates are steady long before a whole pass.
 """
 
 from __future__ import annotations

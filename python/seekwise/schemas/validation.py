@@ -10,10 +10,22 @@ from seekwise.schemas.base import Counted, Map, Number, Part
 from seekwise.schemas.runs import Agreement
 
 
+class Basis(Part):
+    """The points by what they are worth."""
+
+    fitted: Counted
+    """Parameters were set from these data."""
+    chosen: Counted
+    """Mechanisms or parameters were picked with these data in sight."""
+    foretold: Counted
+    """Never looked at before the figure was printed."""
+
+
 class File(Counted):
     """One file. What a kind counts besides stands under names of its own."""
 
     file: str
+    basis: Basis
     misses: list[str | Map]
 
 
@@ -21,8 +33,11 @@ class Verified(Counted):
     """What every kind has."""
 
     kind: str
+    model_version: int
+    basis: Basis
+    required: str
     met: bool
-    """Whether the required share is reached; if not, the exit status is 5."""
+    """Whether what is required is reached; if not, the exit status is 5."""
     files: list[File]
 
 
@@ -47,8 +62,6 @@ class Drives(Verified):
     schema_: Literal["seekwise.validate.drives/1"]
     inputs: int
     """Figures that the model has as input; not counted in `passed` and `total`."""
-    predicted: Counted
-    fitted: Counted
 
 
 class Ladder(Verified):

@@ -16,6 +16,7 @@ from statistics import median
 from seekwise.published.queries import OPERATIONS, Option, Query, ResultSource
 from seekwise.published.setup import setup_of
 from seekwise.published.value import ClaimError, NotModelled
+from seekwise.validate._basis import marking
 from seekwise.validate.frame import FileReport, unreadable
 
 HEADER = "pattern,array,chunk_kib,bs_kib,mb_per_s,tool"
@@ -34,7 +35,7 @@ def report(path: Path, text: str, source: ResultSource) -> FileReport:
         return unreadable(path, f"is no table: {error}", total=max(len(text.splitlines()) - 1, 1))
     if not rows:
         return unreadable(path, "has no rows")
-    passed = 0
+    outcomes: list[tuple[str, bool]] = []
     errors: list[float] = []
     misses: list[str] = []
     for row in rows:
@@ -44,15 +45,16 @@ def report(path: Path, text: str, source: ResultSource) -> FileReport:
             rate = source.measure([_query(row)])[0]
         except ClaimError as error:
             misses.append(f"{name}: {error}")
+            outcomes.append((name, False))
             continue
         except NotModelled as error:
             misses.append(f"{name}: not modelled: {error}")
+            outcomes.append((name, False))
             continue
         excess = rate / printed - 1
         errors.append(abs(excess))
-        if abs(excess) <= ROW_TOLERANCE:
-            passed += 1
-        else:
+        outcomes.append((name, abs(excess) <= ROW_TOLERANCE))
+        if abs(excess) > ROW_TOLERANCE:
             misses.append(f"{name}: printed {printed:g} MB/s, simulated {rate:.0f} ({excess:+.0%})")
     middle, worst = (median(errors), max(errors)) if errors else (None, None)
     complete = len(errors) == len(rows)
@@ -62,7 +64,7 @@ def report(path: Path, text: str, source: ResultSource) -> FileReport:
         "largest_error": worst,
         "met": complete and middle is not None and middle <= MEDIAN_MAX and worst is not None and worst <= ERROR_MAX,
     }
-    return FileReport(str(path), passed, len(rows), misses, extra)
+    return FileReport(str(path), len(rows) - len(misses), len(rows), misses, extra, marking(path).shares(outcomes))
 
 
 def _number(row: Mapping[str, str], column: str) -> float:

@@ -6,6 +6,7 @@ and compared with its `expect`; nothing else in the record has an influence. Wha
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from seekwise.published.prefetch import prepare
 from seekwise.published.queries import ResultSource
 from seekwise.published.simulated import SimulatedResults
 from seekwise.published.value import ClaimError, NotModelled
+from seekwise.validate._basis import marking
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "claims of published articles against the simulator"
@@ -35,7 +37,9 @@ def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource 
     files = [_file(path, source) for path in found]
     passed, total = sum(file.passed for file in files), sum(file.total for file in files)
     modelled = {"modelled": sum(file.extra.get("modelled", 0) for file in files)}
-    return Report("claims", files, modelled, total > 0 and passed >= SHARE * total)
+    return Report(
+        "claims", files, modelled, total > 0 and passed >= SHARE * total, f"{100 * SHARE:.0f} % of the claims"
+    )
 
 
 def _found(paths: Sequence[Path]) -> list[Path]:
@@ -50,16 +54,28 @@ def _file(path: Path, source: ResultSource) -> FileReport:
     if not isinstance(claims, list) or not all(isinstance(claim, Mapping) for claim in claims):
         return unreadable(path, "has no [[claim]] records")
     tested = [claim for claim in claims if claim.get("testable") is not False]
-    passed, modelled, misses = 0, 0, []
+    modelled, misses, rows = 0, [], []
     for number, claim in enumerate(tested, start=1):
+        name = str(claim.get("id", f"claim {number}"))
         result, reason = check(claim.get("expr"), claim.get("expect"), source)
-        passed += reason is None
+        rows.append((name, reason is None))
         modelled += result is not None
         if reason is not None:
-            misses.append(f"{claim.get('id', f'claim {number}')}: {reason}")
+            misses.append(f"{name}: {reason}")
     if not tested:
         return unreadable(path, "has no claim that can be tested")
-    return FileReport(str(path), passed, len(tested), misses, {"modelled": modelled})
+    shares = marking(path, DEFAULT, names(DEFAULT)).shares(rows)
+    return FileReport(str(path), len(rows) - len(misses), len(rows), misses, {"modelled": modelled}, shares)
+
+
+@functools.cache
+def names(path: Path) -> frozenset[str]:
+    """The claims of a file."""
+    return (
+        frozenset(str(claim["id"]) for claim in tomllib.loads(read_text(path))["claim"])
+        if path.exists()
+        else frozenset()
+    )
 
 
 def check(expr: object, expect: object, source: ResultSource) -> tuple[Any, str | None]:

@@ -6,12 +6,13 @@ in each the figures of a drive with unit, source and confidence. Every rate, IOP
 passes within its stated range, or within 10 % where none is stated; a minimum passes when it is reached. A figure that no
 rule can measure and a drive without a model are misses.
 
-Rows that were model input - the model has this very number - are counted apart and are not in `passed` or `total`. Of the others,
-`fitted` says for how many a parameter was solved from the figure: they show that the model can reproduce it, not that it predicts it.
+Rows that were model input - the model has this very number - are counted apart and are not in `passed` or `total`. Of the others
+those are fitted for which a parameter was solved from the figure (`fits` in the model's file); `basis.toml` in the folder of the data marks the rest.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import tomllib
@@ -23,7 +24,8 @@ from typing import Any
 
 from seekwise import _core
 from seekwise.files import read_text
-from seekwise.validate.frame import FileReport, Report, files_below, unreadable
+from seekwise.validate._basis import Basis, Count, added, marking
+from seekwise.validate.frame import FileReport, Report, files_below, unreadable, worth
 
 SUMMARY = "drive models against data sheets and reviews"
 REQUIRES_FILES = False
@@ -55,7 +57,7 @@ class Row:
     low: float | None
     high: float | None
     basis: str
-    """`input`, `fitted` or `predicted`."""
+    """`input`, `fitted`, `chosen` or `foretold`."""
     confidence: str
     model: str | None
     modelled: float | None
@@ -379,11 +381,9 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
         misses = [_sentence(row) for row in counted if not row.passed]
         inputs = [row for row in found if row.basis == "input"]
         extra = {"inputs": len(inputs), "rows": [row.document() for row in found]}
-        reports.append(FileReport(str(path), len(counted) - len(misses), len(counted), misses, extra))
+        shares = added({Basis(row.basis): Count(int(row.passed), 1)} for row in counted)
+        reports.append(FileReport(str(path), len(counted) - len(misses), len(counted), misses, extra, shares))
     extra = {"inputs": sum(row.basis == "input" for row in rows)}
-    for basis in ("predicted", "fitted"):
-        of = [row for row in rows if row.basis == basis]
-        extra[basis] = {"passed": sum(row.passed for row in of), "total": len(of)}
     return Report("drives", reports, extra)
 
 
@@ -465,8 +465,8 @@ def _row(
         )  # fmt: skip
 
     if document is None:
-        return row("predicted", f"there is no model of {wanted}")
-    basis = _basis(document, key)
+        return row(_basis(file, name, key, {"parameters": {}}), f"there is no model of {wanted}")
+    basis = _basis(file, name, key, document)
     if PART_RATES.fullmatch(key):
         basis = "input"
     if basis == "input":
@@ -496,11 +496,22 @@ def _model(name: str, figure: str) -> tuple[str, str, Mapping[str, Any] | None]:
     return name, figure, json.loads(_core.drive_model(name))
 
 
-def _basis(document: Mapping[str, Any], key: str) -> str:
+def _basis(file: str, drive: str, key: str, document: Mapping[str, Any]) -> str:
     parameters = document["parameters"]
     if key in parameters or any(parameter.get("reference") == key for parameter in parameters.values()):
         return "input"
-    return "fitted" if any(key in parameter.get("fits", ()) for parameter in parameters.values()) else "predicted"
+    if any(key in parameter.get("fits", ()) for parameter in parameters.values()):
+        return Basis.FITTED
+    return marking(Path(file), DEFAULT, names(DEFAULT)).basis(f"{drive}.{key}")
+
+
+@functools.cache
+def names(path: Path) -> frozenset[str]:
+    """The figures of a file, `DRIVE.FIGURE`."""
+    document = tomllib.loads(read_text(path)) if path.exists() else {}
+    return frozenset(
+        f"{drive}.{key}" for group in GROUPS for drive, figures in document.get(group, {}).items() for key in figures
+    )
 
 
 def _recipe(drive: Drive, figure: str, published: float) -> Recipe | None:
@@ -574,9 +585,5 @@ def text(report: Report) -> str:
         if not file.extra:
             lines.extend(str(miss) for miss in file.misses)
         lines.append("")
-    fitted, predicted = (report.extra.get(basis, {"passed": 0, "total": 0}) for basis in ("fitted", "predicted"))
-    lines.append(
-        f"drives: {report.passed} of {report.total} (predicted {predicted['passed']} of {predicted['total']}, "
-        f"fitted {fitted['passed']} of {fitted['total']}); {report.extra.get('inputs', 0)} more are model input"
-    )
-    return "\n".join(lines)
+    lines.append(f"drives: {report.passed} of {report.total}; {report.extra.get('inputs', 0)} more are model input")
+    return "\n".join([*lines, *worth(report)])

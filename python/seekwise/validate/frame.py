@@ -15,7 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from seekwise import _core
 from seekwise.errors import UsageError
+from seekwise.validate import _basis as basis
+from seekwise.validate._basis import Shares
 
 NOT_KINDS = {"frame", "period_tables"}
 MISSES_SHOWN = 20
@@ -31,12 +34,15 @@ class FileReport:
     misses: Sequence[Any] = ()
     """Strings, or objects where the kind's format says so."""
     extra: dict[str, Any] = field(default_factory=dict)
+    shares: Shares = field(default_factory=dict)
+    """The points by what they are worth."""
 
     def document(self) -> dict[str, Any]:
         return {
             "file": self.file,
             "passed": self.passed,
             "total": self.total,
+            "basis": basis.document(self.shares),
             "misses": list(self.misses),
             **self.extra,
         }
@@ -52,6 +58,12 @@ class Report:
     """Keys that the kind adds at the top of the document."""
     met: bool | None = None
     """Whether what is required was met; None: met when every point passed."""
+    bar: str = "every point"
+    """What is required."""
+
+    @property
+    def shares(self) -> Shares:
+        return basis.added(file.shares for file in self.files)
 
     @property
     def passed(self) -> int:
@@ -69,9 +81,12 @@ class Report:
         return {
             "schema": f"seekwise.validate.{self.kind}/1",
             "kind": self.kind,
+            "model_version": _core.model_version(),
             "passed": self.passed,
             "total": self.total,
+            "basis": basis.document(self.shares),
             **self.extra,
+            "required": self.bar,
             "met": self.is_met,
             "files": [file.document() for file in self.files],
         }
@@ -79,7 +94,7 @@ class Report:
 
 def unreadable(file: str | Path, reason: str, total: int = 1) -> FileReport:
     """A file that could not be checked: all its points are missed."""
-    return FileReport(str(file), 0, max(total, 1), (reason,))
+    return FileReport(str(file), 0, max(total, 1), (reason,), shares=basis.marking(Path(file)).whole(0, max(total, 1)))
 
 
 def kinds() -> list[str]:
@@ -118,4 +133,10 @@ def text(report: Report) -> str:
         if len(file.misses) > MISSES_SHOWN:
             lines.append(f"  and {len(file.misses) - MISSES_SHOWN} more (all of them with --json)")
     lines.append(f"{report.kind}: {report.passed} of {report.total}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *worth(report)])
+
+
+def worth(report: Report) -> list[str]:
+    """What the figure is worth, what is required, and the model that it was made with."""
+    met = "met" if report.is_met else "not met"
+    return [*basis.lines(report.shares), f"required: {report.bar}: {met}; model_version {_core.model_version()}"]

@@ -19,6 +19,7 @@ from seekwise.files import read_text
 from seekwise.published.queries import ResultSource
 from seekwise.published.simulated import SimulatedResults
 from seekwise.validate import _ssd_table as ssd_table
+from seekwise.validate._basis import marking
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "simulated rates against recorded rates of real machines"
@@ -38,7 +39,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource 
             pairs[key] += report.extra.get("pairs", {}).get(key, 0)
         met = met and report.extra.get("met", report.passed >= SHARE_ROWS * report.total)
     met = met and bool(files) and pairs["passed"] == pairs["total"]
-    return Report("rates", files, {"pairs": pairs}, met)
+    return Report("rates", files, {"pairs": pairs}, met, f"{100 * SHARE_ROWS:.0f} % of the rows, every pair")
 
 
 def _table(path: Path, source: ResultSource) -> FileReport:
@@ -60,4 +61,5 @@ def _machine_table(path: Path, text: str) -> FileReport:
         "pairs": {"passed": outcome["pairs_passed"], "total": outcome["pairs_total"]},
         "median_error": outcome["median_error"],
     }
-    return FileReport(str(path), outcome["passed"], outcome["total"], outcome["misses"], extra)
+    shares = marking(path).shares((row["name"], row["passed"]) for row in outcome["rows"])
+    return FileReport(str(path), outcome["passed"], outcome["total"], outcome["misses"], extra, shares)

@@ -21,7 +21,8 @@ import numpy as np
 from seekwise import _core
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.trace.disksim import drive, requests
-from seekwise.validate.frame import FileReport, Report, files_below, unreadable
+from seekwise.validate._basis import marking
+from seekwise.validate.frame import FileReport, Report, files_below, unreadable, worth
 
 SUMMARY = "drive models against traces of real drives"
 
@@ -64,7 +65,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
     """Traces as files, or folders that are searched for them."""
     files = [_file(path) for path in files_below(paths, SUFFIXES)]
     passed = sum(file.passed for file in files)
-    return Report("traces", files, met=bool(files) and 2 * passed >= len(files))
+    return Report("traces", files, met=bool(files) and 2 * passed >= len(files), bar="half of the drives")
 
 
 def parameters_beside(path: Path) -> Path:
@@ -112,7 +113,9 @@ def _file(path: Path) -> FileReport:
         "published_demerit_ms": published,
         "limit_ms": round(limit, 4),
     }
-    return FileReport(str(path), int(met), 1, () if met else (_explain(played),), extra)
+    return FileReport(
+        str(path), int(met), 1, () if met else (_explain(played),), extra, marking(path).whole(int(met), 1)
+    )
 
 
 def _explain(played: Played) -> str:
@@ -168,4 +171,4 @@ def text(report: Report) -> str:
             lines.append(f"{name[:30]}: not played")
         lines.extend(f"  missed: {miss}" for miss in file.misses)
     lines.append(f"traces: {report.passed} of {report.total}" + ("" if report.files else "; no traces were found"))
-    return "\n".join(lines)
+    return "\n".join([*lines, *worth(report)])

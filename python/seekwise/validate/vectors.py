@@ -19,7 +19,8 @@ from typing import Any
 import click
 
 from seekwise import _core
-from seekwise.validate.frame import FileReport, Report
+from seekwise.validate._basis import marking
+from seekwise.validate.frame import FileReport, Report, worth
 
 SUMMARY = "scheduler decisions against recordings of real kernels"
 
@@ -38,6 +39,7 @@ OPTIONS = (
 )
 
 MISSES_SHOWN = 3
+BAR = "95 to 99.5 % by scheduler (above), of all points and of the contested ones"
 
 
 def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
@@ -47,13 +49,14 @@ def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
     files = []
     for entry in outcome["files"]:
         known = {key: entry[key] for key in ("scheduler", "kernel", "contested", "error", "look") if key in entry}
-        files.append(FileReport(entry["file"], entry["passed"], entry["total"], entry["misses"], known))
+        shares = marking(Path(entry["file"])).whole(entry["passed"], entry["total"])
+        files.append(FileReport(entry["file"], entry["passed"], entry["total"], entry["misses"], known, shares))
     extra = {"contested": outcome["contested"], "groups": outcome["groups"]}
     met = outcome["met"]
     if options.get("whole"):
         extra["runs"] = json.loads(_core.verify_closed_loop([str(path) for path in paths]))
         met = met and extra["runs"]["met"]
-    return Report("vectors", files, extra, met)
+    return Report("vectors", files, extra, met, BAR)
 
 
 def text(report: Report) -> str:
@@ -76,6 +79,7 @@ def text(report: Report) -> str:
     lines.extend(_table(report.extra["groups"]))
     contested = report.extra["contested"]
     lines.append(f"vectors: {report.passed} of {report.total}, contested {contested['passed']} of {contested['total']}")
+    lines.extend(worth(report))
     if runs := report.extra.get("runs"):
         lines.extend(_runs(runs))
     return "\n".join(lines)

@@ -8,6 +8,7 @@ the smaller access time. What is not modelled is missed, with the reason. 85 % a
 
 from __future__ import annotations
 
+import functools
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from seekwise.published.queries import OPERATIONS, SCHEDULERS, Query, ResultSour
 from seekwise.published.rule import METRICS, RULE, decide
 from seekwise.published.simulated import SimulatedResults
 from seekwise.published.value import ClaimError, NotModelled
+from seekwise.validate._basis import marking
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 
 SUMMARY = "winners of published tables against the simulator"
@@ -39,7 +41,8 @@ def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource 
     files = [_file(path, source) for path in found]
     passed, total = sum(file.passed for file in files), sum(file.total for file in files)
     modelled = sum(file.extra.get("modelled", 0) for file in files)
-    return Report("verdicts", files, {"rule": RULE, "modelled": modelled}, total > 0 and passed >= SHARE * total)
+    met = total > 0 and passed >= SHARE * total
+    return Report("verdicts", files, {"rule": RULE, "modelled": modelled}, met, f"{100 * SHARE:.0f} % of the facts")
 
 
 def _file(path: Path, source: ResultSource) -> FileReport:
@@ -55,15 +58,26 @@ def _file(path: Path, source: ResultSource) -> FileReport:
     facts: dict[str, list[Mapping[str, Any]]] = {}
     for number, cell in enumerate(cells, start=1):
         facts.setdefault(str(cell.get("fact", cell.get("id", f"cell {number}"))), []).append(cell)
-    passed, modelled, misses = 0, 0, []
+    modelled, misses, rows = 0, [], []
     for fact, printed in facts.items():
         outcomes = [_outcome(cell, by_id, source) for cell in printed]
         reasons = [reason for _, reason in outcomes if reason is not None]
-        passed += not reasons
+        rows.append((fact, not reasons))
         modelled += all(found for found, _ in outcomes)
         if reasons:
             misses.append(f"{fact}: {reasons[0]}")
-    return FileReport(str(path), passed, len(facts), misses, {"modelled": modelled})
+    shares = marking(path, DEFAULT, names(DEFAULT)).shares(rows)
+    return FileReport(str(path), len(rows) - len(misses), len(rows), misses, {"modelled": modelled}, shares)
+
+
+@functools.cache
+def names(path: Path) -> frozenset[str]:
+    """The facts of a file."""
+    return (
+        frozenset(str(cell["fact"]) for cell in tomllib.loads(read_text(path))["cell"])
+        if path.exists()
+        else frozenset()
+    )
 
 
 def _outcome(

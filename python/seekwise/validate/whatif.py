@@ -34,6 +34,7 @@ from seekwise.testbed import whatif as testbed
 from seekwise.trace import load as loads
 from seekwise.trace.columns import Kind
 from seekwise.trace.readers import open_trace
+from seekwise.validate._basis import marking
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 from seekwise.validate.frame import text as frame_text
 
@@ -44,6 +45,7 @@ LIMITS = {"rate": 0.05, "p50": 0.05, "p99": 0.15}
 """Median error that each metric may have."""
 BEST_WITHIN = 0.05
 BEST_SHARE = 0.90
+BAR = "median error of rate and p50 5 %, of p99 15 %, a scheduler within 5 % of the best in 90 %"
 REPEATS = 3
 SEED = 1
 
@@ -178,14 +180,15 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
             continue
         found += predictions
         misses = [_miss(each) for each in predictions if each.error("rate") > RATE_WITHIN]
-        files.append(FileReport(str(path), len(predictions) - len(misses), len(predictions), misses))
+        shares = marking(path).whole(len(predictions) - len(misses), len(predictions))
+        files.append(FileReport(str(path), len(predictions) - len(misses), len(predictions), misses, shares=shares))
     summary = agreement(found)
     met = bool(found) and _meets(summary) and not any(file.extra.get("broken") for file in files)
     parts = {
         "other_scheduler": agreement([each for each in found if each.is_same_storage]),
         "other_storage": agreement([each for each in found if not each.is_same_storage]),
     }
-    return Report("whatif", files, {"agreement": {**summary, **parts}}, met)
+    return Report("whatif", files, {"agreement": {**summary, **parts}}, met, BAR)
 
 
 def _miss(each: Prediction) -> str:
@@ -297,7 +300,6 @@ def text(report: Report) -> str:
             row = part[name]
             errors = ", ".join(f"{metric} {100 * row[metric]['median_error']:.1f} %" for metric in LIMITS)
             lines.append(f"  {words}: {errors}; best scheduler in {row['best_right']} of {row['best_of']}")
-    lines.append("met" if report.is_met else "not met")
     return "\n".join(lines)
 
 

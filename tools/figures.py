@@ -1,0 +1,258 @@
+"""Makes the figures of README and pages again: `python tools/figures.py [NAME…]`, or `make figures`.
+
+Runs the checks named (all without a name), keeps what they print in docs/figures.json, with the model's version, and writes every block between
+`<!-- figures: BLOCK -->` and `<!-- end of figures -->` anew. `--pages` writes the blocks alone. tests/validate/test_figures.py fails when a
+figure has changed, when a page differs from docs/figures.json, or when that was made with another model than the present one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from seekwise import _core
+
+ROOT = Path(__file__).parents[1]
+STORED = ROOT / "docs" / "figures.json"
+BLOCK = re.compile(r"(<!-- figures: (?P<name>[a-z0-9-]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+
+Figure = dict[str, Any]
+
+# name: words after `seekwise verify`, what is compared, with what.
+CHECKS: dict[str, tuple[str, str, str]] = {
+    "vectors": ("vectors tests/vectors", "scheduler decisions", "Linux 2.6.24 to 6.12"),
+    "mapping": ("mapping tests/vectors/md tests/vectors/other-kernels", "RAID mapping", "md of Linux 6.1 and 6.12"),
+    "machine": ("rates tests/vectors/machine", "rates of whole machines", "Linux 2.6.24, 2.6.32 and 4.4 on an exactly specified disk, within 15 %"),
+    "ladder": ("ladder tests/vectors/ladder", "rates over model drives", "Linux 5.10, 6.1 and 6.12 in the VM testbed, within 10 %"),
+    "ladder-open": ("ladder tests/vectors/ladder-open", "the same, files and cached arrays", "Linux 6.1 in the VM testbed, within 10 %"),
+    "whatif": ("whatif tests/vectors/whatif", "a recorded load on other storage", "the same load run there in the VM testbed, rate within 10 %"),
+    "drives": ("drives", "drives", "data sheets and reviews"),
+    "traces": ("traces tests/reference/disksim", "disks of DiskSim's library", "traces of the real drives, as close as DiskSim"),
+    "ssd": ("rates tests/seeds/ssd_raid10_chunk.csv", "rates of an SSD RAID 10", "a publication's table, within 20 %"),
+    "verdicts": ("verdicts", "winners in articles", "four publications"),
+    "claims": ("claims", "claims in articles", "four publications"),
+}  # fmt: skip
+ARTICLE = ("A", "B", "D", "S1", "S5")
+"""Systems of the 2008 article whose rates its page shows."""
+FAST = ("mapping", "drives", "traces")
+"""Checks of some seconds: the fast tests repeat them."""
+
+NAMES = (*CHECKS, "article")
+
+
+def measure(name: str) -> Figure:
+    """What the check says now, without what a page does not need."""
+    if name == "article":
+        return article()
+    words = CHECKS[name][0].split()
+    command = [sys.executable, "-m", "seekwise.cli.main", "verify", *words, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if done.returncode not in (0, 5):
+        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+    return trimmed(json.loads(done.stdout), with_misses=name in ("claims", "verdicts", "ssd"))
+
+
+def article() -> Figure:
+    """Simulated rates [MB/s] of the 2008 article's systems: {system operation scheduler: by threads}, the means of five seeds."""
+    from seekwise.published.queries import OPERATIONS, Query
+    from seekwise.published.simulated import SimulatedResults
+
+    source, threads = SimulatedResults(), (1, 2, 4, 8)
+    names = [(s, o, e) for s in ARTICLE for o in OPERATIONS for e in ("deadline", "cfq")]
+    values = iter(source.measure([Query("rate", *name, count) for name in names for count in threads]))
+    rates = {" ".join(name): [next(values) for _ in threads] for name in names}
+    return rounded({"model_version": _core.model_version(), "rates": rates})
+
+
+def trimmed(document: Figure, *, with_misses: bool) -> Figure:
+    kept = {key: document[key] for key in ("model_version", "passed", "total", "basis", "required", "met")}
+    kept |= {key: document[key] for key in ("pairs", "agreement", "contested", "ordered") if key in document}
+    kept["files"] = [
+        {
+            "file": Path(each["file"]).name,
+            "passed": each["passed"],
+            "total": each["total"],
+            **{key: each[key] for key in ("pairs", "median_error", "largest_error") if key in each},
+            **({"misses": each["misses"]} if with_misses else {}),
+        }
+        for each in document["files"]
+    ]
+    if len(kept["files"]) > 20:
+        kept["files"] = []
+    return rounded(kept)
+
+
+def rounded(value: Any) -> Any:
+    """Figures as a page prints them: a last bit that differs between machines is no change."""
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [rounded(each) for each in value]
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+# --- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def of(count: Figure) -> str:
+    return f"{count['passed']:,} of {count['total']:,}" if count["total"] else "–"
+
+
+def stamp(stored: dict[str, Figure], *names: str) -> str:
+    versions = sorted({stored[name]["model_version"] for name in names})
+    return f"Made by `make figures` with `model_version` {', '.join(map(str, versions))}."
+
+
+def accuracy(stored: dict[str, Figure]) -> str:
+    """The table of README: what agrees, what is required, and what it is worth."""
+    lines = [
+        "| What | Compared with | Agree | Required | Fitted | Chosen | Foretold | Command |",
+        "|---|---|---:|---|---:|---:|---:|---|",
+    ]
+    for name, (words, what, against) in CHECKS.items():
+        figure = stored[name]
+        met = "met" if figure["met"] else "**missed**"
+        shares = " | ".join(of(figure["basis"][each]) for each in ("fitted", "chosen", "foretold"))
+        agree = of(figure)
+        if figure.get("pairs", {}).get("total"):
+            agree += f"; order of pairs {of(figure['pairs'])}"
+        lines.append(
+            f"| {what} | {against} | {agree} | {figure['required']}: {met} | {shares} | `seekwise verify {words}` |"
+        )
+    return "\n".join([*lines, "", stamp(stored, *CHECKS)])
+
+
+def missed(name: str, *prefixes: str) -> Callable[[dict[str, Figure]], str]:
+    """What a check misses, of rows that begin so."""
+
+    def block(stored: dict[str, Figure]) -> str:
+        figure = stored[name]
+        rows = [str(each) for file in figure["files"] for each in file["misses"]]
+        rows = [row for row in rows if not prefixes or row.startswith(prefixes)]
+        said = [f"- `{row.partition(': ')[0]}`: {row.partition(': ')[2]}" for row in rows]
+        heading = f"`seekwise verify {CHECKS[name][0]}`: {of(figure)} agree; missed of this publication: {len(rows)}."
+        return "\n".join([f"{heading} {stamp(stored, name)}", "", *said])
+
+    return block
+
+
+def ssd_rates(stored: dict[str, Figure]) -> str:
+    (file,) = stored["ssd"]["files"]
+    errors = f"Median error {100 * file['median_error']:.2g} %, largest {100 * file['largest_error']:.2g} %."
+    return f"{missed('ssd')(stored)}\n\n{errors}"
+
+
+def agreement(*names: str) -> Callable[[dict[str, Figure]], str]:
+    """Rows, and the errors of rate, mean access time and p99, of checks against the VM testbed."""
+
+    def block(stored: dict[str, Figure]) -> str:
+        lines = [
+            "| Tables | Rows within 10 % | Rate | Mean access time | p99 | Same best setting |",
+            "|---|---|---|---|---|---|",
+        ]
+        for name in names:
+            figure = stored[name]
+            known = {row["metric"]: row for row in figure["agreement"]}
+            errors = [
+                f"{100 * known[each]['median_error']:.1f} %, {100 * known[each]['p90_error']:.1f} %"
+                for each in ("rate", "access_time", "p99")
+            ]
+            best = f"{known['rate']['same_best']} of {known['rate']['same_best_of']}"
+            files = ", ".join(f"{Path(each['file']).stem} {of(each)}" for each in figure["files"])
+            lines.append(f"| {files} | {of(figure)} | {' | '.join(errors)} | {best} |")
+        return "\n".join([*lines, "", f"Errors are the median and the 90th percentile. {stamp(stored, *names)}"])
+
+    return block
+
+
+def whatif(stored: dict[str, Figure]) -> str:
+    lines = ["| Predicted | Number | | rate | p50 | p99 | best scheduler within 5 % |", "|---|---|---|---|---|---|---|"]
+    figure = stored["whatif"]["agreement"]
+    parts = (
+        ("other scheduler", figure["other_scheduler"]),
+        ("other storage", figure["other_storage"]),
+        ("all", figure),
+    )
+    for title, part in parts:
+        for key, words in (("closed", "with dependencies"), ("open", "at recorded times")):
+            row = part[key]
+            errors = " | ".join(f"{100 * row[each]['median_error']:.1f} %" for each in ("rate", "p50", "p99"))
+            lines.append(
+                f"| {title} | {part['predictions']} | {words} | {errors} | {row['best_right']} of {row['best_of']} |"
+            )
+    return "\n".join([*lines, "", f"{of(stored['whatif'])} rates are within 10 %. {stamp(stored, 'whatif')}"])
+
+
+def machines(stored: dict[str, Figure]) -> str:
+    lines = ["| Table | Rows within 15 % | Pairs in order |", "|---|---:|---:|"]
+    figure = stored["machine"]
+    lines += [f"| {each['file']} | {of(each)} | {of(each['pairs'])} |" for each in figure["files"]]
+    met = "met" if figure["met"] else "missed"
+    return "\n".join([*lines, "", f"Required: {figure['required']} ({met}). {stamp(stored, 'machine')}"])
+
+
+def article_rates(stored: dict[str, Figure]) -> str:
+    """deadline and cfq at 1, 2, 4 and 8 threads."""
+    titles = ("seq_read", "seq_write", "rand_read", "rand_write")
+    lines = [f"| System, scheduler | {' | '.join(titles)} |", "|---|---|---|---|---|"]
+    rates = stored["article"]["rates"]
+    for system in ARTICLE:
+        for scheduler in ("deadline", "cfq"):
+            cells = [", ".join(f"{each:.3g}" for each in rates[f"{system} {name} {scheduler}"]) for name in titles]
+            lines.append(f"| {system}, {scheduler} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", stamp(stored, "article")])
+
+
+BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
+    "accuracy": accuracy,
+    "article-rates": article_rates,
+    "article-verdicts": missed("verdicts"),
+    "article-claims": missed("claims", "hw", "sw", "method", "model", "drives", "disk", "ncq", "close", "same"),
+    "ssd-claims": missed("claims", "ssd"),
+    "ssd-rates": ssd_rates,
+    "hu-claims": missed("claims", "hu"),
+    "lw-claims": missed("claims", "lw"),
+    "ladder": agreement("ladder", "ladder-open"),
+    "whatif": whatif,
+    "machine": machines,
+}
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def rendered(text: str, stored: dict[str, Figure]) -> str:
+    """A page with every block as the stored figures have it."""
+    return BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found['name']](stored)}\n{found[3]}", text)
+
+
+def load() -> dict[str, Figure]:
+    return dict(json.loads(STORED.read_text())) if STORED.exists() else {}
+
+
+def main(words: list[str]) -> None:
+    stored = load()
+    wanted = [] if words == ["--pages"] else words or list(NAMES)
+    for name in wanted:
+        stored[name] = measure(name)
+        print(f"{name}: {of(stored[name]) if 'total' in stored[name] else 'done'}", flush=True)
+        ordered = {each: stored[each] for each in NAMES if each in stored}
+        STORED.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+    for path in pages():
+        text = path.read_text()
+        if (made := rendered(text, stored)) != text:
+            path.write_text(made)
+            print(path.relative_to(ROOT))
+    old = [name for name, each in stored.items() if each["model_version"] != _core.model_version()]
+    if old:
+        print(f"of an older model: {', '.join(old)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
