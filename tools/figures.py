@@ -54,7 +54,10 @@ def measure(name: str) -> Figure:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     if done.returncode not in (0, 5):
         raise SystemExit(f"{' '.join(command)}: {done.stderr}")
-    return trimmed(json.loads(done.stdout), with_misses=name in ("claims", "verdicts", "ssd"))
+    document = json.loads(done.stdout)
+    if broken := [each["misses"] for each in document["files"] if each.get("broken")]:
+        raise SystemExit(f"{' '.join(command)}: {broken}")
+    return trimmed(document, with_misses=name in ("claims", "verdicts", "ssd"))
 
 
 def article() -> Figure:

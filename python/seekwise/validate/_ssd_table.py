@@ -24,6 +24,7 @@ ROW_TOLERANCE = 0.20
 # Required of the table as a whole.
 MEDIAN_MAX = 0.10
 ERROR_MAX = 0.35
+BAR = "median error 10 %, largest 35 %"
 SCHEDULER = "deadline"
 TOOLS = {"fio": "fio", "gdisk": "gnome-disks"}
 

@@ -384,7 +384,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
         shares = added({Basis(row.basis): Count(int(row.passed), 1)} for row in counted)
         reports.append(FileReport(str(path), len(counted) - len(misses), len(counted), misses, extra, shares))
     extra = {"inputs": sum(row.basis == "input" for row in rows)}
-    return Report("drives", reports, extra)
+    return Report("drives", reports, extra, bar="every figure")
 
 
 def rows_of(path: Path) -> list[Row]:

@@ -34,7 +34,7 @@ RATE_WITHIN = 0.10
 LIMITS = {"rate": (0.03, 0.10), "access_time": (0.05, None), "p99": (0.15, None)}
 """Median and p90 of the error that each metric may have."""
 SAME_BEST_SHARE = 0.95
-BAR = "median error of rate 3 %, mean access time 5 %, p99 15 %, p90 of rate 10 %, the same best setting in 95 %"
+BAR = "median error of rate 3 %, access time 5 %, p99 15 %; p90 of rate 10 %; the same best setting in 95 %"
 
 
 def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:

@@ -39,7 +39,7 @@ OPTIONS = (
 )
 
 MISSES_SHOWN = 3
-BAR = "95 to 99.5 % by scheduler (above), of all points and of the contested ones"
+BAR = "95 to 99.5 % by scheduler, also of the contested points"
 
 
 def verify(paths: Sequence[Path], options: Mapping[str, Any]) -> Report:
