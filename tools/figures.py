@@ -111,13 +111,15 @@ def stamp(stored: dict[str, Figure], *names: str) -> str:
     return f"Made by `make figures` with `model_version` {', '.join(map(str, versions))}."
 
 
-def accuracy(stored: dict[str, Figure]) -> str:
-    """The table of README: what agrees, what is required, and what it is worth."""
+def accuracy(stored: dict[str, Figure], left_out: tuple[str, ...] = ()) -> str:
+    """What agrees, what is required, and what it is worth."""
     lines = [
         "| What | Compared with | Agree | Required | Fitted | Chosen | Foretold | Command |",
         "|---|---|---:|---|---:|---:|---:|---|",
     ]
     for name, (words, what, against) in CHECKS.items():
+        if name in left_out:
+            continue
         figure = stored[name]
         met = "met" if figure["met"] else "**missed**"
         shares = " | ".join(of(figure["basis"][each]) for each in ("fitted", "chosen", "foretold"))
@@ -213,6 +215,7 @@ def article_rates(stored: dict[str, Figure]) -> str:
 
 BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "accuracy": accuracy,
+    "accuracy-short": lambda stored: accuracy(stored, ("traces", "ssd")),
     "article-rates": article_rates,
     "article-verdicts": missed("verdicts"),
     "article-claims": missed("claims", "hw", "sw", "method", "model", "drives", "disk", "ncq", "close", "same"),
