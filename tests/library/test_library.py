@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,8 @@ from seekwise.cli.main import cli
 from seekwise.errors import UsageError
 from seekwise.store import codec
 
-NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "docs" / "notebooks"
 STUDY = simulated_study.text(schedulers=("none", "bfq"))
 
 
@@ -96,3 +98,20 @@ def test_there_are_three_notebooks_without_stored_output() -> None:
     books = [json.loads(path.read_text()) for path in NOTEBOOKS.glob("*.ipynb")]
     assert len(books) == 3
     assert not any(cell.get("outputs") for book in books for cell in book["cells"])
+
+
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def python_blocks() -> list[tuple[str, str]]:
+    """(page, text) of each block of Python on a page that calls Seekwise; those that start a cluster need one."""
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    found = [(page.name, text) for page in pages for text in PYTHON_BLOCK.findall(page.read_text(encoding="utf-8"))]
+    return [(page, text) for page, text in found if "import seekwise" in text]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "text"), python_blocks(), ids=lambda each: each[:20].strip())
+def test_a_block_of_python_on_a_page_runs(page, text, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(text, page, "exec"), {"__name__": "__main__"})
