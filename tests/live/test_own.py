@@ -157,3 +157,11 @@ def test_a_number_that_a_command_prints_has_no_unit_of_ours():
     assert (number.unit, number.more_is_better) == ("", True)
     assert (cost.unit, cost.more_is_better) == ("", False)
     assert (seconds.unit, seconds.more_is_better, seconds.name) == ("ms", False, "time")
+
+
+def test_a_program_that_writes_without_end_does_not_fill_the_memory():
+    status, _, text = own._timed(
+        ("sh", "-c", "yes | head -c 700000000; sleep 1.2; echo the end"), time.monotonic() + 30, lambda _: None
+    )
+    assert status == 0
+    assert text.endswith("the end\n") and len(text) <= own.OUTPUT_KEPT_BYTES

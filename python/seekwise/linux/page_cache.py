@@ -107,10 +107,12 @@ def _evict_open(descriptor: int) -> int:
 
 
 def write_back(path: Path) -> None:
-    """syncfs(2): what the file system of this path has still to write is written when this returns."""
+    """What the file system of this path, or this block device, has still to write is written when this returns: syncfs(2), fsync(2)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        if _libc.syncfs(descriptor) != 0:
+        if stat.S_ISBLK(os.fstat(descriptor).st_mode):
+            os.fsync(descriptor)
+        elif _libc.syncfs(descriptor) != 0:
             raise OSError(ctypes.get_errno(), "syncfs")
     finally:
         os.close(descriptor)

@@ -41,6 +41,7 @@ STANDING_EVERY_S = 4.0
 LINES_SHOWN = 10
 LINE_LONGEST = 300
 OUTPUT_KEPT_BYTES = 16 << 20
+OUTPUT_MOST_BYTES = 256 << 20
 COLD_FILES_MOST = 100_000
 GRACE_S = 1.0
 """Beyond the end of the budget, for a run that is as good as through."""
@@ -229,6 +230,7 @@ def _timed(words: tuple[str, ...], deadline_s: float, tell: Callable[[float], No
             begin = time.monotonic()
             while (status := running.wait(min(TOLD_EVERY_S, max(0.01, deadline_s - time.monotonic())))) is None:
                 tell(time.monotonic() - begin)
+                _bounded(output)
                 if time.monotonic() >= deadline_s:
                     running.terminate()
                     running.wait()
@@ -237,6 +239,12 @@ def _timed(words: tuple[str, ...], deadline_s: float, tell: Callable[[float], No
         return status, elapsed, _text(output)
     finally:
         os.close(output)
+
+
+def _bounded(output: int) -> None:
+    """Forgets what a program has written that writes without end; it goes on at its place in the file."""
+    if os.fstat(output).st_blocks * 512 > OUTPUT_MOST_BYTES:
+        os.ftruncate(output, 0)
 
 
 def _text(descriptor: int) -> str:
