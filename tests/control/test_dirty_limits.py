@@ -48,6 +48,9 @@ def test_the_unit_that_was_in_force_comes_back(original, tmp_path):
         switch.to(wanted[2])
         assert now() == {**original, "dirty_expire_centisecs": "500"}
         switch.to(wanted[0])
+        switch.to({"vm": {"dirty_bytes": original["dirty_bytes"]}})
+        assert now() == original, "the setting in force under a second name, as the self-check has it"
+        switch.to(wanted[0])
         switch.to_original()
         assert now() == original
         switch.to(wanted[0])

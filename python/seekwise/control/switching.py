@@ -70,7 +70,7 @@ class switching(settings.changed):
                 folder = sysfs.device_folder(device, self.root)
                 asked = wanted.get(device, {})
                 values = {**self._unnamed(item, asked, folder), **asked}
-                settings.write_values(device, folder, values)
+                settings.write_values(device, folder, _written(item, values))
                 names = self._of_the_original(item, asked)
                 if names and (failures := settings.restore_item(item, names)):
                     raise settings.could_not_restore(failures)
@@ -127,7 +127,16 @@ class switching(settings.changed):
                 continue
             if name in attributes.TWINS and attributes.TWINS[name] in asked:
                 continue
-            # A limit that was given in per cent comes back in per cent: 0 bytes is no value.
-            name = name if attributes.in_force(name, item["old"]) else attributes.TWINS[name]
             found[name] = str(item["old"][name])
         return found
+
+
+def _written(item: Mapping[str, dict], values: Mapping[str, str]) -> dict[str, str]:
+    """The values as they can be written: a limit that was given in per cent comes back in per cent, for 0 bytes is no value."""
+    found = {}
+    for name, text in values.items():
+        twin = attributes.TWINS.get(name)
+        if twin is not None and text == "0" and twin not in values:
+            name, text = twin, str(item["old"][twin])
+        found[name] = text
+    return found
