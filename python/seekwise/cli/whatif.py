@@ -88,6 +88,7 @@ def _play(
     folder: Path,
 ) -> None:
     from seekwise.cli import _shown, _whatif
+    from seekwise.report import predicted
     from seekwise.run import whatif
     from seekwise.store.database import Store
     from seekwise.trace import load as loads
@@ -101,14 +102,14 @@ def _play(
     results = whatif.play(load, settings, seeds, threads=threads, progress=tell)
     said = [*load.said, *whatif.beyond(load, settings)]
     played = whatif.run_of(f"whatif-{trace.stem}", str(trace), load, settings, results, seeds, said)
-    found = _whatif.rows(played.records)
+    found = predicted.rows(played.records)
     if not found:
         raise UsageError(f"{trace}: holds no reads or writes")
-    order = _whatif.ranked(found, settings)
+    order = predicted.ranked(found, [each.label for each in settings])
     opened = None
     if replay_open:
         replayed = whatif.play(load, settings, seeds, threads=threads, replay_open=True, progress=tell)
-        opened = _whatif.rows(whatif.run_of("open", str(trace), load, settings, replayed, seeds, ()).records)
+        opened = predicted.rows(whatif.run_of("open", str(trace), load, settings, replayed, seeds, ()).records)
     hangs = _whatif.hanging(load, settings, seeds[:1], order[0].setting, threads)
     with Store.open(db) as store:
         store.add_run(played.run)
@@ -119,7 +120,7 @@ def _play(
         _shown.echo_json(_whatif.document(played, trace, load, settings, order, found, opened, hangs, said))
         return
     tail = loads.recorded_percentile_ns(_whatif.front(load), 99)
-    _paragraph(_whatif.sentence(order, tail))
+    _paragraph(predicted.sentence(order, tail))
     click.echo()
     for line in _whatif.table(order, found, load, opened):
         click.echo(line)

@@ -19,11 +19,12 @@ from seekwise.analysis.rule import RULE_VERSION
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.insights import answer as answers
-from seekwise.report import answered, array_choice, arrays
+from seekwise.report import answered, array_choice, arrays, predicted
 from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.run import early
 from seekwise.run import execute as runs
+from seekwise.run.whatif import STUDY_HEAD
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.study import parse
@@ -60,7 +61,8 @@ def of(store: Store, run: Run, style: printed.Style | None = None, *, brief: boo
 
     `brief`: for the words alone, with records shortened to what they need (`codec.Brief`), a tenth of the memory.
     """
-    records = list(store.records(run.run_id, brief=brief))
+    # A prediction is told by its percentiles, which short records do not have.
+    records = list(store.records(run.run_id, brief=brief and not run.study.startswith(STUDY_HEAD)))
     return judged(run, Plan.from_document(run.plan), records, study_of(run), style)
 
 
@@ -116,7 +118,12 @@ def judged(
         study.table if study else (), study.grid if study else (), compared, style or printed.Style()
     )
     many = len(plan.systems) > 1
-    apart = array_choice.advice(compared, cautions(plan)) or _answer(study, compared, plan, shown)
+    labels = [setting.label for setting in plan.settings]
+    apart = (
+        predicted.advice(compared, labels, cautions(plan))
+        or array_choice.advice(compared, cautions(plan))
+        or _answer(study, compared, plan, shown)
+    )
     candidates = [setting for setting in plan.settings if not setting.control]
     said = remarks(records)
     content = ReportContent(

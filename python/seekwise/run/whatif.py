@@ -29,9 +29,12 @@ from seekwise.study.plan import Load as PlanLoad
 from seekwise.study.plan import Phase as PlanPhase
 from seekwise.study.quantity import parse_bytes
 from seekwise.trace.columns import Notes
-from seekwise.trace.load import Group, Load
+from seekwise.trace.load import Group, Load, recorded_percentile_ns
 
 FOREGROUND = "foreground"
+RECORDED_P99 = "recorded_p99_ns"
+STUDY_HEAD = "# what-if of "
+"""How the text begins that stands where other runs have their study."""
 SYSTEM = "trace"
 SETTINGS_MAX = 1000
 KEYS = {
@@ -283,6 +286,9 @@ def run_of(
     shown = [group for group in groups if group.requests]
     keys = [FOREGROUND, *(group.name for group in shown)]
     cells = [_cell(key, _operation(groups, key), load) for key in keys]
+    front = [groups[number] for number in members(groups, FOREGROUND)]
+    tail = recorded_percentile_ns(front, 99)
+    recorded = {RECORDED_P99: tail} if tail else {}
     records: list[Record] = []
     trials: list[Trial] = []
     for block, seed in enumerate(seeds, 1):
@@ -302,7 +308,7 @@ def run_of(
                             "model": release(), "model_version": _core.model_version(),
                             "device_model": outcomes[block - 1]["models"]["device"], "trace": trace,
                         },
-                        load={"recording": trace, "program": key, "requests": load.requests},
+                        load={"recording": trace, "program": key, "requests": load.requests, **recorded},
                         conditions={"role": "candidate"},
                     )
                 )  # fmt: skip
@@ -317,7 +323,7 @@ def run_of(
     )  # fmt: skip
     run = Run(
         run_id=run_id, created_at=now(), seekwise_version=release(), name=name, backend="simulated", target=None,
-        seed=seeds[0], study=f"# what-if of {trace}\n", plan=plan.to_document(), ended_at=None, outcome=None,
+        seed=seeds[0], study=f"{STUDY_HEAD}{trace}\n", plan=plan.to_document(), ended_at=None, outcome=None,
     )  # fmt: skip
     return Played(run, records)
 

@@ -1,0 +1,178 @@
+"""One true answer wherever one asks: for every kind of run, terminal, `results`, advice, page and JSON say the same of the same."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from report.sample_live import live_outcome
+from seekwise.cli.main import cli
+from seekwise.report import answer
+from seekwise.store.database import Store
+from seekwise.trace.columns import Notes
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "trace"))
+import closed_loops as loops
+
+SMALL = ("--budget", "20s", "--seed", "3")
+STUDIES = {
+    "schedulers": ("run", "schedulers", "--backend", "simulated", "--target", "samsung_850_evo", *SMALL),
+    "queue-depth": ("run", "queue-depth", "--backend", "simulated", "--target", "wd2500ys", *SMALL),
+    "raid-levels": ("run", "raid-levels", *SMALL),
+    "demo": ("demo", "--seed", "3"),
+}
+LIVE = {
+    "model of an NVMe drive": ("tune", "model:samsung_980_pro_1tb", "--seed", "1"),
+    "model of a SATA SSD": ("tune", "model:crucial_mx500_1tb", "--seed", "1"),
+    "model of a disk": ("tune", "model:generic_1tb_sata", "--seed", "1"),
+    "limits of a disk": ("tune", "model:generic_1tb_sata", "--for", "reads-beside-writer,random-read-1", "--seed", "1"),
+}
+
+
+@pytest.fixture
+def db(tmp_path, monkeypatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return str(tmp_path / "records.db")
+
+
+def call(db: str, *words: str) -> str:
+    result = CliRunner().invoke(cli, [*words, "--db", db], catch_exceptions=False, standalone_mode=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def plain(text: str) -> str:
+    """Words alone: no line breaks, no Markdown, no markup."""
+    text = re.sub(r"<(style|script)\b.*?</\1>", " ", text, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).replace("\\", "").split())
+
+
+def page_of(db: str, run: str) -> str:
+    return plain(Path(call(db, "report", run).splitlines()[-1]).read_text(encoding="utf-8"))
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """Cells of the table of the answer, its head first; rows that are wrapped are left out."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith("Use ")), None)
+    if start is None:
+        return []
+    found = []
+    for line in lines[start:]:
+        if not line.strip():
+            break
+        cells = re.split(r"\s{2,}", line.strip())
+        if len(cells) >= 4:
+            found.append(cells)
+    return found
+
+
+def values_of(text: str) -> set[str]:
+    """Numbers with a unit in the answer's table."""
+    return {
+        each for row in rows_of(text) for cell in row for each in re.findall(r"[\d.,]+ (?:MB/s|ms|µs|s)(?!\w)", cell)
+    }
+
+
+def check_live(db: str, run: str, typed: str | None = None) -> dict:
+    """Everything that is said of a live-switched run is one answer."""
+    document = json.loads(call(db, "results", run, "--json"))
+    headline, setting = document["headline"], document["decision"]["setting"]
+    shown = call(db, "results", run)
+    markdown = plain(call(db, "report", run, "--markdown"))
+    page, advised = page_of(db, run), call(db, "advise", run)
+    advice = json.loads(call(db, "advise", run, "--json"))
+    outputs = [shown, advised, page, markdown, *([typed] if typed is not None else [])]
+    for each in outputs:
+        assert headline in plain(each)
+    assert (advice["headline"], advice["decision"]) == (headline, document["decision"])
+    assert setting in headline
+    tables = [rows_of(each) for each in (shown, advised, *([typed] if typed is not None else []))]
+    assert tables[0] and all(each == tables[0] for each in tables)
+    assert all(value in page for value in values_of(shown))
+    measured = {each["use"] for each in document["uses"]}
+    assert not [name for name in document["left_out"] if name in headline and name not in measured]
+    for each in document["purposes"]:
+        assert each["setting"] in document["candidates"]
+        assert each["changes"] == (each["setting"] != document["in_force"])
+    lines = [line for line in (typed or shown.split("\n\n", 1)[1]).splitlines() if not line.startswith("next:")]
+    assert len(lines) <= answer.LINES_MOST + 1 and max(map(len, lines)) <= 80
+    return document
+
+
+@pytest.mark.parametrize("kind", LIVE)
+def test_a_simulated_run_of_tune_is_answered_alike_everywhere(kind, db):
+    typed = call(db, *LIVE[kind])
+    document = check_live(db, "last", typed)
+    if kind.startswith("limits"):
+        assert not document["decision"]["changes"] and document["headline"].startswith("These are limits")
+
+
+def stored(db: str, speeds: dict[str, float] | None = None, left_out: tuple[str, ...] = ("backup",)) -> str:
+    """A measured run of real programs' shape in a database."""
+    found = live_outcome(3) if speeds is None else live_outcome(3, seed=11)
+    plan = replace(found.plan, left_out=left_out)
+    with Store.open(Path(db)) as store:
+        store.add_run(replace(found.run, plan=plan.to_document(), outcome=None, ended_at=None))
+        for record in found.records:
+            store.add(record)
+        store.end_run(found.run.run_id, "complete")
+    return found.run.run_id
+
+
+def test_a_measured_run_of_tune_is_answered_alike_everywhere(db):
+    run = stored(db)
+    document = check_live(db, run)
+    asked = [name for name in document["by_group"] if document["by_group"][name]]
+    assert asked
+    for group in asked:
+        own = json.loads(call(db, "advise", run, "--for", group, "--json"))
+        assert own["decision"] == document["by_group"][group]
+        assert own["headline"] in plain(call(db, "advise", run, "--for", group))
+        uses = {each["use"] for each in document["uses"] if each["group"] != group}
+        assert not [use for use in uses if f" in {use}" in own["headline"]], "only what was asked for"
+    for purpose in document["purposes"]:
+        own = json.loads(call(db, "advise", run, "--for", purpose["purpose"], "--json"))
+        assert own["decision"]["setting"] == purpose["setting"]
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_a_study_is_answered_alike_everywhere(kind, db):
+    typed = call(db, *STUDIES[kind])
+    document = json.loads(call(db, "results", "last", "--json"))
+    headline = plain(document["advice"]["headline"])
+    shown = call(db, "results", "last")
+    page = page_of(db, "last")
+    for each in (typed, shown, call(db, "results", "last", "--all"), page, call(db, "report", "last", "--markdown")):
+        assert headline.removesuffix(".") in plain(each)
+    assert rows_of(typed) == rows_of(shown)
+    assert all(value in page for value in values_of(shown))
+    if document["decision"] is not None:
+        setting = document["decision"]["setting"]
+        assert setting in headline and document["advice"]["recommended"] in ([setting], [])
+        used = {each["use"] for each in document["uses"]}
+        assert all(row[0] in used for row in rows_of(shown)[1:] if len(row) == 5 and not row[0].startswith("…"))
+        advised = json.loads(call(db, "advise", "last", "--json"))
+        assert plain(advised["headline"]) == headline
+
+
+def test_a_prediction_is_answered_alike_everywhere(db, tmp_path):
+    notes = Notes(source="seekwise record")
+    readers = [loops.loop(notes, f"db/{number}", 150, think_ns=5e5, seed=number) for number in range(4)]
+    trace = loops.write(tmp_path / "load.swt", notes, *readers, chunk=200)
+    for vary in ("model=wd2500ys", "model=wd2500ys,samsung_980"):
+        typed = call(db, "whatif", str(trace), "--vary", vary)
+        headline = plain(typed.split("\n\n")[0])
+        assert "p99" in headline
+        document = json.loads(call(db, "results", "last", "--json"))
+        assert document["advice"]["headline"] == headline
+        for each in (call(db, "results", "last"), page_of(db, "last"), call(db, "report", "last", "--markdown")):
+            assert headline in plain(each)
