@@ -315,3 +315,79 @@ def test_the_slow_tail_is_as_far_out_as_the_setting_with_the_fewest_units_allows
     assert tail.rounds("b") == ((0,) if quantile else ())
     if quantile:
         assert math.exp(tail.log_value("b", [0])) == pytest.approx(100 * quantile, rel=0.02)
+
+
+def chosen(judged, in_force, names=("a", "b")):
+    return choose.choose(judged, in_force, list(names))
+
+
+def test_the_choice_does_not_hang_on_how_large_a_huge_ratio_is():
+    for factor in (12, 120, 12000):
+        judged = verdicts.judge([
+            entry({"a": 100, "b": 100 / factor}, use="one"), entry({"a": 100 / 15, "b": 100}, use="two"),
+        ])  # fmt: skip
+        assert not chosen(judged, "a").changes and not chosen(judged, "b").changes, (
+            "both starve a use: what is in force stays"
+        )
+
+
+def test_one_great_gain_does_not_outvote_losses_in_most_uses():
+    judged = verdicts.judge([
+        entry({"a": 100, "b": 2000}, use="start", metric="time"),
+        *(entry({"a": 100, "b": 70}, use=f"use {i}") for i in range(5)),
+    ])  # fmt: skip
+    assert not chosen(judged, "a").changes
+    assert chosen(judged, "b").setting == "b", "nor does it the other way round: it would starve a use"
+
+
+def test_a_gain_that_is_worth_no_change_leaves_what_is_in_force():
+    judged = verdicts.judge([entry({"a": 100, "b": 107}, rounds=20)])
+    assert words(judged[0])["a"] == "worse"
+    assert chosen(judged, "a").basis == "kept"
+
+
+def test_a_setting_that_loses_nowhere_needs_a_clear_gain_in_one_use_only():
+    level = [entry({"a": 100, "b": 100}, use=f"use {i}", rounds=12) for i in range(6)]
+    assert chosen(verdicts.judge([*level, entry({"a": 100, "b": 130}, use="one")]), "a").changes
+    assert not chosen(verdicts.judge([*level, entry({"a": 100, "b": 112}, use="one")]), "a").changes
+
+
+def test_what_is_open_is_inconclusive_and_not_kept():
+    judged = verdicts.judge([entry({"a": 100, "b": 97}, noise=0.3, rounds=4)])
+    assert chosen(judged, "a").basis == "inconclusive"
+
+
+def test_a_loss_that_is_not_bounded_keeps_what_is_in_force():
+    judged = verdicts.judge([entry({"a": 100, "b": 300}, use="one"), entry({"a": 100, "b": 100}, use="two", rounds=2)])
+    assert not chosen(judged, "a").changes
+
+
+def test_each_purpose_has_its_own_setting_and_limits_have_no_say():
+    from dataclasses import replace
+
+    fast = entry({"a": 100, "b": 400}, use="start", metric="p99", more=True)
+    much = entry({"a": 100, "b": 60}, use="copy")
+    judged = verdicts.judge([replace(fast, purpose="responsive"), much])
+    found = choose.by_purpose(judged, "a", ["a", "b"])
+    assert {name: each.setting for name, each in found.items()} == {"responsive": "b", "throughput": "a"}
+    limits = verdicts.judge([replace(fast, group="limits"), entry({"a": 100, "b": 100}, use="copy")])
+    assert chosen(limits, "a").basis == "safe"
+    assert not chosen(verdicts.judge([replace(fast, group="limits")]), "a").changes
+
+
+def test_of_equal_settings_the_first_is_named_in_every_run():
+    named = {
+        chosen(verdicts.judge([entry({"a": 50, "b": 100, "c": 100}, seed=seed, noise=0.03)]), "a", "abc").setting
+        for seed in range(20)
+    }
+    assert named == {"b"}
+
+
+def test_a_starved_job_has_no_latency_to_be_ahead_by():
+    from dataclasses import replace
+
+    rate = replace(entry({"a": 100, "b": 10}, use="u", metric="rate"), job="j")
+    tail = replace(entry({"a": 10.0, "b": 1.0}, use="u", metric="p99", more=False, threshold=0.1), job="j", unit="ms")
+    judged = verdicts.judge([rate, tail])
+    assert judged[1].ahead["b", "a"].mean == 0
+    assert not chosen(judged, "a").changes

@@ -116,10 +116,10 @@ def test_a_simulated_run_of_tune_is_answered_alike_everywhere(kind, db):
         assert not document["decision"]["changes"] and document["headline"].startswith("These are limits")
 
 
-def stored(db: str, speeds: dict[str, float] | None = None, left_out: tuple[str, ...] = ("backup",)) -> str:
-    """A measured run of real programs' shape in a database."""
-    found = live_outcome(3) if speeds is None else live_outcome(3, seed=11)
-    plan = replace(found.plan, left_out=left_out)
+def stored(db: str) -> str:
+    """A measured run in a database, of which a use did not fit the budget."""
+    found = live_outcome(3)
+    plan = replace(found.plan, left_out=("backup",))
     with Store.open(Path(db)) as store:
         store.add_run(replace(found.run, plan=plan.to_document(), outcome=None, ended_at=None))
         for record in found.records:
@@ -154,6 +154,8 @@ def test_a_study_is_answered_alike_everywhere(kind, db):
     for each in (typed, shown, call(db, "results", "last", "--all"), page, call(db, "report", "last", "--markdown")):
         assert headline.removesuffix(".") in plain(each)
     assert rows_of(typed) == rows_of(shown)
+    arrays = [[line for line in each.splitlines() if "RAID" in line] for each in (typed, shown)]
+    assert arrays[0] == arrays[1], "states of an array are told again"
     assert all(value in page for value in values_of(shown))
     if document["decision"] is not None:
         setting = document["decision"]["setting"]

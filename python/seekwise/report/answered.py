@@ -57,8 +57,14 @@ class Question:
 
     @property
     def other_purposes(self) -> dict[Purpose, Choice]:
-        """Purposes whose setting is not the answer's."""
-        return {name: each for name, each in self.by_purpose.items() if each.setting != self.setting}
+        """Purposes that want another setting than the answer's, or for which the answer's is shown to cost something."""
+        return {name: each for name, each in self.by_purpose.items() if self._differs(name, each)}
+
+    def _differs(self, name: Purpose, choice: Choice) -> bool:
+        if choice.setting == self.setting:
+            return False
+        mine = [each for each in self.deciding if each.purpose == name]
+        return choice.changes or any(rule.is_worse(each, self.setting, self.in_force) for each in mine)
 
 
 @dataclass(frozen=True)

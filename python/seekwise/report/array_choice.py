@@ -82,11 +82,15 @@ def advice(records: Sequence[Record], cautions: tuple[str, ...] = ()) -> Advice 
     ]
     if level:
         chosen = max(level, key=lambda row: (row.survives_failures, row.capacity_bytes))
-    why = "the fastest here that survives a drive failure" if unsafe and len(safe) > 1 else "the fastest of these"
+    why = (
+        "the highest throughput here of those that survive a drive failure"
+        if unsafe and len(safe) > 1
+        else "the highest throughput of these"
+    )
     if unsafe and len(safe) == 1:
         why = "the only one here that survives a drive failure"
     if all(row.survives_failures == 0 for row in found):
-        why = "the fastest of these, but no array here survives a drive failure"
+        why = "the highest throughput of these, but no array here survives a drive failure"
     headline = f"{chosen.name}: {_safety(chosen)}, {chosen.capacity_text} usable, {why} ({rates_text(chosen)})."
     states = with_states(records)
     chosen = next((row for row in states if row.name == chosen.name), chosen)

@@ -61,9 +61,17 @@ def of(store: Store, run: Run, style: printed.Style | None = None, *, brief: boo
 
     `brief`: for the words alone, with records shortened to what they need (`codec.Brief`), a tenth of the memory.
     """
-    # A prediction is told by its percentiles, which short records do not have.
-    records = list(store.records(run.run_id, brief=brief and not run.study.startswith(STUDY_HEAD)))
-    return judged(run, Plan.from_document(run.plan), records, study_of(run), style)
+    study = study_of(run)
+    # Short records have neither the histograms that tell a prediction nor what it takes to see an array with a failed drive.
+    whole = run.study.startswith(STUDY_HEAD) or _has_arrays(study)
+    records = list(store.records(run.run_id, brief=brief and not whole))
+    return judged(run, Plan.from_document(run.plan), records, study, style)
+
+
+def _has_arrays(study: Study | None) -> bool:
+    return study is not None and (
+        "raid_level" in study.factor_names() or any(system.raid_level for system in study.system)
+    )
 
 
 def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = None) -> Outcome:

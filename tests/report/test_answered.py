@@ -1,0 +1,122 @@
+"""The headline and the rows of an answer: what stands in them for every outcome, with the values of both sides."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+from seekwise.analysis.decision.records import made
+from seekwise.analysis.decision.table import Entry, values_of
+from seekwise.analysis.decision.verdicts import judge
+from seekwise.report import answered
+from seekwise.report.answer import row_lines
+from seekwise.report.metric_words import amount, pair_text, value_text
+
+
+def figure(
+    use, values, *, kind="done", job="copy", purpose="throughput", work="", noise=0.01, rounds=10, role="foreground"
+):
+    rng = random.Random(4)
+    periods = []
+    for _ in range(rounds):
+        names = list(values)
+        rng.shuffle(names)
+        periods += [(name, values[name] * math.exp(rng.gauss(0, noise))) for name in names]
+    more = kind == "done"
+    metric = kind if role == "foreground" else f"background_{kind}"
+    unit = "MB/s" if more else "ms"
+    return Entry(
+        use, metric, unit, more, 0.05 if more else 0.1, values_of(periods), role, "desktop", (1, 1), use, job, purpose, work, kind,
+    )  # fmt: skip
+
+
+def asked(*entries, in_force="mq-deadline", names=("mq-deadline", "none", "bfq"), group=None):
+    found = made(judge(list(entries)), in_force, names)
+    choice = found.stated if group else found.choice
+    return answered.Question(found.judged, choice, in_force, found.by_purpose, group or (), "scheduler")
+
+
+START = figure("desktop-copy", {"mq-deadline": 2900, "none": 2850, "bfq": 950}, kind="time", job="start", purpose="responsive", work="start")  # fmt: skip
+COPY = figure("desktop-copy", {"mq-deadline": 920, "none": 915, "bfq": 500}, role="background")
+
+
+def test_nothing_to_gain_is_the_headline_with_the_bound_that_was_shown():
+    level = {"mq-deadline": 100, "none": 100, "bfq": 100}
+    question = asked(figure("backup", level), figure("streams", level))
+    said = answered.headline(question)
+    bound = max(s.high for each in question.judged if (s := each.of("mq-deadline")))
+    assert (
+        said
+        == f"Nothing to gain: no scheduler is more than {100 * bound:.2g} % better at anything measured. Keep mq-deadline."
+    )
+    assert bound < 0.05
+
+
+def test_where_others_are_only_worse_there_is_nothing_to_gain_either():
+    said = answered.headline(asked(figure("backup", {"mq-deadline": 100, "none": 100, "bfq": 60})))
+    assert said.startswith("Nothing to gain: no scheduler is more than ") and "better than mq-deadline" in said
+
+
+def test_what_is_all_open_is_inconclusive_with_a_bound():
+    said = answered.headline(asked(figure("backup", {"mq-deadline": 100, "none": 103, "bfq": 98}, noise=0.2, rounds=4)))
+    assert said.startswith(
+        "Inconclusive: no scheduler proved better or worse in this time. mq-deadline is in force; at most"
+    )
+
+
+def test_purposes_that_disagree_stand_in_the_headline_each_with_its_price():
+    said = answered.headline(asked(START, COPY, figure("streams", {"mq-deadline": 100, "none": 100, "bfq": 60})))
+    assert said.startswith("Keep mq-deadline. Responsive while busy: bfq (time per start 2.9")
+    assert "its price: copy done 9" in said and said.endswith("Most work done: mq-deadline.")
+
+
+def test_a_change_is_said_with_the_values_before_and_after():
+    said = answered.headline(asked(START, figure("streams", {"mq-deadline": 100, "none": 100, "bfq": 100})))
+    assert said.startswith("Set bfq: time per start 2.9") and "→ 0.9" in said and said.endswith("no price is shown.")
+
+
+def test_a_reason_to_keep_names_both_sides():
+    question = asked(START, *(figure(f"use {i}", {"mq-deadline": 100, "none": 100, "bfq": 50}) for i in range(3)))
+    question = replace(question, by_purpose={})
+    said = answered.headline(question)
+    assert said.startswith("Keep mq-deadline: with bfq time per start 2.9") and ", but copy done 1" in said
+
+
+def test_limits_are_shown_and_recommend_nothing():
+    said = answered.headline(asked(replace(START, group="limits")))
+    assert said.startswith("These are limits of the device") and said.endswith("Keep mq-deadline.")
+
+
+def test_only_what_was_measured_is_named():
+    judged = asked(START).judged
+    assert answered.groups_measured("desktop,database,own/backup.toml", judged) == ("desktop",)
+
+
+def test_rows_hold_both_sides_of_an_exchange_and_are_never_cut():
+    question = asked(START, COPY, figure("a-use-with-quite-a-long-name", {"mq-deadline": 100, "none": 100, "bfq": 100}))
+    rows = answered.rows(question)
+    assert [(row.use, row.other, row.words.split()[-1]) for row in rows[:2]] == [
+        ("desktop-copy", "bfq", "shorter"),
+        ("desktop-copy", "bfq", "less"),
+    ]
+    lines = row_lines(question, 20, 80)
+    assert max(map(len, lines)) <= 80 and "…" not in "".join(lines)
+    joined = " ".join(" ".join(lines).split())
+    assert "2.9 s" in joined and "0.9" in joined and "starved" not in joined
+    assert row_lines(question, 4, 80)[-1] == "… and 2 more rows in the report"
+
+
+def test_a_starved_use_has_a_word_and_no_digits():
+    starved = figure("desktop-copy", {"mq-deadline": 1755, "bfq": 77}, role="background")
+    (row,) = answered.rows(asked(starved, names=("mq-deadline", "bfq")))
+    assert row.now.endswith(" MB/s") and row.other == "bfq" and row.words == "starved"
+    assert amount(0.998, True) == "over 10 times less" and amount(185.0, False) == "over 10 times longer"
+
+
+def test_values_have_three_digits_or_whole_numbers_and_one_unit():
+    assert value_text(2345.0, "ms") == "2.35 s" and value_text(0.0512, "ms") == "51.2 µs"
+    assert value_text(4749.6, "/s") == "4,750/s" and value_text(None, "ms") == "–"
+    assert pair_text(1755.2, 77.04, "MB/s") == "1,755 → 77 MB/s"
+    assert pair_text(2900, 230, "ms") == "2.9 → 0.23 s"
+    assert pair_text(4750.0, 4510.0, "/s") == "4,750/s → 4,510/s"
