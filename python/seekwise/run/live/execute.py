@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from pathlib import Path
 
 from seekwise.analysis.decision.records import Decided
 from seekwise.backend.kernel import environment, fio, memory, prepared_target
 from seekwise.backend.kernel.target import Target
-from seekwise.control import scratch
+from seekwise.control import child, scratch
 from seekwise.control.switching import switching
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.run.live import prepare, progress, race, staged, traced
@@ -21,6 +22,7 @@ from seekwise.study.quantity import time_text
 END_S = 3.0
 """Kept for restoring, removing the files and judging."""
 PREPARE_LEAST_S = 4.0
+IDLE = (sys.executable, "-I", "-S", "-c", "import signal; signal.pause()")
 BUFFERED_FALLBACK = "no memory control group here: buffered writers may leave much unwritten data behind"
 
 
@@ -51,6 +53,8 @@ def carry_out(
     known = False
     try:
         with contextlib.ExitStack() as stack:
+            # It does nothing but run: when this process is killed, its supervisor restores everything at once, whatever was going on.
+            stack.enter_context(child.started(IDLE))
             stack.enter_context(prepared_target.exclusively(target))
             home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
             place = _prepared(stack, store, run, plan, target, watch, deadline_s, destroy)
