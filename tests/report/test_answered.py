@@ -61,14 +61,14 @@ def test_where_others_are_only_worse_there_is_nothing_to_gain_either():
 def test_what_is_all_open_is_inconclusive_with_a_bound():
     said = answered.headline(asked(figure("backup", {"mq-deadline": 100, "none": 103, "bfq": 98}, noise=0.2, rounds=4)))
     assert said.startswith(
-        "Inconclusive: no scheduler proved better or worse in this time. mq-deadline is in force; at most"
+        "Inconclusive: no scheduler proved better or worse in this time. mq-deadline is in force; another could be at most"
     )
 
 
 def test_purposes_that_disagree_stand_in_the_headline_each_with_its_price():
     said = answered.headline(asked(START, COPY, figure("streams", {"mq-deadline": 100, "none": 100, "bfq": 60})))
     assert said.startswith("Keep mq-deadline. Responsive while busy: bfq (time per start 2.9")
-    assert "its price: copy done 9" in said and said.endswith("Most work done: mq-deadline.")
+    assert "its price: copy throughput 9" in said and said.endswith("Most work done: mq-deadline.")
 
 
 def test_a_change_is_said_with_the_values_before_and_after():
@@ -80,7 +80,7 @@ def test_a_reason_to_keep_names_both_sides():
     question = asked(START, *(figure(f"use {i}", {"mq-deadline": 100, "none": 100, "bfq": 50}) for i in range(3)))
     question = replace(question, by_purpose={})
     said = answered.headline(question)
-    assert said.startswith("Keep mq-deadline: with bfq time per start 2.9") and ", but copy done 1" in said
+    assert said.startswith("Keep mq-deadline: with bfq time per start 2.9") and ", but copy throughput 1" in said
 
 
 def test_limits_are_shown_and_recommend_nothing():

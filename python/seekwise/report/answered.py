@@ -14,12 +14,12 @@ from seekwise.analysis.decision.choose import Choice
 from seekwise.analysis.decision.verdicts import Judged, share
 from seekwise.report.metric_words import (
     FACTOR_FROM,
-    amount,
     both_texts,
     factor_text,
     pair_text,
     percent,
     subject,
+    times_text,
 )
 from seekwise.study.uses import LIMITS, Purpose
 
@@ -159,8 +159,11 @@ def _inconclusive(asked: Question) -> str:
     if not known:
         return said
     high, most = max(known, key=lambda pair: log_loss(*pair))
-    words = amount(high, most.more_is_better, most.metric)
-    return f"{said} {asked.setting} is in force; at most {words} {subject(most)} than the best ({most.use})."
+    factor = math.exp(log_loss(high, most))
+    words = percent(factor - 1) if factor < FACTOR_FROM else times_text(factor)
+    return (
+        f"{said} {asked.setting} is in force; another could be at most {words} better ({subject(most)} in {most.use})."
+    )
 
 
 def _kept(asked: Question) -> str:

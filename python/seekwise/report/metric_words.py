@@ -94,7 +94,9 @@ def _work_name(judged: Judged) -> str | None:
         return f"time per {unit}"
     if judged.kind == "tail":
         return f"p{100 * judged.quantile:.0f} time per {unit}" if judged.quantile else f"slow tail per {unit}"
-    return f"{own}s" if own and judged.unit == "/s" else f"{judged.job or 'units'} done"
+    if judged.unit != "/s":
+        return f"{judged.job} throughput".strip()
+    return f"{own}s" if own else f"{judged.job or 'units'} done"
 
 
 def value_text(value: float | None, unit: str) -> str:

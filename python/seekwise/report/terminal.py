@@ -151,6 +151,8 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         for line in rows:
             console.print(line, highlight=False, markup=False)
     shown = advice.reasons if everything or not content.question else ()
+    if rows and (shown or advice.caution or advice.set_lines):
+        console.print()
     print_lines(
         [plain_settings(each) for each in (shown if everything else shown[:REASONS_MOST])], console, indent="  "
     )

@@ -82,14 +82,18 @@ def capped(log_ratio: float) -> float:
 
 def is_better(judged: Judged, setting: str, other: str) -> bool:
     """Whether `setting` is shown to be better than `other`, by more than the threshold."""
-    ahead = judged.ahead.get((setting, other))
-    return ahead is not None and ahead.mean > judged.limit_log and ahead.low(ALPHA) > 0
+    return is_worse(judged, other, setting)
 
 
 def is_worse(judged: Judged, setting: str, other: str) -> bool:
-    """Whether `setting` is shown to be worse than `other`, by more than the threshold."""
-    ahead = judged.ahead.get((setting, other))
-    return ahead is not None and ahead.mean < -judged.limit_log and ahead.high(ALPHA) < 0
+    """Whether `setting` is shown to be worse than `other`, by more than the threshold.
+
+    Its verdict has to say so too, as that is corrected for the number of statements.
+    """
+    standing, ahead = judged.of(setting), judged.ahead.get((setting, other))
+    if standing is None or ahead is None or standing.verdict != "worse":
+        return False
+    return ahead.mean < -judged.limit_log and ahead.high(ALPHA) < 0
 
 
 def most_behind(judged: Judged, setting: str, other: str) -> float:
