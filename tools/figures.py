@@ -30,6 +30,7 @@ CHECKS: dict[str, tuple[str, str, str]] = {
     "machine": ("rates tests/vectors/machine", "rates of whole machines", "Linux 2.6.24, 2.6.32 and 4.4 on an exactly specified disk, within 15 %"),
     "ladder": ("ladder tests/vectors/ladder", "rates over model drives", "Linux 5.10, 6.1 and 6.12 in the VM testbed, within 10 %"),
     "ladder-open": ("ladder tests/vectors/ladder-open", "the same, files and cached arrays", "Linux 6.1 in the VM testbed, within 10 %"),
+    "ladder-unseen": ("ladder tests/vectors/ladder-unseen", "the same, combinations of no study", "Linux 6.1 in the VM testbed, within 10 %"),
     "whatif": ("whatif tests/vectors/whatif", "a recorded load on other storage", "the same load run there in the VM testbed, rate within 10 %"),
     "drives": ("drives", "drives", "data sheets and reviews"),
     "traces": ("traces tests/reference/disksim", "disks of DiskSim's library", "traces of the real drives, as close as DiskSim"),
@@ -215,7 +216,7 @@ def article_rates(stored: dict[str, Figure]) -> str:
 
 BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "accuracy": accuracy,
-    "accuracy-short": lambda stored: accuracy(stored, ("traces", "ssd")),
+    "accuracy-short": lambda stored: accuracy(stored, ("traces", "ssd", "ladder-open")),
     "article-rates": article_rates,
     "article-verdicts": missed("verdicts"),
     "article-claims": missed("claims", "hw", "sw", "method", "model", "drives", "disk", "ncq", "close", "same"),
@@ -223,7 +224,7 @@ BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "ssd-rates": ssd_rates,
     "hu-claims": missed("claims", "hu"),
     "lw-claims": missed("claims", "lw"),
-    "ladder": agreement("ladder", "ladder-open"),
+    "ladder": agreement("ladder", "ladder-open", "ladder-unseen"),
     "whatif": whatif,
     "machine": machines,
 }

@@ -103,13 +103,14 @@ pub fn verify_vectors(paths: &[PathBuf], options: &Options) -> Outcome {
 }
 
 /// Folders beside recordings that hold none: what was submitted, other kinds of recordings, rates, summaries.
-const NOT_RECORDINGS: [&str; 7] = [
+const NOT_RECORDINGS: [&str; 8] = [
     "requests",
     "lists",
     "machine",
     "md",
     "ladder",
     "ladder-open",
+    "ladder-unseen",
     "whatif",
 ];
 
