@@ -99,3 +99,38 @@ def test_packages_import_only_those_above_them_in_the_map() -> None:
         (package, used) for package in order for used in imports_of(package) if order.get(used, -1) > order[package]
     }
     assert upwards == set(), "imports against the order of ARCHITECTURE.md, 'The packages'"
+
+
+SENTENCE = re.compile(
+    r"""\.(?:startswith|endswith|removeprefix|removesuffix)\(\(?f?"[^"\n]*[A-Za-z]{2,} [A-Za-z]{2,}"""
+    r"""|"[^"\n]{4,}" (?:not )?in (?:str\()?(?:error|message|reason|said|sentence|text of)\b"""
+    r"""|\bin (?:str\()?(?:error|exception|refusal)(?:\)|\.message)"""
+)
+OF_OTHERS = (
+    "linux/",
+    "store/foreign/",
+    "trace/readers/",
+    "backend/kernel/environment.py",
+    "backend/kernel/fio.py",
+    "run/live/fio_load.py",
+)
+"""What the kernel or another program prints has to be read as text."""
+NO_SENTENCES = {'each = self.size_bytes(own, 1 << 62) if "size" in said else region'}
+"""`said`: the words of a job file."""
+
+
+def test_no_decision_is_read_out_of_a_sentence_of_ours():
+    found = []
+    for path in sorted((ROOT / "python/seekwise").rglob("*.py")):
+        place = str(path.relative_to(ROOT / "python/seekwise"))
+        if place.startswith(OF_OTHERS):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if SENTENCE.search(line) and line.strip() not in NO_SENTENCES:
+                found.append(f"{place}:{number}: {line.strip()}")
+    assert not found, "\n".join(found)
+
+
+def test_no_test_is_excused_after_the_fact():
+    imperative = "pytest." + "xfail("
+    assert not [path for path in (ROOT / "tests").rglob("*.py") if imperative in path.read_text(encoding="utf-8")]

@@ -242,8 +242,8 @@ def _cell(entry: tables.WinnerCell) -> WinnerCell:
     return WinnerCell(entry.text, word, detail)
 
 
-def condition_text(conditions: str, plan: Plan) -> str:
-    """`system=vda threads=8` as a person says it; what is the same everywhere is left out."""
+def condition_text(conditions: str, plan: Plan, *, pooled: bool = True) -> str:
+    """`system=vda threads=8` as a person says it; what is the same everywhere is left out. `pooled`: says that all threads are."""
     parts = []
     for part in conditions.split():
         name, _, value = part.partition("=")
@@ -251,7 +251,7 @@ def condition_text(conditions: str, plan: Plan) -> str:
             continue
         parts.append(f"{value} thread{'' if value == '1' else 's'}" if name == "threads" else f"{name} {value}")
     has_threads = any("threads=" in cell.key for cell in plan.cells)
-    if has_threads and "threads=" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
+    if pooled and has_threads and "threads=" not in conditions and len({cell.load.threads for cell in plan.cells}) > 1:
         parts.append("all threads")
     return ", ".join(parts)
 
@@ -309,7 +309,7 @@ def cell_name(cell: str, plan: Plan) -> str:
     """`rand_read system=vda threads=8` as `random read, 8 threads`."""
     operation, _, conditions = cell.partition(" ")
     name = dict(tables.OPERATIONS).get(operation, operation).lower()
-    where = condition_text(conditions, plan).removesuffix("all threads").removesuffix(", ")
+    where = condition_text(conditions, plan, pooled=False)
     return f"{name}, {where}" if where else name
 
 
