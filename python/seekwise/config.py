@@ -40,11 +40,11 @@ def load() -> Table:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {getattr(error, 'strerror', None) or 'it is no text'}") from error
-    import tomllib
+    from seekwise import bounds  # `tomllib` is loaded where there is a file
 
     try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        found = bounds.toml(text)
+    except ValueError as error:
         raise UsageError(f"{file}: {error}", hint="`seekwise config set NAME VALUE` writes it") from error
     for name, value in found.items():
         if not isinstance(value, dict):

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from tests import schemas as checking
 
+from seekwise import bounds
 from seekwise.cli.main import cli
 from seekwise.errors import UsageError
 from seekwise.fleet import answer, bundle, parquet, rows
@@ -229,10 +230,10 @@ def test_hostile_bundles_end_in_one_error_each_and_store_nothing(tmp_path) -> No
 def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch) -> None:
     import zstandard
 
-    monkeypatch.setattr(bundle, "LINE_MOST", 10 * 2**20)
+    monkeypatch.setattr(bounds, "BUNDLE_LINE_BYTES", 10 * 2**20)
     path = tmp_path / "bomb.bundle"
     path.write_bytes(zstandard.ZstdCompressor().compress(b" " * (64 * 2**20)))
-    with pytest.raises(UsageError, match="larger than any bundle"):
+    with pytest.raises(UsageError, match="a line has more than 10 MiB"):
         list(bundle.read(path))
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from seekwise import bounds
 from seekwise.analysis.candidates import by_cell
 from seekwise.analysis.judge import judge
 from seekwise.analysis.model import Observation, Verdict
@@ -72,7 +73,7 @@ class Weighed:
 
 def shipped() -> dict[str, Workload]:
     text = files("seekwise.analysis").joinpath("workloads.toml").read_text(encoding="utf-8")
-    return _parsed(tomllib.loads(text), "workloads.toml")
+    return _parsed(bounds.toml(text), "workloads.toml")
 
 
 def find(name: str) -> Workload:
@@ -84,7 +85,7 @@ def find(name: str) -> Workload:
     if path.suffix != ".toml" and not path.exists():
         raise UsageError(f"no workload is called {name}", f"there are {', '.join(known)}, or a TOML file like them")
     try:
-        found = _parsed(tomllib.loads(read_text(path)), name)
+        found = _parsed(bounds.toml(read_text(path)), name)
     except OSError as error:
         raise UsageError(f"{name} cannot be read ({error.strerror})", "name a workload, or a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

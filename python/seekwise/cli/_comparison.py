@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from seekwise.cli import _live_runs
 from seekwise.errors import RefusedError, SeekwiseError
+from seekwise.store import damage
 from seekwise.store.database import Run, Store
 
 if TYPE_CHECKING:
@@ -108,22 +109,29 @@ def _entry(store: Store, run: Run, before: Run | None, folder: Path, *, judge: b
 def _decision(store: Store, run: Run) -> tuple[str, str]:
     """(headline, device)"""
     try:
-        if _live_runs.is_live(run.plan):
-            from seekwise.report import answer, live
-
-            found = live.of(store, run)
-            return answer.headline(found), f"{found.plan.target} on {', '.join(found.plan.leaves)}"
-        from seekwise.report import outcome, page, tested
-
-        content = outcome.of(store, run).content
-        return page.sentence(content.advice.headline), tested.devices(content)
+        # One bad run must not spoil the list of the others.
+        with damage.reading(run.run_id):
+            return _judged_decision(store, run)
     except SeekwiseError as error:
         return f"Cannot be read: {error.message}", run.target or ""
 
 
+def _judged_decision(store: Store, run: Run) -> tuple[str, str]:
+    if _live_runs.is_live(run.plan):
+        from seekwise.report import answer, live
+
+        found = live.of(store, run)
+        return answer.headline(found), f"{found.plan.target} on {', '.join(found.plan.leaves)}"
+    from seekwise.report import outcome, page, tested
+
+    content = outcome.of(store, run).content
+    return page.sentence(content.advice.headline), tested.devices(content)
+
+
 def _since(store: Store, before: Run, run: Run) -> tuple[str, int]:
     try:
-        found = pairing(store, before, run)
+        with damage.reading(run.run_id):
+            found = pairing(store, before, run)
     except SeekwiseError:
         return "", 0
     worse, better, once = (len(found.of(outcome)) for outcome in ("regression", "improvement", "unconfirmed"))

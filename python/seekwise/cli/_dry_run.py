@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import asdict
+from pathlib import Path
 from typing import Literal
 
 import click
 
+from seekwise.backend.kernel import user_job
 from seekwise.backend.protocol import Options
 from seekwise.cli import _job, _shown
 from seekwise.errors import SeekwiseError
@@ -28,6 +30,8 @@ def show(
 ) -> None:
     """Prints the plan of a study. Nothing is touched."""
     made, _ = _job.planned(study, options, seed=seed, budget_s=budget_s, until=until)
+    for path in dict.fromkeys(cell.load.job for cell in made.cells if cell.load.job is not None):
+        user_job.read(Path(path))  # what a run would refuse
     from seekwise.run import early  # judging loads half a second of libraries
 
     noise = None

@@ -13,6 +13,7 @@ from rich.table import Table
 from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import NotMetError, RefusedError, UsageError
 from seekwise.report.number_text import natural
+from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan
@@ -142,6 +143,11 @@ def _labelled_alike(store: Store, runs: list[Run]) -> list[list[Record]]:
 
 
 def _side(run: Run, records: list[Record]) -> comparing.Side:
+    with damage.reading(run.run_id):
+        return _read_side(run, records)
+
+
+def _read_side(run: Run, records: list[Record]) -> comparing.Side:
     from seekwise.analysis import compare as comparing
 
     plan = Plan.from_document(run.plan)

@@ -17,6 +17,7 @@ import atexit
 import contextlib
 import errno
 import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -316,8 +317,10 @@ def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None)
                 continue
             try:
                 if name in attributes.TWINS and old[name] == "0":
-                    sysfs.write(attributes.path(name, folder), "1")  # 0 over 0 would leave the limit in bytes as it is
-                sysfs.write(attributes.path(name, folder), old[name])
+                    _write_when_free(
+                        attributes.path(name, folder), "1"
+                    )  # 0 over 0 would leave the limit in bytes as it is
+                _write_when_free(attributes.path(name, folder), old[name])
                 refused.pop(name, None)
             except OSError as error:
                 if error.errno == errno.EIO and name.startswith(attributes.IOSCHED):
@@ -330,6 +333,21 @@ def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None)
         for name in sorted(old, key=attributes.order)
         if not _is_back(name, old[name], folder)
     ]
+
+
+BUSY_WAIT_S = 5.0
+"""So long a value that cannot be set for the moment is tried again: a drive that resets, an array that resyncs."""
+
+
+def _write_when_free(path: Path, value: str) -> None:
+    until = time.monotonic() + BUSY_WAIT_S
+    while True:
+        try:
+            return sysfs.write(path, value)
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.EAGAIN, errno.EINTR) or time.monotonic() >= until:
+                raise
+        time.sleep(0.05)
 
 
 def _others(folder: Path, only: frozenset[str], switched: bool) -> dict[str, str]:

@@ -17,19 +17,18 @@ from typing import IO, Any
 
 import zstandard
 
+from seekwise import bounds
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.files import new_product
+from seekwise.files import new_product, open_regular
 from seekwise.fleet import checked
 from seekwise.release import release
-from seekwise.store import codec
+from seekwise.run.live.plan import LivePlan, is_live
+from seekwise.store import codec, damage
 from seekwise.store.database import Run, now
 from seekwise.store.record import Record
 
 SCHEMA = "seekwise.bundle/1"
 SUFFIX = ".bundle"
-BYTES_MOST = 4 * 2**30
-"""Uncompressed."""
-LINE_MOST = 256 * 2**20
 LEVEL = 9
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """May be half a character, which no file takes."""
@@ -69,7 +68,8 @@ def _line(out: IO[bytes], document: dict[str, object]) -> None:
 def read(path: Path) -> Iterator[Whole]:
     """The runs of a bundle, each checked. Raises UsageError for what is no bundle, or not a whole one."""
     try:
-        with path.open("rb") as raw:
+        # A pipe or a device is not waited for.
+        with open_regular(path) as raw:
             yield from _runs(path, raw)
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist") from None
@@ -116,12 +116,14 @@ def _runs(path: Path, raw: IO[bytes]) -> Iterator[Whole]:
             if current is None:
                 raise ValueError("a record stands before its run")
             record = _record(line["record"], current.run.run_id)
+            if is_live(current.run.plan):
+                checked.check_period(record)
             if (record.trial, record.attempt) in seen:
                 raise ValueError(f"trial {record.trial} stands there twice")
             seen.add((record.trial, record.attempt))
             current.records.append(record)
             records += 1
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        except (SeekwiseError, *damage.GARBLED) as error:
             raise _broken(path, f"line {number}: {type(error).__name__} {str(error)[:80]}") from None
     raise UsageError(f"{path} breaks off after {records} records", hint="copy it from its host again")
 
@@ -132,7 +134,8 @@ def _broken(path: Path, what: str) -> UsageError:
 
 def _documents(path: Path, raw: IO[bytes]) -> Iterator[dict[str, Any]]:
     """The lines, one by one; a bundle that breaks off simply ends."""
-    left, size = b"", 0
+    left: list[bytes] = []
+    size = left_bytes = 0
     reader = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(raw, read_across_frames=False)
     while True:
         try:
@@ -142,9 +145,16 @@ def _documents(path: Path, raw: IO[bytes]) -> Iterator[dict[str, Any]]:
                 f"{path} is no bundle, or a damaged one ({str(error)[:60]})", hint="copy it from its host again"
             ) from None
         size += len(block)
-        if size > BYTES_MOST or len(left) > LINE_MOST:
-            raise UsageError(f"{path} is larger than any bundle may be")
-        *whole, left = (left + block).split(b"\n")
+        if size > bounds.BUNDLE_BYTES:
+            raise UsageError(f"{path} is no bundle: it has more than {bounds.BUNDLE_BYTES >> 20} MiB")
+        first, *more = block.split(b"\n")
+        left.append(first)
+        left_bytes += len(first)
+        if left_bytes > bounds.BUNDLE_LINE_BYTES:
+            raise UsageError(f"{path} is no bundle: a line has more than {bounds.BUNDLE_LINE_BYTES >> 20} MiB")
+        whole = [b"".join(left), *more[:-1]] if more else []
+        if more:
+            left, left_bytes = [more[-1]], len(more[-1])
         for line in whole:
             try:
                 found = json.loads(line, parse_constant=_no_number)
@@ -178,6 +188,8 @@ def _run(document: dict[str, Any], host: str) -> Run:
         raise ValueError("a field of the run is of another type")
     if not re.fullmatch(r"[\w.:@-]{1,120}", run.run_id):
         raise ValueError("the run's id is none")
+    if is_live(run.plan):
+        LivePlan.from_document(run.plan)  # what is stored is shown
     place = re.sub(r"[^\w.-]", "_", host)[:100]
     return replace(run, run_id=run.run_id if run.run_id.endswith(f"@{place}") else f"{run.run_id}@{place}")
 

@@ -34,6 +34,12 @@ def check(record: Record) -> None:
     codec.encode(record)
 
 
+def check_period(record: Record) -> None:
+    """Raises ValueError if a record of a live-switched run does not say when its period was."""
+    if not all(_is_figure(record.conditions.get(name)) for name in ("start_s", "length_s")):
+        raise ValueError("a period has no time")
+
+
 def is_integer(value: Any) -> bool:
     """Whether it is a whole number from 0 on that a file takes."""
     return type(value) is int and 0 <= value <= INTEGER_MOST

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from seekwise import bounds
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.files import new_product
+from seekwise.files import new_product, open_regular
 from seekwise.fleet import rows
 from seekwise.fleet.rows import Summary, Unit
 from seekwise.store import codec
@@ -105,6 +106,8 @@ def summary(path: Path) -> Summary:
     """Sums of the measured rows that count. Raises UsageError for what is no such file."""
     pa = arrow()
     try:
+        # Arrow would wait for a pipe.
+        open_regular(path).close()
         known = pa.parquet.read_schema(path)
         said = (known.metadata or {}).get(b"schema", b"").decode(errors="replace")
         if said != SCHEMA or not set(COLUMNS) <= set(known.names):
@@ -112,6 +115,8 @@ def summary(path: Path) -> Summary:
         file = pa.parquet.ParquetFile(path, read_dictionary=[*NAMES, "provenance"], page_checksum_verification=True)
         found = Summary()
         for group in range(file.num_row_groups):
+            if file.metadata.row_group(group).num_rows > bounds.PARQUET_GROUP_ROWS:
+                raise ValueError(f"a group has more than {bounds.PARQUET_GROUP_ROWS} rows")
             _add(found, file.read_row_group(group, columns=list(COLUMNS)))
     except (pa.ArrowException, OSError) as error:
         what = "it does not exist" if isinstance(error, FileNotFoundError) else str(error).splitlines()[0][:100]

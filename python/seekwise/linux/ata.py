@@ -32,7 +32,7 @@ def parse(text: str | None) -> list[int] | None:
         words = [int(word, 16) for word in (text or "").split()]
     except ValueError:
         return None
-    return words if len(words) == WORD_COUNT and any(words) else None
+    return words if len(words) == WORD_COUNT and any(words) and 0 <= min(words) <= max(words) <= 0xFFFF else None
 
 
 def string(words: list[int], first: int, last: int) -> str | None:

@@ -20,7 +20,7 @@ def kernel_release(tree: Tree) -> str | None:
 
 def kernel_version(release: str | None) -> tuple[int, ...]:
     """`6.1.0-56-amd64` → (6, 1, 0); empty when unknown."""
-    match = re.match(r"\d+(\.\d+)*", release or "")
+    match = re.match(r"\d{1,9}(\.\d{1,9})*", release or "")
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 

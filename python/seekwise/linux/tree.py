@@ -17,12 +17,10 @@ import zlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from seekwise import bounds
 from seekwise.errors import UsageError
+from seekwise.linux.archive import Bounded, TooLarge, opened
 
-FILE_BYTES_MAX = 1 << 20
-"""The kernel's own text files that we read are far smaller; a capture is not trusted to be."""
-ARCHIVE_MEMBERS_MAX = 200_000
-ARCHIVE_BYTES_MAX = 256 << 20
 LINKS_MAX = 40
 """Linux follows 40 symbolic links in one path and then gives up (path_resolution(7))."""
 
@@ -151,7 +149,9 @@ class FolderTree(Tree):
                 return None
             with open(self._prefix + path, "rb", buffering=0) as file:
                 content = b""
-                while len(content) < FILE_BYTES_MAX and (piece := file.read(FILE_BYTES_MAX - len(content))):
+                while len(content) < bounds.CAPTURE_FILE_BYTES and (
+                    piece := file.read(bounds.CAPTURE_FILE_BYTES - len(content))
+                ):
                     content += piece
                 return content
         except (OSError, ValueError):
@@ -180,40 +180,55 @@ class ArchiveTree(Tree):
         self._files: dict[str, bytes] = {}
         self._links: dict[str, str] = {}
         self._folders: dict[str, set[str]] = {"/": set()}
-        total = 0
+        self._names_bytes = 0
         try:
-            with tarfile.open(archive) as tar:
+            with opened(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as tar:
                 for count, member in enumerate(tar):
-                    total += member.size
-                    if count >= ARCHIVE_MEMBERS_MAX or total > ARCHIVE_BYTES_MAX:
-                        raise UsageError(
-                            f"{archive} is too large for a captured machine",
-                            hint="make one with `seekwise capture FILE.tar.gz`",
-                        )
-                    self._add(tar, member)
-        except (tarfile.TarError, zlib.error, lzma.LZMAError, OSError, EOFError) as error:
+                    if count >= bounds.CAPTURE_MEMBERS:
+                        raise TooLarge(f"it has more than {bounds.CAPTURE_MEMBERS} members")
+                    self._add(tar, member, stream)
+                    # The library keeps what it has read; nothing asks for it again.
+                    tar.members.clear()
+                    stream.next_member()
+        except TooLarge as error:
+            raise UsageError(
+                f"{archive} is no captured machine: {error}", hint="make one with `seekwise capture FILE.tar.gz`"
+            ) from None
+        except (tarfile.TarError, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, KeyError, IndexError,
+                RecursionError, OverflowError, AttributeError, TypeError) as error:  # fmt: skip
             reason = getattr(error, "strerror", None)
             raise UsageError(
                 f"{archive} is no captured machine: it cannot be read as a tar archive{f' ({reason})' if reason else ''}",
                 hint="make one with `seekwise capture FILE.tar.gz`",
             ) from error
 
-    def _add(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        parts = [part for part in member.name.split("/") if part not in ("", ".", "..")]
+    def _add(self, tar: tarfile.TarFile, member: tarfile.TarInfo, stream: Bounded) -> None:
+        parts = _parts(member.name)
         if not parts:
             return
+        if max(len(member.name), len(member.linkname)) > bounds.CAPTURE_NAME_BYTES:
+            raise TooLarge(f"a name has more than {bounds.CAPTURE_NAME_BYTES} characters")
         path = "/" + "/".join(parts)
         for depth in range(len(parts)):
             parent = "/" + "/".join(parts[:depth])
-            self._folders.setdefault(parent, set()).add(parts[depth])
+            if parent not in self._folders:
+                self._folders[parent] = set()
+                self._names_bytes += len(parent)
+            self._folders[parent].add(parts[depth])
+        self._names_bytes += len(path) + len(member.linkname)
+        if self._names_bytes > bounds.CAPTURE_NAMES_BYTES:
+            raise TooLarge(f"its names have more than {bounds.CAPTURE_NAMES_BYTES >> 20} MiB")
         if member.isdir():
             self._folders.setdefault(path, set())
         elif member.issym():
             self._links[path] = member.linkname
-        elif member.isfile() or member.islnk():
-            # tar stores the second of two equal inodes as a hard link to the first.
-            content = tar.extractfile(member)
-            self._files[path] = b"" if content is None else content.read(FILE_BYTES_MAX)
+        elif member.islnk():
+            # tar stores the second of two equal inodes as a hard link to the first, which came before.
+            self._files[path] = self._files.get("/" + "/".join(_parts(member.linkname)), b"")
+        elif member.isfile():
+            with stream.content():
+                content = tar.extractfile(member)
+                self._files[path] = b"" if content is None else content.read(bounds.CAPTURE_FILE_BYTES)
 
     def _kind(self, path: str) -> str | None:
         if path in self._links:
@@ -230,6 +245,10 @@ class ArchiveTree(Tree):
 
     def _names(self, path: str) -> list[str]:
         return list(self._folders.get(path, ()))
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in name.split("/") if part not in ("", ".", "..")]
 
 
 class BelowTree(Tree):

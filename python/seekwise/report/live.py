@@ -15,7 +15,7 @@ from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.run.live import progress
 from seekwise.run.live.plan import LivePlan
-from seekwise.store import codec
+from seekwise.store import codec, damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.study.uses import Purpose
@@ -69,8 +69,9 @@ def no_verdict(found: LiveOutcome) -> str | None:
 
 def of(store: Store, run: Run) -> LiveOutcome:
     """Judges a stored run again from its records."""
-    plan = LivePlan.from_document(run.plan)
-    return judged(run, plan, list(store.records(run.run_id)))
+    with damage.reading(run.run_id):
+        plan = LivePlan.from_document(run.plan)
+        return judged(run, plan, list(store.records(run.run_id)))
 
 
 def judged(run: Run, plan: LivePlan, records: list[Record], seconds: float | None = None) -> LiveOutcome:

@@ -25,6 +25,7 @@ from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.run import early
 from seekwise.run import execute as runs
 from seekwise.run.whatif import STUDY_HEAD
+from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
 from seekwise.study import parse
@@ -61,11 +62,12 @@ def of(store: Store, run: Run, style: printed.Style | None = None, *, brief: boo
 
     `brief`: for the words alone, with records shortened to what they need (`codec.Brief`), a tenth of the memory.
     """
-    study = study_of(run)
-    # Short records have neither the histograms that tell a prediction nor what it takes to see an array with a failed drive.
-    whole = run.study.startswith(STUDY_HEAD) or _has_arrays(study)
-    records = list(store.records(run.run_id, brief=brief and not whole))
-    return judged(run, Plan.from_document(run.plan), records, study, style)
+    with damage.reading(run.run_id):
+        study = study_of(run)
+        # Short records have neither the histograms that tell a prediction nor what it takes to see an array with a failed drive.
+        whole = run.study.startswith(STUDY_HEAD) or _has_arrays(study)
+        records = list(store.records(run.run_id, brief=brief and not whole))
+        return judged(run, Plan.from_document(run.plan), records, study, style)
 
 
 def _has_arrays(study: Study | None) -> bool:
@@ -89,6 +91,12 @@ def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = Non
         )
     if len({run.run_id for run in runs_}) < len(runs_):
         raise UsageError("a run is named twice", "each run counts once")
+    with damage.reading("+".join(run.run_id for run in runs_)):
+        return _merged(store, runs_, style)
+
+
+def _merged(store: Store, runs_: Sequence[Run], style: printed.Style | None) -> Outcome:
+    first = runs_[0]
     records: list[Record] = []
     plans = [Plan.from_document(run.plan) for run in runs_]
     blocks = 0

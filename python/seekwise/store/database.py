@@ -314,6 +314,9 @@ def _run(row: sqlite3.Row) -> Run:
     ):
         if not isinstance(fields[name], kind):
             raise TypeError(f"its {name} is none")
+    for name in ("target", "ended_at", "outcome", "seekwise_version"):
+        if not isinstance(fields[name], str | None):
+            raise TypeError(f"its {name} is none")
     return Run(**fields)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from seekwise import bounds
 from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.study import factors, profiles
@@ -34,7 +35,7 @@ def load(path: Path) -> Study:
 def load_with_text(path: Path) -> tuple[Study, str]:
     """The study in a file, and the very text that was checked: the file may be another one a moment later."""
     try:
-        text = read_regular(path, TEXT_BYTES_MAX).decode("utf-8")
+        text = read_regular(path, bounds.TOML_BYTES).decode("utf-8")
     except FileNotFoundError as error:
         raise UsageError(f"no study at {path}", hint=_starters_hint()) from error
     except (OSError, ValueError) as error:
@@ -45,11 +46,9 @@ def load_with_text(path: Path) -> tuple[Study, str]:
 def loads(text: str, source: str, *, folder: Path | None = None) -> Study:
     """The study in a text; `source` is its name in messages."""
     try:
-        table = tomllib.loads(text)
+        table = bounds.toml(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source}: not TOML: {error}", hint="see docs of TOML at https://toml.io") from error
-    except (RecursionError, ValueError, OverflowError) as error:
-        raise UsageError(f"{source}: not TOML that a study can be: {str(error)[:100]}") from error
     _check_amount(table, source)
     try:
         study = Study.model_validate(table)
@@ -66,7 +65,6 @@ def loads(text: str, source: str, *, folder: Path | None = None) -> Study:
     return study
 
 
-TEXT_BYTES_MAX = 1 << 20
 DEPTH_MAX = 12
 VALUES_MAX = 20_000
 TRIALS_MAX = 1_000_000

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
 from importlib.resources import files
 
+from seekwise import bounds
 from seekwise.study.model import Workload
 
 
@@ -28,7 +28,7 @@ def resolve(workload: Workload) -> Workload:
 
 
 def table_of(name: str) -> dict[str, object]:
-    return tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+    return bounds.toml((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _folder():

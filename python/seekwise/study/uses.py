@@ -42,6 +42,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from seekwise import bounds
 from seekwise.errors import MissingError, UsageError
 from seekwise.files import read_text
 from seekwise.study.quantity import parse_bytes, parse_seconds
@@ -349,8 +350,8 @@ def load(path: Path) -> Use:
 def loads(text: str, source: str) -> Use:
     """The use in a text; `source` is its name in messages."""
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        table = bounds.toml(text)
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source}: not TOML: {error}") from error
     table.setdefault("name", Path(source).name.removesuffix(".toml"))
     try:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seekwise import bounds
 from seekwise.files import read_text
 from seekwise.published.expect import passes, shown
 from seekwise.published.expression import evaluate
@@ -48,8 +49,8 @@ def _found(paths: Sequence[Path]) -> list[Path]:
 
 def _file(path: Path, source: ResultSource) -> FileReport:
     try:
-        claims = tomllib.loads(read_text(path)).get("claim")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        claims = bounds.toml(read_text(path)).get("claim")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return unreadable(path, f"cannot be read: {error}")
     if not isinstance(claims, list) or not all(isinstance(claim, Mapping) for claim in claims):
         return unreadable(path, "has no [[claim]] records")

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from seekwise import _core
+from seekwise import _core, bounds
 from seekwise.files import read_text
 from seekwise.validate._basis import Basis, Count, added, marking
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable, worth
@@ -389,7 +389,7 @@ def verify(paths: Sequence[Path], options: Mapping[str, object]) -> Report:
 
 def rows_of(path: Path) -> list[Row]:
     """Every published figure of a file, measured."""
-    document = tomllib.loads(read_text(path))
+    document = bounds.toml(read_text(path))
     pending: list[tuple[Row, Recipe | None]] = []
     for group in GROUPS:
         section = document.get(group, {})

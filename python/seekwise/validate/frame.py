@@ -8,8 +8,9 @@ its points as missed; a file of which not even the number of points is known cou
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -113,12 +114,27 @@ def load(kind: str) -> ModuleType:
     return importlib.import_module(f"seekwise.validate.{kind}")
 
 
+def _below(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """Files of one filesystem, so that `/` does not mean /proc; folders that may not be read are passed over."""
+    filesystem = os.stat(folder).st_dev
+    for place, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if _is_on(Path(place, each), filesystem)]
+        yield from (path for name in names if name.endswith(suffixes) and (path := Path(place, name)).is_file())
+
+
+def _is_on(folder: Path, filesystem: int) -> bool:
+    try:
+        return os.lstat(folder).st_dev == filesystem
+    except OSError:
+        return False
+
+
 def files_below(paths: Iterable[Path], suffixes: Sequence[str]) -> list[Path]:
     """Files as named, and for a folder every file below it with one of these suffixes, in sorted order."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found.extend(sorted(p for p in path.rglob("*") if p.is_file() and p.name.endswith(tuple(suffixes))))
+            found.extend(sorted(_below(path, tuple(suffixes))))
         else:
             found.append(path)
     return found

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from seekwise import bounds
 from seekwise.files import read_text
 from seekwise.published.prefetch import prepare
 from seekwise.published.queries import OPERATIONS, SCHEDULERS, Query, ResultSource
@@ -47,8 +48,8 @@ def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource 
 
 def _file(path: Path, source: ResultSource) -> FileReport:
     try:
-        document = tomllib.loads(read_text(path))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        document = bounds.toml(read_text(path))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return unreadable(path, f"cannot be read: {error}")
     cells, blocks = document.get("cell"), document.get("block", [])
     records = [*cells, *blocks] if isinstance(cells, list) and isinstance(blocks, list) else [None]

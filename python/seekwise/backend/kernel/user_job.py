@@ -96,7 +96,7 @@ class UserJob:
             for _, own in group:
                 said = dict([*self.global_lines, *own])
                 each = self.size_bytes(own, 1 << 62) if "size" in said else region
-                files = int(said.get("nrfiles") or 1) * (_bytes(said.get("filesize") or "0") or 0)
+                files = int(said.get("nrfiles") or 1) * max(_range(said.get("filesize") or "0") or [0])
                 most = max(most, int(said.get("numjobs") or 1) * max(each, files))
         return most
 
@@ -169,6 +169,8 @@ def _check(key: str, value: str | None, where: str) -> None:
         raise RefusedError(f"{where}: a study may not use `{key}={value}`", hint=f"allowed: {', '.join(PATTERNS)}")
     if key == "size" and not re.fullmatch(r"\d{1,3}%", value) and _bytes(value) is None:
         raise UsageError(f"{where}: `size={value}` is no size", hint="for example 64m, or 50%")
+    if key == "filesize" and _range(value) is None:
+        raise UsageError(f"{where}: `filesize={value}` is no size", hint="for example 64m, or 4k-64k")
     if key in ("numjobs", "nrfiles") and not (value.isdecimal() and 1 <= int(value[:9]) <= NUMJOBS_MAX):
         raise UsageError(f"{where}: `{key}={value}` is not a number from 1 to {NUMJOBS_MAX}")
 
@@ -176,6 +178,12 @@ def _check(key: str, value: str | None, where: str) -> None:
 def _bytes(text: str) -> int | None:
     match = _SIZE.fullmatch(text.strip())
     return int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ") if match else None
+
+
+def _range(text: str) -> list[int] | None:
+    """The sizes of `4k`, `4k-64k` or `4k:64k` (fio's `str_to_range`); None for what is none."""
+    sizes = [_bytes(part) for part in re.split(r"[-:,]", text)]
+    return [size for size in sizes if size is not None] if None not in sizes else None
 
 
 def group_text(

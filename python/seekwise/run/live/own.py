@@ -12,6 +12,8 @@ import math
 import os
 import re
 import shlex
+import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -313,13 +315,37 @@ def pattern_of(metric: str | None) -> re.Pattern[str] | None:
     return pattern
 
 
+SEARCH_S = 5.0
+"""More than any pattern takes that does not try every way to share a text between nested repeats."""
+
+
+def _searched(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """`pattern.search`, within its time where a timer can be set."""
+    if threading.current_thread() is not threading.main_thread():
+        return pattern.search(text)
+
+    def late(*_: object) -> None:
+        raise UsageError(
+            f"--metric {pattern.pattern!r} takes more than {SEARCH_S:.0f} s to look through the command's output",
+            hint="repeats within repeats, as in (a+)+, do that; write it with one repeat",
+        )
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, SEARCH_S)
+    try:
+        return pattern.search(text)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def number_of(pattern: re.Pattern[str], text: str) -> float:
-    match = pattern.search(text)
+    match = _searched(pattern, text)
     try:
         value = float(match[1]) if match else 0.0
-    except ValueError:
+    except (ValueError, TypeError):
         value = 0.0
-    if value <= 0:
+    if not 0 < value < math.inf:
         raise SeekwiseError(
             f"the command's output has no number above 0 for {pattern.pattern!r}",
             hint=f"it ended with: {text[-120:].strip()!r}",

@@ -21,7 +21,7 @@ _LINE = re.compile(
 _SPAN = re.compile(r"(?P<letters>[A-Z]+)\s+(?P<sector>\d+)\s*(?:\+\s*(?P<sectors>\d+)|/\s*(?P<at>\d+))?(?P<who>.*)$")
 # A flush has no place, and blkparse prints none.
 _FLUSH = re.compile(r"(?P<letters>F[A-Z]*)(?P<sector>)(?P<sectors>)(?P<at>)\s*(?P<who>\[.*)$")
-_WHO = re.compile(r"\[(?P<name>.*)\]\s*$")
+_WHO = re.compile(r"[^\[]*\[(?P<name>.*)\]\s*$")
 # What blkparse prints after the events.
 _SUMMARY = re.compile(
     r"\s*(CPU\d+|Total|Throughput|Events|Skips|Reads?|Writes?|IO unplugs|Timer unplugs|PC |Input file|\S+ \()"
@@ -70,7 +70,7 @@ def _event(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     sector = 0 if NO_SECTOR <= sector < 2 * NO_SECTOR else sector
     checked(time, sector, sectors)
     device = notes.device(match["device"])
-    who = _WHO.search(span["who"])
+    who = _WHO.match(span["who"])
     process = 0
     if action in "QID" and who and int(match["pid"]):
         process = notes.process(f"{who['name'][:64]}/{match['pid']}")

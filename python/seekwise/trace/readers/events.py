@@ -54,7 +54,7 @@ def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
                 notes.dropped += int(lost["lost"] or lost["perf"])
                 continue
             # Other events may lie between: those have a time and a name too.
-            if re.search(r"\d+\.\d+:\s+[\w:-]+:", line):
+            if re.search(r"(?<!\d)\d+\.\d+:\s+[\w:-]+:", line):
                 continue
             if lines.wrong(line, "PROCESS-PID [CPU] TIME: block_EVENT: …"):
                 break

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -61,7 +63,18 @@ def first_lines(head: bytes, count: int = 20) -> list[str]:
     lines = head.split(b"\n")
     if len(head) >= HEAD_BYTES:
         lines = lines[:-1]
-    return [line.decode("utf-8", "replace").strip() for line in lines if line.strip()][:count]
+    texts = (line[:LINE_MAX].decode("utf-8", "replace").strip() for line in lines if line.strip())
+    return [tamed(text) for text in itertools.islice(texts, count)]
+
+
+_GAP = re.compile(r"[ \t]{3,}")
+TAMED = 400
+"""Lines of real traces are shorter."""
+
+
+def tamed(line: str) -> str:
+    """A line whose long gaps are short: patterns with several of them try every way to share a gap between them."""
+    return line if len(line) < TAMED else _GAP.sub("  ", line)
 
 
 class Lines:
@@ -100,7 +113,7 @@ class Lines:
                 raise self.problem(f"longer than {LINE_MAX} bytes")
             if b"\0" in line:
                 raise self.problem("is not text")
-            yield line.decode("utf-8", "replace").rstrip("\r\n")
+            yield tamed(line.decode("utf-8", "replace").rstrip("\r\n"))
 
     def cut(self) -> None:
         self.notes.truncated = f"cut off at line {self.number + (1 if self.whole else 0):,}"

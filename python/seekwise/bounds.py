@@ -1,0 +1,73 @@
+"""How much a file that somebody else wrote may be, in one place; checked before it is parsed, and named in the error.
+
+The figures are several times what any file of ours needs, and small enough that the worst input of that size takes seconds and less than 1 GB.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+MIB = 1 << 20
+TOML_BYTES = MIB
+"""The largest file of ours has 60 kB."""
+TOML_DEPTH = 32
+"""Tables and lists within each other; a study has 5. Parsing takes the square of the depth (tomllib of Python 3.11)."""
+CAPTURE_BYTES = 256 * MIB
+CAPTURE_FILE_BYTES = MIB
+"""The kernel's own text files that we read are far smaller."""
+CAPTURE_MEMBERS = 100_000
+CAPTURE_NAME_BYTES = 4096
+"""PATH_MAX of Linux."""
+CAPTURE_NAMES_BYTES = 64 * MIB
+"""Of all names together, with those of the folders above them."""
+CAPTURE_HEADER_BYTES = MIB // 4
+"""What tar may say of one member before its content."""
+BUNDLE_BYTES = 4096 * MIB
+"""Uncompressed."""
+BUNDLE_LINE_BYTES = 24 * MIB
+"""A plan of 100,000 trials has 15 MB."""
+PARQUET_GROUP_ROWS = 4 * 2**20
+"""Read at once; ours have a quarter of it."""
+
+_PIECE = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""' + r"|'''.*?'''" + r'|"(?:[^"\\\n]|\\.)*"' + r"|'[^'\n]*'|#[^\n]*|[^\"'#\[\]{}.,=\n]+|.",
+    re.DOTALL,
+)
+
+
+def toml(text: str) -> dict[str, Any]:
+    """The document in a TOML text. Raises TOMLDecodeError, also for what is too large or too deep."""
+    if len(text) > TOML_BYTES:
+        raise tomllib.TOMLDecodeError(f"it has more than {TOML_BYTES // MIB} MiB")
+    if _depth(text) > TOML_DEPTH:
+        raise tomllib.TOMLDecodeError(f"it is nested deeper than {TOML_DEPTH} levels")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError(f"it is nested deeper than {TOML_DEPTH} levels") from None
+    except (ValueError, OverflowError) as error:
+        # A number of thousands of digits, a date that is none.
+        raise tomllib.TOMLDecodeError(str(error)[:200]) from None
+
+
+def _depth(text: str) -> int:
+    """How deep the tables and lists of a TOML text lie within each other, without the table that a header opened; one pass."""
+    deepest = brackets = dots = 0
+    for found in _PIECE.finditer(text):
+        piece = found[0]
+        if piece in "[{":
+            brackets += 1
+            dots = 0
+        elif piece in "]}":
+            brackets = max(0, brackets - 1)
+            dots = 0
+        elif piece == ".":
+            dots += 1
+        elif piece in ",=\n":
+            dots = 0
+        else:
+            continue
+        deepest = max(deepest, brackets + dots)
+    return deepest

@@ -1,0 +1,123 @@
+"""One run that is not what a run is: an error about that run, and nothing about the others; an import refuses it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import sqlite3
+
+import pytest
+from click.testing import CliRunner
+from tests import simulated_study
+
+from seekwise.cli.main import cli
+from seekwise.errors import SeekwiseError
+from seekwise.fleet import bundle
+from seekwise.store.database import Store
+
+WRONG = [None, True, -1, 1.5, 1e308, 2**70, "", "x" * 300, [], {}, [[]], {"a": {}}, [None], "nan"]
+
+
+def called(*words) -> str:
+    """What a command printed; SeekwiseError and usage errors are answers, all else is a fault."""
+    done = CliRunner().invoke(cli, [str(word) for word in words], standalone_mode=False, obj={})
+    if done.exception is not None and not isinstance(done.exception, SeekwiseError | SystemExit):
+        raise AssertionError(f"{words}: {type(done.exception).__name__}: {done.exception}") from done.exception
+    return done.output + str(done.exception or "")
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """A database with a run of a study and a run of `tune`, both simulated."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "study.toml").write_text(simulated_study.text(name="plain", ios=50, blocks=3))
+    db = folder / "good.db"
+    called("run", folder / "study.toml", "--db", db)
+    called("tune", "model:wd2500ys", "--for", "limits", "--budget", "30s", "--db", db)
+    with Store.open(db, create=False) as store:
+        assert len(store.runs()) == 2
+    return db
+
+
+def places(document, path=()):
+    """Every place in a JSON document."""
+    yield path
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for key, value in items:
+        yield from places(value, (*path, key))
+
+
+def changed(document, path, value):
+    if not path:
+        return value
+    document = copy.deepcopy(document)
+    at = document
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return document
+
+
+def spoilt(good, target, chance: random.Random) -> str:
+    """A copy of the database with one wrong value; which, in words."""
+    target.write_bytes(good.read_bytes())
+    with sqlite3.connect(target) as connection:
+        run_id = chance.choice([each for (each,) in connection.execute("SELECT run_id FROM run ORDER BY run_id")])
+        if chance.random() < 0.5:
+            (text,) = connection.execute("SELECT plan FROM run WHERE run_id = ?", (run_id,)).fetchone()
+            document = json.loads(text)
+            path, value = chance.choice(list(places(document))), chance.choice(WRONG)
+            connection.execute(
+                "UPDATE run SET plan = ? WHERE run_id = ?", (json.dumps(changed(document, path, value)), run_id)
+            )
+            return f"plan of {run_id}: {path} = {value!r:.40}"
+        rows = connection.execute("SELECT trial, attempt, record FROM trial WHERE run_id = ?", (run_id,)).fetchall()
+        trial, attempt, text = chance.choice(rows)
+        document = json.loads(text)
+        path, value = chance.choice(list(places(document))), chance.choice(WRONG)
+        connection.execute(
+            "UPDATE trial SET record = ? WHERE run_id = ? AND trial = ? AND attempt = ?",
+            (json.dumps(changed(document, path, value)), run_id, trial, attempt),
+        )
+        return f"record {trial} of {run_id}: {path} = {value!r:.40}"
+
+
+@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_value_of_another_type_is_no_fault(good, tmp_path, count):
+    chance = random.Random(35)
+    target = tmp_path / "bad.db"
+    for _ in range(count):
+        what = spoilt(good, target, chance)
+        try:
+            with Store.open(target, create=False) as store:
+                runs = [run.run_id for run in store.runs()]
+            called("results", "--db", target)
+            for run in runs:
+                called("results", run, "--db", target)
+            called("report", "--index", "--db", target, "--output", tmp_path)
+        except AssertionError as error:
+            raise AssertionError(f"{what}: {error}") from error
+
+
+def test_a_run_whose_title_is_too_long_is_not_imported_and_spoils_no_other(good, tmp_path):
+    path, spoilt_db = tmp_path / "x.bundle", tmp_path / "bad.db"
+    spoilt_db.write_bytes(good.read_bytes())
+    with sqlite3.connect(spoilt_db) as connection:
+        for run_id, text in connection.execute("SELECT run_id, plan FROM run").fetchall():
+            document = json.loads(text)
+            if "uses" in document:
+                document["uses"][0]["title"] = "t" * 500
+                connection.execute("UPDATE run SET plan = ? WHERE run_id = ?", (json.dumps(document), run_id))
+                live = run_id
+    with Store.open(spoilt_db, create=False) as store:
+        bundle.write(path, "host", [(run, store.records(run.run_id)) for run in store.runs()])
+        names = [run.run_id for run in store.runs()]
+    assert "is damaged" in called("import", path, "--db", tmp_path / "new.db")
+    assert f"run {live} cannot be read" in called("results", live, "--db", spoilt_db)
+    said = called("report", "--index", "--db", spoilt_db, "--output", tmp_path)
+    assert "cannot be read" not in said
+    page = next(tmp_path.glob("*.html")).read_text()
+    assert "Cannot be read" in page and all(name in page for name in names)
