@@ -120,3 +120,9 @@ def test_values_have_three_digits_or_whole_numbers_and_one_unit():
     assert pair_text(1755.2, 77.04, "MB/s") == "1,755 → 77 MB/s"
     assert pair_text(2900, 230, "ms") == "2.9 → 0.23 s"
     assert pair_text(4750.0, 4510.0, "/s") == "4,750/s → 4,510/s"
+
+
+def test_what_one_side_did_not_run_has_no_row():
+    question = asked(figure("a", {"mq-deadline": 100, "bfq": 100}), figure("b", {"none": 100, "bfq": 100}))
+    assert [row.use for row in answered.rows(question)] == ["a"]
+    assert not [line for line in row_lines(question, 20, 80) if "–" in line]

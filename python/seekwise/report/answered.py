@@ -208,15 +208,21 @@ def rows(asked: Question) -> list[Row]:
     against = opponent(asked)
     made: list[tuple[float, list[Row]]] = []
     for use in dict.fromkeys(each.use for each in asked.judged):
-        mine = [each for each in asked.judged if each.use == use]
-        other = against or _nearest(asked, mine)
-        if other is None:
+        mine = [each for each in asked.judged if each.use == use and _is_measured(each, asked.in_force)]
+        other = against or (_nearest(asked, mine) if mine else None)
+        mine = [each for each in mine if other is not None and _is_measured(each, other)]
+        if other is None or not mine:
             continue
         shown = _weighed(mine, other, asked.in_force)
         size = max(abs(_ahead_log(each, other, asked.in_force)) if _is_shown(each, other, asked.in_force) else 0.0 for each in shown)  # fmt: skip
         made.append((size, [_row(each, other, asked.in_force) for each in shown]))
     made.sort(key=lambda pair: -pair[0])
     return [row for _, group in made for row in group]
+
+
+def _is_measured(judged: Judged, setting: str) -> bool:
+    standing = judged.of(setting)
+    return standing is not None and standing.value is not None
 
 
 def _nearest(asked: Question, judged: Sequence[Judged]) -> str | None:
