@@ -42,7 +42,10 @@ def is_storage(system: System, study: Study | None) -> bool:
 
 def cached_by_cells(system: System) -> bool:
     """Whether buffered loads are modelled by the cells themselves: multi-queue kernels, a raw drive or md."""
-    multi_queue = system.kernel is None or cells.version(system.kernel) >= cells.SINGLE_QUEUE_UNTIL
+    try:
+        multi_queue = system.kernel is None or cells.version(system.kernel) >= cells.SINGLE_QUEUE_UNTIL
+    except NotModelled as error:
+        raise UsageError(f"system {system.name}: {error}", hint="for example 2.6.32 or 6.1") from None
     return system.controller is None and multi_queue
 
 

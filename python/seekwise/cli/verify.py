@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -45,9 +46,12 @@ class Kinds(click.Group):
 
 def _refuse_what_is_no_file(path: Path) -> None:
     """A pipe would be waited for and a device read without end: neither, nor below a folder."""
-    below = path.rglob("*") if path.is_dir() else [path]
-    for each in below:
-        if each.exists() and not (each.is_file() or each.is_dir()):
+    for each in frame.below(path) if path.is_dir() else [path]:
+        try:
+            kind = each.stat().st_mode
+        except OSError:
+            continue  # a link that leads nowhere; a file that is not there is said later
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
             raise UsageError(f"{each} is no ordinary file", "name files, or folders that are searched for them")
 
 

@@ -114,12 +114,12 @@ def load(kind: str) -> ModuleType:
     return importlib.import_module(f"seekwise.validate.{kind}")
 
 
-def _below(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Files of one filesystem, so that `/` does not mean /proc; folders that may not be read are passed over."""
+def below(folder: Path) -> Iterator[Path]:
+    """What lies in a folder and those below it, on one filesystem, so that `/` does not mean /proc; what may not be read is passed over."""
     filesystem = os.stat(folder).st_dev
     for place, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if _is_on(Path(place, each), filesystem)]
-        yield from (path for name in names if name.endswith(suffixes) and (path := Path(place, name)).is_file())
+        yield from (Path(place, name) for name in names)
 
 
 def _is_on(folder: Path, filesystem: int) -> bool:
@@ -134,7 +134,7 @@ def files_below(paths: Iterable[Path], suffixes: Sequence[str]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found.extend(sorted(_below(path, tuple(suffixes))))
+            found.extend(sorted(p for p in below(path) if p.name.endswith(tuple(suffixes)) and p.is_file()))
         else:
             found.append(path)
     return found
