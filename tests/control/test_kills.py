@@ -1,0 +1,172 @@
+"""A guard, a recording or workers killed at any moment: after the next command nothing of them is left."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from tests import simulated_study
+
+from control.conftest import needs_root
+from seekwise import temporary
+from seekwise.advise import guard_log
+from seekwise.control import tracefs
+from seekwise.control.journal import Journal
+from seekwise.control.process import ProcessIdentity, boot_id
+from seekwise.control.settings import read_settings
+from seekwise.errors import MissingError
+from seekwise.files import try_lock
+from seekwise.trace import summary
+from seekwise.trace.readers import open_trace
+
+counts = pytest.mark.parametrize("count", [2, pytest.param(67, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
+
+
+def seekwise(*words, folder: Path, start: bool = False):
+    command = [sys.executable, "-P", "-m", "seekwise.cli.main", *map(str, words)]
+    environment = {**os.environ, "SEEKWISE_STATE": str(folder / "state"), "TMPDIR": str(folder / "tmp")}
+    (folder / "tmp").mkdir(exist_ok=True)
+    if start:
+        return subprocess.Popen(
+            command, env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+def left() -> set[str]:
+    """Recordings in shared memory and tracing instances whose process is gone; those of other tests live."""
+    found = set()
+    for folder in temporary.SHARED_MEMORY.glob("seekwise-record-*"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            if try_lock(descriptor, fcntl.LOCK_SH):
+                found.add(str(folder))
+            os.close(descriptor)
+    for path in (each for root in tracefs.ROOTS for each in (root / "instances").glob("seekwise-*")):
+        pid, start = map(int, path.name.removeprefix("seekwise-").split("-"))
+        if not ProcessIdentity(pid, start, boot_id()).alive:
+            found.add(str(path))
+    return found
+
+
+def is_tracing(process: subprocess.Popen) -> bool:
+    return any(list((root / "instances").glob(f"seekwise-{process.pid}-*")) for root in tracefs.ROOTS)
+
+
+def killed(process: subprocess.Popen, number: int) -> str:
+    family = [process.pid, *(each.pid for each in psutil.Process(process.pid).children(recursive=True))]
+    os.kill(process.pid, number)
+    _, said = process.communicate(timeout=60)
+    psutil.wait_procs([psutil.Process(pid) for pid in family if psutil.pid_exists(pid)], timeout=20)
+    return said
+
+
+def is_traced() -> bool:
+    try:
+        return tracefs.root() is not None
+    except MissingError:
+        return False
+
+
+traced = pytest.mark.skipif(
+    os.geteuid() != 0 or not is_traced(), reason="needs root and the kernel's block trace events"
+)
+
+
+@traced
+@pytest.mark.root
+@counts
+def test_a_killed_recording_leaves_nothing_after_the_next_command(loop, tmp_path, count):
+    chance = random.Random(1)
+    for _ in range(count):
+        process = seekwise(
+            "record", f"/dev/{loop}", "--for", "60s", "--output", tmp_path / "x.swt", folder=tmp_path, start=True
+        )
+        end = time.monotonic() + 30
+        while chance.random() < 0.99 and not is_tracing(process) and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(chance.random() * 0.3)
+        killed(process, signal.SIGKILL)
+        assert seekwise("status", "--json", folder=tmp_path).returncode == 0
+        assert not left() and not list((tmp_path / "tmp").iterdir())
+
+
+@traced
+@pytest.mark.root
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_recording_that_is_told_to_end_keeps_what_it_has(loop, tmp_path, number):
+    path = tmp_path / "x.swt"
+    process = seekwise("record", f"/dev/{loop}", "--for", "60s", "--output", path, folder=tmp_path, start=True)
+    end = time.monotonic() + 30
+    while not is_tracing(process) and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(1)
+    with open(f"/dev/{loop}", "rb", buffering=0) as device:
+        for place in range(50):
+            os.posix_fadvise(device.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            os.pread(device.fileno(), 4096, place * 262_144)
+    time.sleep(0.5)
+    said = killed(process, number)
+    assert process.returncode == 0, said
+    _, chunks = open_trace(path)
+    assert summary.of(chunks).requests > 0
+    assert not left()
+
+
+@needs_root
+@pytest.mark.root
+@counts
+def test_a_killed_guard_leaves_nothing_after_the_next_command(loop, tmp_path, count):
+    chance, settings = random.Random(2), read_settings(loop)
+    words = ("apply", "--device", f"/dev/{loop}", "--set", "read_ahead_kb=64", "--guard", "10s")
+    state = tmp_path / "state"
+    for number in range(count):
+        process = seekwise(*words, folder=tmp_path, start=True)
+        end = time.monotonic() + 60
+        # One in four may apply first: its watch before the change takes 5 s.
+        wanted = "watching after" if number % 4 == 1 else "watching before"
+        while time.monotonic() < end:
+            found = guard_log.undecided(state)
+            if found and (found[-1]["outcome"] == wanted or (number % 4 == 2 and "process" in found[-1])):
+                break
+            time.sleep(0.005)
+        worker = guard_log.process_of(str(found[-1]["id"]), state)
+        time.sleep(chance.random() * 0.4)
+        process.kill()
+        process.communicate(timeout=30)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)
+        while worker.alive:
+            time.sleep(0.01)
+        command = "revert" if chance.random() < 0.5 else "status"
+        assert seekwise(command, folder=tmp_path).returncode == 0
+        assert read_settings(loop) == settings
+        assert Journal(state).is_empty() and not list((tmp_path / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(66, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
+def test_killed_workers_leave_nothing_after_the_next_command(tmp_path, count):
+    chance = random.Random(3)
+    study = tmp_path / "study.toml"
+    study.write_text(simulated_study.text(name="kills", ios=3000, blocks=60))
+    for _ in range(count):
+        process = seekwise("run", study, "--workers", "2", "--db", tmp_path / "x.db", folder=tmp_path, start=True)
+        end = time.monotonic() + 60
+        while not list((tmp_path / "tmp").glob("seekwise-dask-*")) and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(chance.random() * 4)
+        if process.poll() is None:
+            killed(process, signal.SIGKILL)
+        assert seekwise("status", "--json", folder=tmp_path).returncode == 0
+        assert not left() and not list((tmp_path / "tmp").iterdir())
