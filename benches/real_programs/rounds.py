@@ -24,6 +24,7 @@ from real_programs.copying import ROOM_BYTES, copying
 from real_programs.loads import PROGRAMS, Program, Visit
 from seekwise.backend.kernel import prepared_target
 from seekwise.backend.kernel.target import Target, find
+from seekwise.control import child
 from seekwise.control.scratch import room_bytes, scratch
 from seekwise.control.switching import switching
 from seekwise.run.live import candidates
@@ -131,6 +132,7 @@ def left(results: dict, asked: Asked) -> list[str]:
 def _measured(asked, results, program, cases, todo, target, compared, end: float) -> None:
     """One program in these modes; everything is restored and removed when it returns, and by the journal's reader if it does not."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(child.watched())
         stack.enter_context(prepared_target.exclusively(target))
         switch = stack.enter_context(switching([each.changes for each in compared.all]))
         held = stack.enter_context(scratch(asked.folder, program.room_bytes + (ROOM_BYTES if BESIDE in todo else 0)))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seekwise.cli import _standing, _tune
+from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.run.live import candidates, execute, latencies, own, passive
@@ -108,6 +109,7 @@ def _carry_out(request: Request, store: Store, run: Run, plan: LivePlan, target,
     store.add_run(run)
     try:
         with (
+            child.watched(),
             prepared_target.exclusively(target),
             switching([each.changes for each in plan.candidates]) as switch,
             _standing.watching(plan, quiet=request.as_json) as watch,
