@@ -207,3 +207,27 @@ def test_no_forked_fio_outlives_its_killed_starter(token, tmp_path, privilege):
         process.kill()
         process.wait()
         assert nothing_is_left(token)
+
+
+DYING_SLOWLY = """
+import os, signal, sys, time
+from pathlib import Path
+from seekwise.control import child, scratch
+with child.watched(), scratch.scratch(Path(sys.argv[1]), 0), child.started(["sleep", "1000"]) as load:
+    # As the kernel does with one that dies on a busy machine: its files are closed some time before it counts as dead.
+    os.closerange(3, 100)
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_starter_that_takes_its_time_to_die_is_waited_for_and_its_scratch_folder_removed(tmp_path):
+    folder = tmp_path / "target"
+    folder.mkdir()
+    environment = {**os.environ, "SEEKWISE_STATE": str(tmp_path / "state")}
+    done = subprocess.run([sys.executable, "-c", DYING_SLOWLY, str(folder)], env=environment, timeout=30)
+    assert done.returncode == -signal.SIGKILL
+    end = time.monotonic() + 10
+    while list(folder.iterdir()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not list(folder.iterdir())

@@ -37,6 +37,8 @@ GRACE_S = 2.0
 """Between asking (SIGTERM) and killing, when Seekwise asks for a gentle end."""
 PATIENT_GRACE_S = 60.0
 """The same for a load that writes its logs when it is told to end."""
+DYING_S = 10.0
+"""The longest that a process which was killed takes to die."""
 
 
 def main() -> None:
@@ -57,18 +59,28 @@ def main() -> None:
     namespace = libc.unshare(CLONE_NEWPID) == 0
     top, program_pid, outcome = start(program, cgroup_files, libc, report, namespace)
     tell(report, b"pid %d\n" % program_pid)
-    status = watch(top, program_pid, lifeline, parent, woken)
+    status, abandoned = watch(top, program_pid, lifeline, parent, woken)
     if namespace:
         # The namespace's init passes the program's own status on; silence means that it was killed.
         relayed = os.read(outcome, 64)
         status = int(relayed) if relayed else signal.SIGKILL
     kill_everything()
-    if os.getppid() != parent:
+    if is_dead(parent, DYING_S if abandoned else 0.0):
         put_back()
     if os.WIFSIGNALED(status):
         tell(report, b"signal %d\n" % os.WTERMSIG(status))
     else:
         tell(report, b"exit %d\n" % os.WEXITSTATUS(status))
+
+
+def is_dead(parent: int, patience_s: float) -> bool:
+    """Whether our starter is. A process that dies closes its files before it counts as dead, and on a busy machine some time before."""
+    end = time.monotonic() + patience_s
+    while os.getppid() == parent:
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def put_back() -> None:
@@ -160,8 +172,8 @@ def run_program(program: list, cgroup_files: list, go: int, report: int) -> None
         tell(report, b"failed %d\n" % error.errno)
 
 
-def watch(top: int, program_pid: int, lifeline: int, parent: int, woken: int) -> int:
-    """Returns the wait status of `top` once it has ended, by itself or by us."""
+def watch(top: int, program_pid: int, lifeline: int, parent: int, woken: int) -> tuple:
+    """Returns the wait status of `top` once it has ended, by itself or by us, and whether our starter has let go without a word."""
     watched = [lifeline, woken]
     try:
         watched.append(os.pidfd_open(parent))
@@ -172,22 +184,24 @@ def watch(top: int, program_pid: int, lifeline: int, parent: int, woken: int) ->
     while True:
         done, status = os.waitpid(top, os.WNOHANG)
         if done:
-            return status
+            return status, False
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
         ready = select.select(watched, [], [], timeout)[0]
-        ended = False
+        ended = abandoned = False
         if woken in ready:
             ended = any(number != signal.SIGCHLD for number in os.read(woken, 64))
         asked = os.read(lifeline, 1) if lifeline in ready else b""
-        if asked:
+        if asked == b"K":
+            ended = True
+        elif asked:
             os.kill(program_pid, signal.SIGTERM)
             deadline = time.monotonic() + (PATIENT_GRACE_S if asked == b"P" else GRACE_S)
         elif lifeline in ready or (len(watched) > 2 and watched[2] in ready):
-            ended = True
+            ended = abandoned = True
         if ended or (deadline is not None and time.monotonic() >= deadline):
             # `top` is not waited for yet, so its pid cannot mean another process.
             os.kill(top, signal.SIGKILL)
-            return os.waitpid(top, 0)[1]
+            return os.waitpid(top, 0)[1], abandoned
 
 
 def kill_everything() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from seekwise.study.quantity import time_text
 END_S = 3.0
 """Kept for restoring, removing the files and judging."""
 PREPARE_LEAST_S = 4.0
-IDLE = (sys.executable, "-I", "-S", "-c", "import signal; signal.pause()")
 BUFFERED_FALLBACK = "no memory control group here: buffered writers may leave much unwritten data behind"
 
 
@@ -53,8 +51,7 @@ def carry_out(
     known = False
     try:
         with contextlib.ExitStack() as stack:
-            # It does nothing but run: when this process is killed, its supervisor restores everything at once, whatever was going on.
-            stack.enter_context(child.started(IDLE))
+            stack.enter_context(child.watched())
             stack.enter_context(prepared_target.exclusively(target))
             home = stack.enter_context(prepared_target.work_folder(fio.work_home()))
             place = _prepared(stack, store, run, plan, target, watch, deadline_s, destroy)
