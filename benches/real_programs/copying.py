@@ -31,7 +31,7 @@ def copying(folder: Path) -> Iterator[Copy]:
     if not (folder / "large").exists():
         _write_large(folder / "large")
     with child.started(("sh", "-c", LOOP), cwd=folder, env=ENVIRONMENT) as load:
-        load.poll()
+        load.wait_until_started()
         yield Copy(load)
 
 
