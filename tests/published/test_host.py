@@ -89,13 +89,34 @@ def test_phases_of_one_run_over_files_are_simulated_once():
 
 
 def test_a_shortened_write_pass_behind_a_controller_with_a_write_cache_is_as_fast_as_a_whole_one():
-    whole, part = (json.loads(cells.spec(setup_of("B"), "seq_write", "noop", 2, 1)) for _ in range(2))
-    for document, span_bytes in ((whole, None), (part, 200 * 2**20)):
-        load = document["storage"]["load"]
-        load["file_bytes"] = 500 * 2**20
-        load["files"]["span_bytes"] = span_bytes
-    rates = [result["rate"] for result in cells.run([json.dumps(whole), json.dumps(part)], 2)]
+    documents = []
+    for span_bytes in (None, 200 * 2**20):
+        storage = json.loads(cells.spec(setup_of("B"), "seq_write", "noop", 2, 1))["storage"]
+        storage["load"]["file_bytes"] = 500 * 2**20
+        for phase in storage["load"]["files"]["phases"]:
+            phase["calls"] = phase["calls"] if phase["random"] else None
+            phase.pop("idle", None)
+        documents.append(json.dumps(cells.shortened(storage, span_bytes)))
+    assert json.loads(documents[1])["whole"] == 2.5
+    rates = [result["rate"] for result in cells.run(documents, 2)]
     assert rates[1] == pytest.approx(rates[0], rel=0.1)
+
+
+def test_what_a_write_cache_holds_at_the_end_of_a_part_lengthens_it_to_the_pace_of_the_whole_pass():
+    result = {"bytes": 100, "elapsed_ns": 1000, "latency_mean_ns": 10.0, "held_bytes": 50}
+    # 50 of 100 bytes took 1000 ns on the drives; of the whole pass of 400 bytes 350 would.
+    longer = cells._of_whole_pass(result, 4.0)
+    assert longer["elapsed_ns"] == 1750
+    assert longer["latency_mean_ns"] == pytest.approx(17.5)
+    assert cells._of_whole_pass({**result, "held_bytes": 0}, 4.0)["elapsed_ns"] == 1000
+
+
+def test_a_shortened_reading_pass_finds_what_a_whole_writing_pass_would_have_left():
+    """The machine is idle before it, as long as the rest of the writing pass would have taken."""
+    document = json.loads(cells.spec(setup_of("B"), "seq_read", "noop", 2, 1))
+    phases = document["storage"]["load"]["files"]["phases"]
+    whole = document["whole"]
+    assert [phase.get("idle") for phase in phases] == [None, None, {"phase": 0, "times": whole - 1}, None]
 
 
 def test_md_takes_processor_time_of_its_own():

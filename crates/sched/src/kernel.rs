@@ -5,25 +5,7 @@
 
 use core::fmt;
 use seekwise_units::Nanos;
-
-/// A kernel's version as far as it decides a generation: 2.6.32, 4.4, 6.1 (patch of a stable series does not).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version(pub u16, pub u16, pub u16);
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0, self.2) {
-            (2, patch) => write!(f, "2.{}.{patch}", self.1),
-            _ => write!(f, "{}.{}", self.0, self.1),
-        }
-    }
-}
-
-impl From<Version> for (u32, u32, u32) {
-    fn from(version: Version) -> Self {
-        (version.0.into(), version.1.into(), version.2.into())
-    }
-}
+pub use seekwise_units::Version;
 
 /// Version and tick of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,14 +28,14 @@ impl Kernel {
         }
     }
 
-    /// Reads `2.6.32`, `2.6.32.69`, `4.4.178`, `6.1` and any of them followed by `-hzN`; without it the tick is `hz_default`.
+    /// Reads a version ([`Version::parse`]), followed or not by `-hzN`; without it the tick is `hz_default`.
     pub fn parse(text: &str, hz_default: u32) -> Result<Self, String> {
-        let wrong = || {
-            format!("\"{text}\" is not a kernel version such as 2.6.32, 4.4.178 or 2.6.24-hz250")
-        };
-        let (number, suffix) = text.split_once('-').map_or((text, ""), |(n, s)| (n, s));
+        let version = Version::parse(text)?;
+        let suffix = text.split_once('-').map_or("", |(_, suffix)| suffix);
         let hz = match suffix.strip_prefix("hz") {
-            Some(hz) => hz.parse().map_err(|_| wrong())?,
+            Some(hz) => hz
+                .parse()
+                .map_err(|_| format!("the tick in \"{text}\" is not a number of Hz"))?,
             None => hz_default,
         };
         if !(24..=10_000).contains(&hz) {
@@ -61,23 +43,7 @@ impl Kernel {
                 "a tick of {hz} Hz in \"{text}\" is outside 24 to 10000 Hz"
             ));
         }
-        let mut parts = [0u16; 3];
-        let mut count = 0;
-        for part in number.split('.') {
-            // The fourth number of 2.6.32.69 is the stable release: no generation depends on it.
-            let value: u16 = part.parse().map_err(|_| wrong())?;
-            if count < 3 {
-                parts[count] = value;
-            }
-            count += 1;
-        }
-        if !(2..=4).contains(&count) {
-            return Err(wrong());
-        }
-        Ok(Self {
-            version: Version(parts[0], parts[1], parts[2]),
-            hz,
-        })
+        Ok(Self { version, hz })
     }
 
     /// Is this kernel of the given version or later?

@@ -8,6 +8,7 @@ use crate::spec::CellSpec;
 use crate::storage::MemberTotals;
 use crate::{assemble, cell};
 use cpu_time::ThreadTime;
+use seekwise_units::PAGE_BYTES;
 use serde_json::{json, Value};
 
 pub struct Row {
@@ -56,7 +57,19 @@ const ARTICLE: &str = "article";
 fn article_spec((below, unit): (&str, Value), seed: u64) -> Value {
     const THREADS: u64 = 4;
     const MEMORY_BYTES: u64 = 256 << 20;
-    let phase = |write: bool, calls: Option<u64>| json!({"write": write, "random": calls.is_some(), "calls": calls, "fsync": write});
+    const FILE_BYTES: u64 = 1200 << 20;
+    const PART_BYTES: u64 = 3 * MEMORY_BYTES / THREADS;
+    let phase = |write: bool, random: bool| {
+        let calls = if random {
+            1000
+        } else {
+            PART_BYTES / PAGE_BYTES
+        };
+        // What the writing pass left behind a controller has gone to the drives before the reading one begins.
+        let idle = (!write && !random)
+            .then(|| json!({"phase": 0, "times": FILE_BYTES as f64 / PART_BYTES as f64 - 1.0}));
+        json!({"write": write, "random": random, "calls": calls, "fsync": write, "idle": idle})
+    };
     json!({
         "seed": seed,
         "device": {"model": "st3250620ns", (below): unit},
@@ -68,13 +81,12 @@ fn article_spec((below, unit): (&str, Value), seed: u64) -> Value {
             "write": true,
             "threads": THREADS,
             "block_bytes": 4096,
-            "file_bytes": 1200u64 << 20,
+            "file_bytes": FILE_BYTES,
             "files": {
                 "filesystem": "ext3",
                 "memory_bytes": MEMORY_BYTES,
-                "phases": [phase(true, None), phase(true, Some(1000)), phase(false, None), phase(false, Some(1000))],
+                "phases": [phase(true, false), phase(true, true), phase(false, false), phase(false, true)],
                 "report": 0,
-                "span_bytes": 3 * MEMORY_BYTES / THREADS,
             },
         },
     })

@@ -4,6 +4,9 @@
 //! on every platform. Addresses and lengths on a block device are in sectors of 512 bytes, as everywhere in Linux.
 
 pub mod hash;
+mod version;
+
+pub use version::Version;
 
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 

@@ -85,9 +85,9 @@ enum StartOrder {
 }
 
 impl StartOrder {
-    fn of(kernel: &str, version: Version) -> Self {
-        match version {
-            Version(2, 6, 28..=34) if !kernel.contains("hz250") => Self::ByDebit,
+    fn of(kernel: Kernel) -> Self {
+        match kernel.version {
+            Version(2, 6, 28..=34) if kernel.hz == RECORDED_HZ => Self::ByDebit,
             _ => Self::AsForked,
         }
     }
@@ -152,9 +152,8 @@ impl RecordedStorage {
         let geometry = level.map(geometry).transpose()?;
         let array = ArraySpec::default();
         let array = geometry.as_ref().map(|geometry| (&array, geometry));
-        let named = (conditions.kernel.as_str(), kernel);
         Ok(Self {
-            machine: file_engine(members, (array, capacity), named, true, costs)?,
+            machine: file_engine(members, (array, capacity), kernel, true, costs)?,
             window: geometry.map_or(READ_AHEAD_PAGES, |geometry| {
                 geometry.read_ahead().0 / PAGE_SECTORS
             }),
@@ -167,7 +166,6 @@ impl RecordedStorage {
 /// a reader to the copy whose head was nearest when the run before ended, so how readers share the copies is inherited.
 pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result<Vec<f64>, String> {
     let Conditions {
-        kernel,
         target,
         queue_depth,
         drive,
@@ -204,7 +202,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         _ => ra_md_kb,
     };
     let pages_max = own_window.map_or(window, |kib: u64| kib * 1024 / PAGE_BYTES);
-    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of.version.into()), pages_max);
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(of.version), pages_max);
     // Raw devices are read page by page up to 3.19; 4.0 made large bios of them (blkdev_readpages).
     let bio_pages = if of.at_least(4, 0, 0) { BIO_PAGES } else { 1 };
     let pages = machine.storage.volume().capacity().0 / PAGE_SECTORS;
@@ -213,7 +211,7 @@ pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result
         "rndread" => false,
         other => return Err(format!("{other} on a raw device is not modelled")),
     };
-    let order = StartOrder::of(kernel, of.version);
+    let order = StartOrder::of(of);
     // In order from places of their own, or at random over all.
     let plan = |processes: u32, sequential: bool| {
         let of_process = |process: u32| {

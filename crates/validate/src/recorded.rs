@@ -46,7 +46,7 @@ pub fn megabytes_per_second(conditions: &Conditions, seed: u64) -> Result<[f64; 
         window,
         kernel,
     } = RecordedStorage::of(conditions, &model, StepCosts::default())?;
-    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version.into()), window);
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version), window);
     let blocks = machine.storage.volume().capacity().0 / PAGE_SECTORS;
     let system = FileSystem::Ext3(Ext3::new(
         blocks,

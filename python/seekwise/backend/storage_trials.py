@@ -252,10 +252,10 @@ def phase(operation: str, result: dict, threads: int, *, ticks: bool) -> Phase:
     if "phases" in result:
         (result,) = result["phases"]
     cpu = result.get("cpu")
-    sample_rate = result.get("sample_rate")
+    call_rate_mean = result.get("call_rate_mean")
     return Phase(
         operation=operation,
-        elapsed_s=result["bytes"] / sample_rate if sample_rate else result["elapsed_ns"] / 1e9,
+        elapsed_s=result["bytes"] / call_rate_mean if call_rate_mean else result["elapsed_ns"] / 1e9,
         bytes=result["bytes"],
         ios=result.get("ios", result.get("calls", 0)),
         latency_bins={int(upper): count for upper, count in result.get("latency_bins", {}).items()},

@@ -17,6 +17,7 @@ from seekwise.study.parameters import of_model
 
 # What the texts' programs print as MB: tiotest and tiobench count MiB (tiotest.c, tiobench.pl), and so does fio before 3.0.
 PRINTED_MB = MIB
+PAGE_BYTES = 4096
 # gnome-disks prints decimal units (g_format_size).
 GNOME_DISKS_MB = 10**6
 METRICS = ("rate", "access", "access_max", "syscpu", "cpu", "cpueff")
@@ -55,7 +56,9 @@ def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) 
     alone = setup.level is None and setup.controller is None and setup.filesystem is None
     if setup.direct and not single_queue and alone:
         return json.dumps({"cell": _direct_cell(setup, operation, scheduler, threads, seed)}, sort_keys=True)
-    return json.dumps({"storage": _storage(setup, operation, scheduler, threads, seed)}, sort_keys=True)
+    return json.dumps(
+        shortened(_storage(setup, operation, scheduler, threads, seed), _span_bytes(setup, threads)), sort_keys=True
+    )
 
 
 def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
@@ -106,7 +109,7 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
             "start_bytes": _start_bytes(setup),
             "file_bytes": setup.file_bytes,
             "span_ns": (RANDOM_S if operation.startswith("rand") else SEQUENTIAL_S) * 10**9,
-            "samples": setup.samples,
+            "spread": None if setup.samples is None else _gnome_disks(setup, operation),
             "files": _files(setup, operation, threads) if on_files else None,
         },
     }
@@ -135,6 +138,20 @@ def _device(setup: Setup) -> dict:
     return {**device, "bytes": setup.partition_bytes}
 
 
+def _gnome_disks(setup: Setup, operation: str) -> dict:
+    """What gnome-disks does for each sample (benchmark dialog of gnome-disk-utility 3.x, and the tests of udisks' OpenForBenchmark).
+
+    The device is open with O_DIRECT and O_SYNC. One page is read at the sample's place, then the sample is read and timed. A test with writing then
+    reads the page again and writes the sample back; its time includes two flushes, of O_SYNC and of the fsync behind it.
+    """
+    page = {"call": "read", "bytes": PAGE_BYTES}
+    steps = [page, {"call": "read", "bytes": setup.block_bytes, "starts_clock": True}]
+    if operation.endswith("write"):
+        written = {"call": "write", "bytes": setup.block_bytes, "starts_clock": True}
+        steps += [page, written, {"call": "flush"}, {"call": "flush"}]
+    return {"calls": setup.samples, "steps": steps}
+
+
 def _start_bytes(setup: Setup) -> int:
     if not setup.on_volume:
         return 0
@@ -151,7 +168,6 @@ def _files(setup: Setup, operation: str, threads: int) -> dict:
         "filesystem": setup.filesystem or ("ext4" if setup.on_volume else "raw"),
         "memory_bytes": memory,
         "written": order[0] != "seq_write",
-        "span_bytes": max(64 * MIB, SPAN_OF_MEMORY * max(memory, _memory_of_card(setup)) // threads),
         "phases": [
             {
                 "write": phase.endswith("write"),
@@ -179,14 +195,66 @@ def _files_of_fio(setup: Setup, operation: str, threads: int) -> dict:
         "fsync": write and setup.end_fsync,
         "o_sync": write and setup.sync,
     }
-    whole = setup.direct or setup.runtime_s is not None or (random and setup.random_ios is None)
     return {
         "filesystem": setup.filesystem or ("ext4" if setup.on_volume else "raw"),
         "memory_bytes": memory,
         "written": True,
-        "span_bytes": None if whole else max(64 * MIB, SPAN_OF_MEMORY * memory // threads),
         "phases": [phase],
         "report": 0,
+    }
+
+
+def _span_bytes(setup: Setup, threads: int) -> int | None:
+    """How much of each file sequential phases go through; None for all of it."""
+    if setup.direct or setup.runtime_s is not None:
+        return None
+    memory = setup.memory_bytes or MEMORY_BYTES
+    if version(setup.kernel) < SINGLE_QUEUE_UNTIL:
+        memory = max(memory, _memory_of_card(setup))
+    return max(64 * MIB, SPAN_OF_MEMORY * memory // threads)
+
+
+def shortened(storage: dict, span_bytes: int | None) -> dict:
+    """A document of the storage whose sequential phases go through a part of each file; `whole`: how many times as long the whole pass is.
+
+    Reading a part stands for the end of a pass: what the writing pass left in a controller has gone to the drives meanwhile. So the machine is
+    idle before it, for as long as the rest of a pass takes, of which the writing pass gives the length.
+    """
+    document: dict = {"storage": storage}
+    load = storage["load"]
+    if load["files"] is None or span_bytes is None:
+        return document
+    pages, file_pages = (load[name] // PAGE_BYTES for name in ("block_bytes", "file_bytes"))
+    span = min(max(span_bytes // PAGE_BYTES, pages), file_pages)
+    if span == file_pages:
+        return document
+    whole = file_pages / span
+    files = load["files"]
+    written = None
+    for place, phase in enumerate(files["phases"]):
+        if phase["random"] or phase["calls"] is not None:
+            continue
+        phase["calls"] = max(1, span // max(1, pages))
+        if phase["write"]:
+            written = place if written is None else written
+        elif written is not None:
+            phase["idle"] = {"phase": written, "times": whole - 1}
+        if place == files["report"]:
+            document["whole"] = whole
+    return document
+
+
+def _of_whole_pass(result: dict, whole: float) -> dict:
+    """Part of a pass takes too little time when a controller's memory still holds much of it at the end: of the whole pass it would hold no
+    more. The times are those that the part takes at the pace of the whole."""
+    part, held = float(result["bytes"]), float(result.get("held_bytes", 0))
+    if held >= part or held == 0:
+        return result
+    longer = part / (part - held) * (part * whole - held) / (part * whole)
+    return {
+        **result,
+        "elapsed_ns": round(result["elapsed_ns"] * longer),
+        "latency_mean_ns": result["latency_mean_ns"] * longer,
     }
 
 
@@ -218,7 +286,10 @@ def raw(texts: list[str], workers: int, tell: Tell | None = None) -> list[dict]:
         for place, result in zip(
             places, json.loads(function(specs, workers, _after(before, len(texts), tell))), strict=True
         ):
-            outcomes[place] = result
+            document = documents[place]
+            outcomes[place] = (
+                _of_whole_pass(result, document["whole"]) if "whole" in document and "bytes" in result else result
+            )
         before += len(places)
     return outcomes
 
@@ -279,7 +350,7 @@ def _of_cell(result: dict) -> dict[str, float]:
 
 
 def _of_storage(result: dict) -> dict[str, float]:
-    samples = result.get("sample_rate")
+    samples = result.get("call_rate_mean")
     return {
         "rate": samples / GNOME_DISKS_MB if samples else result["bytes"] / PRINTED_MB / (result["elapsed_ns"] / 1e9),
         "access": result["latency_mean_ns"] / 1e6,

@@ -9,6 +9,8 @@
 //! Not modelled:  mmap faults (read-around), fadvise, thrashing, huge folios.
 //! Source:        Linux 2.6.23, 2.6.24, 2.6.32, 6.1: mm/readahead.c.
 
+use seekwise_units::Version;
+
 /// Page of a file, counted from its start.
 pub type Page = u64;
 
@@ -22,11 +24,10 @@ pub enum ReadAheadGeneration {
 }
 
 impl ReadAheadGeneration {
-    /// The rules of kernel `major.minor.patch`.
-    pub fn of(version: (u32, u32, u32)) -> Self {
+    pub fn of(version: Version) -> Self {
         match version {
-            (2, 6, 0..=23) => Self::Linux2_6_23,
-            (2, 6, 24..=30) => Self::Linux2_6_24,
+            Version(2, 6, 0..=23) => Self::Linux2_6_23,
+            Version(2, 6, 24..=30) => Self::Linux2_6_24,
             _ => Self::Linux2_6_32,
         }
     }

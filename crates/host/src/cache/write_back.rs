@@ -10,7 +10,7 @@
 //! Not modelled:  several devices that share the limits (the measured device has all of them), cgroups, laptop mode, dirty_bytes.
 //! Source:        Linux 2.6.23, 2.6.24, 2.6.32, 6.1: mm/page-writeback.c, mm/pdflush.c, fs/fs-writeback.c.
 
-use seekwise_units::Nanos;
+use seekwise_units::{Nanos, Version};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WriteBackGeneration {
@@ -65,12 +65,11 @@ const FIRST_BANDWIDTH: f64 = 25_600.0;
 const ESTIMATE_EVERY: Nanos = Nanos::from_millis(200);
 
 impl WriteBackGeneration {
-    /// The rules of kernel `major.minor.patch`.
-    pub fn of(version: (u32, u32, u32)) -> Self {
+    pub fn of(version: Version) -> Self {
         match version {
-            (2, 6, 0..=23) => Self::Linux2_6_23,
-            (2, 6, 24..=31) => Self::Linux2_6_24,
-            v if v < (3, 2, 0) => Self::Linux2_6_32,
+            Version(2, 6, 0..=23) => Self::Linux2_6_23,
+            Version(2, 6, 24..=31) => Self::Linux2_6_24,
+            version if version < Version(3, 2, 0) => Self::Linux2_6_32,
             _ => Self::Linux3_2,
         }
     }
@@ -277,9 +276,9 @@ mod tests {
 
     #[test]
     fn limits_follow_the_generation() {
-        let old = WriteBackGeneration::of((2, 6, 24)).limits(MEMORY);
+        let old = WriteBackGeneration::of(Version(2, 6, 24)).limits(MEMORY);
         assert_eq!((old.background, old.foreground), (2_000, 4_000));
-        let new = WriteBackGeneration::of((2, 6, 32)).limits(MEMORY);
+        let new = WriteBackGeneration::of(Version(2, 6, 32)).limits(MEMORY);
         assert_eq!((new.background, new.foreground), (4_000, 8_000));
     }
 

@@ -10,6 +10,8 @@ pub mod raid5;
 pub mod resync;
 pub mod volume;
 
+use seekwise_units::Version;
+
 /// Kernels whose md differs. A recording's or study's kernel maps to the newest generation not after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MdGeneration {
@@ -26,50 +28,35 @@ pub enum MdGeneration {
 }
 
 impl MdGeneration {
-    /// From a version such as `2.6.24-hz250`, `4.4.178` or `6.12`; None where no number can be read.
-    pub fn of_kernel(version: &str) -> Option<Self> {
-        let mut numbers = version
-            .split(|c: char| !c.is_ascii_digit())
-            .filter(|part| !part.is_empty())
-            .map(|part| part.parse::<u32>().ok());
-        let version = (
-            numbers.next()??,
-            numbers.next()??,
-            numbers.next().flatten().unwrap_or(0),
-        );
-        Some(match version {
-            (2, 6, 0..=25) => Self::Linux2_6_23,
-            (0..=2, ..) => Self::Linux2_6_32,
-            (3, 0..=4, _) => Self::Linux2_6_32,
-            (major, minor, _) if (major, minor) >= (6, 12) => Self::Linux6_12,
-            (6, ..) => Self::Linux6_1,
+    pub fn of(version: Version) -> Self {
+        match version {
+            Version(2, 6, 0..=25) => Self::Linux2_6_23,
+            Version(0..=2, ..) | Version(3, 0..=4, _) => Self::Linux2_6_32,
+            version if version >= Version(6, 12, 0) => Self::Linux6_12,
+            Version(6, ..) => Self::Linux6_1,
             _ => Self::Linux4_4,
-        })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::MdGeneration::{self, *};
+    use seekwise_units::Version;
 
     #[test]
     fn kernels_map_to_the_generation_not_after_them() {
-        let cases = [
-            ("2.6.24-hz250", Linux2_6_23),
-            ("2.6.32.69", Linux2_6_32),
-            ("4.4.178", Linux4_4),
-            ("5.10", Linux4_4),
-            ("6.1", Linux6_1),
-            ("6.12.107+deb13", Linux6_12),
-            ("6.18", Linux6_12),
-        ];
-        for (version, generation) in cases {
-            assert_eq!(
-                MdGeneration::of_kernel(version),
-                Some(generation),
-                "{version}"
-            );
+        for (version, generation) in [
+            (Version(2, 6, 24), Linux2_6_23),
+            (Version(2, 6, 32), Linux2_6_32),
+            (Version(3, 4, 0), Linux2_6_32),
+            (Version(4, 4, 178), Linux4_4),
+            (Version(5, 10, 0), Linux4_4),
+            (Version(6, 1, 0), Linux6_1),
+            (Version(6, 12, 107), Linux6_12),
+            (Version(7, 0, 0), Linux6_12),
+        ] {
+            assert_eq!(MdGeneration::of(version), generation, "{version}");
         }
-        assert_eq!(MdGeneration::of_kernel("unknown"), None);
     }
 }

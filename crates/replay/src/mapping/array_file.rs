@@ -2,7 +2,7 @@
 
 use seekwise_raid::md::raid5::{RmwLevel, PAGE};
 use seekwise_raid::md::MdGeneration;
-use seekwise_units::{Lba, Sectors};
+use seekwise_units::{Lba, Sectors, Version};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -177,8 +177,7 @@ impl ArrayConf {
                 Some(_) => Sectors(number("component_size_kib", None)? * 2),
                 None => Sectors(MEMBER_DEFAULT.0 - largest),
             },
-            generation: MdGeneration::of_kernel(&kernel)
-                .ok_or_else(|| format!("kernel {kernel} is not understood"))?,
+            generation: MdGeneration::of(Version::parse(&kernel)?),
         })
     }
 }

@@ -65,7 +65,7 @@ impl<'a> Planned<'a> {
                 cell.device.model
             ));
         }
-        let geometry = spec.geometry(&cell.queue.kernel, drive.capacity())?;
+        let geometry = spec.geometry(super::kernel_of(&cell.queue)?, drive.capacity())?;
         Ok(Some(Self {
             spec,
             cell,
@@ -254,7 +254,7 @@ impl<'a> Planned<'a> {
             .collect();
         let md = self.spec.build(
             &self.geometry,
-            (&self.cell.queue.kernel, frame.kernel.hz),
+            frame.kernel,
             rotational,
             frame.numbers.max_sectors,
             members,

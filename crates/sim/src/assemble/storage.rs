@@ -21,7 +21,6 @@ use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::cpu::CpuCost;
 use seekwise_raid::Geometry;
-use seekwise_sched::kernel::HZ_DEFAULT;
 use seekwise_sched::Kernel;
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES};
 use serde_json::{json, Value};
@@ -62,17 +61,18 @@ fn check_room(spec: &StorageSpec, below: &Below) -> Result<(), String> {
             load.threads, load.file_bytes
         ));
     }
-    if let Some(count) = load.samples {
+    if let Some(spread) = &load.spread {
         if below.queue.depth >= below.units[0].depth().0 {
             return Err(
-                "samples need a depth below the drive's own: a flush is one command more"
+                "`spread` needs a depth below the drive's own: a flush is one command more"
                     .to_owned(),
             );
         }
-        if load.block_bytes > capacity / count {
+        if spread.bytes_max() > capacity / spread.calls {
             return Err(format!(
-                "{count} samples of {} bytes are larger than the volume",
-                load.block_bytes
+                "{} calls of {} bytes are larger than the volume",
+                spread.calls,
+                spread.bytes_max()
             ));
         }
     }
@@ -115,7 +115,7 @@ fn host(spec: &StorageSpec, below: &Below, single_queue: bool) -> Result<Host, S
 
 /// A host whose costs were measured kernel by kernel, by requests of the load's direction and length; and its queues' requests.
 fn measured(spec: &StorageSpec) -> Result<(StepCosts, Option<u32>), String> {
-    let kernel = Kernel::parse(&spec.queue.kernel, HZ_DEFAULT)?;
+    let kernel = super::kernel_of(&spec.queue)?;
     let own = CpuCost::default();
     let measured = OperationCosts::of(&spec.host, &kernel, &spec.queue.scheduler, own)?;
     let load = &spec.load;
@@ -151,17 +151,16 @@ fn run_over<Q: BlockQueue>(
         (None, Some(geometry)) => geometry.read_ahead().0 / 8,
         (None, None) => READ_AHEAD_PAGES,
     };
-    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version.into()), window);
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version), window);
     // No bio is longer than a command of the device.
     let bio_pages = of_queue
         .command_kib
         .map_or(BIO_PAGES, |kib| BIO_PAGES.min(u64::from(kib) / 4));
     let array = spec.device.array.as_ref().zip(geometry.as_ref());
-    let name = &spec.queue.kernel;
     let mut machine = file_engine(
         members,
         (array, capacity),
-        (name, kernel),
+        kernel,
         of_queue.rotational,
         host.costs,
     )?;
@@ -173,8 +172,10 @@ fn run_over<Q: BlockQueue>(
         capacity,
         kernel,
         single_queue,
-        // Samples are taken of all there is.
-        file_bytes: load.samples.map_or(load.file_bytes, |_| capacity.bytes().0),
+        file_bytes: match load.spread {
+            Some(_) => capacity.bytes().0,
+            None => load.file_bytes,
+        },
         processors: host.processors,
         read_ahead,
         read_ahead_pages: window,
@@ -192,22 +193,15 @@ fn run_over<Q: BlockQueue>(
 pub fn file_engine<Q: BlockQueue, D: Device>(
     mut members: Vec<(Q, Spindle<D>)>,
     (array, capacity): (Option<(&ArraySpec, &Geometry)>, Sectors),
-    (name, kernel): (&str, Kernel),
+    kernel: Kernel,
     rotational: bool,
     costs: StepCosts,
 ) -> Result<FileEngine<Q, D>, String> {
     let md = match array {
         Some((array, geometry)) => {
             let most = members[0].0.max_sectors();
-            let of_md = Some(MdCosts::of_kernel(kernel.version.into()));
-            array.build(
-                geometry,
-                (name, kernel.hz),
-                rotational,
-                most,
-                members,
-                of_md,
-            )?
+            let of_md = Some(MdCosts::of_kernel(kernel.version));
+            array.build(geometry, kernel, rotational, most, members, of_md)?
         }
         None => {
             let (queue, drive) = members.swap_remove(0);
@@ -232,7 +226,7 @@ struct Below {
 /// Drives with a queue each, alone or under md, or a unit of a controller: one disk with one queue.
 fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
     let device = &spec.device;
-    let kernel = Kernel::parse(&spec.queue.kernel, HZ_DEFAULT)?;
+    let kernel = super::kernel_of(&spec.queue)?;
     // Spindles of a storage do not turn in step, and stand elsewhere in each repeat.
     let first = (spec.seed as u32).wrapping_mul(device.drives());
     let drive = drive::build(device, first)?;
@@ -245,7 +239,7 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
     }
     let geometry = match &device.array {
         None => None,
-        Some(array) => Some(array.geometry(&spec.queue.kernel, drive.capacity())?),
+        Some(array) => Some(array.geometry(kernel, drive.capacity())?),
     };
     let capacity = match &geometry {
         None => device.in_use(drive.capacity()),
@@ -324,7 +318,7 @@ pub fn run_all(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::spec::FilesSpec;
+    use crate::files::spec::{FilesSpec, SpreadSpec};
     use crate::spec::controller::ControllerSpec;
 
     fn spec(level: Option<&str>, drives: u32, write: bool) -> StorageSpec {
@@ -342,6 +336,19 @@ mod tests {
             },
         });
         serde_json::from_value(spec).unwrap()
+    }
+
+    /// A page, then a megabyte that is timed; written back with two flushes behind it.
+    fn spread(calls: u64, write: bool) -> SpreadSpec {
+        let read =
+            |bytes: u64| json!({"call": "read", "bytes": bytes, "starts_clock": bytes > 4096});
+        let mut steps = vec![read(4096), read(1 << 20)];
+        if write {
+            let flush = json!({"call": "flush"});
+            let written = json!({"call": "write", "bytes": 1 << 20, "starts_clock": true});
+            steps.extend([read(4096), written, flush.clone(), flush]);
+        }
+        serde_json::from_value(json!({"calls": calls, "steps": steps})).unwrap()
     }
 
     fn array(spec: &mut StorageSpec) -> &mut ArraySpec {
@@ -372,7 +379,6 @@ mod tests {
                 phases: vec![],
                 report,
                 written: false,
-                span_bytes: None,
             });
             spec
         };
@@ -403,11 +409,11 @@ mod tests {
     }
 
     #[test]
-    fn a_written_sample_waits_for_the_drives_caches_and_a_read_one_does_not() {
+    fn a_call_with_flushes_waits_for_the_drives_caches_and_one_of_reads_does_not() {
         let sampled = |write: bool, flush_us: f64| {
             let mut spec = spec(Some("raid10"), 4, write);
-            spec.load.samples = Some(20);
             spec.load.block_bytes = 1 << 20;
+            spec.load.spread = Some(spread(20, write));
             spec.device.parameters.insert("flush_us".into(), flush_us);
             run(&spec).unwrap()
         };
@@ -422,7 +428,7 @@ mod tests {
             mean(&sampled(false, 3_000.0))
         );
         // The mean of the rates, which is never below all bytes over all time.
-        let rate = short["sample_rate"].as_f64().unwrap();
+        let rate = short["call_rate_mean"].as_f64().unwrap();
         let together = f64::from(1 << 20) * 1e9 / mean(&short);
         assert!(
             rate > 0.999_999 * together && rate < 1.05 * together,
@@ -431,20 +437,23 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_cannot_be_taken_are_refused() {
+    fn spread_calls_that_cannot_be_made_are_refused() {
         let refused = |change: &dyn Fn(&mut StorageSpec)| {
             let mut spec = spec(None, 1, true);
-            spec.load.samples = Some(20);
+            spec.load.spread = Some(spread(20, true));
             change(&mut spec);
             run(&spec).unwrap_err()
         };
-        assert!(refused(&|spec| spec.load.samples = Some(0)).contains("samples"));
+        let set = |change: fn(&mut SpreadSpec)| {
+            refused(&|spec| change(spec.load.spread.as_mut().unwrap()))
+        };
+        assert!(set(|spread| spread.calls = 0).contains("calls of spread"));
+        assert!(set(|spread| spread.steps.clear()).contains("steps of spread"));
+        assert!(set(|spread| spread.steps[0].bytes = 100).contains("multiple"));
+        assert!(set(|spread| spread.steps.truncate(1)).contains("clock"));
         assert!(refused(&|spec| spec.load.threads = 2).contains("one thread"));
         assert!(refused(&|spec| spec.device.depth = Some(32)).contains("flush"));
-        assert!(refused(&|spec| {
-            (spec.load.samples, spec.load.block_bytes) = (Some(1_000_000), 1 << 20);
-        })
-        .contains("larger than"));
+        assert!(set(|spread| spread.calls = 1_000_000).contains("larger than"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What md costs the host's processor. It is charged to the md thread, or to the task whose plug sends mirrored writes.
 
 use seekwise_raid::md::raid5::Work;
-use seekwise_units::{Nanos, PAGE_BYTES};
+use seekwise_units::{Nanos, Version, PAGE_BYTES};
 
 /// Rates and times of one kind of host.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,8 +47,8 @@ impl MdCosts {
         switch: Nanos(1_200),
     };
 
-    pub fn of_kernel(version: (u32, u32, u32)) -> Self {
-        if version < (2, 6, 39) {
+    pub fn of_kernel(version: Version) -> Self {
+        if version < Version(2, 6, 39) {
             Self::OLD
         } else {
             Self::MODERN

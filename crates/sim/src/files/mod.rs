@@ -19,8 +19,8 @@ mod flusher;
 pub mod machine;
 mod pass;
 mod reader;
-mod samples;
 pub mod spec;
+pub mod spread;
 mod writer;
 
 use crate::files::machine::{FileEngine, Sender};
@@ -32,7 +32,6 @@ use direct::Direct;
 use flusher::Flusher;
 use pass::Pass;
 use reader::Reading;
-use samples::Samples;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::metadata::MetadataCache;
@@ -48,7 +47,9 @@ use seekwise_host::random::Random;
 use seekwise_raid::md::volume::Piece;
 use seekwise_sched::{Kernel, ProcessId};
 use seekwise_units::{Lba, Nanos, PAGE_BYTES, PAGE_SECTORS};
+use serde::Deserialize;
 use slab::Slab;
+use spread::{Spread, Step};
 use std::collections::{BTreeSet, VecDeque};
 
 /// A task gives the processor up after this long when others want it (sched_min_granularity: 0.75 to 4 ms).
@@ -84,8 +85,9 @@ pub struct PhasePlan {
     pub runtime: Nanos,
     /// Past the page cache, with so many calls of a thread under way.
     pub direct: Option<u32>,
-    /// The calls are samples as gnome-disks takes them.
-    pub samples: bool,
+    /// The calls go over the whole volume, each in the steps of [`FilesPlan::steps`].
+    pub spread: bool,
+    pub idle: Option<Idle>,
     /// State of a file that is opened.
     pub read_ahead: ReadAhead,
     /// At the end of the thread's calls.
@@ -94,8 +96,14 @@ pub struct PhasePlan {
     pub o_sync: bool,
     /// Clean pages are forgotten before the phase.
     pub drop_caches: bool,
-    /// How many times as long the whole pass is of which the calls are a part.
-    pub whole: f64,
+}
+
+/// What passes before a phase begins: so many times as long as an earlier phase took.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Idle {
+    pub phase: usize,
+    pub times: f64,
 }
 
 impl PhasePlan {
@@ -108,12 +116,12 @@ impl PhasePlan {
             calls: CALLS_MAX,
             runtime: Nanos::NEVER,
             direct: None,
-            samples: false,
+            spread: false,
+            idle: None,
             read_ahead,
             fsync: false,
             o_sync: false,
             drop_caches: false,
-            whole: 1.0,
         }
     }
 }
@@ -133,6 +141,8 @@ pub struct FilesPlan {
     pub file_pages: u64,
     pub starts: Vec<Start>,
     pub phases: Vec<PhasePlan>,
+    /// Of each call of a phase with [`PhasePlan::spread`].
+    pub steps: Vec<Step>,
     /// The files lie there already: all their pages have blocks.
     pub written: bool,
     /// Whatever lies there unwritten by the threads was written by turns of this many pages.
@@ -166,7 +176,7 @@ impl FilesPlan {
     ) -> Self {
         Self {
             file_system,
-            generation: WriteBackGeneration::of(kernel.version.into()),
+            generation: WriteBackGeneration::of(kernel.version),
             memory_pages: MEMORY_PAGES,
             total_pages: MEMORY_PAGES,
             kernel,
@@ -176,6 +186,7 @@ impl FilesPlan {
             file_pages,
             starts: Vec::new(),
             phases,
+            steps: Vec::new(),
             written: false,
             turn_pages: TURN_PAGES,
             barriers: false,
@@ -206,9 +217,8 @@ pub struct PhaseOutcome {
     pub cpu: Times,
     /// Bytes more than before the phase whose completion was notified and that are not yet on the drives at its end.
     pub held: i64,
-    pub whole: f64,
-    /// Of samples: their rates in bytes per second, summed.
-    pub sample_rates: f64,
+    /// Of calls over the whole volume: their own rates in bytes per second, summed.
+    pub call_rates: f64,
 }
 
 /// One operation on its way to the drives.
@@ -345,7 +355,7 @@ struct FileThread {
     /// What the running fsync waits for when there is nothing to commit.
     flush: Option<u64>,
     direct: Direct,
-    samples: Samples,
+    spread: Spread,
 }
 
 impl FileThread {
@@ -448,7 +458,7 @@ impl Files {
                 syncs_call: false,
                 flush: None,
                 direct: Direct::default(),
-                samples: Samples::default(),
+                spread: Spread::default(),
             })))
         };
         let mut tasks: Vec<Task> = (0..threads).map(thread).collect();
@@ -601,6 +611,12 @@ impl Files {
         if let (Some(latency), Some(newest)) = (&mut outcome.latency, newest) {
             latency.record(newest);
         }
+    }
+
+    fn idle_time(&self, idle: Idle) -> Nanos {
+        let earlier = &self.outcomes[idle.phase];
+        let seconds = (earlier.ended - earlier.began).as_secs_f64() * idle.times;
+        Nanos((seconds * 1e9) as u64)
     }
 
     fn process(&self, task: usize) -> ProcessId {
@@ -827,23 +843,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         if !files.plan.written && (files.phase > 0 || plan.random || !plan.write) {
             files.complete_files();
         }
-        // A part of a pass of reads stands for its end: what earlier writes left in a controller went to the drives meanwhile. The pass of
-        // writes tells how long it takes.
-        let same = |phase: &PhasePlan| phase.write && !phase.random && plan.whole > 1.0;
-        let left_out = match files.plan.phases[..files.phase].iter().position(same) {
-            Some(written) if !plan.write && !plan.random => {
-                let written = &files.outcomes[written];
-                (written.ended - written.began).as_secs_f64() * (plan.whole - 1.0)
-            }
-            _ => 0.0,
-        };
-        let begin = self.now + Nanos((left_out * 1e9) as u64);
+        let begin = self.now + plan.idle.map_or(Nanos::ZERO, |idle| files.idle_time(idle));
         self.host.times = Times::new(files.plan.kernel.hz);
         files.outcomes.push(PhaseOutcome {
             began: begin,
             ended: begin,
             held: -(self.held_bytes() as i64),
-            whole: plan.whole,
             latency: (files.plan.barriers || plan.direct.is_some()).then(Box::default),
             ..PhaseOutcome::default()
         });
@@ -958,7 +963,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
                     }
                     true
                 }
-                Doing::Calls if plan.samples => self.sample(files, index, &plan),
+                Doing::Calls if plan.spread => self.spread_call(files, index, &plan),
                 Doing::Calls if plan.direct.is_some() => {
                     self.direct_calls(files, index, &plan, plan.direct.unwrap_or(1))
                 }

@@ -1,7 +1,8 @@
 //! Files of a storage spec: what of it the engine needs, and what comes of it.
 
 use crate::files::machine::FileEngine;
-use crate::files::{FilesPlan, PhaseOutcome, PhasePlan, CALLS_MAX};
+use crate::files::spread::{Step, StepCall};
+use crate::files::{FilesPlan, Idle, PhaseOutcome, PhasePlan, CALLS_MAX};
 use crate::spec::cache::{self, CachePlan};
 use crate::spec::storage::LoadSpec;
 use seekwise_device::Device;
@@ -39,8 +40,6 @@ pub struct FilesSpec {
     /// The files lie there already.
     #[serde(default)]
     pub written: bool,
-    /// Part of each file that sequential phases go through; the whole file when absent.
-    pub span_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -48,7 +47,7 @@ pub struct FilesSpec {
 pub struct PhaseSpec {
     pub write: bool,
     pub random: bool,
-    /// Calls of each thread; once through the file or its part when absent.
+    /// Calls of each thread; once through the file when absent.
     pub calls: Option<u64>,
     #[serde(default)]
     pub fsync: bool,
@@ -56,6 +55,8 @@ pub struct PhaseSpec {
     pub o_sync: bool,
     #[serde(default)]
     pub drop_caches: bool,
+    /// The machine is idle for some time before the phase begins.
+    pub idle: Option<Idle>,
     /// Direct I/O: calls that each thread keeps under way.
     #[serde(default = "one")]
     pub depth: u32,
@@ -64,9 +65,75 @@ pub struct PhaseSpec {
     /// Calls of each thread at most, however long they may take.
     #[serde(skip)]
     pub calls_max: Option<u64>,
-    /// They are samples as gnome-disks takes them, over the whole volume.
+    /// Steps of each call, which go over the whole volume then.
     #[serde(skip)]
-    pub samples: bool,
+    pub steps: Vec<Step>,
+}
+
+/// Calls at even distances over the whole volume.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpreadSpec {
+    pub calls: u64,
+    /// Of each call, one after the other.
+    pub steps: Vec<StepSpec>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepSpec {
+    pub call: StepCall,
+    /// Read or written from the call's place on.
+    #[serde(default)]
+    pub bytes: u64,
+    /// The call's latency counts from this step on.
+    #[serde(default)]
+    pub starts_clock: bool,
+}
+
+const CALLS_SPREAD_MAX: u64 = 1_000_000;
+const STEPS_MAX: usize = 64;
+const STEP_BYTES_MAX: u64 = 1 << 30;
+
+impl SpreadSpec {
+    pub fn check(&self) -> Result<(), String> {
+        let within = |name: &str, value: u64, most: u64| match value {
+            0 => Err(format!("{name} is 0, outside 1 to {most}")),
+            value if value > most => Err(format!("{name} is {value}, outside 1 to {most}")),
+            _ => Ok(()),
+        };
+        within("calls of spread", self.calls, CALLS_SPREAD_MAX)?;
+        within("steps of spread", self.steps.len() as u64, STEPS_MAX as u64)?;
+        for step in &self.steps {
+            if step.call != StepCall::Flush {
+                within("bytes of a step", step.bytes, STEP_BYTES_MAX)?;
+            }
+            if step.bytes % PAGE_BYTES != 0 {
+                return Err(format!(
+                    "bytes of a step is {}, no multiple of {PAGE_BYTES}",
+                    step.bytes
+                ));
+            }
+        }
+        if !self.steps.iter().any(|step| step.starts_clock) {
+            return Err("no step of spread starts the clock".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The longest step.
+    pub fn bytes_max(&self) -> u64 {
+        self.steps.iter().map(|step| step.bytes).max().unwrap_or(0)
+    }
+
+    pub fn steps(&self) -> Vec<Step> {
+        let step = |step: &StepSpec| Step {
+            call: step.call,
+            pages: step.bytes / PAGE_BYTES,
+            starts_clock: step.starts_clock,
+        };
+        self.steps.iter().map(step).collect()
+    }
 }
 
 fn one() -> u32 {
@@ -109,6 +176,14 @@ pub fn check(spec: &FilesSpec) -> Result<(), String> {
             return Err(format!(
                 "phase {number}: depth is {} calls, outside 1 to {DEPTH_MAX}",
                 phase.depth
+            ));
+        }
+        if phase
+            .idle
+            .is_some_and(|idle| idle.phase >= number || !(0.0..=1e6).contains(&idle.times))
+        {
+            return Err(format!(
+                "phase {number}: `idle` names an earlier phase and 0 to 1000000 times its length"
             ));
         }
         if phase.depth > 1 && phase.o_sync {
@@ -162,9 +237,6 @@ pub fn run<Q: BlockQueue, D: Device>(
     let (load, spec) = (around.load, around.load.files());
     let file_pages = around.file_bytes / PAGE_BYTES;
     let pages = load.block_bytes / PAGE_BYTES;
-    let span = spec.span_bytes.map_or(file_pages, |bytes| {
-        (bytes / PAGE_BYTES).clamp(pages, file_pages)
-    });
     if !load.buffered && spec.phases.iter().any(|phase| phase.drop_caches) {
         return Err("direct I/O has no cache that could be dropped".to_owned());
     }
@@ -183,19 +255,15 @@ pub fn run<Q: BlockQueue, D: Device>(
         write: phase.write,
         calls: match phase.runtime_ns {
             Some(_) => phase.calls_max.unwrap_or(CALLS_MAX),
-            None => phase.calls.unwrap_or((span / pages).max(1)),
+            None => phase.calls.unwrap_or((file_pages / pages).max(1)),
         },
-        samples: phase.samples,
+        spread: !phase.steps.is_empty(),
+        idle: phase.idle,
         runtime: phase.runtime_ns.map_or(Nanos::NEVER, Nanos),
         direct: (!load.buffered).then_some(phase.depth),
         fsync: phase.fsync,
         o_sync: phase.o_sync,
         drop_caches: phase.drop_caches,
-        whole: if phase.random || phase.calls.is_some() || phase.runtime_ns.is_some() {
-            1.0
-        } else {
-            file_pages as f64 / span as f64
-        },
         ..PhasePlan::reads(phase.random, pages, read_ahead(phase.random))
     };
     let memory_pages = if around.single_queue {
@@ -219,6 +287,7 @@ pub fn run<Q: BlockQueue, D: Device>(
         },
         barriers: !around.single_queue,
         pacing: (!around.single_queue).then(|| cache::pacing(around.kernel.hz, memory_pages)),
+        steps: spec.phases[0].steps.clone(),
         written: spec.written || !spec.phases[0].write,
         processors: around.processors,
         ..plan
@@ -229,24 +298,12 @@ pub fn run<Q: BlockQueue, D: Device>(
     Ok(outcomes.iter().map(value).collect())
 }
 
-/// A part of a pass takes too short a time when a controller's memory still holds much of it at the end: of the whole pass it would hold no
-/// more. How much longer the part would have taken at the pace of the whole.
-fn longer(outcome: &PhaseOutcome) -> f64 {
-    let (part, held) = (outcome.done.bytes as f64, outcome.held.max(0) as f64);
-    let whole = part * outcome.whole;
-    if held >= part || whole <= part {
-        return 1.0;
-    }
-    part / (part - held) * (whole - held) / whole
-}
-
 fn value(outcome: &PhaseOutcome) -> Value {
-    let longer = longer(outcome);
     let mut value = json!({
         "bytes": outcome.done.bytes,
         "calls": outcome.done.count,
-        "elapsed_ns": ((outcome.ended - outcome.began).0 as f64 * longer).round() as u64,
-        "latency_mean_ns": outcome.done.latency_total.0 as f64 * longer / outcome.done.count.max(1) as f64,
+        "elapsed_ns": (outcome.ended - outcome.began).0,
+        "latency_mean_ns": outcome.done.latency_total.0 as f64 / outcome.done.count.max(1) as f64,
         "latency_max_ns": outcome.done.latency_max.0,
         "cpu": {
             "user_s": outcome.cpu.user.as_secs_f64(),
@@ -258,8 +315,11 @@ fn value(outcome: &PhaseOutcome) -> Value {
             "hz": outcome.cpu.hz,
         },
     });
-    if outcome.sample_rates > 0.0 {
-        value["sample_rate"] = json!(outcome.sample_rates / outcome.done.count as f64);
+    if outcome.call_rates > 0.0 {
+        value["call_rate_mean"] = json!(outcome.call_rates / outcome.done.count as f64);
+    }
+    if outcome.held > 0 {
+        value["held_bytes"] = json!(outcome.held);
     }
     if let Some(latency) = &outcome.latency {
         value["latency_bins"] = latency.to_json();

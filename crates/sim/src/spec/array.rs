@@ -12,7 +12,9 @@ use seekwise_host::block::BlockQueue;
 use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel};
 use seekwise_raid::md::resync::{Speed, MAX_KIB_S, MIN_KIB_S};
 use seekwise_raid::md::volume::Volume;
-use seekwise_raid::{md, Geometry, Level, ParityLayout, Raid10Layout};
+use seekwise_raid::md::MdGeneration;
+use seekwise_raid::{Geometry, Level, ParityLayout, Raid10Layout};
+use seekwise_sched::Kernel;
 use seekwise_units::{Lba, Sectors};
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -59,8 +61,8 @@ const BITMAP_BITS_0_90: u64 = 60 * 1024 * 8;
 const STRIPE_CACHE_DEFAULT: u32 = 256;
 
 /// The chunk that mdadm takes when none is named, of the time of a kernel (mdadm 3.1, 2009: 512 KiB, before 64).
-pub fn default_chunk_kib(generation: md::MdGeneration) -> u64 {
-    if generation < md::MdGeneration::Linux4_4 {
+pub fn default_chunk_kib(generation: MdGeneration) -> u64 {
+    if generation < MdGeneration::Linux4_4 {
         64
     } else {
         512
@@ -103,9 +105,9 @@ impl ArraySpec {
     }
 
     /// The array over members of this size, refused as mdadm would.
-    pub fn geometry(&self, kernel: &str, member: Sectors) -> Result<Geometry, String> {
+    pub fn geometry(&self, kernel: Kernel, member: Sectors) -> Result<Geometry, String> {
         let level = self.level()?;
-        let generation = generation(kernel)?;
+        let generation = MdGeneration::of(kernel.version);
         if level == Level::Raid1 && self.chunk_kib.is_some() {
             return Err("RAID 1 has no chunks, so a chunk size means nothing to it".to_owned());
         }
@@ -150,7 +152,7 @@ impl ArraySpec {
     fn bitmap_chunk(
         &self,
         geometry: &Geometry,
-        generation: md::MdGeneration,
+        generation: MdGeneration,
     ) -> Result<Option<Sectors>, String> {
         match self.bitmap.as_deref() {
             None | Some("none") if self.bitmap_chunk_kib.is_some() => {
@@ -184,7 +186,7 @@ impl ArraySpec {
             }
             return Ok(Some(Sectors::from_kib(kib)));
         }
-        let kib = if generation < md::MdGeneration::Linux4_4 {
+        let kib = if generation < MdGeneration::Linux4_4 {
             let mut kib = 4;
             while covered.0.div_ceil(Sectors::from_kib(kib).0) > BITMAP_BITS_0_90 {
                 kib *= 2;
@@ -235,16 +237,16 @@ impl ArraySpec {
     pub fn build<Q: BlockQueue, D: Device>(
         &self,
         geometry: &Geometry,
-        (kernel, hz): (&str, u32),
+        kernel: Kernel,
         rotational: bool,
         member_sectors_max: Sectors,
         members: Vec<(Q, Spindle<D>)>,
         costs: Option<MdCosts>,
     ) -> Result<Md<Q, D>, String> {
-        let generation = generation(kernel)?;
+        let generation = MdGeneration::of(kernel.version);
         let volume = Volume::md(*geometry, generation, rotational);
         let parity = self.stripe_cache(&volume, generation, member_sectors_max);
-        let costs = costs.unwrap_or(if generation < md::MdGeneration::Linux4_4 {
+        let costs = costs.unwrap_or(if generation < MdGeneration::Linux4_4 {
             MdCosts::OLD
         } else {
             MdCosts::MODERN
@@ -253,13 +255,13 @@ impl ArraySpec {
             members,
             volume,
             parity,
-            (generation, hz),
+            (generation, kernel.hz),
             &self.missing,
             costs,
         );
         if let Some(chunk) = self.bitmap_chunk(geometry, generation)? {
             // Format 0.90 has it behind the data, 1.2 before them: the first sectors, since where data begin is not modelled.
-            let at = if generation < md::MdGeneration::Linux4_4 {
+            let at = if generation < MdGeneration::Linux4_4 {
                 Lba(geometry.member.0.saturating_sub(128))
             } else {
                 Lba(0)
@@ -278,7 +280,7 @@ impl ArraySpec {
     pub fn stripe_cache(
         &self,
         volume: &Volume,
-        generation: md::MdGeneration,
+        generation: MdGeneration,
         member_sectors_max: Sectors,
     ) -> Option<Box<Raid5>> {
         let config = Raid5Config {
@@ -304,10 +306,6 @@ impl ResyncSpec {
             max_kib_s: self.max_kib_s.unwrap_or(MAX_KIB_S),
         }
     }
-}
-
-pub fn generation(kernel: &str) -> Result<md::MdGeneration, String> {
-    md::MdGeneration::of_kernel(kernel).ok_or_else(|| format!("kernel {kernel} is not understood"))
 }
 
 /// How many drives may still fail, whatever their place. Until a first resync is through parity is not there to compute from.

@@ -9,7 +9,7 @@
 //!
 //! Drives, queues and host are described as those of a cell are (`spec/mod.rs`).
 
-use crate::files::spec::{self as files, FilesSpec, PhaseSpec};
+use crate::files::spec::{self as files, FilesSpec, PhaseSpec, SpreadSpec};
 use crate::spec::array::ArraySpec;
 use crate::spec::{DeviceSpec, HostSpec, QueueSpec};
 use seekwise_units::PAGE_BYTES;
@@ -44,8 +44,8 @@ pub struct LoadSpec {
     /// The run ends after this long, or when each thread has gone through its file once.
     #[serde(default)]
     pub span_ns: u64,
-    /// Samples at even distances over the volume, as gnome-disks takes them, in place of files: `random` and `file_bytes` mean nothing then.
-    pub samples: Option<u64>,
+    /// Calls at even distances over the volume in place of files, by one thread: `random`, `write` and `file_bytes` mean nothing then.
+    pub spread: Option<SpreadSpec>,
     /// Files of a file system, through a page cache with limited memory: `random`, `write` and `span_ns` are its phases' own then.
     pub files: Option<FilesSpec>,
 }
@@ -66,14 +66,21 @@ impl LoadSpec {
                 fsync: false,
                 o_sync: false,
                 drop_caches: false,
+                idle: None,
                 depth: 1,
                 runtime_ns: Some(self.span_ns),
-                calls_max: self.samples.or(Some(self.file_bytes / self.block_bytes)),
-                samples: self.samples.is_some(),
+                calls_max: Some(
+                    self.spread
+                        .as_ref()
+                        .map_or(self.file_bytes / self.block_bytes, |spread| spread.calls),
+                ),
+                steps: self
+                    .spread
+                    .as_ref()
+                    .map_or_else(Vec::new, SpreadSpec::steps),
             }],
             report: 0,
             written: true,
-            span_bytes: None,
         })
     }
 }
@@ -110,8 +117,8 @@ impl StorageSpec {
         } else if load.buffered && load.write {
             return Err("writing through the page cache is not modelled".to_owned());
         }
-        if let Some(count) = load.samples {
-            self.check_samples(count)?;
+        if let Some(spread) = &load.spread {
+            self.check_spread(spread)?;
         }
         for (name, value, most) in [
             ("threads", load.threads, 1024),
@@ -134,19 +141,18 @@ impl StorageSpec {
         Ok(())
     }
 
-    fn check_samples(&self, count: u64) -> Result<(), String> {
-        const MOST: u64 = 1_000_000;
-        if !(1..=MOST).contains(&count) {
-            return Err(format!("samples is {count}, outside 1 to {MOST}"));
-        }
+    fn check_spread(&self, spread: &SpreadSpec) -> Result<(), String> {
+        spread.check()?;
         if self.load.buffered || self.load.files.is_some() || self.load.threads != 1 {
-            return Err("samples are taken by one thread, without page cache and files".to_owned());
+            return Err(
+                "calls of `spread` are made by one thread, without page cache and files".to_owned(),
+            );
         }
         let parity = |array: &ArraySpec| matches!(array.level.as_str(), "raid5" | "raid6");
         let device = &self.device;
         if device.controller.is_some() || device.array.as_ref().is_some_and(parity) {
             return Err(
-                "samples of a controller's unit or of RAID 5 or 6 are not modelled".to_owned(),
+                "`spread` over a controller's unit or RAID 5 or 6 is not modelled".to_owned(),
             );
         }
         Ok(())

@@ -108,7 +108,7 @@ impl CachedThreads {
     ) -> Self {
         let start = engine.now;
         engine.begin_phase(4096, plans.len());
-        let version = plan.kernel.version.into();
+        let version = plan.kernel.version;
         let mut threads = Vec::with_capacity(plans.len());
         for (index, mut given) in plans.into_iter().enumerate() {
             given.deadline = Nanos(given.deadline.0.saturating_add(start.0));

@@ -1,0 +1,114 @@
+//! Calls at even distances over the whole volume, each a sequence of steps of which a part is timed.
+//!
+//! Call n of N works at n/N of the volume. Each step begins when the one before is done. The mean of the calls' own rates is kept beside their
+//! latency: it is not all bytes over all time.
+
+use crate::files::machine::FileEngine;
+use crate::files::{Files, PhasePlan, Wait};
+use seekwise_device::Device;
+use seekwise_host::block::BlockQueue;
+use seekwise_units::{Nanos, PAGE_BYTES};
+use serde::Deserialize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepCall {
+    Read,
+    Write,
+    /// Every drive empties its cache.
+    Flush,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub call: StepCall,
+    pub pages: u64,
+    /// The call's latency counts from here.
+    pub starts_clock: bool,
+}
+
+/// Where a thread is within a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spread {
+    /// Calls that are over, and steps of the running one that were begun.
+    over: u64,
+    begun: usize,
+    current: Option<Step>,
+    began: Nanos,
+}
+
+impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
+    /// Ends the step that was under way and begins the next one. False when the task's state says what comes next.
+    pub(crate) fn spread_call(
+        &mut self,
+        files: &mut Files,
+        index: usize,
+        plan: &PhasePlan,
+    ) -> bool {
+        if !self.step_is_over(files, index) {
+            return false;
+        }
+        let begun = files.thread(index).spread.begun;
+        match files.plan.steps.get(begun).copied() {
+            Some(step) => self.begin_step(files, index, step),
+            None => self.spread_call_done(files, index, plan),
+        }
+        true
+    }
+
+    fn spread_call_done(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
+        let thread = files.thread(index);
+        (thread.spread.begun, thread.spread.over) = (0, thread.spread.over + 1);
+        thread.calls_left -= 1;
+        let latency = self.now - thread.spread.began;
+        files.calls_done(index, 1, plan.pages, latency);
+        let outcome = files.outcomes.last_mut().expect("a phase runs");
+        let bytes = (plan.pages * PAGE_BYTES) as f64;
+        outcome.call_rates += bytes * 1e9 / latency.0.max(1) as f64;
+    }
+
+    fn begin_step(&mut self, files: &mut Files, index: usize, step: Step) {
+        let (now, volume_pages) = (self.now, files.plan.file_pages);
+        let thread = files.thread(index);
+        thread.spread.begun += 1;
+        thread.spread.current = Some(step);
+        if step.starts_clock {
+            thread.spread.began = now;
+        }
+        let calls = u128::from(thread.spread.over + thread.calls_left);
+        let page = (u128::from(thread.spread.over) * u128::from(volume_pages) / calls) as u64;
+        match step.call {
+            StepCall::Read => self.begin_transfer(files, index, page, step.pages, false),
+            StepCall::Write => self.begin_transfer(files, index, page, step.pages, true),
+            StepCall::Flush => {
+                self.spend(self.host.costs.call);
+                let number = self.ask_flush(files);
+                files.thread(index).flush = Some(number);
+            }
+        }
+    }
+
+    /// False while the task has to wait for what it asked for.
+    fn step_is_over(&mut self, files: &mut Files, index: usize) -> bool {
+        let thread = files.thread(index);
+        let current = thread.spread.current;
+        let write = current.is_some_and(|step| step.call == StepCall::Write);
+        if thread.direct.sends() && !self.send_call(files, index, write) {
+            return false;
+        }
+        let thread = files.thread(index);
+        let wait = match thread.flush {
+            Some(number) => Some(Wait::Flush(number)),
+            None if thread.direct.quiet() => None,
+            None => Some(Wait::Direct(index as u32)),
+        };
+        if let Some(wait) = wait.filter(|&wait| !files.satisfied(wait)) {
+            self.wait(files, index, wait);
+            return false;
+        }
+        let thread = files.thread(index);
+        thread.flush = None;
+        thread.direct.hear();
+        true
+    }
+}
