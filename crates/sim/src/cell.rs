@@ -3,7 +3,7 @@
 use crate::assemble::{self, Built};
 use crate::engine::PhaseOutcome;
 use crate::result::probe::{Moment, TraceEvent};
-use crate::result::JobStats;
+use crate::result::{JobStats, Unit};
 use crate::spec::CellSpec;
 use crate::MODEL_VERSION;
 use seekwise_host::cpu::CpuCost;
@@ -97,10 +97,19 @@ fn phase_json(
         .enumerate()
         .map(|(i, job)| {
             let group = phase.traced.as_ref().and_then(|load| load.groups.get(i));
-            let name = phase.jobs.get(i).map(|job| &job.name).or(group);
+            let recorded = phase.programs.as_ref().and_then(|all| all.jobs.get(i));
+            let name = phase
+                .jobs
+                .get(i)
+                .map(|job| &job.name)
+                .or(group)
+                .or(recorded);
             let name = name.cloned().unwrap_or_default();
             let mut value = stats_json(job);
             value["name"] = json!(name);
+            if recorded.is_some() {
+                value["units"] = units_json(job);
+            }
             value
         })
         .collect();
@@ -135,6 +144,12 @@ fn phase_json(
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), extra) {
         map.extend(more);
     }
+    if phase.programs.is_some() {
+        // Computing is most of it, and nobody tells what of it is the kernel's.
+        value["cpu"]["user_s"] = json!(outcome.cpu_busy.as_secs_f64());
+        value["cpu"]["system_s"] = json!(0.0);
+        value["cpu"]["irq_s"] = json!(0.0);
+    }
     if !outcome.members.is_empty() {
         let members: Vec<Value> = outcome
             .members
@@ -161,6 +176,12 @@ fn phase_json(
         }
     }
     value
+}
+
+/// A row a unit: process, end, length, bytes (null where it was not done in time).
+fn units_json(stats: &JobStats) -> Value {
+    let row = |unit: &Unit| json!([unit.process, unit.ended.0, unit.length.0, unit.bytes]);
+    stats.units.iter().map(row).collect()
 }
 
 fn stats_json(stats: &JobStats) -> Value {

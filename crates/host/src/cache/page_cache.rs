@@ -321,6 +321,38 @@ impl PageCache {
         self.writing -= ended;
     }
 
+    /// The first page under write-back in `from..end`, or `end`.
+    pub fn next_writing(&self, file: FileNumber, from: Page, end: Page) -> Page {
+        self.files[file as usize].writing.next_set(from, end)
+    }
+
+    /// Forgets the pages of a run that nobody reads or writes; dirty ones only when told so, as those of a deleted file.
+    pub fn forget(&mut self, run: Run, dirty_too: bool) {
+        let cached = &mut self.files[run.file as usize];
+        let end = run.start + run.pages;
+        if dirty_too {
+            let cleaned = cached.dirty.clear(run.start, run.pages);
+            cached.sent.clear(run.start, run.pages);
+            cached.dirty_pages -= cleaned;
+            self.dirty -= cleaned;
+        }
+        let mut at = run.start;
+        while at < end {
+            at = cached.present.next_set(at, end);
+            let here = cached.present.next_clear(at, end);
+            let stop = [&cached.dirty, &cached.writing, &cached.coming]
+                .iter()
+                .fold(here, |near, bits| bits.next_set(at, near));
+            let pages = stop - at;
+            self.pages -= cached.present.clear(at, pages);
+            self.active_pages -= cached.active.clear(at, pages);
+            cached.marked.clear(at, pages);
+            cached.used.clear(at, pages);
+            // One busy page at most is looked at again.
+            at = if stop < here { stop + 1 } else { here };
+        }
+    }
+
     /// Frees `wanted` pages, oldest inactive first. Pages in use for I/O or dirty go round once. Gives the number freed.
     fn reclaim(&mut self, wanted: u64) -> u64 {
         self.balance_lists();

@@ -19,6 +19,7 @@ use crate::storage::unit::Unit;
 use crate::storage::{Single, Stack};
 use crate::task::cached::{CachedThreads, Watch};
 use crate::task::direct::DirectThreads;
+use crate::task::program::Programs;
 use crate::task::ThreadPlan;
 use seekwise_device::{Device, Drive};
 use seekwise_host::block::base::Limits;
@@ -103,6 +104,12 @@ impl<S: Stack> Phases<S, Watch> for CachePlan {
         plans: Vec<ThreadPlan>,
         costs: &OperationCosts,
     ) -> Result<PhaseOutcome, Stalled> {
+        if let Some(programs) = &phase.programs {
+            let runtime = phase.runtime_ns.map_or(Nanos::NEVER, Nanos);
+            return engine.run_phase(programs.jobs.len(), |engine| {
+                Programs::new(engine, programs, runtime, costs.clone(), *self)
+            });
+        }
         if phase.jobs.iter().all(|job| job.direct) {
             return Direct.run(engine, phase, plans, costs);
         }
@@ -268,7 +275,12 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     let traits = drive.traits;
     let mut depth = depth(&spec.device, &drive, &kernel_of(&spec.queue)?)?;
     let traced = traced::of(spec)?;
-    if traced::flushes(spec) {
+    let programs = spec.phases.iter().any(|phase| phase.programs.is_some());
+    if programs && spec.phases.len() > 1 {
+        return Err("recorded programs are the only phase of their cell".to_owned());
+    }
+    let syncs = |phase: &PhaseSpec| phase.jobs.iter().any(|job| job.sync_every > 0);
+    if programs || traced::flushes(spec) || spec.phases.iter().any(syncs) {
         // A flush is one command more.
         depth = depth.min(drive.depth().0.saturating_sub(1)).max(1);
     }
@@ -300,13 +312,14 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         return Err("a cell needs at least one phase".to_owned());
     }
     threads::check_phases(spec, capacity)?;
-    let buffered = spec
-        .phases
-        .iter()
-        .any(|phase| phase.jobs.iter().any(|job| !job.direct));
+    let buffered = programs
+        || spec
+            .phases
+            .iter()
+            .any(|phase| phase.jobs.iter().any(|job| !job.direct));
     if buffered != spec.cache.is_some() {
         return Err(
-            "buffered jobs (direct is false) and a cache with its limit_bytes go together, one of them is missing".to_owned(),
+            "buffered jobs (direct is false, or recorded programs) and a cache with its limit_bytes go together, one of them is missing".to_owned(),
         );
     }
     let settings = json!({
@@ -337,7 +350,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
             traced::machine(spec, load, &frame, unit, array.as_ref(), policy, rotational)?
         }
         (Some(array), cached, _) => array.machine(&frame, rotational, cached, policy)?,
-        (None, Some(plan), Unit::Drive(device)) if drive.modelled => {
+        (None, Some(plan), Unit::Drive(device)) if drive.modelled || programs => {
             let queue = mq_queue(policy, &frame);
             let watch = Watch::tracing(spec.trace_events_max);
             assemble(spec, &frame, device, watch, queue, plan)

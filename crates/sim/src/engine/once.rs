@@ -110,6 +110,7 @@ fn plans() -> Vec<ThreadPlan> {
             sync: thread % 3 != 0,
         },
         operations_max: OPERATIONS,
+        sync_every: 0,
         deadline: Nanos::NEVER,
     };
     (0..THREADS).map(plan).collect()

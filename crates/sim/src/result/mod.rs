@@ -7,12 +7,23 @@ use crate::result::histogram::Histogram;
 use seekwise_sched::Direction;
 use seekwise_units::{Nanos, Sectors};
 
+/// A unit of work of a recorded program, times counted from the phase's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    pub process: u32,
+    pub ended: Nanos,
+    pub length: Nanos,
+    /// None of one that was not done in time; its length is then that so far.
+    pub bytes: Option<u64>,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct JobStats {
     pub latency: Histogram,
     pub sectors_read: u64,
     pub sectors_written: u64,
     pub reads: u64,
+    pub units: Vec<Unit>,
 }
 
 impl JobStats {

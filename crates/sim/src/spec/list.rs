@@ -48,6 +48,7 @@ pub fn parse(text: &str, capacity: Sectors, cost: CpuCost) -> Result<Vec<ThreadP
                 cost,
                 starts,
                 operations_max: script.operations.len() as u64,
+                sync_every: 0,
                 deadline: Nanos::NEVER,
                 load: ThreadLoad::Scripted(script),
             })

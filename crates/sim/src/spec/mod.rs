@@ -168,6 +168,8 @@ pub struct PhaseSpec {
     /// A recorded load instead of either.
     #[serde(default)]
     pub traced: Option<crate::task::traced::rows::TracedSpec>,
+    /// Programs whose calls were recorded, through the page cache; the only phase of its cell.
+    pub programs: Option<crate::task::program::spec::ProgramsSpec>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -203,6 +205,12 @@ pub struct JobSpec {
     /// Share of reads, in percent; 100 when absent.
     pub read_percent: Option<f64>,
     pub block_bytes: u64,
+    /// Of several sizes: each in bytes, a multiple of `block_bytes`, with its share in percent.
+    #[serde(default)]
+    pub sizes: Vec<(u64, f64)>,
+    /// Direct writes: each thread asks for the flush of the drives' caches after so many, and waits for it; with 1 it is part of the write.
+    #[serde(default)]
+    pub sync_every: u32,
     #[serde(default = "yes")]
     pub direct: bool,
     #[serde(default)]

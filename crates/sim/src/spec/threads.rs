@@ -32,6 +32,22 @@ fn check_phase(phase: &PhaseSpec, capacity: Sectors) -> Result<(), String> {
             Err("a phase has either jobs, a list or a recorded load, not several".to_owned())
         };
     }
+    if let Some(programs) = &phase.programs {
+        let runtime = phase.runtime_ns.unwrap_or(0) as f64;
+        check("runtime_ns", runtime, "ns", 1.0, YEAR_NS)?;
+        check(
+            "patience_ns",
+            programs.patience_ns as f64,
+            "ns",
+            0.0,
+            YEAR_NS,
+        )?;
+        return if phase.jobs.is_empty() && phase.list.is_none() {
+            programs.check(capacity)
+        } else {
+            Err("a phase has either jobs, a list or recorded programs, not several".to_owned())
+        };
+    }
     if phase.list.is_some() {
         // The list itself is read once, when its phase begins.
         return if phase.jobs.is_empty() {
@@ -64,6 +80,10 @@ fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), 
             "block_bytes is {} bytes, not a multiple of 512 bytes",
             job.block_bytes
         ));
+    }
+    check_sizes(job)?;
+    if job.sync_every > 0 && (!job.direct || job.rate_iops.is_some()) {
+        return Err("sync_every is for direct jobs in a closed loop".to_owned());
     }
     let random_percent = job.random_percent.unwrap_or(0.0);
     check_each(&[
@@ -100,6 +120,27 @@ fn check_job(phase: &PhaseSpec, job: &JobSpec, capacity: Sectors) -> Result<(), 
     let ios = job.ios.unwrap_or(1) as f64;
     check("ios", ios, "operations", 1.0, IOS_MAX as f64)?;
     region(job, capacity).map(|_| ())
+}
+
+fn check_sizes(job: &JobSpec) -> Result<(), String> {
+    let total: f64 = job.sizes.iter().map(|(_, percent)| percent).sum();
+    for (bytes, percent) in &job.sizes {
+        check("share of a size", *percent, "%", 0.0, 100.0)?;
+        check("size", *bytes as f64, "bytes", job.block_bytes as f64, GIB)?;
+        if bytes % job.block_bytes != 0 {
+            return Err(format!(
+                "a size is {bytes} bytes, not a multiple of block_bytes, {} bytes",
+                job.block_bytes
+            ));
+        }
+    }
+    if job.sizes.is_empty() || (total - 100.0).abs() < 1e-6 {
+        Ok(())
+    } else {
+        Err(format!(
+            "shares of sizes add up to {total} % instead of 100"
+        ))
+    }
 }
 
 /// What the page cache takes: whole pages, one call at a time.
@@ -139,11 +180,12 @@ fn region(job: &JobSpec, capacity: Sectors) -> Result<(Lba, Sectors), String> {
     } else {
         1
     };
-    if length / parts < job.block_bytes {
+    let largest = job.sizes.iter().map(|(bytes, _)| *bytes).max();
+    let largest = largest.unwrap_or(0).max(job.block_bytes);
+    if length / parts < largest {
         return Err(format!(
-            "region_bytes of each thread is {} bytes, less than block_bytes, {} bytes",
-            length / parts,
-            job.block_bytes
+            "region_bytes of each thread is {} bytes, less than block_bytes, {largest} bytes",
+            length / parts
         ));
     }
     Ok((
@@ -194,6 +236,8 @@ pub fn threads(
                 random_chance: chance(job.random_percent.unwrap_or(0.0)),
             },
         };
+        let size = |(bytes, percent): &(u64, f64)| (bytes / job.block_bytes, *percent);
+        let sizes: Vec<(u64, f64)> = job.sizes.iter().map(size).collect();
         let gap = |mean: Nanos, random: bool| {
             if random {
                 Gap::Exponential(mean)
@@ -231,7 +275,8 @@ pub fn threads(
                 len,
                 block,
                 chance(job.read_percent.unwrap_or(100.0)),
-            );
+            )
+            .of_sizes(&sizes);
             plans.push(ThreadPlan {
                 job: number as u32,
                 process: ProcessId(process),
@@ -245,6 +290,7 @@ pub fn threads(
                     sync: !job.async_writes,
                 },
                 operations_max: job.ios.unwrap_or(IOS_MAX),
+                sync_every: job.sync_every,
                 deadline,
             });
         }

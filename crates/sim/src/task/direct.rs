@@ -5,7 +5,8 @@
 
 use crate::engine::Engine;
 use crate::result::ThreadEnd;
-use crate::storage::Stack;
+use crate::storage::{Stack, FLUSHED};
+use crate::task::flushes::Flushes;
 use crate::task::{Tasks, ThreadLoad, ThreadPlan, Threads};
 use seekwise_host::block::{Bio, Done, Observer};
 use seekwise_host::job::{Operation, Pace, Start, Wait};
@@ -31,6 +32,8 @@ struct DirectThread {
     backlog: u32,
     due: Nanos,
     waits_for: WaitsFor,
+    /// Writes since it asked for a flush.
+    writes: u32,
     /// Processor time of a scripted thread.
     used: Nanos,
     ended: Option<Nanos>,
@@ -54,6 +57,8 @@ struct InFlight {
     unsubmitted: u64,
     sectors: u64,
     started: Nanos,
+    /// When its data were there, where it waits for a flush that is a call of its own.
+    written: Option<Nanos>,
 }
 
 /// Entries of the agenda: thread number and what it does, in one word.
@@ -76,6 +81,9 @@ pub struct DirectThreads {
     run_queue: Vec<u32>,
     /// The thread on the processor has just got it.
     picked: bool,
+    /// Some thread asks for flushes, and operations that wait for one.
+    syncs: bool,
+    flushes: Flushes<u32>,
 }
 
 impl DirectThreads {
@@ -98,6 +106,7 @@ impl DirectThreads {
         let mut all = Self {
             thread_of_process: vec![u32::MAX; processes],
             finished: Vec::with_capacity(64),
+            syncs: plans.iter().any(|plan| plan.sync_every > 0),
             ..Self::default()
         };
         for mut plan in plans {
@@ -116,6 +125,7 @@ impl DirectThreads {
                 backlog: 0,
                 due: starts,
                 waits_for: WaitsFor::Nothing,
+                writes: 0,
                 used: Nanos::ZERO,
                 ended: None,
             });
@@ -130,10 +140,47 @@ impl DirectThreads {
     fn finish_further<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
         let mut finished = std::mem::take(&mut self.finished);
         for &token in &finished {
-            self.finish(engine, token);
+            self.data_done(engine, token);
         }
         finished.clear();
         self.finished = finished;
+    }
+
+    /// All of an operation's data are there.
+    #[inline(always)]
+    fn data_done<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, token: u32) {
+        if !self.syncs || !self.asks_for_flush(engine, token) {
+            self.finish(engine, token);
+        }
+    }
+
+    /// After a write, as often as its thread does: fdatasync, or the flush that is part of a write with O_DSYNC.
+    #[cold]
+    fn asks_for_flush<S: Stack, O: Observer>(
+        &mut self,
+        engine: &mut Engine<S, O>,
+        token: u32,
+    ) -> bool {
+        let operation = &mut self.in_flight[token as usize];
+        let thread = &mut self.threads[operation.thread as usize];
+        let every = thread.plan.sync_every;
+        thread.writes += u32::from(operation.direction == Direction::Write && every > 0);
+        if every == 0 || thread.writes < every || operation.direction == Direction::Read {
+            return false;
+        }
+        thread.writes = 0;
+        operation.written = (every > 1).then_some(engine.now);
+        self.flushes.ask(engine, token);
+        true
+    }
+
+    #[cold]
+    fn drives_flushed<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, drives: u32) {
+        for _ in 0..drives {
+            for token in self.flushes.drive_flushed(engine) {
+                self.finish(engine, token);
+            }
+        }
     }
 
     #[cold]
@@ -161,6 +208,7 @@ impl DirectThreads {
             direction,
             sectors,
             started,
+            written,
             ..
         } = self.in_flight.remove(token as usize);
         let thread = &mut self.threads[index as usize];
@@ -211,7 +259,9 @@ impl DirectThreads {
                 }
             }
         }
-        let latency = returned - started;
+        // fio times a call of its own apart.
+        let flushed = written.map_or(Nanos::ZERO, |at| now - at);
+        let latency = returned - started - flushed;
         let thread = &self.threads[index as usize];
         let scripted = matches!(thread.plan.load, ThreadLoad::Scripted(_));
         let may_end = scripted || thread.left == 0 || returned >= thread.plan.deadline;
@@ -367,6 +417,7 @@ impl DirectThreads {
             unsubmitted: operation.sectors.0,
             sectors: operation.sectors.0,
             started,
+            written: None,
         };
         let token = self.in_flight.insert(record) as u32;
         self.submit(engine, index, token, operation.start, operation.sectors);
@@ -564,10 +615,15 @@ impl<S: Stack, O: Observer> Tasks<S, O> for DirectThreads {
         // Merged requests end several operations at once; nearly always it is one.
         let mut first = None;
         let further = &mut self.finished;
+        let mut drives_flushed = 0;
         engine.events +=
             engine
                 .storage
                 .advance(now, &mut engine.observer, |Done { token, .. }| {
+                    if token == FLUSHED {
+                        drives_flushed += 1;
+                        return;
+                    }
                     let operation = &mut in_flight[token as usize];
                     operation.bios -= 1;
                     if operation.bios == 0 && operation.unsubmitted == 0 {
@@ -581,10 +637,13 @@ impl<S: Stack, O: Observer> Tasks<S, O> for DirectThreads {
             self.wake_sleepers(engine);
         }
         if let Some(token) = first {
-            self.finish(engine, token);
+            self.data_done(engine, token);
         }
         if !self.finished.is_empty() {
             self.finish_further(engine);
+        }
+        if drives_flushed > 0 {
+            self.drives_flushed(engine, drives_flushed);
         }
     }
 

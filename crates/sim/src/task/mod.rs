@@ -3,6 +3,8 @@
 pub mod cached;
 pub mod direct;
 mod flusher;
+mod flushes;
+pub mod program;
 mod thread;
 pub mod traced;
 
@@ -38,6 +40,8 @@ pub struct ThreadPlan {
     pub load: ThreadLoad,
     /// Operations to issue at most.
     pub operations_max: u64,
+    /// Writes after which it asks for the drives' flush; 0: never.
+    pub sync_every: u32,
     /// Nothing is issued from this time of the phase on.
     pub deadline: Nanos,
 }

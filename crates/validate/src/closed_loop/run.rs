@@ -145,6 +145,7 @@ fn threads(input: &Input, recording: &Recording) -> Vec<ThreadPlan> {
             cost: COST,
             starts,
             operations_max: script.operations.len() as u64,
+            sync_every: 0,
             deadline: Nanos::NEVER,
             load: ThreadLoad::Scripted(script),
         }

@@ -19,6 +19,7 @@ use crate::cost::OperationCosts;
 use crate::engine::Engine;
 use crate::result::ThreadEnd;
 use crate::storage::{Stack, FLUSHED};
+use crate::task::flushes::Flushes;
 use crate::task::{Tasks, Threads};
 use rows::{Kind, Row, Rows, TracedSpec, FLUSH_FIRST, FORCED, META, NO_PROGRAM, OPEN, SYNC};
 use seekwise_host::block::{Bio, Done, Observer};
@@ -88,20 +89,12 @@ struct Call {
     due: Nanos,
 }
 
-/// Flushes of all programs: one at a time; a program that asks while one runs waits for the next (Linux block/blk-flush.c).
-#[derive(Debug, Default)]
-struct Flushes {
-    drives_left: u32,
-    running: Vec<u32>,
-    waiting: Vec<u32>,
-}
-
 #[derive(Debug)]
 pub struct TracedPrograms {
     programs: Vec<Program>,
     calls: Slab<Call>,
     finished: Vec<u32>,
-    flushes: Flushes,
+    flushes: Flushes<u32>,
     open: bool,
     capacity: Sectors,
     costs: OperationCosts,
@@ -300,7 +293,7 @@ impl TracedPrograms {
         let processor = program.processor;
         let token = self.calls.insert(call) as u32;
         if stage == Stage::FlushBefore {
-            self.ask_flush(engine, token);
+            self.flushes.ask(engine, token);
         } else {
             self.submit_data(engine, token);
             let behind = self.cost(&row).behind;
@@ -374,31 +367,10 @@ impl TracedPrograms {
         }
     }
 
-    #[cold]
-    fn ask_flush<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, token: u32) {
-        self.flushes.waiting.push(token);
-        if self.flushes.drives_left == 0 {
-            self.begin_flush(engine);
-        }
-    }
-
-    fn begin_flush<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
-        core::mem::swap(&mut self.flushes.running, &mut self.flushes.waiting);
-        self.flushes.drives_left = engine.storage.flush(engine.now);
-    }
-
     /// One drive's cache is empty.
     #[cold]
     fn drive_flushed<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>) {
-        self.flushes.drives_left -= 1;
-        if self.flushes.drives_left > 0 {
-            return;
-        }
-        let done = core::mem::take(&mut self.flushes.running);
-        if !self.flushes.waiting.is_empty() {
-            self.begin_flush(engine);
-        }
-        for token in done {
+        for token in self.flushes.drive_flushed(engine) {
             let call = &mut self.calls[token as usize];
             if call.stage == Stage::FlushBefore && call.row.kind != Kind::Flush {
                 call.stage = Stage::Data;
@@ -414,7 +386,7 @@ impl TracedPrograms {
         let call = &mut self.calls[token as usize];
         if call.row.flags & FORCED != 0 && call.row.kind == Kind::Write {
             call.stage = Stage::FlushBehind;
-            self.ask_flush(engine, token);
+            self.flushes.ask(engine, token);
         } else {
             self.finish(engine, token);
         }

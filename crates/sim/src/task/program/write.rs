@@ -1,0 +1,184 @@
+//! Writes into the page cache, and the flusher that carries them to the drive.
+
+use super::{Io, Programs, Queued, State, CLOCK, EXPIRED, FLUSH, PERIOD, STEP};
+use crate::engine::Engine;
+use crate::storage::Stack;
+use crate::task::cached::Watch;
+use crate::task::flusher::{self, FLUSHER};
+use seekwise_host::cache::pacing::{Seen, Verdict};
+use seekwise_host::cache::page_cache::{Found, Run};
+use seekwise_units::Nanos;
+
+/// The flusher's turn on the processor, as in `task/cached.rs`; there, too, where the next three come from.
+const FLUSHER_TURN: Nanos = Nanos::from_micros(100);
+const CHANGES_DIRTY: u64 = 8;
+const CHANGES_WRITING: u64 = 2;
+pub(super) const CHANGES_CLEAN: u64 = 1;
+
+impl Programs {
+    fn seen(&self) -> Seen {
+        let dirty = self.cache.dirty() + self.cache.writing();
+        let exact = self.plan.lag == 0;
+        let group = if exact { dirty } else { self.group_seen };
+        Seen::of_device(group, dirty, self.dirtied, self.written)
+    }
+
+    pub(super) fn changed(&mut self, count: u64) {
+        self.changes += count;
+        if self.changes >= self.plan.lag {
+            self.changes = 0;
+            self.group_seen = self.cache.dirty() + self.cache.writing();
+        }
+    }
+
+    pub(super) fn write<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) {
+        loop {
+            let program = &mut self.programs[index];
+            let due = self.pacing.pages_to_look(&program.writer);
+            if program.looks_again || due == 0 && program.writer.dirtied > 0 {
+                if program.owed > Nanos::ZERO {
+                    return self.resume(engine, index, Nanos::ZERO);
+                }
+                program.looks_again = false;
+                if self.look(engine, index) {
+                    return;
+                }
+                continue;
+            }
+            let (page, end) = (program.page, program.end);
+            if page == end {
+                return self.done(engine, index);
+            }
+            if self.cache.find(0, page) == Found::Coming {
+                return self.wait(engine, index, State::WaitsForPage(page));
+            }
+            let run = Run {
+                file: 0,
+                start: page,
+                pages: (end - page).min(due.max(1)),
+            };
+            program.page += run.pages;
+            let (_, reclaimed) = self.cache.add_absent(run);
+            let new = self.cache.make_dirty(run);
+            let program = &mut self.programs[index];
+            // What copying costs is in the recording.
+            program.owed += Nanos(self.plan.cost.reclaim_page * reclaimed);
+            program.writer.dirtied += new;
+            self.dirtied += new;
+            self.changed(CHANGES_DIRTY * new);
+        }
+    }
+
+    /// A writer looks at the limits; true when it sleeps.
+    fn look<S: Stack>(&mut self, engine: &mut Engine<S, Watch>, index: usize) -> bool {
+        let seen = self.seen();
+        let kernel = self.plan.kernel;
+        let tick = kernel.jiffies(engine.now);
+        let writer = &mut self.programs[index].writer;
+        let verdict = self.pacing.writer_looks(tick, writer, &seen);
+        if verdict != Verdict::Free {
+            self.wake_flusher(engine);
+        }
+        match verdict {
+            Verdict::Free | Verdict::GoOn => false,
+            Verdict::Sleep { ticks, again } => {
+                // Linux kernel/time/timer.c: a timer never fires early, so one tick later than asked for at most.
+                let at = kernel.tick_start(tick + ticks + 1);
+                self.programs[index].looks_again = again;
+                engine.agenda.push(at, (index as u32) << 2 | STEP);
+                true
+            }
+        }
+    }
+
+    fn wake_flusher<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+        if self.flusher.state == flusher::State::Idle {
+            self.flusher.state = flusher::State::Working;
+            engine.agenda.push(engine.now, FLUSH);
+        }
+    }
+
+    /// Every 5 s: something has been dirty for 30 s.
+    pub(super) fn look_for_old<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+        let now = engine.now;
+        engine.agenda.push(now + PERIOD, CLOCK);
+        self.dirty_since = match self.dirty_since {
+            _ if self.cache.dirty() == 0 => None,
+            None => Some(now),
+            Some(since) if now - since >= EXPIRED => {
+                self.all = true;
+                self.wake_flusher(engine);
+                Some(now)
+            }
+            since => since,
+        };
+    }
+
+    /// The flusher's step: what it has gathered goes to the queue, then it gathers on.
+    pub(super) fn flush<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) {
+        let now = engine.now;
+        if self.flusher.owed > Nanos::ZERO {
+            // It shares the processor with the programs.
+            let turn = self.flusher.owed.min(FLUSHER_TURN);
+            self.flusher.owed = self.flusher.owed.saturating_sub(turn);
+            let at = engine.processors.book(0, now, turn);
+            engine.agenda.push(at, FLUSH);
+            return;
+        }
+        if !self.flusher.batch.is_empty() {
+            if self.submit_batch(engine) {
+                engine.agenda.push(now, FLUSH);
+            }
+            return;
+        }
+        if self.flusher.left == 0 {
+            let seen = self.seen();
+            let dirty = self.cache.dirty();
+            self.all &= dirty > 0;
+            if dirty == 0 || !self.all && !self.pacing.over_background(dirty) {
+                self.flusher.state = flusher::State::Idle;
+                return;
+            }
+            self.pacing
+                .flusher_looks(self.plan.kernel.jiffies(now), &seen);
+            self.flusher.left = self.pacing.turn();
+        }
+        let pages = self.flusher.gather(&mut self.cache, &self.plan);
+        self.changed(CHANGES_WRITING * pages);
+        self.flusher.owed = Nanos(self.plan.cost.flush_page * pages.max(1));
+        engine.agenda.push(now, FLUSH);
+    }
+
+    /// False when the flusher sleeps for a request.
+    fn submit_batch<S: Stack>(&mut self, engine: &mut Engine<S, Watch>) -> bool {
+        let now = engine.now;
+        engine.storage.begin_plug();
+        let mut all = true;
+        let request = self.costs.request(false, 0.0);
+        while let Some(run) = self.flusher.batch.pop_front() {
+            let refused = self.flusher.refused.take();
+            let what = Queued {
+                run,
+                io: Io::Write,
+                write: true,
+                sync: false,
+            };
+            let (at, refused) = self.hand_down(engine, what, FLUSHER, refused);
+            self.flusher.owed += request.submit;
+            if refused.is_some() {
+                self.flusher.refused = refused;
+                self.flusher.batch.push_front(super::rest(what, at).run);
+                self.flusher.state = flusher::State::WaitsForRequest;
+                all = false;
+                break;
+            }
+        }
+        engine.storage.end_plug(now, &mut engine.observer);
+        self.flusher.owed += request.scheduler;
+        // A request may have come free while the plug was emptied.
+        if engine.storage.has_woken() {
+            self.wake_sleepers(engine);
+        }
+        all
+    }
+}
