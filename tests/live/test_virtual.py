@@ -8,6 +8,7 @@ from seekwise.errors import MissingError, SeekwiseError, UsageError
 from seekwise.run.live import virtual
 from seekwise.study import uses
 from seekwise.testbed import image, kernels, machine
+from seekwise.testbed.cpio import Entry
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,6 @@ from seekwise.testbed import image, kernels, machine
         (["lab:generic_1tb_sata", "--kernel", "2.6.24"], "no kernel 2.6.24"),
         (["lab:generic_1tb_sata", "--vary", "scheduler=cfq"], "cfq"),
         (["lab:generic_1tb_sata", "--also", "all"], "--also needs a real device"),
-        (["lab:generic_1tb_sata", "--for", "desktop-copy"], "no file system"),
         (["lab:generic_1tb_sata", "--", "true"], "needs a real device"),
     ],
 )
@@ -28,20 +28,49 @@ def test_what_the_testbed_cannot_do_is_one_error(tune, words, said):
     assert said in done.exception.message
 
 
-def test_uses_that_open_files_are_left_out_and_said_only_when_they_were_asked_for():
-    left, said = virtual.check_uses(uses.shipped(), named=False)
-    assert said == [] and {"reads-beside-writer", "queries-and-log", "direct-streams"} <= {use.name for use in left}
-    left, said = virtual.check_uses(uses.chosen("direct-streams,desktop-copy"), named=True)
-    assert [use.name for use in left] == ["direct-streams"] and "no file system" in " ".join(said)
-    with pytest.raises(UsageError, match="no file system"):
-        virtual.check_uses(uses.chosen("desktop-copy"), named=True)
+def test_uses_that_mix_programs_with_fio_are_left_out_with_the_reason():
+    left, said = virtual.check_uses(uses.chosen(None), named=False)
+    assert said == [] and {"desktop-copy", "database", "streams"} <= {use.name for use in left}
+    text = """
+title = "Mixed"
+[[job]]
+name = "copy"
+role = "foreground"
+program = "copy"
+judge = ["time"]
+[[job]]
+name = "reads"
+role = "background"
+pattern = "random read"
+"""
+    mixed = uses.loads(text, "mixed.toml")
+    left, said = virtual.check_uses([mixed, *uses.chosen("direct-streams")], named=True)
+    assert [use.name for use in left] == ["direct-streams"] and "side by side" in " ".join(said)
+    with pytest.raises(UsageError, match="side by side"):
+        virtual.check_uses([mixed], named=True)
+
+
+def test_programs_have_a_guest_of_their_own_with_memory_for_their_data():
+    model = virtual.model_of("lab:generic_1tb_sata", None)
+    candidate = virtual.candidates(model, {}).all[0]
+    trials = [virtual.Trial(use, 0, candidate, 7) for use in uses.chosen("direct-streams,desktop-copy")]
+    groups = virtual._groups(trials)
+    assert [[trial.use.name for trial in group] for group in groups] == [["desktop-copy"], ["direct-streams"]]
+    programs, fio = virtual._boots(groups, model, None, {"cell/data.tar": Entry.file(b"data")})
+    assert programs.memory_mib > fio.memory_mib
+    assert programs.files["cell/data.tar"].data == b"data" and "cell/data.tar" not in fio.files
+    spec = json.loads(programs.files["cell/t0.programs"].data)
+    assert (spec["foreground"], spec["background"]) == (["start"], ["copy"])
+    assert [job["program"] for job in spec["crew"]["jobs"]] == ["start", "copy"]
+    script = programs.files["cell/run.sh"].data.decode()
+    assert "mke2fs" in script and "chroot /host" in script
 
 
 def test_each_trial_has_drives_of_its_own_and_a_job_with_logs():
     model = virtual.model_of("lab:crucial_mx500_1tb", None)
     candidate = virtual.candidates(model, {}).all[0]
     trials = [virtual.Trial(use, 0, candidate, 7) for use in uses.chosen("reads-beside-writer,direct-streams")]
-    (boot,) = virtual._boots([trials], model, None)
+    (boot,) = virtual._boots([trials], model, None, {})
     script = boot.files["cell/run.sh"].data.decode()
     assert script.count("serve t") == 4  # twice up, twice down
     # What goes through the page cache runs in a memory group, what does not ahead of the kernel's own threads.

@@ -45,8 +45,8 @@ def programs(say: Say) -> dict[str, Entry]:
     return entries
 
 
-def made(top: str, group: str) -> list[str]:
-    """Lines that make and mount it and fill the files. What a new file system does lazily in the background would lie beside the load."""
+def made(top: str, filled: str) -> list[str]:
+    """Lines that make and mount it and fill it by the command `filled`. What a new file system does lazily in the background would lie beside the load."""
     mounted = f"/dev/{top} {FOLDER}"
     options = "lazy_itable_init=1,lazy_journal_init=1,nodiscard"
     return [
@@ -57,7 +57,7 @@ def made(top: str, group: str) -> list[str]:
         "unset LD_LIBRARY_PATH",
         # Since 5.18 a thread reads every group's bitmap within seconds of the mount, half a second of a disk's time; before, the option is unknown.
         f"mount -t ext4 -o noinit_itable,no_prefetch_block_bitmaps {mounted} 2>/dev/null || mount -t ext4 -o noinit_itable {mounted}",
-        f"fio --output=/run/layout /cell/{group}.layout",
+        filled,
         "sync",
     ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seekwise import schedulers
 from seekwise.backend.kernel import fio_job
@@ -83,7 +83,7 @@ def trial(
     if storage.filesystem:
         filled = fio_job.layout(filesystem.place(load.size_bytes), load.threads)
         files[f"cell/{group}.layout"] = Entry.file(filled.replace("[global]", "[global]\nzero_buffers=1", 1).encode())
-        lines += filesystem.made(storage.top, group)
+        lines += filesystem.made(storage.top, f"fio --output=/run/layout /cell/{group}.layout")
     lines.append(f"seen {' '.join(dict.fromkeys([*storage.leaves, storage.top]))} > {out}/seen")
     for index, step in enumerate(load.phases):
         name = f"{group}.{index}.fio"
@@ -148,6 +148,31 @@ def use_trial(
         f"{starter}fio --output-format=terse --output={out}/fio --eta=never /cell/{name}",
         "cd /",
         *down(number, storage),
+    ]
+    return "\n".join(lines) + "\n", files
+
+
+def programs_trial(
+    number: int, storage: Storage, values: dict[str, Value], seed: int, spec: bytes, command: list[str]
+) -> tuple[str, dict[str, Entry]]:
+    """The same for a use whose jobs are programs, on a file system with their data; the logs of units lie in /out/NUMBER."""
+    out, group = f"/out/{number}", f"t{number}"
+    on_files = replace(storage, filesystem="ext4")
+    lines, files = up(number, on_files, values, seed)
+    files[f"cell/{group}.programs"] = Entry.file(spec)
+    lines += [
+        "[ -d /host ] || { mkdir /host; tar -x -f /cell/programs.tar -C /host; rm /cell/programs.tar; }",
+        *filesystem.made(storage.top, f"tar -x -f /cell/data.tar -C {filesystem.FOLDER}"),
+        "cp /cell/programs.py /host/tmp/",
+        f"cp /cell/{group}.programs /host/tmp/",
+        f"for part in dev proc; do mount --bind /$part /host/$part; done; mount --bind {filesystem.FOLDER} /host/mnt; mount --bind /out /host/out",
+        f"seen {' '.join(dict.fromkeys([*storage.leaves, storage.top]))} > {out}/seen",
+        "sync; put 3 /proc/sys/vm/drop_caches",
+        f"chroot /host {shlex.join([*command, f'/tmp/{group}.programs'])}",
+        # What a worker left under way ends first.
+        "tries=0; until umount /host/mnt 2> /dev/null; do sleep 1; tries=$((tries + 1)); [ $tries -lt 120 ] || break; done",
+        "for part in out proc dev; do umount /host/$part; done",
+        *down(number, on_files),
     ]
     return "\n".join(lines) + "\n", files
 

@@ -177,7 +177,7 @@ def trial(number: int, cell: Cell) -> tuple[list[str], dict[str, Entry], recorde
     recorded = recorder.Device(storage.top, device, (device,), storage.level is None)
     if cell.use.program:
         lines += [
-            *filesystem.made(storage.top, f"t{number}")[:-2],
+            *filesystem.made(storage.top, "")[:-2],
             "export LD_LIBRARY_PATH=/cell/lib PATH=$PATH:/cell",
             cell.use.prepare,
             "sync; put 3 /proc/sys/vm/drop_caches",

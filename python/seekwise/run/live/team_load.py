@@ -45,7 +45,7 @@ class TeamLoad:
 
     def operations(self, work: Path) -> dict[str, logs.Operations]:
         now = time.time()
-        return {task.name: _merged(work, task, now) for task in self.tasks}
+        return {task.name: merged(work, task, now) for task in self.tasks}
 
 
 class RunningTeam:
@@ -89,7 +89,7 @@ class RunningTeam:
         return self._team.failed
 
 
-def _merged(work: Path, task: team.Task, now_s: float) -> logs.Operations:
+def merged(work: Path, task: team.Task, now_s: float) -> logs.Operations:
     """Units of all workers of a job in the order of their ends."""
     each = team.units(work, task, now_s)
     process = np.concatenate([np.full(len(units.end_s), number) for number, units in enumerate(each)])

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import jobs, logs, record, simulated
+from seekwise.run.live import jobs, logs, record, simulated, virtual_programs
 from seekwise.run.live.candidates import Candidate, Candidates
+from seekwise.run.live.fio_load import FioLoad
 from seekwise.run.live.prepare import MIB, PreparedTarget
 from seekwise.run.live.simulated import Model
 from seekwise.run.live.stretch import Counters, Period, Stretch
@@ -59,7 +60,9 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
 
 
 def can_run(use: Use) -> str | None:
-    """Why a use cannot run on a bare virtual drive; None when it can."""
+    """Why a use cannot run on a virtual drive; None when it can."""
+    if use.runs_programs:
+        return virtual_programs.why_not(use)
     if any(job.fio is not None for job in use.job):
         return "has a fio job of your own"
     if any(job.feels_read_ahead for job in use.job):
@@ -84,6 +87,7 @@ def carry_out(
     """
     machine.qemu()
     built = image.build(kernels.find(model.kernel), say)
+    packed = virtual_programs.packed(uses, say)
     store.add_run(run)
     seed = run.seed or 0
     trials = [
@@ -92,37 +96,58 @@ def carry_out(
         for number in range(ROUNDS)
         for candidate in compared
     ]
-    groups = [trials[first : first + TRIALS_PER_GUEST] for first in range(0, len(trials), TRIALS_PER_GUEST)]
+    groups = _groups(trials)
     done = itertools.count()
-    for group, result in zip(groups, machine.boot_all(_boots(groups, model, built), guests), strict=True):
+    for group, result in zip(groups, machine.boot_all(_boots(groups, model, built, packed), guests), strict=True):
         for place, trial in enumerate(group):
             index = next(done)
-            store.add(_record(run.run_id, index, place, trial, model, built, result))
+            made = _programs_record if trial.use.runs_programs else _record
+            store.add(made(run.run_id, index, place, trial, model, built, result))
         tell(group[-1].use.title, (index + 1) / len(trials))
     store.end_run(run.run_id, "complete")
 
 
-def _boots(groups: list[list[Trial]], model: Model, built: image.Image | None) -> Iterator[machine.Boot]:
+def _groups(trials: list[Trial]) -> list[list[Trial]]:
+    """Of one guest each: some trials with fio's loads, or one with programs, whose data fill the guest's memory."""
+    groups: list[list[Trial]] = []
+    for trial in trials:
+        alone = trial.use.runs_programs
+        last = groups[-1] if groups else []
+        if not last or alone or len(last) == TRIALS_PER_GUEST or last[0].use.runs_programs:
+            groups.append([])
+        groups[-1].append(trial)
+    return groups
+
+
+def _boots(
+    groups: list[list[Trial]], model: Model, built: image.Image | None, packed: dict[str, Entry]
+) -> Iterator[machine.Boot]:
     for group in groups:
-        texts, files = [], {}
+        texts, files, virtual_s, memory_mib = [], dict[str, Entry](), 0.0, machine.MEMORY_MIB
         for place, trial in enumerate(group):
-            load = _load(trial, model)
-            limit = MEMORY_BYTES if load.buffered else None
-            text, own = script.use_trial(
-                place, _storage(model, trial.candidate), trial.candidate.values, trial.seed, load.text, limit
-            )
+            storage, values = _storage(model, trial.candidate), trial.candidate.values
+            if trial.use.runs_programs:
+                spec, command = virtual_programs.spec(trial.use, place, model.rotational, trial.seed)
+                text, own = script.programs_trial(place, storage, values, trial.seed, spec, command)
+                own |= packed
+                memory_mib = virtual_programs.MEMORY_MIB
+                virtual_s += virtual_programs.expected_s(model.rotational)
+            else:
+                load = _load(trial, model)
+                limit = MEMORY_BYTES if load.buffered else None
+                text, own = script.use_trial(place, storage, values, trial.seed, load.text, limit)
+                virtual_s += sum(SECONDS[model.rotational])
             texts.append(text)
             files |= own
         files["cell/run.sh"] = Entry.file("".join(texts).encode())
-        virtual_s = len(group) * sum(SECONDS[model.rotational])
-        yield machine.Boot(built, files, backend.BOOT_TIMEOUT_S + backend.SLOWEST * virtual_s)
+        yield machine.Boot(built, files, backend.BOOT_TIMEOUT_S + backend.SLOWEST * virtual_s, memory_mib)
 
 
 def _storage(model: Model, candidate: Candidate) -> script.Storage:
     return backend.storage(model.system, candidate.values)
 
 
-def _load(trial: Trial, model: Model) -> jobs.FioLoad:
+def _load(trial: Trial, model: Model) -> FioLoad:
     start = model.capacity_bytes // 4
     prepared = PreparedTarget(
         folder=None,
@@ -136,7 +161,7 @@ def _load(trial: Trial, model: Model) -> jobs.FioLoad:
         device=Path("/dev") / _storage(model, trial.candidate).top,
         offset_bytes=start - start % MIB,
     )
-    return jobs.of_use(trial.use, prepared, trial.seed, sum(SECONDS[model.rotational]))
+    return jobs.fio_of_use(trial.use, prepared, trial.seed, sum(SECONDS[model.rotational]))
 
 
 def _record(
@@ -178,10 +203,43 @@ def _record(
         fio_version="fio-3.33",
         origin_s=start,
     )
+    return _checked(made, place, trial, result, seen)
+
+
+def _checked(made: Record, place: int, trial: Trial, result: machine.Result, seen: dict) -> Record:
+    """Marked as virtual; not valid where a setting was not in force all the time."""
     after = backend.settings_seen(result.text(f"{place}/seen.after"))
     reason = backend.reason_against(seen, after, trial.candidate.values) or made.invalid_reason
     made = replace(made, badge="virtual", valid=reason is None, invalid_reason=reason)
     return replace(made, conditions={**made.conditions, "host_s": round(result.host_s, 1)})
+
+
+def _programs_record(
+    run_id: str, index: int, place: int, trial: Trial, model: Model, built: image.Image, result: machine.Result
+) -> Record:
+    began_s, ended_s, operations = virtual_programs.units(trial.use, place, result)
+    seen = backend.settings_seen(result.text(f"{place}/seen"))
+    period = Period(
+        trial.candidate.label, trial.number, 0.0,
+        Counters(began_s, began_s, {}, {}), Counters(ended_s, ended_s, {}, {}), seen,
+    )  # fmt: skip
+    made = record.of_period(
+        period,
+        Stretch((period,), operations, ""),
+        trial.use,
+        run_id=run_id,
+        index=index,
+        stretch_number=0,
+        round_offset=0,
+        cut_s=0.0,
+        counted_s=ended_s - began_s,
+        values=trial.candidate.values,
+        seed=trial.seed,
+        environment={"kernel": f"Linux {built.release} (in qemu)", "drive": model.title},
+        fio_version="",
+        origin_s=began_s,
+    )
+    return _checked(made, place, trial, result, seen)
 
 
 def check_uses(uses: list[Use], *, named: bool) -> tuple[list[Use], list[str]]:
