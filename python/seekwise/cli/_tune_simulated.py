@@ -33,17 +33,16 @@ def answer(request: Request) -> None:
         target = simulated.PREFIX + nearest_model_here()
     model = simulated.model_of(target, request.kernel)
     compared = simulated.candidates(model, candidates.parse_vary(request.vary))
-    chosen = use_files.chosen(request.uses)
-    chosen, _ = use_files.without_programs(chosen, "the simulator runs none", named=request.uses is not None)
-    simulated.check_uses(chosen)
-    chosen, notes = _tune.felt(chosen, compared, named=request.uses is not None)
+    named = request.uses is not None
+    chosen, said = simulated.check_uses(use_files.chosen(request.uses))
+    chosen, notes = _tune.felt(chosen, compared, named=named)
     plan = plan_of(
         request,
         f"{model.title} (simulated)",
         f"{model.title}, Linux {model.kernel}; simulated: no request reaches a device",
         compared.all,
         chosen,
-        (*compared.notes, *notes, *simulated.played_otherwise(tuple(chosen))),
+        (*compared.notes, *said, *notes, *simulated.played_otherwise(tuple(chosen))),
         provenance="simulated",
     )
     run = _tune.run_of(plan, request.target, backend="simulated")

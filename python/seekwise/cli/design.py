@@ -101,9 +101,8 @@ def command(
         survives = 0 if named == ("raid0",) else 1
     elif survives > 0 and named == ("raid0",):
         raise UsageError("RAID 0 survives no failure", hint="`--survives 0` accepts that")
-    kept, _ = use_files.without_programs(use_files.chosen(uses), "the simulator runs none", named=uses is not None)
-    chosen = tuple(kept)
-    simulated.check_uses(list(chosen))
+    left, _ = simulated.check_uses(use_files.chosen(uses))
+    chosen = tuple(left)
     model = simulated.model_of(drive, kernel)
     arrays = spaces.arrays_of(model, named or spaces.LEVELS, counts, survives)
     if capacity is not None:

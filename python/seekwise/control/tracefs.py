@@ -125,6 +125,37 @@ def instance(
         _remove(path)
 
 
+@contextlib.contextmanager
+def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
+    """An instance that sees these events (`GROUP/NAME`) of processes and all that they start; gone afterwards."""
+    path = root() / "instances" / f"seekwise-{os.getpid()}"
+    remove_left_behind()
+    try:
+        path.mkdir()
+        made = Instance(path, ())
+    except OSError as error:
+        raise SeekwiseError(f"the kernel gives no tracing instance: {error.strerror}") from None
+    try:
+        made.stop()
+        (path / "options" / "overwrite").write_text("0")
+        (path / "options" / "event-fork").write_text("1")
+        (path / "trace_clock").write_text(CLOCK)
+        (path / "buffer_size_kb").write_text(str(buffer_kib))
+        (path / "set_event_pid").write_text(" ".join(map(str, pids)))
+        for event in events:
+            (path / "events" / event / "enable").write_text("1")
+        yield made
+    except OSError as error:
+        raise SeekwiseError(f"{error.filename}: the kernel refused: {error.strerror}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            made.stop()
+        with contextlib.suppress(OSError):
+            (path / "events" / "enable").write_text("0")
+        with contextlib.suppress(OSError):
+            path.rmdir()
+
+
 def remove_left_behind() -> None:
     """Removes instances of runs that were killed, and with them their buffers."""
     for root_ in ROOTS:

@@ -35,6 +35,9 @@ class Figures:
 def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> dict[str, Any]:
     """The cell of a trial. `data_bytes`: how much of the array random requests reach, the same on every array."""
     size = replace(model, capacity_bytes=point.array.capacity_bytes)
+    if use.runs_programs:
+        made = played.program_spec(model, use, point.values, size.capacity_bytes, seed, PERIOD_SHARE)
+        return _read_ahead(made, point)
     jobs = jobs_of(use, size)
     for job in jobs:
         if job["pattern"] == "random":
@@ -45,8 +48,13 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> di
     )
     if not all(job["direct"] for job in jobs):
         made["cache"] = {"limit_bytes": played.MEMORY_BYTES[model.rotational]}
-        if point.read_ahead_kib:
-            made["cache"]["read_ahead_kib"] = point.read_ahead_kib
+        return _read_ahead(made, point)
+    return made
+
+
+def _read_ahead(made: dict[str, Any], point: Point) -> dict[str, Any]:
+    if point.read_ahead_kib:
+        made["cache"]["read_ahead_kib"] = point.read_ahead_kib
     return made
 
 

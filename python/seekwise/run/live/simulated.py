@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,9 +16,11 @@ from dataclasses import dataclass, replace
 from seekwise import _core
 from seekwise.backend import simulated
 from seekwise.errors import SeekwiseError, UsageError
+from seekwise.run.live import record, simulated_programs
 from seekwise.run.live.candidates import AGAIN, Candidate, Candidates, label_of
 from seekwise.run.live.plan import LivePlan
 from seekwise.run.live.record import OPERATIONS
+from seekwise.run.live.stretch import Counters, Period, Stretch
 from seekwise.store.database import Run, Store, now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study.factors import Value
@@ -28,6 +31,7 @@ PREFIX = "model:"
 ROUNDS = 8
 BATCH = 16
 MIB = 2**20
+PAGE = 4096
 DATA_BYTES = 1024 * MIB
 STORE_BYTES = 512 * MIB
 # Simulated time of a period: some hundred requests of a disk, some ten thousand of flash.
@@ -110,38 +114,49 @@ def carry_out(
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
-            record = _record(run.run_id, made, use, number, candidate, result["phases"][-1], plan.seed + number, model)
-            # One of each is enough to be simulated again.
-            store.add(replace(record, load={**record.load, "spec": spec}) if number == 0 else record)
+            each = _record(run.run_id, made, use, number, candidate, result["phases"][-1], plan.seed + number, model)
+            # One of each is enough to be simulated again, request by request; recordings of programs are too large to be kept with it.
+            kept = number == 0 and not use.runs_programs
+            store.add(replace(each, load={**each.load, "spec": spec}) if kept else each)
             made += 1
         tell(batch[-1][0].title, made / len(todo))
     store.end_run(run.run_id, "complete")
 
 
 def played_otherwise(uses: tuple[Use, ...]) -> list[str]:
-    """What the simulator plays in another way than fio does, in sentences."""
-    jobs = [job for use in uses for job in use.job]
-    said = []
-    if any(len(job.block) > 1 for job in jobs):
-        said.append("Jobs of mixed request sizes are simulated with their mean size")
-    if any(job.sync_every for job in jobs):
-        said.append("fdatasync is simulated without the flush of the drive's cache that it asks for")
+    """What the simulator plays in another way than programs and fio do, in sentences."""
+    jobs = [job for use in uses for job in use.job if job.pattern is not None]
+    said = simulated_programs.played_otherwise(list(uses))
+    if any(job.sync_every and not is_direct(job) for job in jobs):
+        said.append(
+            "fdatasync of buffered writers is simulated without the flush of the drive's cache that it asks for"
+        )
     if any(not job.direct and is_direct(job) for job in jobs):
         said.append("Buffered writers that wait or pause after each request are simulated as direct ones")
     return said
 
 
-def check_uses(uses: list[Use]) -> None:
-    """Raises UsageError for a use that only fio can run."""
-    own = next((use for use in uses if any(job.fio is not None for job in use.job)), None)
-    if own is not None:
+def check_uses(uses: list[Use]) -> tuple[list[Use], list[str]]:
+    """(uses that can be simulated, what is said of the others); UsageError when none is left."""
+    reasons = {use.name: why for use in uses if (why := _why_not(use)) is not None}
+    left = [use for use in uses if use.name not in reasons]
+    if not left:
         raise UsageError(
-            f"{own.title!r} has a fio job of your own, and the simulator does not run fio",
-            hint="describe it by `pattern`, `block` and `depth`, or measure it on a device",
+            f"{uses[0].title!r} {reasons[uses[0].name]}",
+            hint="measure it on a device, or choose other uses with --for",
         )
+    return left, [f"{name} is left out: it {why}" for name, why in reasons.items()]
+
+
+def _why_not(use: Use) -> str | None:
+    if any(job.fio is not None for job in use.job):
+        return "has a fio job of your own, and the simulator does not run fio"
+    return simulated_programs.why_not(use) if use.runs_programs else None
 
 
 def _spec(model: Model, use: Use, candidate: Candidate, seed: int) -> dict:
+    if use.runs_programs:
+        return program_spec(model, use, candidate.values, model.capacity_bytes, seed)
     before_s, counted_s = SECONDS[model.rotational]
     jobs = jobs_of(use, model)
     spec = simulated.cell_spec(
@@ -149,6 +164,17 @@ def _spec(model: Model, use: Use, candidate: Candidate, seed: int) -> dict:
     )
     if not all(job["direct"] for job in jobs):
         spec["cache"] = {"limit_bytes": MEMORY_BYTES[model.rotational]}
+    return spec
+
+
+def program_spec(
+    model: Model, use: Use, values: dict[str, Value], capacity_bytes: int, seed: int, share: float = 1.0
+) -> dict:
+    """The cell of a use whose jobs are programs. `share`: of the usual time."""
+    phase = simulated_programs.phase(use, capacity_bytes, model.rotational, seed, share)
+    spec = simulated.cell_spec(model.system, values, seed=seed, phases=[phase])
+    spec["cache"] = {"limit_bytes": simulated_programs.MEMORY_BYTES}
+    spec["host"].setdefault("processors", simulated_programs.processors(use))
     return spec
 
 
@@ -167,7 +193,8 @@ def jobs_of(use: Use, model: Model) -> list[dict]:
     start -= start % MIB
     for job in use.job:
         appends = job.pattern in ("sequential write", "sequential read/write")
-        block = max(4096, round(job.block_mean_bytes / 4096) * 4096)
+        sizes = [(max(PAGE, round(size / PAGE) * PAGE), float(share)) for size, share in job.block.items()]
+        block = math.gcd(*(size for size, _ in sizes))
         region = start + data + stores * store if appends else start
         size = (store * job.jobs) if appends else data
         made.append(
@@ -178,10 +205,12 @@ def jobs_of(use: Use, model: Model) -> list[dict]:
                 "pattern": "random" if str(job.pattern).startswith("random") else "sequential",
                 "read_percent": _read_percent(job),
                 "block_bytes": block,
+                "sizes": sizes if len(sizes) > 1 else [],
+                "sync_every": job.sync_every if is_direct(job) else 0,
                 "direct": is_direct(job),
                 "think_ns": round(job.think_time * 1e9),
                 "region_start_bytes": region,
-                "region_bytes": size - size % (block * job.jobs),
+                "region_bytes": size - size % (max(each for each, _ in sizes) * job.jobs),
                 "own_regions": job.jobs > 1 and not str(job.pattern).startswith("random"),
             }
         )
@@ -203,6 +232,8 @@ def _read_percent(job: Job) -> float:
 def _record(
     run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: dict, seed: int, model: Model
 ) -> Record:
+    if use.runs_programs:
+        return _program_record(run_id, index, use, number, candidate, phase, seed, model)
     seconds = phase["elapsed_ns"] / 1e9
     spent = phase["cpu"]
     cpu = CpuSeconds(
@@ -246,3 +277,29 @@ def _record(
             "switch_s": 0.0,
         },
     )
+
+
+def _program_record(
+    run_id: str, index: int, use: Use, number: int, candidate: Candidate, phase: dict, seed: int, model: Model
+) -> Record:
+    """Units of the foreground, and what the background did meanwhile; a period ends with the last unit of the foreground."""
+    end_s = phase["elapsed_ns"] / 1e9
+    before_s = simulated_programs.lead_s(use, model.rotational)
+    period = Period(candidate.label, number, 0.0, Counters(0.0, 0.0, {}, {}), Counters(end_s, end_s, {}, {}), {})
+    made = record.of_period(
+        period,
+        Stretch((period,), simulated_programs.operations(use, phase), ""),
+        use,
+        run_id=run_id,
+        index=index,
+        stretch_number=0,
+        round_offset=0,
+        cut_s=before_s,
+        counted_s=end_s - before_s,
+        values=candidate.values,
+        seed=seed,
+        environment={"kernel": model.kernel, "drive": model.title},
+        fio_version="",
+        origin_s=0.0,
+    )
+    return replace(made, badge="simulated", started_at=now(), load={"what": "simulated"})
