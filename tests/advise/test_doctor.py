@@ -369,4 +369,4 @@ def test_the_command_tells_by_its_exit_status_and_fits_80_columns(tmp_path):
     assert all(len(line) <= 80 for line in done.stdout.splitlines() if not line.lstrip().startswith("$"))
     well = seekwise("doctor", "--root", str(machine_path("nvme")), "--json", state=tmp_path)
     assert well.returncode == 0 and json.loads(well.stdout)["findings"] == []
-    assert seekwise("doctor", "--root", "/nonexistent", state=tmp_path).returncode == 2
+    assert seekwise("doctor", "--root", str(tmp_path / "none"), state=tmp_path).returncode == 2
