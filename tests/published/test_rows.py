@@ -38,10 +38,10 @@ def study(name: str) -> Study:
 
 @cache
 def records_of(name: str, system: str) -> tuple[Study, list[Record]]:
-    """One system of a published study, simulated: three repeats of the whole protocol."""
+    """One system of a published study, simulated: five repeats of the whole protocol, as for questions about it."""
     whole = study(name)
     part = whole.model_copy(update={"system": [each for each in whole.system if each.name == system]})
-    made = sensitivity._records(part, SimulatedBackend(Options(None)), 3, 1)
+    made = sensitivity._records(part, SimulatedBackend(Options(None)), 5, 1)
     return part, made
 
 
