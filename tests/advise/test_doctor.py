@@ -106,6 +106,18 @@ FAULTS = [
         "md0",
         "wrong",
     ),
+    (
+        "read-ahead-small",
+        plain,
+        {
+            "/proc/self/mountinfo": MOUNT.format(number="8:0", place="/srv", options="relatime", source="/dev/sda"),
+            f"{SDA}/queue/read_ahead_kb": "128\n",
+            f"{SDA}/queue/max_sectors_kb": "4096\n",
+            "/proc/sys/kernel/osrelease": "6.18.3\n",
+        },
+        "sda",
+        "look",
+    ),
     ("request-flags", plain, {f"{SDA}/queue/nomerges": "2\n"}, "sda", "wrong"),
     (
         "dirty-limits",

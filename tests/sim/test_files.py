@@ -108,6 +108,6 @@ def test_an_array_without_a_chunk_has_mdadms():
 
 
 def test_a_file_system_that_is_not_modelled_is_refused_before_the_run():
-    with pytest.raises(UsageError, match="file system `xfs`, which is not modelled") as refused:
-        records({"operations": ["seq_read"]}, options={"filesystem": "xfs"})
+    with pytest.raises(UsageError, match="file system `btrfs`, which is not modelled") as refused:
+        records({"operations": ["seq_read"]}, options={"filesystem": "btrfs"})
     assert "ext4" in (refused.value.hint or "")

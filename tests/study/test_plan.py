@@ -77,7 +77,7 @@ def test_no_two_trials_share_a_random_seed_and_attempts_have_their_own():
     found = made()
     seeds = [trial.seed for trial in found.trials]
     assert len(set(seeds)) == len(seeds)
-    assert plan.trial_seed(1, 0, attempt=2) not in seeds
+    assert not {trial.seed_of(2) for trial in found.trials} & set(seeds)
     assert all(0 <= seed < 2**63 for seed in seeds)
 
 

@@ -183,6 +183,8 @@ const HDD_RULES: &[Rule] = &[
     optional("cache_segment_kib", "KiB", 1.0, 32_768.0, 1024.0),
     optional("read_ahead_kib", "KiB", 0.0, 32_768.0, 512.0),
     optional("read_ahead_min_kib", "KiB", 0.0, 32_768.0, 64.0),
+    // How far the arm goes on for reads that came after it: 0 for as long as they follow each other.
+    optional("stay_kib", "KiB; 0 = no limit", 0.0, 32_768.0, 0.0),
     optional("write_cache", "0 or 1", 0.0, 1.0, 1.0),
     optional("write_cache_commands", "commands", 1.0, 128.0, 64.0),
     optional("write_cache_kib", "KiB", 4.0, 1_048_576.0, 8192.0),
@@ -615,6 +617,7 @@ impl Model {
             segment: kib("cache_segment_kib"),
             read_ahead: kib("read_ahead_kib"),
             read_ahead_min: kib("read_ahead_min_kib"),
+            stay: Some(kib("stay_kib")).filter(|stay| stay.0 > 0),
             dirty_extents: if write_cache {
                 self.get("write_cache_commands") as usize
             } else {

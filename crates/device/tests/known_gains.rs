@@ -116,6 +116,7 @@ fn drive(known: &Known, arm_ms: f64, decode_ms: f64) -> Hdd {
         segment: Sectors(64),
         read_ahead: Sectors(0),
         read_ahead_min: Sectors(0),
+        stay: None,
         dirty_extents: 0,
         dirty_sectors: Sectors(0),
         destage_delay: Nanos::ZERO,

@@ -82,6 +82,7 @@ impl Settings {
         let mut setup = Setup::new(kernel);
         setup.rotational = number("rotational", 1)? != 0;
         setup.depth_device = depth_device as u32;
+        setup.host_tags = setup.depth_device;
         setup.nr_requests =
             number("nr_requests", setup.nr_requests.into())?.min(u32::MAX.into()) as u32;
         for (name, value) in &pairs {

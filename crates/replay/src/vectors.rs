@@ -208,6 +208,7 @@ fn replay_file(
         .ok_or_else(|| format!("the folder \"{scheduler}\" is no scheduler's name"))?;
     let mut setup = Setup::new(name.kernel);
     (setup.rotational, setup.depth_device) = (name.device.rotational, name.device.depth);
+    setup.host_tags = name.device.depth;
     setup.age = Setup::RECORDED_AGE;
     let policy = entry.build(&setup)?;
     let processes = match read_processes(path, &name.workload) {

@@ -158,9 +158,9 @@ pub struct Kyber {
     limit_of: Option<u32>,
 }
 
-/// Requests of a queue that nobody has set: twice the drive's tags. Linux 5.10 to 6.12: blk_mq_init_sched, BLKDEV_DEFAULT_RQ.
-const TAGS_PER_DRIVE_TAG: u32 = 2;
-const DRIVE_TAGS_COUNTED: u32 = 128;
+/// Requests of a queue that nobody has set: twice the host's tags. Linux 5.10 to 6.12: blk_mq_init_sched, BLKDEV_DEFAULT_RQ.
+const TAGS_PER_HOST_TAG: u32 = 2;
+const HOST_TAGS_COUNTED: u32 = 128;
 
 fn depth_of_asynchronous(words: TagWords) -> u32 {
     ((u64::from(words.all()) * ASYNC_PERCENT / 100) as u32).max(1)
@@ -194,7 +194,7 @@ impl Kyber {
             remembered: None,
         };
         // Before 5.12 kyber never hears that nr_requests was set after it was chosen.
-        let chosen_with = TAGS_PER_DRIVE_TAG * setup.depth_device.min(DRIVE_TAGS_COUNTED);
+        let chosen_with = TAGS_PER_HOST_TAG * setup.host_tags.min(HOST_TAGS_COUNTED);
         Self {
             kernel: setup.kernel,
             limit_of: (!setup.kernel.at_least(5, 12, 0)).then_some(chosen_with),

@@ -107,6 +107,8 @@ pub struct Setup {
     pub rotational: bool,
     /// Commands that the device takes at once.
     pub depth_device: u32,
+    /// Tags of the host, from which `queue/nr_requests` is made: a SCSI device may take fewer commands (`device/queue_depth`).
+    pub host_tags: u32,
     /// `queue/nr_requests`.
     pub nr_requests: u32,
     /// How long the policy had been running when time began: some of its clocks started then.
@@ -127,6 +129,7 @@ impl Setup {
             kernel,
             rotational: true,
             depth_device: 1,
+            host_tags: 1,
             nr_requests: 128,
             age: Nanos::from_secs(10),
             values: Values::default(),

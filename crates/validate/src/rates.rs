@@ -135,6 +135,8 @@ impl RecordedStorage {
         let depth = conditions.queue_depth;
         let below = Below {
             depth,
+            tags: depth,
+            throttled: depth,
             rotational: true,
             budget: true,
             command_kib: None,

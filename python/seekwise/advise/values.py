@@ -63,7 +63,7 @@ def kernel_default(device: BlockDevice, attribute: str, stack: Stack) -> str | N
         case "queue/scheduler":
             return _scheduler(device, version)
         case "queue/read_ahead_kb":
-            return _read_ahead(device)
+            return str(read_ahead_kib(device, version))
         case "queue/nomerges":
             return "0"
         case "queue/rq_affinity":
@@ -90,8 +90,15 @@ def _scheduler(device: BlockDevice, version: tuple[int, ...]) -> str | None:
     return "mq-deadline" if count == 1 and "mq-deadline" in device.schedulers_offered else "none"
 
 
-def _read_ahead(device: BlockDevice) -> str:
-    # block/blk-settings.c: twice the optimal I/O size, and at least 128 KiB.
-    optimal = device.queue.get("optimal_io_size", "0")
-    kib = 2 * int(optimal) // 1024 if optimal.isdigit() else 0
-    return str(max(READ_AHEAD_KIB, kib))
+def read_ahead_kib(device: BlockDevice, version: tuple[int, ...]) -> int:
+    """Linux block/blk-settings.c: twice the optimal I/O size, and at least 128 KiB. From 6.17 on (blk_apply_bdi_limits) a rotating device that
+    states no optimum takes its largest request for it."""
+    kib = _whole(device, "optimal_io_size") // 1024
+    if not kib and device.rotational and version >= (6, 17):
+        kib = _whole(device, "max_sectors_kb")
+    return max(READ_AHEAD_KIB, 2 * kib)
+
+
+def _whole(device: BlockDevice, attribute: str) -> int:
+    text = device.queue.get(attribute, "0")
+    return int(text) if text.isdigit() else 0

@@ -14,11 +14,12 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
+from types import MappingProxyType
 
 from seekwise import _core, controllers
 from seekwise.backend import arrays, room, storage_trials
@@ -30,7 +31,7 @@ from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import parameters
 from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.model import Study, System
-from seekwise.study.plan import Cell, Load, Plan, SystemFacts, Trial, trial_seed
+from seekwise.study.plan import Cell, Load, Plan, SystemFacts, Trial
 from seekwise.study.profiles import resolve
 from seekwise.study.quantity import bytes_text
 
@@ -273,14 +274,11 @@ class SimulatedSession:
                 raise _Stopped
 
         numbers = [attempts.get(each.index, 0) + 1 for each in batch]
-        seeded = [
-            (each, trial_seed(self.plan.seed, each.index, number), number)
-            for each, number in zip(batch, numbers, strict=True)
-        ]
+        seeded = [(each, each.seed_of(number), number) for each, number in zip(batch, numbers, strict=True)]
         return storage_trials.records(self.study, self.systems, self.plan, self.run_id, seeded, heed, self.processors)
 
     def _cells(self, batch: list[Trial], attempts: dict[int, int]) -> Iterator[Record]:
-        seeds = [trial_seed(self.plan.seed, each.index, attempts.get(each.index, 0) + 1) for each in batch]
+        seeds = [each.seed_of(attempts.get(each.index, 0) + 1) for each in batch]
         specs = [self._spec(trial, seed) for trial, seed in zip(batch, seeds, strict=True)]
         started = now()
         results = json.loads(_core.simulate_cells(json.dumps(specs), self.processors))
@@ -294,7 +292,9 @@ class SimulatedSession:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
         system = self.systems[cell.system]
         values = {**cell.fixed, **setting.values}
-        spec = cell_spec(system, values, seed=seed, phases=_phases(cell, system), name=cell.key)
+        spec = cell_spec(
+            system, values, seed=seed, phases=_phases(cell, system), name=cell.key, varied=self.study.parameters
+        )
         if not cell.load.direct:
             spec["cache"] = _cache(cell, values)
         if self.trace and trial.block == 1 and trial.role != "sentinel":
@@ -433,7 +433,16 @@ def _wanted(study: Study) -> list[dict[str, Value]]:
     ]
 
 
-def cell_spec(system: System, values: dict[str, Value], *, seed: int, phases: list[dict], name: str = "") -> dict:
+def cell_spec(
+    system: System,
+    values: dict[str, Value],
+    *,
+    seed: int,
+    phases: list[dict],
+    name: str = "",
+    varied: Mapping[str, float] = MappingProxyType({}),
+) -> dict:
+    """`varied`: parameters of its host and its controller other than the models' own, by MODEL.NAME."""
     options = dict(system.options)
     kernel = system.kernel or KERNEL_DEFAULT
     queue: dict[str, object] = {
@@ -456,6 +465,8 @@ def cell_spec(system: System, values: dict[str, Value], *, seed: int, phases: li
     queue["tunables"] = tunables
     queue |= {key: options.pop(key) for key in QUEUE_OPTIONS if key in options}
     host = {"model" if key == "host" else key: options.pop(key) for key in HOST_OPTIONS if key in options}
+    if of_host := parameters.of_model(varied, system.options.get("host")):
+        host["parameters"] = of_host
     for key in REGION_OPTIONS:
         options.pop(key, None)
     if system.options.get("partition_scan"):
@@ -463,6 +474,7 @@ def cell_spec(system: System, values: dict[str, Value], *, seed: int, phases: li
     trace = options.pop("trace_events_max", 0)
     if system.controller is not None:
         device["controller"] = _controller(system, values, options)
+        device["controller"]["parameters"] = parameters.of_model(varied, system.controller)
     elif (array := arrays.array_spec(system, values)) is not None:
         device["array"] = array
     for key in arrays.OPTIONS:

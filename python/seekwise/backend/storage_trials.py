@@ -24,7 +24,7 @@ from seekwise.study.plan import Cell, Load, Plan, Setting, Trial
 
 # Options of a system that only whole storage has.
 OPTIONS = ("filesystem", "volume", "partition_gib")
-FILESYSTEMS = ("ext3", "ext4", "raw")
+FILESYSTEMS = ("ext3", "ext4", "xfs", "raw")
 KNOWN_OPTIONS = (*OPTIONS, "ncq", "hz", "processors", "host", "budget")
 QUEUE_SETTINGS = ("nr_requests", "max_sectors_kb", "nomerges", "wbt_lat_usec")
 SAMPLED = "gnome-disks"
@@ -74,7 +74,7 @@ def setup_of_cell(study: Study, system: System, load: Load, values: dict[str, Va
         raise NotModelled(f"`sync` with iodepth {load.iodepth}")
     if system.options.get("bitmap", "none") != "none":
         raise NotModelled("a write-intent bitmap on whole storage")
-    found = of_system(study.name, study, system)
+    found = of_system(study, system)
     found = replace(
         found,
         direct=load.direct,

@@ -200,7 +200,7 @@ def _at(
     """The records at one value, or why there are none: systems with the model run again, the others stay as they are."""
     touched = [s for s in study.system if parameter.model in parameters.models_of(study, s)]
     names = {system.name for system in touched}
-    # Seeds hang on a trial's place in the plan, so the whole study is planned and only part of it is run.
+    # The whole study is planned and only part of it is run.
     varied = parameters.with_values(study, {parameter.key: value})
     try:
         fresh = _records(varied, backend, blocks, seed, only=names)

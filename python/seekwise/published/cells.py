@@ -64,41 +64,32 @@ def spec(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) 
 def _direct_cell(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
     random = operation.startswith("rand")
     ios = (setup.random_ios or 1000) if random else max(1, setup.file_bytes // setup.block_bytes)
-    device: dict[str, object] = {"model": setup.drive}
-    if not setup.ncq:
-        device["depth"] = 1
-    if of_drive := of_model(setup.parameters, setup.drive):
-        device["parameters"] = of_drive
     job = {
         "threads": threads,
         "pattern": "random" if random else "sequential",
         "read_percent": 100.0 if operation.endswith("read") else 0.0,
         "block_bytes": setup.block_bytes,
         "own_regions": True,
+        "region_start_bytes": _start_bytes(setup),
         "region_bytes": threads * setup.file_bytes,
         "ios": ios,
     }
     return {
         "seed": seed,
-        "device": device,
-        "queue": {"scheduler": scheduler, "kernel": setup.kernel},
+        "device": _device(setup),
+        "queue": {**setup.queue, "scheduler": scheduler, "kernel": setup.kernel, "hz": setup.hz},
+        "host": _host(setup),
         "phases": [{"operation": operation, "jobs": [job]}],
     }
 
 
 def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: int) -> dict:
     on_files = not setup.direct or setup.filesystem is not None
-    host: dict[str, object] = {}
-    if setup.host is not None:
-        host = {"model": setup.host, "parameters": of_model(setup.parameters, setup.host)}
-    elif setup.processors is not None:
-        # A host model has its own number of them.
-        host = {"processors": setup.processors}
     return {
         "seed": seed,
         "device": _device(setup),
         "queue": {**setup.queue, "scheduler": scheduler, "kernel": setup.kernel, "hz": setup.hz},
-        "host": host,
+        "host": _host(setup),
         "read_ahead_kib": setup.read_ahead_kib,
         "load": {
             "buffered": not setup.direct,
@@ -113,6 +104,13 @@ def _storage(setup: Setup, operation: str, scheduler: str, threads: int, seed: i
             "files": _files(setup, operation, threads) if on_files else None,
         },
     }
+
+
+def _host(setup: Setup) -> dict:
+    if setup.host is not None:
+        return {"model": setup.host, "parameters": of_model(setup.parameters, setup.host)}
+    # A host model has its own number of them.
+    return {} if setup.processors is None else {"processors": setup.processors}
 
 
 def _device(setup: Setup) -> dict:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from seekwise import _core
 from seekwise.published.queries import Defaults, Option
 from seekwise.published.value import NotModelled
-from seekwise.study import hosts, parse
+from seekwise.study import parse
 from seekwise.study.model import Study, System, Workload
 from seekwise.study.profiles import resolve
 
@@ -42,7 +42,6 @@ HZ_DEFAULT = 250
 class Setup:
     """One system ready to be asked: everything that decides a number, without the four dimensions of a question."""
 
-    study: str
     drive: str
     drives: int
     level: str | None
@@ -104,14 +103,14 @@ def published() -> dict[str, Study]:
 def systems() -> dict[str, Setup]:
     """Every system of the published studies, and every drive alone, by name."""
     found: dict[str, Setup] = {}
-    for name, study in published().items():
+    for study in published().values():
         for system in study.system:
-            found[system.name] = of_system(name, study, system)
+            found[system.name] = of_system(study, system)
     article = published()[ARTICLE]
     host = article.system[0]
     for drive in DRIVES:
         alone = System(name=drive, drive=drive, kernel=host.kernel, options=dict(host.options))
-        found[drive] = of_system(ARTICLE, article, alone)
+        found[drive] = of_system(article, alone)
     return found
 
 
@@ -125,13 +124,12 @@ def setup_of(name: str, options: tuple[Option, ...] = ()) -> Setup:
     return found
 
 
-def of_system(name: str, study: Study, system: System) -> Setup:
+def of_system(study: Study, system: System) -> Setup:
     """A system under the first workload of its study."""
     workload: Workload = resolve(study.workload[0])
     options = dict(system.options)
     partition = options.get("partition_gib")
     return Setup(
-        study=name,
         drive=str(system.drive),
         drives=system.drives,
         level=system.raid_level,
@@ -155,7 +153,7 @@ def of_system(name: str, study: Study, system: System) -> Setup:
         schedulers=tuple(str(each) for each in study.settings.get("scheduler", ())),
         operations=len(workload.operations),
         processors=int(options["processors"]) if "processors" in options else None,
-        host=hosts.of_system(name, system) if "host" in options or not workload.direct else None,
+        host=str(options["host"]) if "host" in options else None,
         parameters=study.parameters,
     )
 

@@ -14,7 +14,6 @@ from functools import cache
 
 from seekwise import _core
 from seekwise.errors import UsageError
-from seekwise.study import hosts
 from seekwise.study.model import Study, System
 
 
@@ -101,7 +100,7 @@ def of_study(study: Study) -> list[Parameter]:
     """Every parameter of every model that the study names."""
     drives = dict.fromkeys(system.drive for system in study.system if system.drive)
     controllers = dict.fromkeys(system.controller for system in study.system if system.controller)
-    machines = dict.fromkeys(filter(None, (hosts.of_system(study.name, system) for system in study.system)))
+    machines = dict.fromkeys(str(system.options["host"]) for system in study.system if "host" in system.options)
     found = [parameter for name in drives for parameter in of_drive(name)]
     found += [parameter for name in controllers for parameter in of_controller(name)]
     return found + [parameter for name in machines for parameter in of_host(name)]
@@ -109,7 +108,8 @@ def of_study(study: Study) -> list[Parameter]:
 
 def models_of(study: Study, system: System) -> tuple[str | None, ...]:
     """The models whose parameters decide what a system does."""
-    return system.drive, system.controller, hosts.of_system(study.name, system)
+    host = system.options.get("host")
+    return system.drive, system.controller, None if host is None else str(host)
 
 
 def named(study: Study, word: str) -> Parameter:
@@ -126,6 +126,11 @@ def named(study: Study, word: str) -> Parameter:
         raise UsageError(
             f"study {study.name} names no model, so there is nothing to vary", hint="give its systems a `drive`"
         )
+    if (host := _host_left_out(word)) is not None:
+        raise UsageError(
+            f"`{word}` is a cost of a host, and no system of study {study.name} names host {host}: varying it changes nothing",
+            hint=f'give the systems `options = {{ host = "{host}" }}`, or vary a parameter of a drive or controller',
+        )
     words = [*(each.key for each in every), *(each.name for each in every)]
     near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     models = ", ".join(dict.fromkeys(each.model for each in every))
@@ -137,8 +142,14 @@ def named(study: Study, word: str) -> Parameter:
     raise UsageError(f"study {study.name} has no model parameter `{word}`", hint=hint)
 
 
+def _host_left_out(word: str) -> str | None:
+    """The first host model with such a parameter."""
+    known = [each for name in _core.host_models() for each in of_host(name)]
+    return next((each.model for each in known if word in (each.key, each.name)), None)
+
+
 # What a system's options may say without being a parameter of a model: how it was set up.
-SET_UP = ("ncq", "filesystem", "hz", "partition_gib", "volume", "processors")
+SET_UP = ("ncq", "filesystem", "hz", "partition_gib", "volume", "processors", "host")
 
 
 def free(study: Study) -> list[str]:

@@ -132,6 +132,10 @@ class Trial:
     role: Role
     seed: int
 
+    def seed_of(self, attempt: int) -> int:
+        """The random seed of an attempt: what was wrong with one does not repeat itself."""
+        return self.seed if attempt == 1 else trial_seed(self.seed, 0, attempt)
+
 
 @dataclass(frozen=True)
 class Touch:
@@ -440,10 +444,13 @@ def _order(
     plots = _plots(cells)
     reference_index = next(index for index, setting in enumerate(settings) if setting.label == reference)
     trials: list[Trial] = []
+    seen: Counter[str] = Counter()
 
     def add(block: int, cell: int, setting: int, role: Role) -> None:
-        index = len(trials)
-        trials.append(Trial(index, block, cell, setting, role, trial_seed(seed, index)))
+        # By what the trial is, not by its place: systems in another order get the same results.
+        what = f"{block} {role} {cells[cell].key} {settings[setting].label}"
+        seen[what] += 1
+        trials.append(Trial(len(trials), block, cell, setting, role, trial_seed(seed, f"{what} {seen[what]}")))
 
     for block in range(1, blocks + 1):
         # A plot is rebuilt in each replicate, so that the rebuild is what repeats; which plot is first is drawn too.
@@ -472,9 +479,9 @@ def _plots(cells: tuple[Cell, ...]) -> list[list[int]]:
     return list(plots.values())
 
 
-def trial_seed(seed: int, index: int, attempt: int = 1) -> int:
+def trial_seed(seed: int, what: int | str, attempt: int = 1) -> int:
     """The random seed of one trial: 63 bits that nothing else in the run shares."""
-    digest = hashlib.sha256(f"seekwise trial {seed} {index} {attempt}".encode()).digest()
+    digest = hashlib.sha256(f"seekwise trial {seed} {what} {attempt}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 

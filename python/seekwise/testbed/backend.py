@@ -25,7 +25,7 @@ from seekwise.store.database import now
 from seekwise.store.record import Phase, Record
 from seekwise.study.factors import Value
 from seekwise.study.model import Study, System
-from seekwise.study.plan import Cell, Plan, SystemFacts, Trial, trial_seed
+from seekwise.study.plan import Cell, Plan, SystemFacts, Trial
 from seekwise.testbed import filesystem, image, kernels, machine, script
 from seekwise.testbed.cpio import Entry
 from seekwise.testbed.image import Image
@@ -93,7 +93,7 @@ class LabBackend:
         array = f"{made.level} of {made.drives} × " if made.level else ""
         current = {
             "queue/scheduler": "mq-deadline",
-            "queue/nr_requests": str(2 * min(made.depth, script.TAGS_MAX)),
+            "queue/nr_requests": str(made.requests),
             "queue/max_sectors_kb": str(script.MAX_SECTORS_KB),
         }
         return SystemFacts(
@@ -155,7 +155,7 @@ class LabSession:
             for part in _parts(list(same), TRIALS_PER_GUEST)
         ]
         tries = {trial.index: attempts.get(trial.index, 0) + 1 for trial in trials}
-        seeds = {trial.index: trial_seed(self.plan.seed, trial.index, tries[trial.index]) for trial in trials}
+        seeds = {trial.index: trial.seed_of(tries[trial.index]) for trial in trials}
         started = now()
         results = machine.boot_all((self._boot(group, seeds) for group in groups), self.guests)
         for group, result in zip(groups, results, strict=True):
@@ -282,7 +282,16 @@ def storage(system: System, values: dict[str, Value]) -> Storage:
         start_bytes=int(options.get("region_start_bytes", 0)),
         whole_drive=bool(options.get("whole_drive", False)),
         filesystem=str(options["filesystem"]) if "filesystem" in options else None,
+        tags=_tags_of_host(system, found),
     )
+
+
+def _tags_of_host(system: System, found: dict) -> int | None:
+    """Of a SATA drive's host, for which `queue_depth` is a limit only; other drives have a queue of their own."""
+    if json.loads(_core.drive_model(str(system.drive))).get("attachment") != "sata":
+        return None
+    # Without a scheduler a queue has as many requests as its host has tags.
+    return int(found["settings"]["nr_requests"])
 
 
 def _phase(result: machine.Result, number: int, index: int, operation: str, made: Storage, drives: dict) -> Phase:

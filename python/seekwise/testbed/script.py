@@ -59,6 +59,13 @@ class Storage:
     whole_drive: bool = False
     filesystem: str | None = None
     """The threads' files lie on it; on the device itself when None."""
+    tags: int | None = None
+    """Of the host that the drive stands for, which `queue_depth` does not change; as many as the depth when None."""
+
+    @property
+    def requests(self) -> int:
+        """nr_requests of a scheduler."""
+        return 2 * min(self.tags or self.depth, TAGS_MAX)
 
     @property
     def top(self) -> str:
@@ -193,7 +200,7 @@ def _drives(storage: Storage, group: str, seed: int) -> bytes:
 def _queue(leaf: str, storage: Storage, scheduler: str, values: dict[str, Value]) -> list[str]:
     queue = f"/sys/block/{leaf}/queue"
     depth = int(values.get("queue_depth", storage.depth))
-    requests = int(values.get("nr_requests", 2 * min(depth, TAGS_MAX)))
+    requests = int(values.get("nr_requests", storage.requests))
     lines = [
         f"put none {queue}/scheduler",
         # Without a scheduler this is the number of the driver's own tags, and it stays when a scheduler comes.

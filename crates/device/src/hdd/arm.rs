@@ -24,6 +24,7 @@ pub(super) struct Mechanics {
     pub(super) link_overhead: Nanos,
     pub(super) read_ahead: Sectors,
     pub(super) read_ahead_min: Sectors,
+    pub(super) stay: Option<Sectors>,
     pub(super) destage_delay: Nanos,
     pub(super) physical_sectors: u64,
     pub(super) depth: Depth,
@@ -49,6 +50,22 @@ pub(super) enum Work {
     ReadAhead {
         end: Nanos,
     },
+}
+
+/// The arm's stay where it moved to last. In a drive that limits it, reads that follow each other there keep the arm only if they waited when it
+/// came or start within the limit; later ones wait like any other, or one stream would hold the arm for as long as its reader keeps up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Visit {
+    since: Nanos,
+    bound: Lba,
+    /// Where the last read of the arm ended.
+    reached: Lba,
+}
+
+impl Visit {
+    fn includes(&self, start: Lba, arrival: Nanos) -> bool {
+        start < self.bound || arrival <= self.since
+    }
 }
 
 /// A write that waits for room in the write cache.
@@ -78,6 +95,7 @@ pub(super) struct State {
     pub(super) stream: Option<Stream>,
     /// Up to where the arm reads on before it turns to others; zero unless its last way led to a recognised stream.
     pub(super) kept: Lba,
+    pub(super) visit: Visit,
     pub(super) segments: Segments,
     pub(super) link: LinkQueue,
     pub(super) dirty: WriteCache,
@@ -193,7 +211,7 @@ impl State {
                 .overdue(self.free_at, mechanics.ordering.age_limit)
                 .is_none()
             {
-                if let Some(slot) = self.queue.find(tag) {
+                if let Some(slot) = self.queue.find(tag).filter(|&slot| self.may_stay(slot)) {
                     return self.follow(mechanics, slot);
                 }
             }
@@ -204,6 +222,11 @@ impl State {
         // What the read-ahead is doing ends here unless it leads to the choice; the head may have moved with it.
         let stream = self.stream;
         self.stop_stream(mechanics, from);
+        let left = mechanics.stay.map(|_| {
+            self.queue.leave(self.visit.reached, |start, arrival| {
+                self.visit.includes(start, arrival)
+            })
+        });
         let (slot, cost) = self.queue.choose(
             from,
             mechanics.command_overhead,
@@ -212,6 +235,9 @@ impl State {
             &mechanics.curve,
             &mechanics.ordering,
         );
+        if let Some(left) = &left {
+            self.queue.come_back(left);
+        }
         if urgent && !self.dirty.is_empty() {
             let nearest = self
                 .dirty
@@ -239,7 +265,17 @@ impl State {
                 return self.read_from_stream(mechanics, from, &stream, &waiting);
             }
         }
+        self.visit.since = from;
+        self.visit.bound = mechanics
+            .stay
+            .map_or(Lba(u64::MAX), |stay| waiting.start + waiting.sectors + stay);
         self.occupy(mechanics, &waiting, from, media_end);
+    }
+
+    /// Whether the read in `slot`, which goes on where the arm is, keeps it there: as part of its visit, or because nobody else waits.
+    fn may_stay(&self, slot: usize) -> bool {
+        let read = self.queue.command(slot);
+        self.visit.includes(read.start, read.arrival) || self.queue.only_follows(read.start)
     }
 
     /// Serves waiting reads that start in the stream's segment, or where the head will have been when they are decoded:
@@ -290,6 +326,9 @@ impl State {
             let limit = mechanics.ordering.age_limit;
             let aged = self.queue.overdue(from, limit);
             if position == stream.limit || aged.is_some_and(|other| other != slot) {
+                return false;
+            }
+            if !self.may_stay(slot) {
                 return false;
             }
             self.queue.take(slot);
@@ -357,6 +396,7 @@ impl State {
         // On a slow link the data of the command before may still be on their way.
         let completion = media_end.max(self.sent_at) + mechanics.link_tail(waiting.sectors);
         self.sent_at = completion;
+        self.visit.reached = waiting.start + waiting.sectors;
         self.head = waiting.last;
         self.free_at = media_end;
         self.work = Work::Command {
@@ -512,6 +552,7 @@ impl State {
                 && start <= position
                 && end > position
                 && position < stream.limit
+                && (start < self.visit.bound || self.queue.is_empty())
             {
                 let waiting = Waiting {
                     tag,
@@ -557,6 +598,7 @@ impl State {
             track: extent.last_track,
         };
         self.free_at = media_end;
+        self.visit.reached = end;
         self.stream = None;
         let earliest = media_end
             .max(waiting.arrival + mechanics.cached_overhead)

@@ -26,7 +26,7 @@ mod tests;
 pub mod write_cache;
 
 use crate::device::{Command, CommandKind, Device, Tag};
-use arm::{Blocked, Mechanics, State, Work, BLOCKED_MAX};
+use arm::{Blocked, Mechanics, State, Visit, Work, BLOCKED_MAX};
 use cache::{LinkQueue, Segments, NO_SEGMENT};
 use core::cell::RefCell;
 use geometry::{Geometry, Layout};
@@ -59,6 +59,8 @@ pub struct HddParameters {
     pub read_ahead: Sectors,
     /// How far it reads on although other commands wait, after a read that went on where a segment ended.
     pub read_ahead_min: Sectors,
+    /// How far behind the read that it moved for the arm serves reads that came after it, while others wait; no limit where it is `None`.
+    pub stay: Option<Sectors>,
     /// Extents that the write cache holds; 0 without a write cache.
     pub dirty_extents: usize,
     pub dirty_sectors: Sectors,
@@ -105,6 +107,7 @@ impl Hdd {
                 link_overhead: parameters.link_overhead,
                 read_ahead: parameters.read_ahead,
                 read_ahead_min: parameters.read_ahead_min,
+                stay: parameters.stay,
                 destage_delay: parameters.destage_delay,
                 physical_sectors: parameters.physical_sectors,
                 depth: parameters.depth,
@@ -117,6 +120,7 @@ impl Hdd {
                 follower: None,
                 stream: None,
                 kept: Lba(0),
+                visit: Visit::default(),
                 segments: Segments::new(parameters.segments, parameters.segment),
                 link: LinkQueue::new(),
                 dirty: WriteCache::new(parameters.dirty_extents, parameters.dirty_sectors),

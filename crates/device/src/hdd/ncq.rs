@@ -145,6 +145,19 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
         last.settle[from] = OUT_OF_REACH;
     }
 
+    /// Until [`Self::put_back`].
+    fn put_out_of_reach(&mut self, slot: usize) -> Reach {
+        let (block, lane) = (&mut self.blocks[slot / LANES], slot % LANES);
+        let place = (block.track[lane], block.settle[lane]);
+        (block.track[lane], block.settle[lane]) = (NO_TRACK, OUT_OF_REACH);
+        place
+    }
+
+    fn put_back(&mut self, slot: usize, (track, settle): Reach) {
+        let (block, lane) = (&mut self.blocks[slot / LANES], slot % LANES);
+        (block.track[lane], block.settle[lane]) = (track, settle);
+    }
+
     /// Ticks to reach the access in `slot` when the head sees `angle`.
     #[inline]
     pub fn cost(&self, slot: usize, head: Head, angle: u32, curve: &SeekCurve) -> u32 {
@@ -230,6 +243,16 @@ fn ideal_gain(waiting: usize) -> f64 {
     GAINS[4].1
 }
 
+/// What of an access is replaced while it is out of reach.
+type Reach = (u32, u32);
+
+/// Accesses that are out of reach for one decision.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Left {
+    slots: [(usize, Reach); SLOTS],
+    count: usize,
+}
+
 /// A waiting command, beside its place in [`Accesses`]: one cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
@@ -313,6 +336,53 @@ impl Queue {
             self.reads.remove(taken.start);
         }
         taken
+    }
+
+    /// The waiting read that starts at `from`.
+    fn read_from(&self, from: Lba) -> Option<usize> {
+        if !self.reads.may_hold(from, from) {
+            return None;
+        }
+        let waiting = &self.commands[..self.accesses.len()];
+        waiting
+            .iter()
+            .position(|one| !one.write && one.start == from)
+    }
+
+    /// Whether all that wait are reads that follow each other from `from` on.
+    pub fn only_follows(&self, from: Lba) -> bool {
+        let (mut at, mut count) = (from, 0);
+        while let Some(slot) = self.read_from(at).filter(|_| count < self.len()) {
+            at = self.commands[slot].start + self.commands[slot].sectors;
+            count += 1;
+        }
+        count == self.len()
+    }
+
+    /// Puts reads that follow each other from `from` on out of reach, unless `included` or nobody else waits.
+    #[inline]
+    pub fn leave(&mut self, from: Lba, included: impl Fn(Lba, Nanos) -> bool) -> Left {
+        let mut left = Left::default();
+        if self.len() < 2 || !self.reads.may_hold(from, from) || self.only_follows(from) {
+            return left;
+        }
+        let mut at = from;
+        while let Some(slot) = self.read_from(at) {
+            let read = &self.commands[slot];
+            at = read.start + read.sectors;
+            if !included(read.start, read.arrival) && left.count < SLOTS {
+                left.slots[left.count] = (slot, self.accesses.put_out_of_reach(slot));
+                left.count += 1;
+            }
+        }
+        left
+    }
+
+    #[inline]
+    pub fn come_back(&mut self, left: &Left) {
+        for (slot, place) in &left.slots[..left.count] {
+            self.accesses.put_back(*slot, *place);
+        }
     }
 
     pub fn find(&self, tag: Tag) -> Option<usize> {

@@ -4,6 +4,7 @@
 //!   raw    files one after the other           (a partition or volume cut up by hand)
 //!   ext3   goal by directory and process, reservation windows, indirect blocks within the data
 //!   ext4   chunks of 8 MiB chosen when pages are written, extents
+//!   xfs    files in one piece each, in allocation groups; for readers
 //! ```
 //!
 //! Modelled:      files of one directory on a fresh file system, written by any number of processes; metadata that a mapping needs.
@@ -13,12 +14,14 @@ pub mod ext3;
 pub mod ext4;
 pub mod group;
 pub mod journal;
+pub mod xfs;
 
 use crate::cache::read_ahead::Page;
 use core::cell::Cell;
 pub use ext3::Ext3;
 pub use ext4::Ext4;
 use seekwise_units::Lba;
+pub use xfs::Xfs;
 
 /// Block of the file system: 4 KiB, counted from its start.
 pub type Block = u64;
@@ -114,6 +117,7 @@ pub enum FileSystem {
     Raw(Raw),
     Ext3(Ext3),
     Ext4(Ext4),
+    Xfs(Xfs),
 }
 
 impl FileSystem {
@@ -122,13 +126,14 @@ impl FileSystem {
             Self::Raw(raw) => Some(raw.locate(file, page, most)),
             Self::Ext3(ext3) => ext3.map(file).locate(page, most),
             Self::Ext4(ext4) => ext4.map(file).locate(page, most),
+            Self::Xfs(xfs) => xfs.map(file).locate(page, most),
         }
     }
 
     /// Gives blocks to the pages that have none; blocks of metadata that change by it are added to `metadata`.
     pub fn allocate(&mut self, file: u32, page: Page, pages: u64, metadata: &mut Vec<Block>) {
         match self {
-            Self::Raw(_) => {}
+            Self::Raw(_) | Self::Xfs(_) => {}
             Self::Ext3(ext3) => ext3.allocate(file, page, pages, metadata),
             Self::Ext4(ext4) => ext4.allocate(file, page, pages, metadata),
         }
@@ -138,7 +143,7 @@ impl FileSystem {
     pub fn next_bitmap(&self, file: u32) -> Option<(Block, u64)> {
         match self {
             Self::Ext3(ext3) => Some(ext3.next_bitmap(file)),
-            Self::Raw(_) | Self::Ext4(_) => None,
+            Self::Raw(_) | Self::Ext4(_) | Self::Xfs(_) => None,
         }
     }
 
@@ -159,7 +164,7 @@ impl FileSystem {
 
     pub fn journal(&self) -> Option<journal::Area> {
         match self {
-            Self::Raw(_) => None,
+            Self::Raw(_) | Self::Xfs(_) => None,
             Self::Ext3(ext3) => Some(ext3.journal),
             Self::Ext4(ext4) => Some(ext4.journal),
         }
@@ -168,7 +173,7 @@ impl FileSystem {
     /// The block with the inodes of a directory's first files.
     pub fn inode_block(&self) -> Option<Block> {
         match self {
-            Self::Raw(_) => None,
+            Self::Raw(_) | Self::Xfs(_) => None,
             Self::Ext3(ext3) => Some(ext3.inode_block()),
             Self::Ext4(ext4) => Some(ext4.inode_block()),
         }

@@ -34,9 +34,6 @@ use seekwise_sched::{registry, AnyScheduler, Kernel, Scheduler, Setup};
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES};
 use serde_json::{json, Value};
 
-/// libata keeps one of 32 tags for itself up to 4.18 (drivers/ata/libata-scsi.c: ATA_MAX_QUEUE - 1).
-const NCQ_LEGACY: u32 = 31;
-
 /// A machine ready to run the phases of its spec.
 pub struct Built {
     pub machine: Box<dyn Running>,
@@ -214,7 +211,7 @@ pub struct Frame {
     pub direct: bool,
     pub depth: u32,
     /// What write-back throttling takes for the queue's depth.
-    pub tags: u32,
+    pub throttled: u32,
     /// Who writes without waiting is the flusher.
     pub flusher: bool,
     /// What the requests of an array's members cost the machine's one processor.
@@ -232,7 +229,7 @@ impl Frame {
             merge_rule: entry.merge_rule,
             direct: entry.name == "none",
             depth,
-            tags: depth,
+            throttled: depth,
             flusher: false,
             services: None,
         }
@@ -273,7 +270,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         |array| array.geometry.capacity(),
     );
     let traits = drive.traits;
-    let mut depth = depth(&spec.device, &drive, &kernel_of(&spec.queue)?)?;
+    let kernel = kernel_of(&spec.queue)?;
+    let mut depth = depth(&spec.device, &drive, &kernel)?;
     let traced = traced::of(spec)?;
     let programs = spec.phases.iter().any(|phase| phase.programs.is_some());
     if programs && spec.phases.len() > 1 {
@@ -286,6 +284,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     }
     let below = Below {
         depth,
+        tags: traits.host.tags(&kernel, depth),
+        throttled: traits.host.throttled(&kernel, depth),
         rotational: spec.queue.rotational.unwrap_or(traits.rotational),
         budget: traits.budget,
         command_kib: drive.command_kib,
@@ -296,7 +296,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         mut frame,
     } = MemberQueues::alike(&spec.queue, &below)?;
     let policy = entry.build(&setup)?;
-    let (kernel, numbers, rotational) = (frame.kernel, frame.numbers, below.rotational);
+    let (numbers, rotational) = (frame.numbers, below.rotational);
     let processors = processors(&spec.host)?;
     let costs = cost(&spec.host, entry.name, traits.light)?;
     let costs = OperationCosts::of(&spec.host, &kernel, entry.name, costs)?;
@@ -336,12 +336,14 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     let drive_name = drive.name;
     frame.costs = costs.clone();
     frame.processors = processors;
-    frame.tags = costs.tags().unwrap_or(depth);
     frame.flusher = spec.cache.is_some();
+    if let (true, Some(tags)) = (frame.flusher, costs.tags()) {
+        frame.throttled = tags;
+    }
     frame.services = services;
     let described = array.as_ref().map(array::Planned::describe).transpose()?;
     let cached = match &spec.cache {
-        Some(cache) => Some(cache_plan(cache, &frame, array.as_ref())?),
+        Some(cache) => Some(cache_plan(cache, &frame, array.as_ref(), rotational)?),
         None => None,
     };
     let machine = match (&array, cached, drive.unit) {
@@ -387,8 +389,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
 pub(crate) fn depth(device: &DeviceSpec, drive: &AnyDrive, kernel: &Kernel) -> Result<u32, String> {
     let own = drive.depth().0;
     match device.depth {
-        None if drive.traits.sata && !kernel.at_least(4, 19, 0) => Ok(own.min(NCQ_LEGACY)),
-        None => Ok(own),
+        None => Ok(own.min(drive.traits.host.tags(kernel, own))),
         Some(depth) => {
             let most = f64::from(own);
             check("device depth", f64::from(depth), "commands", 1.0, most)?;
@@ -409,11 +410,34 @@ pub(crate) fn processors(host: &HostSpec) -> Result<u32, String> {
 /// Read-ahead of a device by default. Linux include/linux/pagemap.h: VM_READAHEAD_PAGES, 128 KiB.
 const READ_AHEAD_KIB: u64 = 128;
 
+/// `queue/read_ahead_kb` of a device that states no optimal size. From 6.17 on one that rotates takes its largest request for the optimum,
+/// and reads twice the optimum ahead (Linux v6.17 block/blk-settings.c: blk_apply_bdi_limits).
+pub(crate) fn read_ahead_kib(kernel: &Kernel, rotational: bool, max_sectors: Sectors) -> u64 {
+    if rotational && kernel.at_least(6, 17, 0) {
+        READ_AHEAD_KIB.max(2 * max_sectors.bytes().0 / 1024)
+    } else {
+        READ_AHEAD_KIB
+    }
+}
+
+/// `queue/max_sectors_kb` by default. Linux include/linux/blkdev.h: SAFE_MAX_SECTORS to BLK_DEF_MAX_SECTORS, 512 KiB up to 2.6.32; 1280 KiB from
+/// 4.x on; BLK_DEF_MAX_SECTORS_CAP, 4096 KiB from 6.17 on.
+pub(crate) fn max_sectors_kib(kernel: &Kernel) -> u32 {
+    if kernel.at_least(6, 17, 0) {
+        4096
+    } else if kernel.at_least(4, 0, 0) {
+        1280
+    } else {
+        512
+    }
+}
+
 /// The page cache of a cell, checked.
 fn cache_plan(
     cache: &CacheSpec,
     frame: &Frame,
     array: Option<&array::Planned>,
+    rotational: bool,
 ) -> Result<CachePlan, String> {
     let kernel = frame.kernel;
     if frame.numbers.legacy || !kernel.at_least(5, 0, 0) {
@@ -426,9 +450,10 @@ fn cache_plan(
     check("cache limit_bytes", limit, "bytes", least, most)?;
     // Linux v6.1 block/blk-settings.c, disk_stack_limits: twice the optimal request, a row of chunks.
     let row_kib = array.map_or(0, array::Planned::row_kib);
-    let own = cache
-        .read_ahead_kib
-        .unwrap_or(READ_AHEAD_KIB.max(2 * row_kib));
+    let own = cache.read_ahead_kib.unwrap_or(match row_kib {
+        0 => read_ahead_kib(&kernel, rotational, frame.numbers.max_sectors),
+        _ => READ_AHEAD_KIB.max(2 * row_kib),
+    });
     check("cache read_ahead_kib", own as f64, "KiB", 0.0, 1e6)?;
     Ok(CachePlan {
         pages: CachePlan::file_pages(cache.limit_bytes)?,
@@ -547,13 +572,8 @@ pub fn mq_queue<S: Scheduler>(policy: S, frame: &Frame) -> MqQueue<S> {
         direct: frame.direct,
         kernel: frame.kernel,
     };
-    let throttled = if frame.flusher {
-        frame.tags
-    } else {
-        frame.depth
-    };
     let throttle = numbers.wbt.map(|target| {
-        let mut throttle = Throttle::new(target, throttled);
+        let mut throttle = Throttle::new(target, frame.throttled);
         throttle.background = frame.flusher;
         throttle
     });
@@ -565,6 +585,10 @@ pub fn mq_queue<S: Scheduler>(policy: S, frame: &Frame) -> MqQueue<S> {
 pub struct Below {
     /// Commands that the host keeps outstanding.
     pub depth: u32,
+    /// Tags of the host's set: what requests are made from.
+    pub tags: u32,
+    /// What write-back throttling takes for the queue's depth.
+    pub throttled: u32,
     pub rotational: bool,
     /// SCSI and SATA: a slot of the drive is taken before the scheduler is asked.
     pub budget: bool,
@@ -584,7 +608,7 @@ impl MemberQueues {
     pub fn of(queue: &QueueSpec, below: &Below, tags: Option<u32>) -> Result<Self, String> {
         let mut queues = Self::alike(queue, below)?;
         queues.frame.flusher = true;
-        queues.frame.tags = tags.unwrap_or(below.depth);
+        queues.frame.throttled = tags.unwrap_or(below.throttled);
         Ok(queues)
     }
 
@@ -620,16 +644,19 @@ impl MemberQueues {
         let mut setup = Setup::new(kernel);
         setup.rotational = below.rotational;
         setup.depth_device = below.depth;
+        setup.host_tags = below.tags;
         setup.nr_requests = numbers.nr_requests;
         for (name, &value) in &queue.tunables {
             let value = i128::from(value);
             let known = entry.parameters;
             setup.values.set(entry.name, known, &kernel, name, value)?;
         }
+        let mut frame = Frame::of(entry, kernel, numbers, below.depth);
+        frame.throttled = below.throttled;
         Ok(Self {
             entry,
             setup,
-            frame: Frame::of(entry, kernel, numbers, below.depth),
+            frame,
         })
     }
 }
@@ -659,26 +686,23 @@ fn numbers(
     legacy: bool,
     below: &Below,
 ) -> Result<QueueNumbers, String> {
-    let depth = below.depth;
-    // 128 per pool (Linux 2.6.23 include/linux/blkdev.h: BLKDEV_MAX_RQ). blk-mq (v6.1 block/blk-mq-sched.c: blk_mq_init_sched): twice the smaller of tags and 128 with a scheduler; the device's depth without one.
+    // 128 per pool (Linux 2.6.23 include/linux/blkdev.h: BLKDEV_MAX_RQ). blk-mq: a scheduler's from the host's tags; without one these tags
+    // themselves (v6.1 block/blk-mq-sched.c: blk_mq_init_sched). `device/queue_depth` changes none of them, nor does setting it later.
     let default = match (legacy, queue.scheduler.as_str()) {
         (true, _) => 128,
-        (false, "none") => depth,
-        (false, _) => 2 * depth.min(128),
+        (false, "none") => below.tags,
+        (false, _) => drive::requests_of_scheduler(below.tags),
     };
     let nr_requests = queue.nr_requests.unwrap_or(default);
     // Linux block/blk-sysfs.c: at least BLKDEV_MIN_RQ = 4 may be written; a device of depth 1 has fewer of its own.
     let (asked, least) = (f64::from(nr_requests), if legacy { 4.0 } else { 1.0 });
     check("nr_requests", asked, "requests", least, 65_536.0)?;
     let nr_requests = if queue.scheduler == "none" {
-        nr_requests.min(depth)
+        nr_requests.min(below.tags)
     } else {
         nr_requests
     };
-    // Linux 2.6.23 include/linux/blkdev.h: SAFE_MAX_SECTORS to BLK_DEF_MAX_SECTORS, 512 KiB up to 2.6.32; 1280 KiB from 4.x on.
-    let kb = queue
-        .max_sectors_kb
-        .unwrap_or(if kernel.at_least(4, 0, 0) { 1280 } else { 512 });
+    let kb = queue.max_sectors_kb.unwrap_or(max_sectors_kib(kernel));
     let nomerges = f64::from(queue.nomerges);
     check_each(&[
         ("max_sectors_kb", f64::from(kb), "KiB", 4.0, 1_048_576.0),

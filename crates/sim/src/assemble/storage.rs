@@ -7,7 +7,7 @@
 
 use crate::cost::{CacheCost, MdCosts, OperationCosts, StepCosts};
 use crate::files::machine::FileEngine;
-use crate::files::{spec as files, BIO_PAGES, READ_AHEAD_PAGES};
+use crate::files::{spec as files, BIO_PAGES};
 use crate::parallel;
 use crate::spec::array::ArraySpec;
 use crate::spec::drive::{self, AnyDrive};
@@ -146,12 +146,20 @@ fn run_over<Q: BlockQueue>(
     for unit in units {
         members.push((queue()?, Spindle::new(unit, of_queue.depth)));
     }
+    let request_kib = spec.queue.max_sectors_kb;
+    let request_kib = request_kib.unwrap_or(super::max_sectors_kib(&kernel));
+    let request_kib = request_kib.min(of_queue.command_kib.unwrap_or(u32::MAX));
+    let largest = Sectors::from_kib(u64::from(request_kib));
+    let of_drive =
+        || super::read_ahead_kib(&kernel, of_queue.rotational, largest) * 1024 / PAGE_BYTES;
     let window = match (spec.read_ahead_kib, &geometry) {
         (Some(kib), _) => u64::from(kib) * 1024 / PAGE_BYTES,
-        (None, Some(geometry)) => geometry.read_ahead().0 / 8,
-        (None, None) => READ_AHEAD_PAGES,
+        // RAID 1 has no optimal size of its own.
+        (None, Some(geometry)) if geometry.chunk.0 > 0 => geometry.read_ahead().0 / 8,
+        (None, _) => of_drive(),
     };
-    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version), window);
+    let read_ahead = ReadAhead::new(ReadAheadGeneration::of(kernel.version), window)
+        .with_requests(largest.bytes().0 / PAGE_BYTES);
     // No bio is longer than a command of the device.
     let bio_pages = of_queue
         .command_kib
@@ -260,6 +268,8 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
         geometry,
         queue: super::Below {
             depth,
+            tags: traits.host.tags(&kernel, depth),
+            throttled: traits.host.throttled(&kernel, depth),
             rotational,
             budget: traits.budget,
             command_kib,

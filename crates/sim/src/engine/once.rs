@@ -139,6 +139,8 @@ fn under_every_scheduler_each_request_takes_each_step_once_and_no_sector_is_lost
         };
         let below = Below {
             depth: DEPTH,
+            tags: DEPTH,
+            throttled: DEPTH,
             rotational: true,
             budget: true,
             command_kib: None,

@@ -431,7 +431,7 @@ impl Files {
         let threads = plan.starts.len() as u32;
         for thread in 0..threads {
             match system {
-                FileSystem::Raw(_) => {}
+                FileSystem::Raw(_) | FileSystem::Xfs(_) => {}
                 FileSystem::Ext3(ext3) => {
                     ext3.create(plan.process + thread);
                 }

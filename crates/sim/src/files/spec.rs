@@ -9,7 +9,7 @@ use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::read_ahead::ReadAhead;
 use seekwise_host::file::ext3::JournalPlace;
-use seekwise_host::file::{Ext3, Ext4, FileSystem, Raw};
+use seekwise_host::file::{Ext3, Ext4, FileSystem, Raw, Xfs};
 use seekwise_sched::Kernel;
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_BYTES};
 use serde::Deserialize;
@@ -23,13 +23,14 @@ const JOURNAL_BLOCKS: u64 = 32_768;
 const GIVE_UP: Nanos = Nanos::from_secs(24 * 3_600);
 /// Of a file system's blocks, what tables and copies of the superblock take at most, and what they and the journal take of any.
 const FIXED_SHARE: u64 = 40;
+const FIXED_SHARE_IN_CHUNKS: u64 = 10;
 const FIXED_BLOCKS: u64 = 2 * JOURNAL_BLOCKS;
 const DEPTH_MAX: u32 = 65_536;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilesSpec {
-    /// `raw` (regions one after the other), `ext3` or `ext4`.
+    /// `raw` (regions one after the other), `ext3`, `ext4` or, for readers, `xfs`.
     pub filesystem: String,
     /// All memory of the machine; on blk-mq that of the program's cgroup.
     pub memory_bytes: u64,
@@ -193,8 +194,11 @@ pub fn check(spec: &FilesSpec) -> Result<(), String> {
             ));
         }
     }
-    if !matches!(spec.filesystem.as_str(), "raw" | "ext3" | "ext4") {
+    if !matches!(spec.filesystem.as_str(), "raw" | "ext3" | "ext4" | "xfs") {
         return Err(format!("file system {} is not modelled", spec.filesystem));
+    }
+    if spec.filesystem == "xfs" && spec.phases.iter().any(|phase| phase.write) {
+        return Err("writing on xfs is not modelled: its log is not".to_owned());
     }
     Ok(())
 }
@@ -205,7 +209,13 @@ fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> 
     let threads = u64::from(around.load.threads);
     // Blocks of addresses, and windows and chunks begun at the ends of files.
     let used = threads * (file_pages + file_pages / 500 + 4_096);
-    if spec.filesystem != "raw" && used + used / FIXED_SHARE + FIXED_BLOCKS > blocks {
+    // ext4 leaves the end of each group that no whole chunk fits into.
+    let share = if spec.filesystem == "ext4" {
+        FIXED_SHARE_IN_CHUNKS
+    } else {
+        FIXED_SHARE
+    };
+    if spec.filesystem != "raw" && used + used / share + FIXED_BLOCKS > blocks {
         return Err(format!(
             "{threads} files of {} bytes do not fit into an {} of {blocks} blocks of 4 KiB beside its own tables and journal",
             around.file_bytes, spec.filesystem
@@ -222,6 +232,7 @@ fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> 
             FileSystem::Ext3(Ext3::new(blocks, used, JOURNAL_BLOCKS, place))
         }
         "ext4" => FileSystem::Ext4(Ext4::new(blocks, used, JOURNAL_BLOCKS)),
+        "xfs" => FileSystem::Xfs(Xfs::new(blocks, threads, file_pages)),
         _ => FileSystem::Raw(Raw {
             places: (0..threads).map(|thread| thread * file_pages).collect(),
             bio_pages: around.bio_pages,

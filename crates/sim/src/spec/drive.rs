@@ -8,6 +8,7 @@ use seekwise_device::linear::Linear;
 use seekwise_device::model::Attachment;
 use seekwise_device::null::Null;
 use seekwise_device::{Device, Drive, Model};
+use seekwise_sched::Kernel;
 use seekwise_units::{Depth, Nanos, Sectors};
 
 /// Any drive that a cell can have.
@@ -30,8 +31,55 @@ pub struct Traits {
     pub budget: bool,
     /// A short driver path (NVMe, null).
     pub light: bool,
-    /// SATA: kernels before 4.19 keep one of the 32 tags for themselves (drivers/ata/libata-scsi.c: ATA_MAX_QUEUE - 1).
-    pub sata: bool,
+    pub host: Host,
+}
+
+/// Whose tags a drive's requests need: the kernel makes its requests from the host's set, however few of them `device/queue_depth`
+/// lets into the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// A port of an AHCI host, which is a SCSI host of its own: drives do not share its tags.
+    Ahci,
+    /// Any other SCSI host, with its `can_queue`.
+    Scsi(u32),
+    /// A card or eMMC.
+    Mmc,
+    /// NVMe, null_blk: the drive's own queue.
+    Own,
+}
+
+/// Linux drivers/ata/ahci.h: AHCI_MAX_CMDS; up to 4.18 libata keeps one of them for itself (ahci_sht: AHCI_MAX_CMDS - 1).
+const AHCI_TAGS: u32 = 32;
+/// Linux 4.16 to 6.12 drivers/mmc/core/queue.c: MMC_QUEUE_DEPTH, for a card that takes one command at a time.
+const MMC_TAGS: u32 = 64;
+/// Linux 4.14 to 6.12 block/blk-mq-sched.c, blk_mq_init_sched: a scheduler gets two requests for each tag, of at most BLKDEV_DEFAULT_RQ.
+const TAGS_DOUBLED_MAX: u32 = 128;
+
+/// `queue/nr_requests` that blk-mq gives a scheduler over so many tags.
+pub fn requests_of_scheduler(tags: u32) -> u32 {
+    2 * tags.min(TAGS_DOUBLED_MAX)
+}
+
+impl Host {
+    /// Tags of its set; `depth`: commands that the drive gets.
+    pub fn tags(self, kernel: &Kernel, depth: u32) -> u32 {
+        match self {
+            Self::Ahci if kernel.at_least(4, 19, 0) => AHCI_TAGS,
+            Self::Ahci => AHCI_TAGS - 1,
+            Self::Scsi(can_queue) => can_queue,
+            Self::Mmc if depth == 1 => MMC_TAGS,
+            Self::Mmc | Self::Own => depth,
+        }
+    }
+
+    /// What write-back throttling takes for the queue's depth. A SCSI driver says `device/queue_depth`; otherwise it is the requests that the
+    /// queue had when its disk was made (Linux v6.1 include/linux/blkdev.h: blk_queue_depth), for one hardware queue those of mq-deadline.
+    pub fn throttled(self, kernel: &Kernel, depth: u32) -> u32 {
+        match self {
+            Self::Mmc => requests_of_scheduler(self.tags(kernel, depth)),
+            Self::Ahci | Self::Scsi(_) | Self::Own => depth,
+        }
+    }
 }
 
 /// Capacity of the recordings' model disk (README of the recordings, "Devices").
@@ -56,7 +104,7 @@ impl AnyDrive {
                 rotational: true,
                 budget: false,
                 light: false,
-                sata: false,
+                host: Host::Own,
             },
             name: format!("reference drive: {service}"),
             command_kib: None,
@@ -113,7 +161,11 @@ fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
         rotational: model.kind.rotational(),
         budget: model.attachment == Attachment::Sata,
         light: matches!(model.attachment, Attachment::Nvme | Attachment::None),
-        sata: model.attachment == Attachment::Sata,
+        host: match model.attachment {
+            Attachment::Sata => Host::Ahci,
+            Attachment::Mmc => Host::Mmc,
+            Attachment::Nvme | Attachment::None => Host::Own,
+        },
     };
     let Some(controller) = &spec.controller else {
         let drive = model.build(instance).map_err(|e| e.to_string())?;
@@ -127,14 +179,14 @@ fn modelled(spec: &DeviceSpec, instance: u32) -> Result<AnyDrive, String> {
     };
     let (unit, card) = controller::build(controller, &model, instance)?;
     Ok(AnyDrive {
-        unit: Unit::Controller(Box::new(unit)),
-        // A SCSI disk to the kernel; libata keeps none of its commands.
+        // A SCSI disk to the kernel, whose host takes as many commands as the unit.
         traits: Traits {
             budget: true,
             light: false,
-            sata: false,
+            host: Host::Scsi(unit.depth().0),
             ..traits
         },
+        unit: Unit::Controller(Box::new(unit)),
         name: format!("{} over {} x {}", card.name, controller.drives, model.name),
         command_kib: Some(card.get("command_kib") as u32),
         modelled: false,

@@ -126,7 +126,8 @@ impl CachedThreads {
                 .push(start + given.starts, (index as u32) << 2 | STEP);
             threads.push(CachedThread {
                 stream: stream.clone(),
-                read_ahead: ReadAhead::new(ReadAheadGeneration::of(version), pages),
+                read_ahead: ReadAhead::new(ReadAheadGeneration::of(version), pages)
+                    .with_requests(plan.request_pages),
                 writer: Default::default(),
                 state: State::Ready,
                 left: given.operations_max,

@@ -47,6 +47,8 @@ pub fn run(input: &Input, recording: &Recording) -> Result<Vec<TraceEvent>, Stri
     check("the device's depth", commands, "commands", 1.0, 65_536.0)?;
     let below = Below {
         depth,
+        tags: depth,
+        throttled: depth,
         rotational: input.rotational,
         // null_blk takes no budget (README of the blk-mq recordings).
         budget: false,

@@ -30,7 +30,7 @@ from seekwise.store import fio_result
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import plan as plans
-from seekwise.study.plan import Cell, Plan, Trial, trial_seed
+from seekwise.study.plan import Cell, Plan, Trial
 
 # A trial that runs this much longer than estimated has hung.
 TIMEOUT_LEAST_S = 120.0
@@ -97,7 +97,7 @@ class KernelSession:
     def _attempt(self, trial: Trial, attempt: int) -> Record:
         cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
         ready = self.targets[cell.system]
-        seed = trial_seed(self.plan.seed, trial.index, attempt)
+        seed = trial.seed_of(attempt)
         conditions: dict[str, object] = {**ready.conditions, "role": trial.role}
         started = now()
         if self.plan.wait_s:
