@@ -187,7 +187,7 @@ impl Programs {
     ) -> Self {
         engine.begin_phase(4096, spec.programs.len());
         let start = engine.now;
-        let generation = ReadAheadGeneration::of(plan.kernel.version.into());
+        let generation = ReadAheadGeneration::of(plan.kernel.version);
         // Nobody announces how he reads: the plan has what fio's announcement makes of it.
         let ahead = ReadAhead::new(generation, plan.read_ahead / 2);
         let processors = engine.processors.count();
