@@ -26,6 +26,9 @@ from seekwise.testbed.image import Image
 
 QEMU = "qemu-system-x86_64"
 MEMORY_MIB = 768
+CPU = "qemu64"
+CPU_OF_PROGRAMS = "max"
+"""Programs of this machine use instructions that the oldest processors do not have (NumPy: x86-64-v2 at least)."""
 # Without the tests of every cipher and without the certificates a boot takes half the time; modules load all the same.
 COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable"
@@ -65,6 +68,7 @@ class Boot:
     files: dict[str, Entry]
     timeout_s: float
     memory_mib: int = MEMORY_MIB
+    cpu: str = CPU
 
 
 class Guest:
@@ -85,7 +89,7 @@ class Guest:
             command = [
                 *processor.only_on(self.processor),
                 qemu(), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-                "-M", "pc", "-accel", "tcg", "-cpu", "qemu64", "-smp", "1", "-m", str(self.what.memory_mib), "-seed", "1",
+                "-M", "pc", "-accel", "tcg", "-cpu", self.what.cpu, "-smp", "1", "-m", str(self.what.memory_mib), "-seed", "1",
                 "-rtc", "base=2025-01-01T00:00:00,clock=vm", "-icount", "shift=0,sleep=off",
                 "-serial", f"file:{_path(self._console)}", "-serial", f"file:{_path(self._back)}",
                 "-kernel", str(self.what.image.kernel), "-initrd", _path(initrd), "-append", COMMAND_LINE,

@@ -123,14 +123,14 @@ def _boots(
     groups: list[list[Trial]], model: Model, built: image.Image | None, packed: dict[str, Entry]
 ) -> Iterator[machine.Boot]:
     for group in groups:
-        texts, files, virtual_s, memory_mib = [], dict[str, Entry](), 0.0, machine.MEMORY_MIB
+        texts, files, virtual_s, memory_mib, cpu = [], dict[str, Entry](), 0.0, machine.MEMORY_MIB, machine.CPU
         for place, trial in enumerate(group):
             storage, values = _storage(model, trial.candidate), trial.candidate.values
             if trial.use.runs_programs:
                 spec, command = virtual_programs.spec(trial.use, place, model.rotational, trial.seed)
                 text, own = script.programs_trial(place, storage, values, trial.seed, spec, command)
                 own |= packed
-                memory_mib = virtual_programs.MEMORY_MIB
+                memory_mib, cpu = virtual_programs.MEMORY_MIB, machine.CPU_OF_PROGRAMS
                 virtual_s += virtual_programs.expected_s(model.rotational)
             else:
                 load = _load(trial, model)
@@ -140,7 +140,7 @@ def _boots(
             texts.append(text)
             files |= own
         files["cell/run.sh"] = Entry.file("".join(texts).encode())
-        yield machine.Boot(built, files, backend.BOOT_TIMEOUT_S + backend.SLOWEST * virtual_s, memory_mib)
+        yield machine.Boot(built, files, backend.BOOT_TIMEOUT_S + backend.SLOWEST * virtual_s, memory_mib, cpu)
 
 
 def _storage(model: Model, candidate: Candidate) -> script.Storage:
