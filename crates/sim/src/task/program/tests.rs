@@ -151,7 +151,7 @@ fn a_process_that_is_started_does_the_calls_until_it_ends() {
         END,
     ];
     let unit_under = |scheduler| {
-        let phase = play_under(scheduler, &[unit.clone()], 1, MS, 100 * MS).unwrap();
+        let phase = play_under(scheduler, std::slice::from_ref(&unit), 1, MS, 100 * MS).unwrap();
         assert_eq!(phase["threads"][0]["process"], json!(1));
         units(&phase)[0].unwrap()
     };
@@ -163,7 +163,7 @@ fn a_process_that_is_started_does_the_calls_until_it_ends() {
 #[test]
 fn the_foreground_ends_with_a_unit_and_what_outlasts_patience_is_told() {
     let unit = vec![BEGIN, [READ, 0, 0, 1, 7 * MS], END];
-    let found = units(&play_several(&[unit.clone()], 1, 10 * MS, 100 * MS).unwrap());
+    let found = units(&play_several(std::slice::from_ref(&unit), 1, 10 * MS, 100 * MS).unwrap());
     assert_eq!(found, [Some(80), Some(70)]);
     let found = units(&play_several(&[unit], 1, 10 * MS, 2 * MS).unwrap());
     assert_eq!(found, [Some(80), None]);
