@@ -292,11 +292,11 @@ mod tests {
             (first.pages, first.mark, state.on_mark(128, 128, None))
         };
         // Worked out by hand from mm/readahead.c of 6.1: 256 pages with the mark in the middle, then what is left of the call.
-        let (pages, mark, next) = windows((6, 1, 0));
+        let (pages, mark, next) = windows(Version(6, 1, 0));
         assert_eq!((pages, mark), (256, Some(128)));
         let next = next.unwrap();
         assert_eq!((next.start, next.pages, next.mark), (256, 128, Some(256)));
-        assert_eq!(windows((4, 4, 0)).0, 64);
+        assert_eq!(windows(Version(4, 4, 0)).0, 64);
     }
 
     #[test]
