@@ -122,7 +122,7 @@ def test_the_starter_study_runs_and_its_arrays_are_in_the_json(tmp_path) -> None
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)["arrays"]
     # Each array whole, as the study has it; with a failed drive and while it is rebuilt beside that, where it survives one.
-    assert [row["survives_failures"] for row in found if not row["beyond_study"]] == [0, 1, 1, 2]
+    assert [row["survives_failures"] for row in found if not row["beyond_study"]] == [0, 1, 2, 1]
     assert len([row for row in found if row["beyond_study"]]) == 2 * 3
     assert all(row["capacity_bytes"] > 1e12 for row in found)
 

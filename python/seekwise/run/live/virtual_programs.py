@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable
 from importlib import resources
-from pathlib import Path
 
+from seekwise import temporary
 from seekwise.errors import SeekwiseError
 from seekwise.run.live import logs, team_load
 from seekwise.study.uses import Use
@@ -94,8 +93,7 @@ def units(use: Use, place: int, result: machine.Result) -> tuple[float, float, d
         window = json.loads(result.text(f"{place}/window"))
     except ValueError:
         raise SeekwiseError("the guest brought back no units of its programs") from None
-    with tempfile.TemporaryDirectory(prefix="seekwise-lab-") as folder:
-        work = Path(folder)
+    with temporary.private("lab") as work:
         for name, text in result.files.items():
             if name.startswith(f"{place}/") and name.endswith(".units"):
                 (work / name.rpartition("/")[2]).write_bytes(text)
