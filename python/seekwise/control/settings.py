@@ -308,6 +308,7 @@ def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None)
         stays = {} if only >= set(old) else _others(folder, only, switched)
         old = {name: text for name, text in old.items() if name in only} | stays
     refused: dict[str, str] = {}
+    failed_alike: dict[str, int] = {}
     for _ in range(RESTORE_PASSES_MAX):
         wrong = [name for name in sorted(old, key=attributes.order) if not _is_back(name, old[name], folder)]
         if not wrong:
@@ -323,11 +324,12 @@ def restore_item(item: Mapping[str, object], only: frozenset[str] | None = None)
                 _write_when_free(attributes.path(name, folder), old[name])
                 refused.pop(name, None)
             except OSError as error:
-                if error.errno == errno.EIO and name.startswith(attributes.IOSCHED):
-                    # No function to store it (Linux v6.12 block/elevator.c elv_attr_store): a figure of the scheduler's, no setting.
-                    del old[name]
-                    continue
                 refused[name] = f" ({error.strerror})"
+                if error.errno == errno.EIO and name.startswith(attributes.IOSCHED):
+                    failed_alike[name] = failed_alike.get(name, 0) + 1
+    # An attribute without a function to store it refuses each write with EIO (Linux v6.12 block/elevator.c elv_attr_store): a figure of
+    # the scheduler's, no setting. One write that fails so is an error like any other.
+    old = {name: text for name, text in old.items() if failed_alike.get(name, 0) < RESTORE_PASSES_MAX}
     return [
         f'{device} {name} should be "{old[name]}" and is {attributes.current(name, folder)}{refused.get(name, "")}'
         for name in sorted(old, key=attributes.order)
