@@ -113,6 +113,8 @@ OF_OTHERS = (
     "backend/kernel/environment.py",
     "backend/kernel/fio.py",
     "run/live/fio_load.py",
+    "recordings/recorder.py",
+    "testbed/guest/programs.py",
 )
 """What the kernel or another program prints has to be read as text."""
 NO_SENTENCES = {'each = self.size_bytes(own, 1 << 62) if "size" in said else region'}
