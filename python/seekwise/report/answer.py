@@ -182,7 +182,10 @@ def columns(heads: Sequence[str], body: Sequence[Sequence[str]], width: int) -> 
     sizes = [max(len(row[i]) for row in body) for i in range(len(heads))]
     sizes = [max(size, max(len(word) for word in head.split())) for size, head in zip(sizes, heads, strict=True)]
     room = width - GAP * (len(heads) - 1)
-    for i, least in ((1, SUBJECT_MOST), (0, USE_MOST), (3, 12), (2, 10), (1, 10), (0, 10), (4, 10)):
+    words = [max(len(word) for row in (heads, *body) for word in row[i].split() or [""]) for i in range(len(heads))]
+    order = ((1, SUBJECT_MOST), (0, USE_MOST), (3, 12), (2, 10), (1, 10), (0, 10), (4, 10))
+    # Between words first; within one only where the table would be too wide otherwise.
+    for i, least in [*((i, max(least, words[i])) for i, least in order), *order]:
         over = sum(sizes) - room
         if over > 0:
             sizes[i] = max(min(least, sizes[i]), sizes[i] - over)
