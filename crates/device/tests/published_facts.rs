@@ -143,7 +143,7 @@ fn sequential_reads(id: &str, block: u64, depth: u32) -> f64 {
         block: Sectors(block),
         depth,
         first: Lba(0),
-        span: Sectors(2_000_000),
+        span: Sectors(block * 10_240),
         turnaround: Nanos::from_micros(20),
         core: Nanos::ZERO,
         warm_up: 200,

@@ -552,7 +552,7 @@ impl State {
                 && start <= position
                 && end > position
                 && position < stream.limit
-                && (start < self.visit.bound || self.queue.is_empty())
+                && (start < self.visit.bound || self.queue.only_follows(start))
             {
                 let waiting = Waiting {
                     tag,

@@ -19,6 +19,8 @@ use super::geometry::Extent;
 /// Slots of the waiting set; a multiple of the vector width.
 pub const SLOTS: usize = 32;
 pub const LANES: usize = 8;
+/// How far apart reads of one stream may lie beside their own length: 32 MiB, for what between them is on its way from the buffer.
+const STREAM_SLACK: u64 = 1 << 16;
 /// Marks of an empty slot: a cost above every real one.
 const NO_TRACK: u32 = u32::MAX;
 const OUT_OF_REACH: u32 = 1 << 30;
@@ -349,14 +351,13 @@ impl Queue {
             .position(|one| !one.write && one.start == from)
     }
 
-    /// Whether all that wait are reads that follow each other from `from` on.
+    /// Whether all that wait are reads of the stream that is at `from`: no further from it than they are long together.
     pub fn only_follows(&self, from: Lba) -> bool {
-        let (mut at, mut count) = (from, 0);
-        while let Some(slot) = self.read_from(at).filter(|_| count < self.len()) {
-            at = self.commands[slot].start + self.commands[slot].sectors;
-            count += 1;
-        }
-        count == self.len()
+        let waiting = &self.commands[..self.accesses.len()];
+        let span = waiting.iter().map(|one| one.sectors.0).sum::<u64>() + STREAM_SLACK;
+        waiting
+            .iter()
+            .all(|one| !one.write && one.start.0.abs_diff(from.0) <= span)
     }
 
     /// Puts reads that follow each other from `from` on out of reach, unless `included` or nobody else waits.
