@@ -19,6 +19,7 @@ from seekwise.explain import program
 ROOT = Path(__file__).resolve().parents[2]
 PRINTED = re.compile(r'"(seekwise\.[a-z.-]+/\d+)"')
 KEPT = {
+    "seekwise.program-recording/1",
     "seekwise.journal/1",
     "seekwise.history/1",
     "seekwise.installed/1",

@@ -141,9 +141,9 @@ def lines(found: LiveOutcome, report: str | None = None, width: int = 80, *, eve
     tail = [line for text in (open_text(found), *said) if text for line in wrapped(f"{text.rstrip('.')}.", width)]
     for label, each in (("set: ", found.lines.set), ("undo:", found.lines.undo)):
         tail += [f"{label} {line}" for line in each[:2]]
-    tail += [report] if report is not None else []
-    room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 1
-    return [*head, *table(found, room, width), "", *tail]
+    # A line is kept for the report's path, so that the table is the same wherever it is shown.
+    room = 10**6 if everything else LINES_MOST - len(head) - len(tail) - 2
+    return [*head, *table(found, room, width), "", *tail, *([report] if report is not None else [])]
 
 
 def table(found: LiveOutcome, room: int, width: int) -> list[str]:
