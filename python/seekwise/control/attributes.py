@@ -263,7 +263,10 @@ def tunables(folder: Path) -> dict[str, str]:
         mode = file.stat().st_mode
         if stat.S_ISREG(mode) and mode & stat.S_IRUSR and mode & stat.S_IWUSR:
             # An attribute without a function to show it answers EIO (Linux v6.12 block/elevator.c elv_attr_show).
+            # Only twice in a row: one read that fails would leave a setting that nobody restores.
             text = sysfs.read_or_raise(file, no_value=frozenset({errno.EIO}))
+            if text is None:
+                text = sysfs.read_or_raise(file, no_value=frozenset({errno.EIO}))
             if text is not None and "\n" not in text:
                 found[IOSCHED + file.name] = text
     return found

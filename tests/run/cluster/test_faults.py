@@ -67,7 +67,8 @@ def test_a_restarted_scheduler_loses_and_doubles_nothing(cluster: Processes, run
     cluster.start_scheduler()
     cluster.start_worker()
     said = runs.ended(process)
-    assert "is gone; waiting for it" in said and "is back" in said
+    # Dask may be connected again before the next look: then only the worker is missed.
+    assert ("is gone; waiting for it" in said and "is back" in said) or "lost tcp://127.0.0.1:" in said
     assert records_of(runs.folder / "spread.db") == alone(study)
 
 
