@@ -660,7 +660,6 @@ impl Scheduler for Bfq {
         self.waiting
     }
 
-
     fn timer(&self) -> Option<Nanos> {
         self.idle_timer
     }
