@@ -24,6 +24,7 @@ NEAREST: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     ("dpkg", ALONE): (("build", "unpack_time", "time"),),
     ("compile", ALONE): (("build", "time", "time"),),
     ("rsync", ALONE): (("file-server", "store_done", "done"),),
+    ("wc", ALONE): (("streams", "done", "done"),),
     ("pgbench", BESIDE): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
     ("sysbench", BESIDE): (("database-backup", "time", "time"), ("database-backup", "tail", "tail")),
     ("rocksdb", BESIDE): (("database-backup", "time", "time"),),

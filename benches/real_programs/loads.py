@@ -171,6 +171,21 @@ def compiled(folder: Path) -> Iterator[Visit]:
 
 
 @contextlib.contextmanager
+def counted(folder: Path) -> Iterator[Visit]:
+    """Four files of 512 MiB, cold, each read by a `wc -l` of its own at the same time."""
+    files = [folder / f"log.{number}" for number in range(4)]
+    line = b"2026-11-24T00:00:00 a line of a log that somebody counts\n"
+    for file in files:
+        with file.open("wb") as out:
+            for _ in range(512):
+                out.write((line * ((1 << 20) // len(line) + 1))[: 1 << 20])
+            out.flush()
+            os.fsync(out.fileno())
+    command = " & ".join(f"wc -l {file.name}" for file in files) + "; wait"
+    yield repeated(lambda: must("sh", "-c", command, cwd=folder) and None, lambda: page_cache.evict(files) and None)
+
+
+@contextlib.contextmanager
 def rocksdb(folder: Path) -> Iterator[Visit]:
     """Random gets of four threads beside a writer of 20 MB/s, all tables cold when a visit begins."""
     common = (
@@ -211,6 +226,7 @@ PROGRAMS = {
         Program("dpkg", "dpkg-deb -x of a package", "package", "time", {"dpkg-deb": "dpkg"}, unpack, 1 << 30),
         Program("rsync", "rsync of a tree", "tree", "time",
                 {"rsync": "rsync", str(LIBREOFFICE): "libreoffice-writer-nogui"}, rsync, 1 << 30),
+        Program("wc", "four wc -l of large files", "set", "time", {"wc": "coreutils"}, counted, 3 << 30),
         Program("compile", "make, eight files of C", "build", "time", {"gcc": "gcc", "make": "make"}, compiled, 1 << 30),
     )
 }  # fmt: skip
