@@ -91,11 +91,9 @@ def answer(request: Request) -> None:
             raise UsageError(
                 f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
             )
-    from seekwise.backend.kernel import fio
     from seekwise.backend.kernel.target import find
 
     target = find(request.target)
-    fio.find()
     chosen = use_files.chosen(request.uses)
     if os.geteuid() != 0:
         from seekwise.cli import _tune_unprivileged
@@ -122,6 +120,16 @@ def compared_settings(request: Request, target) -> Candidates:
     return candidates_of.of_schedulers(target, again=request.self_check)
 
 
+def _why_no_fio() -> MissingError | None:
+    from seekwise.backend.kernel import fio
+
+    try:
+        fio.find()
+    except MissingError as error:
+        return error
+    return None
+
+
 def make_plan(request: Request, target, compared: Candidates, chosen: list[Use]) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
     from seekwise.backend.kernel import prepared_target
@@ -130,7 +138,7 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
     labels = compared.labels
     beside = _beside(request, target)
     execute.check_budget(request.budget, len(labels), staged_too=beside is not None)
-    chosen, said = use_files.installed(chosen, named=request.uses is not None)
+    chosen, said = use_files.installed(chosen, named=request.uses is not None, without_fio=_why_no_fio())
     if target.is_device:
         chosen, also_said = use_files.without_programs(
             chosen, "a bare device has no file system", named=request.uses is not None

@@ -307,10 +307,25 @@ def without_programs(uses: Sequence[Use], where: str, *, named: bool) -> tuple[l
     return left, [f"Left out, for {where}: {few}"] if out else []
 
 
-def installed(uses: Sequence[Use], *, named: bool) -> tuple[list[Use], list[str]]:
-    """(uses whose programs are on this machine, what is said of the others). MissingError when one was asked for."""
+def needs_fio(uses: Sequence[Use]) -> bool:
+    """Whether any of their jobs is fio's."""
+    return any(job.program is None for use in uses for job in use.job)
+
+
+def installed(
+    uses: Sequence[Use], *, named: bool, without_fio: MissingError | None = None
+) -> tuple[list[Use], list[str]]:
+    """(uses whose programs are on this machine, what is said of the others). MissingError when one was asked for, or none is left.
+
+    `without_fio`: why fio cannot run here; None when it can.
+    """
     left, said = [], []
     for use in uses:
+        if without_fio is not None and needs_fio([use]):
+            if named:
+                raise without_fio
+            said.append(f"{use.name} is left out: {without_fio.message}")
+            continue
         missing = next(
             (why for job in use.job if (program := job.runs) is not None and (why := program.missing())), None
         )
@@ -322,6 +337,8 @@ def installed(uses: Sequence[Use], *, named: bool) -> tuple[list[Use], list[str]
             )
         else:
             said.append(f"{use.name} is left out: {missing}")
+    if not left and without_fio is not None:
+        raise without_fio
     return left, said
 
 

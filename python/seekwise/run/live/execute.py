@@ -17,6 +17,7 @@ from seekwise.run.live.plan import LivePlan
 from seekwise.run.live.session import Session, Watch
 from seekwise.store.database import Run, Store
 from seekwise.study.quantity import time_text
+from seekwise.study.uses import needs_fio
 
 END_S = 3.0
 """Kept for restoring, removing the files and judging."""
@@ -46,7 +47,7 @@ def carry_out(
 
     Whatever ends it, the records so far stay and every setting is as it was.
     """
-    program = fio.find()
+    program = fio.find() if needs_fio(plan.uses) else None
     deadline_s = began_s + plan.budget_s - END_S - traced.reserved_s(plan)
     known = False
     try:
@@ -59,7 +60,7 @@ def carry_out(
             if place.stores and memory.controller() is None:
                 watch.say(BUFFERED_FALLBACK)
             switch = stack.enter_context(switching([each.changes for each in plan.candidates + plan.levels]))
-            seen = environment.read(target, program.version)
+            seen = environment.read(target, program.version if program else "")
             if place.data_set_bytes:
                 seen["program_data_bytes"] = place.data_set_bytes
             session = Session(store, run, plan, target, watch, program, place, switch, home, seen, deadline_s)

@@ -19,7 +19,7 @@ from seekwise.backend.kernel import fio_job
 from seekwise.control.emptiness import EmptyProof
 from seekwise.control.scratch import room_bytes
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
-from seekwise.study.uses import Use
+from seekwise.study.uses import Use, needs_fio
 from seekwise.workload import data
 
 MIB = 2**20
@@ -103,10 +103,6 @@ def data_sets(uses: Sequence[Use]) -> list[data.DataSet]:
     programs = [program for use in uses for job in use.job if (program := job.runs) is not None]
     names = dict.fromkeys(name for program in programs for name in program.data_sets())
     return [data.DATA_SETS[name] for name in names]
-
-
-def needs_fio(uses: Sequence[Use]) -> bool:
-    return any(job.program is None for use in uses for job in use.job)
 
 
 def least_bytes(uses: Sequence[Use]) -> int:

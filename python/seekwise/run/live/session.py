@@ -50,7 +50,8 @@ class Session:
     plan: LivePlan
     target: Target
     watch: Watch
-    program: fio.Fio
+    program: fio.Fio | None
+    """None where no use needs it."""
     place: prepare.PreparedTarget
     switch: switching
     home: Path
@@ -179,7 +180,7 @@ class Session:
                 values=candidate.values,
                 seed=self.plan.seed,
                 environment=self.environment,
-                fio_version=self.program.version,
+                fio_version=self.program.version if self.program else "",
                 origin_s=self.origin_s,
             )
             if others:
