@@ -205,6 +205,37 @@ def test_time_goes_to_the_use_that_it_decides():
     assert progress.next_use(states, judged, 1.0) is None
 
 
+def stakes(values, noise, in_force="a", left_s=60.0, use="desktop-copy"):
+    judged = judge([entry_of(values, noise=noise, use=use, rounds=4)])
+    states = [progress.UseState(uses.chosen(use)[0], candidates_of(*values))]
+    return progress.pair_at_stake(states, judged, in_force, left_s)
+
+
+def test_a_setting_that_may_take_the_place_of_the_one_in_force_runs_on_with_it_alone():
+    pair = stakes({"a": 100, "b": 160, "c": 101, "d": 99}, 0.1)
+    assert set(pair.labels) == {"a", "b"} and 2 <= pair.rounds <= 60 / 2.4
+
+
+@pytest.mark.parametrize(
+    ("values", "noise", "left_s"),
+    [
+        ({"a": 100, "b": 104, "c": 101}, 0.02, 60.0),  # no gain that is worth a change
+        ({"a": 160, "b": 100, "c": 101}, 0.1, 60.0),  # the one in force leads
+        ({"a": 100, "b": 200, "c": 101}, 0.001, 60.0),  # it is shown already
+        ({"a": 100, "b": 150, "c": 101}, 1.0, 20.0),  # the time that is left cannot show it
+        ({"a": 100, "b": 160, "c": 101}, 0.1, 2.0),
+    ],
+)
+def test_where_nothing_hangs_on_two_settings_all_run_on(values, noise, left_s):
+    assert stakes(values, noise, left_s=left_s) is None
+
+
+def test_limits_are_never_at_stake():
+    entry = replace(entry_of({"a": 100, "b": 160}, noise=0.1, use="random-read", rounds=4), group=uses.LIMITS)
+    states = [progress.UseState(uses.chosen("random-read")[0], candidates_of("a", "b"))]
+    assert progress.pair_at_stake(states, judge([entry]), "a", 60.0) is None
+
+
 def test_hopeless_candidates_run_no_more_but_two_stay():
     judged = judge([entry_of({"a": 100, "b": 10, "c": 9, "d": 8}, noise=0.01, use="desktop-copy")])
     state = progress.UseState(uses.chosen("desktop-copy")[0], candidates_of("a", "b", "c", "d"))

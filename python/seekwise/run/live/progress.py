@@ -11,6 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from scipy import special
+
+from seekwise.analysis.decision import choose
+from seekwise.analysis.decision.bounds import Ahead
 from seekwise.analysis.decision.verdicts import BOUND_FACTOR, Judged, log_of_share
 from seekwise.run.live import carry
 from seekwise.run.live.candidates import Candidate
@@ -57,6 +61,11 @@ HOPELESS_THRESHOLDS = 3.0
 ROUNDS_SURE = 6
 """Who is far behind after fewer rounds may have met a stall in each of them: it is asked for again later, in another stretch."""
 ROUNDS_AGAIN = 4
+LIKELY_SHARE = 0.8
+"""Of a gain that was picked as the largest of several, what is likely to be true."""
+ROUNDS_LOOK_AHEAD = 200
+CHANCE_FACTOR = 2
+"""Few rounds know their own noise badly: what seems to need twice the time that is left is tried."""
 WORSE_EFFORT = 0.7
 """A loss is shown against nothing at a stricter level than a tie within the threshold."""
 
@@ -266,6 +275,59 @@ def to_ask_again(states: Sequence[UseState], left_s: float) -> tuple[UseState, i
         if waiting and not state.failed and affordable >= 1:
             return state, min(ROUNDS_AGAIN, affordable)
     return None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two candidates of a use on whose difference a choice hangs, and further rounds of them alone that would show it."""
+
+    state: UseState
+    labels: tuple[str, str]
+    rounds: int
+
+
+def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force: str, left_s: float) -> Pair | None:
+    """The setting in force and the one that seems better by so much that it would take its place, where the time that is left can show it.
+
+    A round of two takes half the time of a round of four. `judged`: as if nothing followed.
+    """
+    best: Pair | None = None
+    for state in states:
+        labels = [each.label for each in state.candidates]
+        if state.failed or in_force not in labels:
+            continue
+        for each in choose.deciding([one for one in judged if one.use == state.use.name]):
+            ahead = {label: a for label in labels if (a := each.ahead.get((label, in_force))) is not None}
+            leader = max(ahead, key=lambda label: ahead[label].mean, default=None)
+            if leader is None or ahead[leader].mean < choose.WORTH_LOG:
+                continue
+            level = choose.GAIN_ALPHA / max(1, len(each.standings) - 1)
+            if choose.is_better(each, leader, in_force) and ahead[leader].low_alone(level) > 0:
+                continue
+            pair_s = sum(state.length_s(one) + SWITCH_S for one in state.candidates if one.label in (leader, in_force))
+            affordable = int((left_s - STRETCH_OVERHEAD_S) / pair_s)
+            needed = _rounds_to_show(ahead[leader], level)
+            if (
+                affordable >= 2
+                and needed <= CHANCE_FACTOR * affordable
+                and (best is None or needed * pair_s < _seconds(best))
+            ):
+                best = Pair(state, (in_force, leader), min(affordable, max(2, needed)))
+    return best
+
+
+def _seconds(pair: Pair) -> float:
+    return pair.rounds * sum(pair.state.length_s(one) for one in pair.state.candidates if one.label in pair.labels)
+
+
+def _rounds_to_show(ahead: Ahead, level: float) -> int:
+    """Further rounds after which the lower bound at `level` is above zero, if the true gain is `LIKELY_SHARE` of the one seen."""
+    sd_log, have = ahead.se * math.sqrt(ahead.rounds), ahead.rounds
+    for more in range(1, ROUNDS_LOOK_AHEAD):
+        count = have + more
+        if special.stdtrit(count - 1, 1 - level) * sd_log / math.sqrt(count) <= LIKELY_SHARE * ahead.mean:
+            return more
+    return ROUNDS_LOOK_AHEAD
 
 
 def rounds_to_decide(each: Judged) -> int | None:

@@ -48,6 +48,10 @@ def to_the_end(session: Session, states: Sequence[progress.UseState]) -> Decided
         for each in states:
             progress.drop_hopeless(each, found.judged)
         ending = decided(session.records, order)
+        pair = progress.pair_at_stake(states, ending.judged, order.in_force, session.left_s)
+        if pair is not None:
+            session.rounds(pair.state, pair.rounds, among=pair.labels)
+            continue
         # First what would stay open if nothing followed; then what is decided only as the last word.
         chosen = (
             progress.to_ask_again(states, session.left_s)

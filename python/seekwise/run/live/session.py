@@ -73,10 +73,12 @@ class Session:
             self.orders[use] = Order(self.plan.seed + len(self.orders))
         return self.orders[use]
 
-    def rounds(self, each: progress.UseState, rounds: int, quick: int = 0) -> None:
+    def rounds(
+        self, each: progress.UseState, rounds: int, quick: int = 0, *, among: Sequence[str] | None = None
+    ) -> None:
         """Measures a use for some rounds of its candidates, and learns cuts and lengths of periods from them.
 
-        `quick`: so many rounds of the shortest periods follow under the same load where it is fast enough for them.
+        `among`: labels of those that run, where not all of them do. `quick`: so many rounds of the shortest periods follow under the same load where it is fast enough for them.
         """
         turns = self.order_of(each.use.name)
         turns.interrupted()
@@ -88,7 +90,7 @@ class Session:
         schedule = [
             (candidate, turn, each.length_s(candidate))
             for turn in range(rounds)
-            for candidate in drawn(each.in_round(turn))
+            for candidate in drawn(each.in_round(turn) if among is None else self._named(each, among))
         ]
 
         def more(periods: Sequence[stretch.Period]) -> Sequence[stretch.Turn]:
@@ -102,6 +104,10 @@ class Session:
             ]
 
         self.stretch(each, schedule, learn=True, more=more)
+
+    @staticmethod
+    def _named(each: progress.UseState, labels: Sequence[str]) -> list[Candidate]:
+        return [candidate for candidate in each.candidates if candidate.label in labels]
 
     def stretch(
         self,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
+import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ KEY = "traced"
 SHARE_MOST = 0.06
 """Of the budget: a run that is too short for it measures instead."""
 USES_MOST = 2
+SETTINGS_LEAST = 2
 SETTLE_S = 0.3
 
 
@@ -97,10 +99,16 @@ def measure(session: Session, found: Decided) -> None:
     if reason := why_not(session.plan):
         document["why_not"] = reason
     else:
-        for name, settings in chosen(found, session.plan):
+        end_s = session.deadline_s + reserved_s(session.plan)
+        for name, all_settings in chosen(found, session.plan):
+            fit = _that_fit(session, name, all_settings, end_s)
+            settings = [each for each in session.plan.candidates if each in fit]
+            if len(settings) < SETTINGS_LEAST:
+                document["why_not"] = f"a unit of {name} takes too long to trace it in this budget"
+                continue
             session.watch.say(f"recording requests of {name} for the report")
             try:
-                document["uses"][name] = _of_use(session, name, settings)  # type: ignore[index]
+                document["uses"][name] = _of_use(session, name, settings, end_s)  # type: ignore[index]
             except (SeekwiseError, OSError, ValueError) as error:
                 document["why_not"] = error.message if isinstance(error, SeekwiseError) else str(error)
                 break
@@ -125,7 +133,7 @@ def chosen(found: Decided, plan: LivePlan) -> list[tuple[str, list[Candidate]]]:
         labels += [each.setting for each in ranked]
         most = cost(next(use for use in plan.uses if use.name == judged.use)).settings_most
         settings = [by_label[label] for label in dict.fromkeys(labels) if label in by_label][:most]
-        picked.append((judged.use, sorted(settings, key=lambda each: list(by_label).index(each.label))))
+        picked.append((judged.use, settings))
     return picked
 
 
@@ -136,7 +144,26 @@ def _gap(judged: Judged) -> float:
     return 1 / max(1 - most, 1e-9) if judged.more_is_better else 1 + most
 
 
-def _of_use(session: Session, name: str, settings: Sequence[Candidate]) -> dict[str, object]:
+def _that_fit(session: Session, name: str, settings: Sequence[Candidate], end_s: float) -> list[Candidate]:
+    """As many of these as there is time for: a period of programs lasts as long as its units, as those did that were measured."""
+    left_s = end_s - time.monotonic() - progress.STRETCH_OVERHEAD_S
+    fit = []
+    for each in settings:
+        lengths = [
+            float(record.conditions["length_s"])
+            for record in session.records
+            if record.setting == each.label and record.factors.get("use") == name
+        ]
+        state = progress.UseState(next(use for use in session.plan.uses if use.name == name), ())
+        long = float(np.median(lengths)) if lengths and state.long_unit_s is not None else 0.0
+        left_s -= max(SETTLE_S + cost(state.use).span_s, long) + progress.SWITCH_S
+        if left_s < 0:
+            break
+        fit.append(each)
+    return fit
+
+
+def _of_use(session: Session, name: str, settings: Sequence[Candidate], end_s: float) -> dict[str, object]:
     use: Use = next(each for each in session.plan.uses if each.name == name)
     disk = recorder.device_of(session.plan.leaves[0])
     schedule = [(each, number, SETTLE_S + cost(use).span_s) for number, each in enumerate(settings)]
@@ -153,6 +180,7 @@ def _of_use(session: Session, name: str, settings: Sequence[Candidate]) -> dict[
             session.home,
             session.target.leaf_names,
             memory_limit_bytes=limit,
+            deadline_s=end_s,
         )
     traced: dict[str, object] = {"dropped": recorded.dropped, "settings": {}}
     for period in done.periods:
