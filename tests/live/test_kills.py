@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import needs_fio, needs_root, settings_of
-from seekwise.workload import postgres
+from seekwise.workload import mariadb, postgres
 
 pytestmark = [needs_root, needs_fio, pytest.mark.slow]
 KILLS = int(os.environ.get("SEEKWISE_TEST_KILLS", "12"))
@@ -20,6 +20,7 @@ USES = [
     "random-read,desktop-copy",
     "database,file-server",
     "postgresql" if postgres.binaries() is not None else "web-server",
+    "mariadb" if mariadb.binaries() is not None else "build",
 ]
 
 
@@ -53,7 +54,7 @@ def shared_memory() -> set[str]:
     return {line.split()[1] for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]}
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(max(1200, 60 * KILLS))
 def test_whenever_it_is_killed_settings_processes_and_files_are_as_before(seekwise, storage):
     before, segments = settings_of(storage.name), shared_memory()
     rng = random.Random(20261123)

@@ -1,6 +1,7 @@
 """Programs: units of real work, cold when they should be, told when to begin and to stop, and gone whatever happens."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from seekwise.linux import page_cache
-from seekwise.workload import cold, data, log, postgres, programs, team
+from seekwise.workload import cold, data, log, mariadb, postgres, programs, team
 
 SMALL = data.Share(40 << 20, 0.0)
 
@@ -68,6 +69,31 @@ def test_a_private_cluster_runs_pgbench_and_leaves_nothing_behind(place):
     assert len(units.end_s) == 1600 and units.duration_ns.min() > 0
     assert Path("/proc/sysvipc/shm").read_text() == segments
     assert str(place) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(mariadb.binaries() is None, reason="MariaDB's server and client are not installed")
+def test_a_private_mariadb_commits_and_leaves_nothing_behind(place):
+    laid_out(place, "mariadb")
+    (task,) = tasks_of("mariadb", workers=2)
+    with started(place, [task]) as crew:
+        crew.wait_ready()
+        crew.go(["mariadb"], 9)
+        assert crew.wait_idle(["mariadb"], 60), crew.failed
+    found = team.units(place / "work", task, time.time())
+    assert [len(units.end_s) for units in found] == [9, 9] and all(units.duration_ns.min() > 0 for units in found)
+    assert str(place) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(shutil.which("qemu-img") is None, reason="qemu-img is not installed")
+def test_a_disk_image_is_converted(place):
+    laid_out(place, "qemu-img")
+    (task,) = tasks_of("qemu-img")
+    with started(place, [task]) as crew:
+        crew.wait_ready()
+        crew.go(["qemu-img"], 2)
+        assert crew.wait_idle(["qemu-img"], 60), crew.failed
+    (units,) = team.units(place / "work", task, time.time())
+    assert len(units.end_s) == 2 and np.all(units.bytes > 2**20)
 
 
 def test_a_foreground_stops_after_its_unit_and_the_background_goes_on(place):

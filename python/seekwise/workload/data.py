@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from seekwise.errors import SeekwiseError
-from seekwise.workload import database, postgres, python_tree
+from seekwise.workload import database, mariadb, postgres, python_tree
 from seekwise.workload.program import Place, durable, synced
 
 MIB = 2**20
@@ -147,6 +147,7 @@ DATA_SETS: dict[str, DataSet] = {
         DataSet("source", 16 * MIB, 16 * MIB, _source),
         DataSet("text", 16 * MIB, 64 * MIB, _text),
         DataSet("postgresql", 768 * MIB, 768 * MIB, lambda folder, _: postgres.build(folder)),
+        DataSet("mariadb", 1024 * MIB, 1024 * MIB, lambda folder, _: mariadb.build(folder)),
         DataSet("sqlite", 32 * MIB, 512 * MIB, database.build),
     )
 }

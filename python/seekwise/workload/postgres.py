@@ -1,9 +1,4 @@
-"""A private PostgreSQL cluster in the scratch folder: nobody else's databases are ever reached.
-
-The server has a folder, a socket and a namespace of its own, no network, and runs as the user `nobody`, so that the kernel keeps it out of the
-data of any other cluster. The scratch folder is closed to that user: within a mount namespace of the crew the cluster's folder is
-bound to a path that `nobody` can walk to. Shared memory lies in an IPC namespace, and in the cluster's folder. So all of it ends with its processes,
-however they end.
+"""A private PostgreSQL cluster (`server.py`), with pgbench's tables and clients.
 
 `fsync`, `full_page_writes` and `synchronous_commit` are as shipped. Checkpoints happen when the server starts and ends, not in a period by chance.
 """
@@ -11,30 +6,16 @@ however they end.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
-import pwd
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from seekwise.control import child
-from seekwise.errors import SeekwiseError
+from seekwise.workload import server
 
-CLONE_NEWNS, CLONE_NEWIPC = 0x00020000, 0x08000000
-"""Linux v6.12 include/uapi/linux/sched.h."""
-MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
-"""Linux v6.12 include/uapi/linux/mount.h."""
 SCALE = 16
 """15 MB each: more branches than clients, so that they seldom wait for each other's rows (pgbench's documentation)."""
-START_S = 60.0
-STOP_S = 12.0
-BUILD_S = 180.0
-SEEN_AT = ("/mnt", "/media", "/srv", "/opt")
-"""Where the cluster's folder is seen within the namespace; nothing outside it changes."""
 SETTINGS = """
 listen_addresses = ''
 unix_socket_directories = '{folder}'
@@ -45,9 +26,6 @@ max_wal_size = 1GB
 autovacuum = off
 logging_collector = off
 """
-BUILDER = (
-    "import sys; sys.path[:] = sys.argv.pop(1).split(':'); from seekwise.workload import postgres; postgres.main()"
-)
 
 
 def binaries() -> Path | None:
@@ -63,131 +41,44 @@ def _version(folder: Path) -> int:
 
 
 def build(folder: Path) -> int:
-    """Makes a cluster with pgbench's tables in a folder, by a process that is supervised; its bytes."""
-    command = [sys.executable, "-I", "-c", BUILDER, ":".join(sys.path), str(folder)]
-    done = child.run(command, timeout_s=BUILD_S)
-    if done.returncode:
-        said = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
-        raise SeekwiseError(
-            f"PostgreSQL cannot be set up in the scratch folder: {said[:200]}", hint="leave the use `postgresql` out"
-        )
-    return sum(path.lstat().st_size for path in folder.rglob("*"))
+    """Makes a cluster with pgbench's tables in a folder; its bytes."""
+    return server.build("postgres", folder, "PostgreSQL", "postgresql")
 
 
 def main() -> None:
     """In the supervised process: `initdb`, then pgbench's tables."""
-    folder, user = Path(sys.argv[1]), _user()
-    (folder / "cluster").mkdir(mode=0o700)
-    if user:
-        os.chown(folder / "cluster", *user)
-        os.chown(folder, *user)
-    place = seen(folder)
-    _run(
-        [
-            "initdb",
-            "-D",
-            str(place / "cluster"),
-            "-U",
-            "seekwise",
-            "--auth=trust",
-            "--no-sync",
-            "-E",
-            "UTF8",
-            "--locale=C",
-        ]
-    )
+    place = server.data_folder(Path(sys.argv[1]), "cluster")
+    words = ["-D", str(place / "cluster"), "-U", "seekwise", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]
+    server.run([_tool("initdb"), *words], as_server=True)
     with (place / "cluster/postgresql.conf").open("a") as file:
         file.write(SETTINGS.format(folder=place))
     with served(place):
-        _run(["pgbench", "-h", str(place), "-U", "seekwise", "-i", "-q", "-s", str(SCALE), "postgres"])
+        server.run([_tool("pgbench"), "-h", str(place), "-U", "seekwise", "-i", "-q", "-s", str(SCALE), "postgres"])
     os.sync()
-
-
-def seen(folder: Path) -> Path:
-    """The path under which the server's user sees a folder. As root in a namespace that this process enters; else the folder itself."""
-    if os.geteuid() != 0:
-        return folder
-    libc = ctypes.CDLL(None, use_errno=True)
-    place = next((each for each in SEEN_AT if os.path.isdir(each)), None)
-    if place is None:
-        raise OSError(0, f"none of {', '.join(SEEN_AT)} is there")
-
-    def checked(result: int, what: str) -> None:
-        if result != 0:
-            raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
-
-    real = os.path.realpath(folder)
-    checked(libc.unshare(CLONE_NEWNS | CLONE_NEWIPC), "unshare")
-    checked(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount namespace")
-    checked(libc.mount(real.encode(), place.encode(), None, MS_BIND, None), "bind mount")
-    return Path(place)
 
 
 @contextlib.contextmanager
 def served(place: Path) -> Iterator[None]:
-    """A running server on the cluster below `place`, as `seen` gave it."""
+    """A running server on the cluster below `place`, as `server.seen` gave it."""
     (place / "cluster/postmaster.pid").unlink(missing_ok=True)  # of a server that was killed with its namespace
-    log = (place / "cluster/server.log").open("ab")
-    command = [str(_tool("postgres")), "-D", str(place / "cluster")]
-    with log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **_identity()) as server:
-        try:
-            _wait(place, server)
-            yield
-        finally:
-            server.send_signal(signal.SIGINT)
-            try:
-                server.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                server.kill()
+    command = [_tool("postgres"), "-D", str(place / "cluster")]
+    ask = [_tool("pg_isready"), "-q", "-h", str(place), "-U", "seekwise"]
+    with server.served(
+        command, place / "cluster/server.log", "PostgreSQL", lambda: server.run(ask, check=False) == 0, signal.SIGINT
+    ):
+        yield
 
 
-def _wait(place: Path, server: subprocess.Popen) -> None:
-    end = time.monotonic() + START_S
-    while _run(["pg_isready", "-q", "-h", str(place), "-U", "seekwise"], check=False) != 0:
-        if server.poll() is not None or time.monotonic() > end:
-            said = (place / "cluster/server.log").read_text(errors="replace").strip().splitlines()
-            raise RuntimeError(f"PostgreSQL does not start: {said[-1] if said else 'no reason given'}")
-        time.sleep(0.05)
-
-
-def _tool(name: str) -> Path:
-    folder = binaries()
-    return (folder or Path("/usr/bin")) / name
-
-
-def _user() -> tuple[int, int] | None:
-    if os.geteuid() != 0:
-        return None
-    entry = pwd.getpwnam("nobody")
-    return entry.pw_uid, entry.pw_gid
-
-
-def _identity() -> dict:
-    user = _user()
-    return {"user": user[0], "group": user[1], "extra_groups": []} if user else {}
-
-
-def environment() -> dict[str, str]:
-    """None of the user's: no PGHOST, no PGSERVICE leads anywhere else."""
-    return {"PATH": os.defpath, "LC_ALL": "C", "PGPASSFILE": "/dev/null", "PGSERVICEFILE": "/dev/null"}
-
-
-def _run(argv: list[str], *, check: bool = True) -> int:
-    done = subprocess.run(
-        [str(_tool(argv[0])), *argv[1:]], check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        env=environment(), cwd="/", **(_identity() if argv[0] == "initdb" else {}),
-    )  # fmt: skip
-    if check and done.returncode:
-        raise SystemExit(f"{argv[0]} ended with status {done.returncode}: {' '.join(done.stderr.split())[-300:]}")
-    return done.returncode
+def _tool(name: str) -> str:
+    return str((binaries() or Path("/usr/bin")) / name)
 
 
 def transactions(place: Path, logs: Path, clients: int, each: int) -> list[tuple[float, float]]:
     """(end in seconds since 1970, duration in seconds) of the transactions of one pgbench. `logs`: a folder in memory."""
     for old in logs.glob("pgbench*"):
         old.unlink()
-    _run(
-        ["pgbench", "-h", str(place), "-U", "seekwise", "-n", "-c", str(clients), "-t", str(each), "-l",
+    server.run(
+        [_tool("pgbench"), "-h", str(place), "-U", "seekwise", "-n", "-c", str(clients), "-t", str(each), "-l",
          f"--log-prefix={logs}/pgbench", "postgres"]
     )  # fmt: skip
     found = []

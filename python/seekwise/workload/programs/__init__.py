@@ -9,6 +9,8 @@ from pydantic import ValidationError
 from seekwise.workload.program import Program
 from seekwise.workload.programs.cat import DD, Cat
 from seekwise.workload.programs.copy import Copy
+from seekwise.workload.programs.image import Image
+from seekwise.workload.programs.mariadb import MariaDB
 from seekwise.workload.programs.postgresql import PostgreSQL
 from seekwise.workload.programs.sqlite import SQLite
 from seekwise.workload.programs.start import Start
@@ -17,8 +19,10 @@ from seekwise.workload.programs.web import Pages
 
 PROGRAMS: dict[str, type[Program]] = {
     each.name: each
-    for each in (Start, SQLite, PostgreSQL, Copy, Cat, DD, Backup, Search, Sort, Fetch, Store, Pages, Unpack, Compile)
-}
+    for each in (
+        Start, SQLite, PostgreSQL, MariaDB, Copy, Image, Cat, DD, Backup, Search, Sort, Fetch, Store, Pages, Unpack, Compile,
+    )
+}  # fmt: skip
 
 
 def of(name: str, parameters: Mapping[str, object]) -> Program:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from seekwise.workload import postgres
+from seekwise.workload import postgres, server
 from seekwise.workload.program import Place, Program
 
 EACH = 200
@@ -35,7 +35,7 @@ class PostgreSQL(Program):
 
     @contextlib.contextmanager
     def service(self, place: Place) -> Iterator[Path]:
-        seen = postgres.seen(place.data / "postgresql")
+        seen = server.seen(place.data / "postgresql")
         with postgres.served(seen):
             yield seen
 

@@ -1,0 +1,145 @@
+"""A private database server in the scratch folder: nobody else's databases are ever reached.
+
+The server has a folder, a socket and a namespace of its own, no network, and runs as the user `nobody`, so that the kernel keeps it out of the
+data of any other server. The scratch folder is closed to that user: within a mount namespace of the crew the server's folder is
+bound to a path that `nobody` can walk to. Shared memory lies in an IPC namespace, and in the server's folder. So all of it ends with its processes,
+however they end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from seekwise.control import child
+from seekwise.errors import SeekwiseError
+
+CLONE_NEWNS, CLONE_NEWIPC = 0x00020000, 0x08000000
+"""Linux v6.12 include/uapi/linux/sched.h."""
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+"""Linux v6.12 include/uapi/linux/mount.h."""
+START_S = 60.0
+STOP_S = 12.0
+BUILD_S = 180.0
+SEEN_AT = ("/mnt", "/media", "/srv", "/opt")
+"""Where the server's folder is seen within the namespace; nothing outside it changes."""
+BUILDER = (
+    "import sys; sys.path[:] = sys.argv.pop(1).split(':'); from seekwise.workload import {module}; {module}.main()"
+)
+
+
+def build(module: str, folder: Path, name: str, use: str) -> int:
+    """Lets `main` of a module fill a folder, in a process that is supervised; its bytes. `use`: the one to leave out when this fails."""
+    command = [sys.executable, "-I", "-c", BUILDER.format(module=module), ":".join(sys.path), str(folder)]
+    done = child.run(command, timeout_s=BUILD_S)
+    if done.returncode:
+        said = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
+        raise SeekwiseError(
+            f"{name} cannot be set up in the scratch folder: {said[:200]}", hint=f"leave the use `{use}` out"
+        )
+    return sum(path.lstat().st_size for path in folder.rglob("*"))
+
+
+def data_folder(folder: Path, name: str) -> Path:
+    """In the supervised process: an empty folder that belongs to the server's user, as that user sees it."""
+    (folder / name).mkdir(mode=0o700)
+    user = _user()
+    if user:
+        os.chown(folder / name, *user)
+        os.chown(folder, *user)
+    return seen(folder)
+
+
+def seen(folder: Path) -> Path:
+    """The path under which the server's user sees a folder. As root in a namespace that this process enters; else the folder itself."""
+    if os.geteuid() != 0:
+        return folder
+    libc = ctypes.CDLL(None, use_errno=True)
+    place = next((each for each in SEEN_AT if os.path.isdir(each)), None)
+    if place is None:
+        raise OSError(0, f"none of {', '.join(SEEN_AT)} is there")
+
+    def checked(result: int, what: str) -> None:
+        if result != 0:
+            raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+    real = os.path.realpath(folder)
+    checked(libc.unshare(CLONE_NEWNS | CLONE_NEWIPC), "unshare")
+    checked(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount namespace")
+    checked(libc.mount(real.encode(), place.encode(), None, MS_BIND, None), "bind mount")
+    return Path(place)
+
+
+@contextlib.contextmanager
+def served(
+    command: Sequence[str], log: Path, name: str, is_ready: Callable[[], bool], stop: signal.Signals
+) -> Iterator[None]:
+    """A server that runs and answers. `log`: where its messages go; `stop`: what ends it in order."""
+    with (
+        log.open("ab") as said,
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/", env=environment(),
+                         **identity()) as server,
+    ):  # fmt: skip
+        try:
+            _wait(server, log, name, is_ready)
+            yield
+        finally:
+            server.send_signal(stop)
+            try:
+                server.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                server.kill()
+
+
+def _wait(server: subprocess.Popen, log: Path, name: str, is_ready: Callable[[], bool]) -> None:
+    end = time.monotonic() + START_S
+    while not is_ready():
+        if server.poll() is not None or time.monotonic() > end:
+            said = log.read_text(errors="replace").strip().splitlines()
+            raise RuntimeError(f"{name} does not start: {said[-1] if said else 'no reason given'}")
+        time.sleep(0.05)
+
+
+def _user() -> tuple[int, int] | None:
+    if os.geteuid() != 0:
+        return None
+    entry = pwd.getpwnam("nobody")
+    return entry.pw_uid, entry.pw_gid
+
+
+def identity() -> dict:
+    """Arguments of `Popen` that give root's rights away."""
+    user = _user()
+    return {"user": user[0], "group": user[1], "extra_groups": []} if user else {}
+
+
+def environment() -> dict[str, str]:
+    """None of the user's: no variable leads to another server. The program's own say whose run a process belongs to."""
+    ours = {name: value for name, value in os.environ.items() if name.startswith("SEEKWISE_")}
+    return {
+        **ours,
+        "PATH": "/usr/bin:/bin:/usr/sbin",
+        "LC_ALL": "C",
+        "PGPASSFILE": "/dev/null",
+        "PGSERVICEFILE": "/dev/null",
+    }
+
+
+def run(argv: Sequence[str], *, check: bool = True, as_server: bool = False) -> int:
+    """Runs a program of the server's to its end; its status. Raises SystemExit with its last words when `check`."""
+    done = subprocess.run(
+        argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(), cwd="/",
+        **(identity() if as_server else {}),
+    )  # fmt: skip
+    if check and done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())[-300:]
+        raise SystemExit(f"{Path(argv[0]).name} ended with status {done.returncode}: {said}")
+    return done.returncode
