@@ -297,16 +297,13 @@ def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force
         if state.failed or in_force not in labels:
             continue
         for each in choose.deciding([one for one in judged if one.use == state.use.name]):
-            ahead = {label: a for label in labels if (a := each.ahead.get((label, in_force))) is not None}
-            leader = max(ahead, key=lambda label: ahead[label].mean, default=None)
-            if leader is None or ahead[leader].mean < choose.WORTH_LOG:
+            leader = challenger(each, labels, in_force)
+            if leader is None:
                 continue
-            level = choose.GAIN_ALPHA / max(1, len(each.standings) - 1)
-            if choose.is_better(each, leader, in_force) and ahead[leader].low_alone(level) > 0:
-                continue
+            ahead, level = each.ahead[leader, in_force], _level_of_a_change(each)
             pair_s = sum(state.length_s(one) + SWITCH_S for one in state.candidates if one.label in (leader, in_force))
             affordable = int((left_s - STRETCH_OVERHEAD_S) / pair_s)
-            needed = _rounds_to_show(ahead[leader], level)
+            needed = _rounds_to_show(ahead, level)
             if (
                 affordable >= 2
                 and needed <= CHANCE_FACTOR * affordable
@@ -314,6 +311,20 @@ def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force
             ):
                 best = Pair(state, (in_force, leader), min(affordable, max(2, needed)))
     return best
+
+
+def challenger(each: Judged, labels: Sequence[str], in_force: str) -> str | None:
+    """The setting that seems better than the one in force by so much that it would take its place, and is not yet shown to be."""
+    ahead = {label: found for label in labels if (found := each.ahead.get((label, in_force))) is not None}
+    leader = max(ahead, key=lambda label: ahead[label].mean, default=None)
+    if leader is None or ahead[leader].mean < choose.WORTH_LOG:
+        return None
+    shown = choose.is_better(each, leader, in_force) and ahead[leader].low_alone(_level_of_a_change(each)) > 0
+    return None if shown else leader
+
+
+def _level_of_a_change(each: Judged) -> float:
+    return choose.GAIN_ALPHA / max(1, len(each.standings) - 1)
 
 
 def _seconds(pair: Pair) -> float:

@@ -10,13 +10,15 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from seekwise import _core
+from seekwise.analysis.decision import choose
+from seekwise.analysis.decision.records import decided
 from seekwise.backend import simulated
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import record, simulated_programs
+from seekwise.run.live import progress, record, simulated_programs
 from seekwise.run.live.candidates import AGAIN, Candidate, Candidates, label_of
 from seekwise.run.live.plan import LivePlan
 from seekwise.run.live.record import OPERATIONS
@@ -29,6 +31,8 @@ from seekwise.study.uses import PERCENT, Job, Use
 
 PREFIX = "model:"
 ROUNDS = 8
+ROUNDS_MOST = 32
+"""Of a use in which another setting seems better than the one in force, and eight rounds do not show it."""
 BATCH = 16
 MIB = 2**20
 PAGE = 4096
@@ -100,13 +104,37 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
 def carry_out(
     store: Store, run: Run, plan: LivePlan, model: Model, tell: Callable[[str, float], None] = lambda *_: None
 ) -> None:
-    """Simulates every use under every candidate, `ROUNDS` seeds of each, and writes the records down.
+    """Simulates every use under every candidate, `ROUNDS` seeds of each, and writes the records down; more where a choice hangs on them.
 
     `tell`: (use, share done).
     """
     store.add_run(run)
-    todo = [(use, number, candidate) for use in plan.uses for number in range(ROUNDS) for candidate in plan.candidates]
-    made = 0
+    records: list[Record] = []
+    uses, rounds = plan.uses, range(ROUNDS)
+    while uses:
+        _rounds(store, run, plan, model, uses, rounds, records, tell)
+        judged = choose.deciding(decided(records, plan.order()).judged)
+        labels = [each.label for each in plan.candidates]
+        at_stake = {each.use for each in judged if progress.challenger(each, labels, plan.in_force.label)}
+        uses = tuple(use for use in plan.uses if use.name in at_stake)
+        rounds = range(rounds.stop, rounds.stop + ROUNDS)
+        if rounds.stop > ROUNDS_MOST:
+            break
+    store.end_run(run.run_id, "complete")
+
+
+def _rounds(
+    store: Store,
+    run: Run,
+    plan: LivePlan,
+    model: Model,
+    uses: Sequence[Use],
+    rounds: range,
+    records: list[Record],
+    tell: Callable[[str, float], None],
+) -> None:
+    todo = [(use, number, candidate) for use in uses for number in rounds for candidate in plan.candidates]
+    before = len(records)
     for start in range(0, len(todo), BATCH):
         batch = todo[start : start + BATCH]
         specs = [_spec(model, use, candidate, plan.seed + number) for use, number, candidate in batch]
@@ -114,13 +142,13 @@ def carry_out(
         for (use, number, candidate), spec, result in zip(batch, specs, results, strict=True):
             if "error" in result:
                 raise SeekwiseError(f"{use.name} cannot be simulated under {candidate.label}: {result['error']}")
-            each = _record(run.run_id, made, use, number, candidate, result["phases"][-1], plan.seed + number, model)
+            phase, seed = result["phases"][-1], plan.seed + number
+            each = _record(run.run_id, len(records), use, number, candidate, phase, seed, model)
             # One of each is enough to be simulated again, request by request; recordings of programs are too large to be kept with it.
             kept = number == 0 and not use.runs_programs
             store.add(replace(each, load={**each.load, "spec": spec}) if kept else each)
-            made += 1
-        tell(batch[-1][0].title, made / len(todo))
-    store.end_run(run.run_id, "complete")
+            records.append(each)
+        tell(batch[-1][0].title, (len(records) - before) / len(todo))
 
 
 def played_otherwise(uses: tuple[Use, ...]) -> list[str]:
