@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 
@@ -191,7 +192,7 @@ class _Worker:
 def _work(program: Program, place: Place, say: Callable[[str], object], told: Callable[[], str]) -> None:
     real, cold.evict = cold.evict, lambda _: 0.0
     # Ours, not the program's: on the simulator its own flusher writes, and every setting begins with a fresh drive.
-    write_behind.begin, write_behind.settle = _nothing_begun, lambda path: None
+    write_behind.behind, write_behind.settle = nullcontext, lambda path: None  # type: ignore[assignment]
     program.open(place)
     units, end = 0, time.monotonic() + WARM_S
     while units < WARM_UNITS or time.monotonic() < end:
@@ -220,10 +221,6 @@ def _work(program: Program, place: Place, say: Callable[[str], object], told: Ca
     say("done")
     cold.evict = real
     program.close(place)
-
-
-def _nothing_begun(path: Path, begun: int, *, last: bool = False) -> int:
-    return begun
 
 
 def _kept(calls: tuple[Row, ...]) -> tuple[Row, ...]:

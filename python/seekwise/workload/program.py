@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -91,28 +91,16 @@ class Program(BaseModel):
         """Once at the end, when the worker is told to leave. A worker that is killed never gets here."""
 
 
-@contextmanager
-def called(
-    argv: Sequence[str | os.PathLike[str]], *, env: dict[str, str] | None = None, fine: Sequence[int] = (0,)
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that runs; its end is waited for. Raises RuntimeError with what it said when its status is none of `fine`."""
-    process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env
-    )
-    with process:
-        yield process
-        _, text = process.communicate()
-    if process.returncode not in fine:
-        said = " ".join(text.decode(errors="replace").split())[-200:]
-        raise RuntimeError(f"{Path(argv[0]).name} ended with status {process.returncode}: {said}")
-
-
 def call(
     argv: Sequence[str | os.PathLike[str]], *, env: dict[str, str] | None = None, fine: Sequence[int] = (0,)
 ) -> None:
     """Runs a program to its end. Raises RuntimeError with what it said when its status is none of `fine`."""
-    with called(argv, env=env, fine=fine):
-        pass
+    done = subprocess.run(
+        argv, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env
+    )
+    if done.returncode not in fine:
+        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+        raise RuntimeError(f"{Path(argv[0]).name} ended with status {done.returncode}: {said}")
 
 
 def durable(path: Path) -> None:

@@ -8,31 +8,39 @@ started up to 1.8 times sooner with bfq than with others, beside plain `cp` 1.1 
 from __future__ import annotations
 
 import os
-import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from seekwise.workload.program import called, durable
+from seekwise.workload.program import durable
 
 LOOK_S = 0.02
 PIECE_BYTES = 8 << 20
 """Written back at a time; a request is a small part of it."""
 
 
-def call(argv: list[str], target: Path) -> None:
-    """Runs a program that writes `target`, and begins to write back what it has written meanwhile."""
+@contextmanager
+def behind(path: Path) -> Iterator[None]:
+    """Begins to write back what is written into a file while the block runs, and the rest at its end."""
+    over = threading.Event()
+    thread = threading.Thread(target=_follow, args=(path, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _follow(path: Path, over: threading.Event) -> None:
     begun = 0
-    with called(argv) as process:
-        while True:
-            try:
-                process.wait(LOOK_S)
-            except subprocess.TimeoutExpired:
-                begun = begin(target, begun)
-                continue
-            break
-    begin(target, begun, last=True)
+    while not over.wait(LOOK_S):
+        begun = _begin(path, begun)
+    _begin(path, begun, last=True)
 
 
-def begin(path: Path, begun: int, *, last: bool = False) -> int:
+def _begin(path: Path, begun: int, *, last: bool = False) -> int:
     """Begins to write what a file has beyond `begun` bytes, in whole pieces unless it is the last time; where the next call goes on."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
