@@ -206,13 +206,13 @@ def test_time_goes_to_the_use_that_it_decides():
 
 
 def stakes(values, noise, in_force="a", left_s=60.0, use="desktop-copy"):
-    judged = judge([entry_of(values, noise=noise, use=use, rounds=4)])
+    judged = judge([entry_of(values, noise=noise, use=use, rounds=8)])
     states = [progress.UseState(uses.chosen(use)[0], candidates_of(*values))]
     return progress.pair_at_stake(states, judged, in_force, left_s)
 
 
 def test_a_setting_that_may_take_the_place_of_the_one_in_force_runs_on_with_it_alone():
-    pair = stakes({"a": 100, "b": 160, "c": 101, "d": 99}, 0.1)
+    pair = stakes({"a": 100, "b": 160, "c": 101, "d": 99}, 0.4)
     assert set(pair.labels) == {"a", "b"} and 2 <= pair.rounds <= 60 / 2.4
 
 

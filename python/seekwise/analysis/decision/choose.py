@@ -9,6 +9,9 @@ that both ran in; beyond ten times a use is starved, and a greater ratio weighs 
             3. its largest gain, at its lower bound, is greater than its largest loss, at its upper bound;
     or      4. it is nowhere worse by more than the threshold, which is shown, and in some use shown to be better by 20 %.
 
+For a purpose that several uses serve, a setting takes the place only if it is shown to be better in two of them: one use is a
+program, not a purpose. Who asks for that use by name gets its answer.
+
 A mean over uses scatters less from run to run than the most striking of many figures. Of several settings that pass, the first in the
 order of comparison is taken unless a later one is clearly better on average, so that equal settings do not alternate from run to run.
 
@@ -39,6 +42,7 @@ WORTH_ALONE_LOG = math.log1p(0.20)
 """The least gain in one use alone that is worth a change, where nothing is lost elsewhere."""
 CLOSE_LOG = math.log1p(0.05)
 """Of several settings that take the place of the one in force, a later one is named only where its mean is better by 5 %."""
+USES_OF_A_PURPOSE = 2
 
 Basis = Literal["safe", "least-loss", "kept", "inconclusive"]
 
@@ -182,11 +186,17 @@ def deciding(judged: Sequence[Judged]) -> list[Judged]:
 
 
 def choose(
-    judged: Sequence[Judged], in_force: str, candidates: Sequence[str], everything: Sequence[Judged] | None = None
+    judged: Sequence[Judged],
+    in_force: str,
+    candidates: Sequence[str],
+    everything: Sequence[Judged] | None = None,
+    *,
+    uses_least: int = 1,
 ) -> Choice | None:
     """The choice over these judged metrics; None when nothing was judged.
 
     `everything`: all that was judged. A change that loses more in most of it than it gains where it was asked for is not made.
+    `uses_least`: in so many uses, where there are so many, a setting has to be better.
     """
     limits, judged = judged, deciding(judged)
     if limits and not judged:
@@ -198,9 +208,10 @@ def choose(
     if in_force not in known:
         # Nothing is known of it, so nothing is weighed against it.
         return _made(in_force, in_force, judged, "inconclusive")
+    uses_least = min(uses_least, len({each.use for each in judged}))
     passing = [
         name for name in others
-        if tally(judged, name, in_force).passes and not _is_dear(name, in_force, judged, deciding(everything or judged))
+        if (found := tally(judged, name, in_force)).passes and found.gained >= uses_least and not _is_dear(name, in_force, judged, deciding(everything or judged))
     ]  # fmt: skip
     if not passing:
         return _made(in_force, in_force, judged, _basis_of_keeping(in_force, judged))
@@ -217,7 +228,8 @@ def by_purpose(judged: Sequence[Judged], in_force: str, candidates: Sequence[str
     found: dict[Purpose, Choice] = {}
     purposes: tuple[Purpose, ...] = ("responsive", "throughput")
     for purpose in purposes:
-        choice = choose([each for each in judged if each.purpose == purpose], in_force, candidates, judged)
+        mine = [each for each in judged if each.purpose == purpose]
+        choice = choose(mine, in_force, candidates, judged, uses_least=USES_OF_A_PURPOSE)
         if choice is not None:
             found[purpose] = choice
     return found

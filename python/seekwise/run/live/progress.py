@@ -64,6 +64,8 @@ ROUNDS_AGAIN = 4
 LIKELY_SHARE = 0.8
 """Of a gain that was picked as the largest of several, what is likely to be true."""
 ROUNDS_LOOK_AHEAD = 200
+ROUNDS_OF_A_CHANGE = 8
+"""Fewer know their own noise so badly that what they show may be gone after the next one."""
 CHANCE_FACTOR = 2
 """Few rounds know their own noise badly: what seems to need twice the time that is left is tried."""
 WORSE_EFFORT = 0.7
@@ -291,7 +293,7 @@ def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force
 
     A round of two takes half the time of a round of four. `judged`: as if nothing followed.
     """
-    best: Pair | None = None
+    found: list[tuple[bool, float, Pair]] = []
     for state in states:
         labels = [each.label for each in state.candidates]
         if state.failed or in_force not in labels:
@@ -304,13 +306,11 @@ def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force
             pair_s = sum(state.length_s(one) + SWITCH_S for one in state.candidates if one.label in (leader, in_force))
             affordable = int((left_s - STRETCH_OVERHEAD_S) / pair_s)
             needed = _rounds_to_show(ahead, level)
-            if (
-                affordable >= 2
-                and needed <= CHANCE_FACTOR * affordable
-                and (best is None or needed * pair_s < _seconds(best))
-            ):
-                best = Pair(state, (in_force, leader), min(affordable, max(2, needed)))
-    return best
+            if affordable >= 2 and needed <= CHANCE_FACTOR * affordable:
+                pair = Pair(state, (in_force, leader), min(affordable, max(2, needed)))
+                # What people wait for before what goes on behind it, then what is shown soonest.
+                found.append((each.role != "foreground", needed * pair_s, pair))
+    return min(found, key=lambda one: one[:2])[2] if found else None
 
 
 def challenger(each: Judged, labels: Sequence[str], in_force: str) -> str | None:
@@ -319,22 +319,18 @@ def challenger(each: Judged, labels: Sequence[str], in_force: str) -> str | None
     leader = max(ahead, key=lambda label: ahead[label].mean, default=None)
     if leader is None or ahead[leader].mean < choose.WORTH_LOG:
         return None
-    shown = choose.is_better(each, leader, in_force) and ahead[leader].low_alone(_level_of_a_change(each)) > 0
-    return None if shown else leader
+    surely = ahead[leader].rounds >= ROUNDS_OF_A_CHANGE and ahead[leader].low_alone(_level_of_a_change(each)) > 0
+    return None if surely and choose.is_better(each, leader, in_force) else leader
 
 
 def _level_of_a_change(each: Judged) -> float:
     return choose.GAIN_ALPHA / max(1, len(each.standings) - 1)
 
 
-def _seconds(pair: Pair) -> float:
-    return pair.rounds * sum(pair.state.length_s(one) for one in pair.state.candidates if one.label in pair.labels)
-
-
 def _rounds_to_show(ahead: Ahead, level: float) -> int:
     """Further rounds after which the lower bound at `level` is above zero, if the true gain is `LIKELY_SHARE` of the one seen."""
     sd_log, have = ahead.se * math.sqrt(ahead.rounds), ahead.rounds
-    for more in range(1, ROUNDS_LOOK_AHEAD):
+    for more in range(max(1, ROUNDS_OF_A_CHANGE - have), ROUNDS_LOOK_AHEAD):
         count = have + more
         if special.stdtrit(count - 1, 1 - level) * sd_log / math.sqrt(count) <= LIKELY_SHARE * ahead.mean:
             return more
