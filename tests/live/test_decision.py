@@ -375,6 +375,31 @@ def test_each_purpose_has_its_own_setting_and_limits_have_no_say():
     assert not chosen(verdicts.judge([replace(fast, group="limits")]), "a").changes
 
 
+def test_one_use_alone_does_not_change_a_purpose_that_several_serve():
+    from dataclasses import replace
+
+    def found(*uses):
+        starts = [
+            replace(entry({"a": 100, "b": better}, use=f"start {i}"), purpose="responsive")
+            for i, better in enumerate(uses)
+        ]
+        return choose.by_purpose(verdicts.judge([*starts, entry({"a": 100, "b": 8}, use="copy")]), "a", ["a", "b"])
+
+    assert found(400)["responsive"].setting == "b"
+    assert found(400, 100)["responsive"].setting == "a"
+    assert found(400, 300, 100)["responsive"].setting == "b"
+
+
+def test_what_is_set_for_everything_is_set_for_a_purpose():
+    from dataclasses import replace
+
+    start = replace(entry({"a": 100, "b": 200}, use="start"), purpose="responsive")
+    other = replace(entry({"a": 100, "b": 100}, use="commit"), purpose="responsive")
+    judged = verdicts.judge([start, other, entry({"a": 100, "b": 100}, use="copy")])
+    assert chosen(judged, "a").setting == "b"
+    assert choose.by_purpose(judged, "a", ["a", "b"])["responsive"].setting == "b"
+
+
 def test_of_equal_settings_the_first_is_named_in_every_run():
     named = {
         chosen(verdicts.judge([entry({"a": 50, "b": 100, "c": 100}, seed=seed, noise=0.03)]), "a", "abc").setting

@@ -10,7 +10,7 @@ that both ran in; beyond ten times a use is starved, and a greater ratio weighs 
     or      4. it is nowhere worse by more than the threshold, which is shown, and in some use shown to be better by 20 %.
 
 For a purpose that several uses serve, a setting takes the place only if it is shown to be better in two of them: one use is a
-program, not a purpose. Who asks for that use by name gets its answer.
+program, not a purpose. Who asks for that use by name gets its answer, and what takes the place for everything does so for a purpose.
 
 A mean over uses scatters less from run to run than the most striking of many figures. Of several settings that pass, the first in the
 order of comparison is taken unless a later one is clearly better on average, so that equal settings do not alternate from run to run.
@@ -191,12 +191,12 @@ def choose(
     candidates: Sequence[str],
     everything: Sequence[Judged] | None = None,
     *,
-    uses_least: int = 1,
+    taken: str | None = None,
 ) -> Choice | None:
     """The choice over these judged metrics; None when nothing was judged.
 
     `everything`: all that was judged. A change that loses more in most of it than it gains where it was asked for is not made.
-    `uses_least`: in so many uses, where there are so many, a setting has to be better.
+    `taken`: for one of several purposes, what was chosen for everything.
     """
     limits, judged = judged, deciding(judged)
     if limits and not judged:
@@ -208,10 +208,10 @@ def choose(
     if in_force not in known:
         # Nothing is known of it, so nothing is weighed against it.
         return _made(in_force, in_force, judged, "inconclusive")
-    uses_least = min(uses_least, len({each.use for each in judged}))
+    uses_least = 1 if taken is None else min(USES_OF_A_PURPOSE, len({each.use for each in judged}))
     passing = [
         name for name in others
-        if (found := tally(judged, name, in_force)).passes and found.gained >= uses_least and not _is_dear(name, in_force, judged, deciding(everything or judged))
+        if (found := tally(judged, name, in_force)).passes and (found.gained >= uses_least or name == taken) and not _is_dear(name, in_force, judged, deciding(everything or judged))
     ]  # fmt: skip
     if not passing:
         return _made(in_force, in_force, judged, _basis_of_keeping(in_force, judged))
@@ -227,9 +227,11 @@ def by_purpose(judged: Sequence[Judged], in_force: str, candidates: Sequence[str
     """The choice for each purpose that something was judged for."""
     found: dict[Purpose, Choice] = {}
     purposes: tuple[Purpose, ...] = ("responsive", "throughput")
+    overall = choose(judged, in_force, candidates)
+    taken = overall.setting if overall is not None else in_force
     for purpose in purposes:
         mine = [each for each in judged if each.purpose == purpose]
-        choice = choose(mine, in_force, candidates, judged, uses_least=USES_OF_A_PURPOSE)
+        choice = choose(mine, in_force, candidates, judged, taken=taken)
         if choice is not None:
             found[purpose] = choice
     return found
