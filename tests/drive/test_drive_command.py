@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from seekwise.control import nbd
+from seekwise.errors import RefusedError
 
 DRIVE = [sys.executable, "-m", "seekwise.cli.main", "drive"]
 
@@ -145,3 +146,11 @@ def test_without_the_nbd_module_attaching_says_so(tmp_path: Path) -> None:
     status, said = refused("null", "--attach", runtime=tmp_path)
     assert status == 4
     assert "error: the kernel's nbd module is not loaded" in said
+
+
+def test_too_few_free_nbd_devices_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr(nbd.Path, "exists", lambda self: True)
+    monkeypatch.setattr(nbd.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(nbd, "free_devices", lambda: [Path("/dev/nbd3")])
+    with pytest.raises(RefusedError, match="4 drives are to be attached and 1 nbd devices are free"):
+        nbd.require(4)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 BACKENDS = {
     "kernel": "seekwise.backend.kernel.backend:KernelBackend",
     "simulated": "seekwise.backend.simulated:SimulatedBackend",
-    "virtual": "seekwise.backend.virtual:VirtualBackend",
     "lab": "seekwise.testbed.backend:LabBackend",
 }
 
@@ -23,10 +22,10 @@ def get(name: str, options: Options | None = None) -> Backend:
     """The backend of that name, loaded when it is asked for."""
     from seekwise.backend.protocol import Options
 
+    if name not in BACKENDS:
+        from seekwise.study.model import FORMER_BACKENDS
+
+        hint = FORMER_BACKENDS.get(name, "backends: " + ", ".join(BACKENDS))
+        raise UsageError(f"this release has no `{name}` backend", hint=hint)
     module, _, attribute = BACKENDS[name].partition(":")
-    try:
-        return getattr(import_module(module), attribute)(options or Options())
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise UsageError(f"this version has no `{name}` backend", hint="backends: " + ", ".join(BACKENDS)) from None
+    return getattr(import_module(module), attribute)(options or Options())

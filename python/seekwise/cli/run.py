@@ -69,7 +69,7 @@ def command(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    """Run STUDY: measure, simulate, or use virtual drives.
+    """Run STUDY: measure, simulate, or use a VM.
 
     STUDY is a TOML file or the name of a study that ships with the program.
     """

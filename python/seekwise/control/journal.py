@@ -15,7 +15,7 @@ completely or not at all, also after a power cut. It goes away once everything i
   nothing else. What is readable is restored, the damaged file is set aside as `ID.damaged`, and that counts as a failure.
 
 Kinds: `changed` (for the time of a trial), `applied` and `persisted` (until `seekwise revert`; `pending` until the whole of it is
-done), `scratch`, `child`, `virtual`, and
+done), `scratch`, `child`, `virtual` (of earlier releases: drives on nbd devices of this machine), and
 `reverting` (what a `revert` has begun to restore). Of what cannot be used: `unreadable`, `newer`, `untrusted`.
 """
 

@@ -16,7 +16,11 @@ from seekwise.study.quantity import parse_bytes, parse_seconds
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds), Field(ge=0)]
 OperationName = Literal["seq_read", "seq_write", "rand_read", "rand_write"]
-BackendName = Literal["kernel", "simulated", "virtual", "lab"]
+BackendName = Literal["kernel", "simulated", "lab"]
+FORMER_BACKENDS = {
+    "virtual": "`--backend lab` runs the study under a real kernel in a VM; `seekwise drive --attach` serves drives to this one"
+}
+"""Backends of earlier releases, which old studies and runs name, and what to do instead."""
 
 
 def as_list(value: object) -> object:
@@ -35,7 +39,7 @@ class System(Part):
     target: str | None = None
     """Folder or block device for the kernel backend; `.` is where the command runs; `--target` replaces it."""
     drive: str | None = None
-    """Name of a drive model, for the simulated and virtual backends."""
+    """Name of a drive model, for the simulated and lab backends."""
     drives: int = Field(default=1, ge=1, le=1024)
     raid_level: str | None = None
     chunk_kib: Annotated[list[int], BeforeValidator(as_list)] = []

@@ -13,7 +13,7 @@ from seekwise import bounds
 from seekwise.errors import UsageError
 from seekwise.files import read_regular
 from seekwise.study import factors, profiles
-from seekwise.study.model import Design, Study, System, Workload
+from seekwise.study.model import FORMER_BACKENDS, Design, Study, System, Workload
 from seekwise.study.quantity import NotAllowed
 from seekwise.study.shown import Figure, Grid, Table
 
@@ -134,6 +134,7 @@ def _explained(error: ValidationError, source: str, table: dict[str, object]) ->
     shown = repr(value) if isinstance(value, str | int | float | bool) else f"a {type(value).__name__}"
     allowed = _allowed(first) or message[0].lower() + message[1:]
     hint = _suggestion(value, _words(first)) if isinstance(value, str) else ""
+    hint = FORMER_BACKENDS.get(str(value), hint) if key == "backend" else hint
     return UsageError(f"{source}: `{key}` is {shown}, but {allowed}", hint=_joined(hint, more) or None)
 
 

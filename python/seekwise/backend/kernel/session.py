@@ -352,7 +352,6 @@ def opened(
     targets: dict[str, Target],
     destroy: tuple[str, ...],
     say: Say,
-    make: Callable[..., KernelSession] = KernelSession,
 ) -> Iterator[KernelSession]:
     """Locks, proves, lays out; gives the session; takes everything down again."""
     with ExitStack() as stack:
@@ -369,7 +368,7 @@ def opened(
                 {**environment.conditions(target), "others": environment.watch_others(target.leaf_names, 0.5)},
             )
             _say_who_disturbs(ready[name], say)
-        yield make(plan, run_id, program, ready, home, say)
+        yield KernelSession(plan, run_id, program, ready, home, say)
 
 
 def _say_who_disturbs(ready: PreparedTarget, say: Callable[[str], None]) -> None:
