@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from tests import preloaded
@@ -14,13 +15,13 @@ from tests import preloaded
 from advise.made import made_plan, made_records, made_run
 from control.conftest import needs_root
 from seekwise.advise.recommend import for_workload
-from seekwise.analysis import workloads
 from seekwise.analysis.model import Observation
-from seekwise.analysis.workloads import Workload, find, shipped, weigh
+from seekwise.analysis.workloads import Workload, _scores, find, shipped, weigh
 from seekwise.control.settings import read_settings
 from seekwise.errors import UsageError
 from seekwise.report import outcome
 from seekwise.store.database import Store
+from seekwise.study import uses
 from seekwise.study.plan import Plan
 
 # kyber is good at random writes and bad at sequential reads.
@@ -50,7 +51,7 @@ def test_advice_repeats_what_the_stack_warns_of_and_a_plan_keeps_it(tmp_path):
 def test_a_score_is_the_weighted_geometric_mean_of_the_cells():
     values = {"seq_read threads=1": 8.0, "rand_read threads=1": 2.0}
     single = [Observation("r", cell, 1, "none", "rate", value) for cell, value in values.items()]
-    (score,) = workloads._scores(single, {"seq_read threads=1": 3.0, "rand_read threads=1": 1.0}, "mine")
+    (score,) = _scores(single, {"seq_read threads=1": 3.0, "rand_read threads=1": 1.0}, "mine")
     assert math.isclose(score.value, (8.0**3 * 2.0) ** (1 / 4))
 
 
@@ -60,7 +61,7 @@ def test_a_block_without_every_cell_does_not_count():
         Observation("r", "b", 1, "none", "rate", 1.0),
         Observation("r", "a", 2, "none", "rate", 1.0),
     ]
-    assert [o.block for o in workloads._scores(single, {"a": 1.0, "b": 1.0}, "mine")] == [1]
+    assert [o.block for o in _scores(single, {"a": 1.0, "b": 1.0}, "mine")] == [1]
 
 
 def test_the_interval_of_the_ratio_holds_the_true_weighted_ratio():
@@ -100,7 +101,7 @@ def test_regret_names_the_cell_where_a_setting_costs_most():
 
 
 def test_a_setting_worse_in_everything_is_not_on_the_front():
-    worse = {("none", operation, n): 0.8 for operation in workloads.OPERATIONS for n in (1, 8)}
+    worse = {("none", operation, n): 0.8 for operation in get_args(uses.Operation) for n in (1, 8)}
     weighed = weigh(made_records(worse), shipped()["file-server"], "mq-deadline")
     fronts = {standing.setting: standing.on_front for standing in weighed.standings}
     assert not fronts["none"] and (fronts["mq-deadline"] or fronts["kyber"])
@@ -125,28 +126,42 @@ def test_work_that_was_not_measured_is_said_or_refused(tmp_path):
 
 def test_own_weights_come_from_a_file(tmp_path):
     file = tmp_path / "mine.toml"
-    file.write_text('[mine]\noperations = { rand_write = 1 }\nthreads = "few"\n')
+    file.write_text('title = "Mine"\n[requests]\noperations = { rand_write = 1 }\nthreads = "few"\n')
     assert find(str(file)).operations == {"rand_write": 1.0}
+    with pytest.raises(UsageError, match="has no `\\[\\[job\\]\\]` to measure"):
+        uses.chosen(str(file))
+
+
+def test_a_word_means_the_same_use_whether_it_is_measured_or_weighs_a_study():
+    assert {"desktop", "database", "file-server", "web-server", "backup", "virtual-machines"} <= set(shipped())
+    for word, work in shipped().items():
+        assert work == find(word)
+        assert any(use.requests is not None and use.requests.operations == work.operations for use in uses.chosen(word))
+
+
+def test_a_use_that_says_nothing_of_requests_names_those_that_do():
+    with pytest.raises(UsageError, match="build does not say what requests it makes") as raised:
+        find("build")
+    assert "database" in raised.value.hint
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[a]\noperations = { sek_read = 1 }", "operations.sek_read is no operation"),
-        ("[a]\noperations = { seq_read = -1 }", "seq_read = -1"),
-        ("[a]\noperations = { seq_read = true }", "seq_read = True"),
-        ("[a]\noperations = { seq_read = 0 }", "only zeros"),
-        ("[a]\nthreads = 'none'\noperations = { seq_read = 1 }", "threads = 'none'"),
-        ("[a]\nthread = 'all'\noperations = { seq_read = 1 }", "a.thread is not known"),
-        ("[a]\n", "operations is missing"),
-        ("a = 1", "a is no table"),
-        ("[a", "is not TOML"),
-        ("[a]\noperations={seq_read=1}\n[b]\noperations={seq_read=1}", "holds 2 workloads"),
+        ("operations = { sek_read = 1 }", "`requests.operations.sek_read"),
+        ("operations = { seq_read = -1 }", "`requests.operations.seq_read`"),
+        ("operations = { seq_read = true }", "`requests.operations.seq_read`"),
+        ("operations = { seq_read = inf }", "`requests.operations.seq_read`"),
+        ("operations = { seq_read = 0 }", "no share above zero"),
+        ("threads = 'none'\noperations = { seq_read = 1 }", "`requests.threads`"),
+        ("thread = 'all'\noperations = { seq_read = 1 }", "unknown key `requests.thread`"),
+        ("", "`requests.operations` field required"),
+        ("[a", "not TOML"),
     ],
 )
 def test_a_wrong_file_of_weights_is_one_clear_error(tmp_path, text, words):
     file = tmp_path / "mine.toml"
-    file.write_text(text)
+    file.write_text(f'title = "Mine"\n[requests]\n{text}\n')
     with pytest.raises(UsageError) as raised:
         find(str(file))
     assert words in raised.value.message
@@ -177,7 +192,7 @@ def test_the_command_gives_one_document_with_everything(tmp_path):
 @pytest.mark.root
 def test_what_a_run_recommends_is_applied_and_reverted(loop, tmp_path):
     before = read_settings(loop)
-    better = {("kyber", operation, n): 1.4 for operation in workloads.OPERATIONS for n in (1, 8)}
+    better = {("kyber", operation, n): 1.4 for operation in get_args(uses.Operation) for n in (1, 8)}
     judged(tmp_path, made_records(better), made_plan(loop, before | {"queue/scheduler": "mq-deadline"}))
     words = ("--db", str(tmp_path / "records.db"), "--json")
     for extra in ((), ("--for", "database")):
@@ -189,7 +204,7 @@ def test_what_a_run_recommends_is_applied_and_reverted(loop, tmp_path):
 
 
 def test_a_simulated_run_is_not_applied_to_this_machine(tmp_path):
-    better = {("kyber", operation, n): 1.4 for operation in workloads.OPERATIONS for n in (1, 8)}
+    better = {("kyber", operation, n): 1.4 for operation in get_args(uses.Operation) for n in (1, 8)}
     judged(tmp_path, made_records(better), made_plan(backend="simulated"))
     done = command("apply", "r1", "--db", str(tmp_path / "records.db"), state=tmp_path)
     assert done.returncode == 2 and "did not measure this machine" in done.stderr

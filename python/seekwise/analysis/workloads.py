@@ -13,23 +13,19 @@ an interval.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
-from seekwise import bounds
 from seekwise.analysis.candidates import by_cell
 from seekwise.analysis.judge import judge
 from seekwise.analysis.model import Observation, Verdict
 from seekwise.analysis.observe import METRICS, observations
 from seekwise.analysis.rule import CONTROL_SUFFIX, more_is_better
 from seekwise.errors import UsageError
-from seekwise.files import read_text
 from seekwise.store.record import Record
+from seekwise.study import uses
 
-OPERATIONS = ("seq_read", "seq_write", "rand_read", "rand_write", "mixed")
 THREAD_RULES = {"few": lambda n: 1 / n, "many": float, "all": lambda n: 1.0}
 PARETO_METRICS = ("rate", "p99", "cpu_efficiency")
 
@@ -72,59 +68,31 @@ class Weighed:
 
 
 def shipped() -> dict[str, Workload]:
-    text = files("seekwise.analysis").joinpath("workloads.toml").read_text(encoding="utf-8")
-    return _parsed(bounds.toml(text), "workloads.toml")
-
-
-def find(name: str) -> Workload:
-    """A shipped workload, or the one in a TOML file."""
-    known = shipped()
-    if name in known:
-        return known[name]
-    path = Path(name)
-    if path.suffix != ".toml" and not path.exists():
-        raise UsageError(f"no workload is called {name}", f"there are {', '.join(known)}, or a TOML file like them")
-    try:
-        found = _parsed(bounds.toml(read_text(path)), name)
-    except OSError as error:
-        raise UsageError(f"{name} cannot be read ({error.strerror})", "name a workload, or a TOML file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{name} is not TOML ({error})", "see the shipped workloads: `seekwise advise --list`"
-        ) from error
-    if len(found) != 1:
-        raise UsageError(f"{name} holds {len(found)} workloads, one is needed", f"found: {', '.join(found) or 'none'}")
-    return next(iter(found.values()))
-
-
-def _parsed(document: Mapping[str, object], file: str) -> dict[str, Workload]:
-    found = {}
-    for name, row in document.items():
-        if not isinstance(row, dict):
-            raise UsageError(
-                f"{file}: {name} is no table", "a workload is `[name]` with `operations = { seq_read = 40, … }`"
-            )
-        if unknown := set(row) - {"meaning", "threads", "operations"}:
-            raise UsageError(f"{file}: {name}.{min(unknown)} is not known", "allowed: meaning, threads, operations")
-        operations = row.get("operations")
-        if not isinstance(operations, dict) or not operations:
-            raise UsageError(f"{file}: {name}.operations is missing", f"shares by operation: {', '.join(OPERATIONS)}")
-        for operation, share in operations.items():
-            if operation not in OPERATIONS:
-                raise UsageError(
-                    f"{file}: {name}.operations.{operation} is no operation", f"allowed: {', '.join(OPERATIONS)}"
-                )
-            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < math.inf:
-                raise UsageError(f"{file}: {name}.operations.{operation} = {share!r}", "a share is a number from 0")
-        if not any(operations.values()):
-            raise UsageError(f"{file}: {name}.operations has only zeros", "at least one share must be more")
-        threads = row.get("threads", "all")
-        if threads not in THREAD_RULES:
-            raise UsageError(f"{file}: {name}.threads = {threads!r}", f"allowed: {', '.join(THREAD_RULES)}")
-        found[name] = Workload(
-            name, str(row.get("meaning", "")), threads, {key: float(each) for key, each in operations.items()}
-        )
+    """The uses that say what requests they make, by name; those of a group by the group's."""
+    found: dict[str, Workload] = {}
+    for use in uses.shipped():
+        name = use.name if use.group == uses.LIMITS else use.group
+        if use.requests is not None and name not in found:
+            found[name] = _of(use, name)
     return found
+
+
+def find(word: str) -> Workload:
+    """The use or group of that name, or the use in a TOML file, by its requests."""
+    is_file = word.endswith(".toml")
+    candidates = [uses.load(Path(word))] if is_file else uses.named(word)
+    use = next((each for each in candidates if each.requests is not None), None)
+    if use is None:
+        raise UsageError(
+            f"{word} does not say what requests it makes, so it weighs no study",
+            f"uses that do: {', '.join(shipped())}; or a TOML file with `[requests]`",
+        )
+    return _of(use, use.name if is_file else word)
+
+
+def _of(use: uses.Use, name: str) -> Workload:
+    assert use.requests is not None
+    return Workload(name, use.title, use.requests.threads, dict(use.requests.operations))
 
 
 def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weighed:

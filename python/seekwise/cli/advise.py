@@ -31,11 +31,11 @@ METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "CPU eff."}
 @click.option(
     "--for",
     "purpose",
-    metavar="WORK",
-    help=f"Work to advise for: {', '.join(workloads.shipped())}, or a TOML file.",
+    metavar="USE",
+    help="Use or group to advise for, as in `tune --for` (see --list), or a TOML file.",
 )
 @click.option("--system", metavar="NAME", help="Advise for this system of a study with several.")
-@click.option("--list", "listing", is_flag=True, help="Show the workloads and their weights.")
+@click.option("--list", "listing", is_flag=True, help="Show the uses that can weigh a study, and their weights.")
 @_options.common
 def command(run: str, purpose: str | None, system: str | None, listing: bool, db: Path | None, as_json: bool) -> None:
     """Say what to set according to RUN (default: the last)."""

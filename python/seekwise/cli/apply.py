@@ -33,7 +33,7 @@ SCHEMA = "seekwise.apply/1"
     metavar="NAME=VALUE",
     help="A setting, e.g. scheduler=bfq or ncq=off. Repeatable.",
 )
-@click.option("--for", "purpose", metavar="WORK", help="What RUN recommends for this work, as in `seekwise advise`.")
+@click.option("--for", "purpose", metavar="USE", help="What RUN recommends for this use, as in `seekwise advise`.")
 @click.option("--system", metavar="NAME", help="Only this system of a RUN with several.")
 @click.option(
     "--persist",

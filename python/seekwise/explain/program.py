@@ -24,7 +24,7 @@ def explained(word: str) -> Entry | None:
         return _option(name)
     if found := _variable(word.strip()) or command_entry(name.removeprefix("seekwise ")) or _factor(name) or use(name):
         return found
-    return _workload(name) or _profile(name) or _study(name) or _option(f"--{name}") or _choice(name)
+    return _profile(name) or _study(name) or _option(f"--{name}") or _choice(name)
 
 
 def _commands(group: click.Group, prefix: str = "") -> dict[str, click.Command]:
@@ -155,22 +155,14 @@ def use(name: str) -> Entry | None:
         compared = ", ".join(f"{metric.kind} of {metric.job}" for metric in each.metrics)
         parts.append(f"{each.name}: {each.title}. {each.why} Jobs: {jobs}. Compared: {compared}.")
     parts.append(f"`seekwise tune PATH --for {wanted}` measures it.")
-    if weights := _workload(name):
-        parts.append(f"`seekwise advise RUN --for {wanted}` weights the records of a study for it: {weights[1]}")
+    if weighs := next((each.requests for each in found if each.requests is not None), None):
+        total = sum(weighs.operations.values())
+        shares = (f"{name.replace('_', ' ')} {100 * share / total:.0f} %" for name, share in weighs.operations.items())
+        parts.append(
+            f"`seekwise advise RUN --for {wanted}` weights the records of a study for it: {', '.join(shares)}."
+        )
     kind = "a group of uses" if len(found) > 1 else "a use"
     return f"{wanted}: {kind}", "\n\n".join(parts), ("uses", "use")
-
-
-def _workload(name: str) -> Entry | None:
-    from seekwise.analysis import workloads
-
-    found = workloads.shipped().get(name.replace(" ", "-"))
-    if found is None:
-        return None
-    total = sum(found.operations.values())
-    shares = ", ".join(f"{op.replace('_', ' ')} {100 * share / total:.0f} %" for op, share in found.operations.items())
-    meaning = found.meaning[:1].upper() + found.meaning[1:]
-    return f"{found.name}: a use that advice can be given for", f"{meaning}. Weights: {shares}.", ("uses",)
 
 
 def _profile(name: str) -> Entry | None:

@@ -27,6 +27,14 @@ A job that runs a program names it, with the program's own parameters as keys (`
     judge = ["done"]
 
 A job may be a fio job file of one's own instead: `fio = "my.fio"`, with `name`, `role` and `judge`.
+
+Studies measure operations apart from each other. How they count for the use is said in shares of time (they need not add up to 100):
+
+    [requests]
+    threads = "many"                    # few: n threads weigh 1/n; many: n; all: equally
+    operations = { rand_read = 57, rand_write = 28, seq_write = 15 }
+
+`advise RUN --for NAME` and `apply RUN --for NAME` weigh a study's records by them. A file of one's own may have jobs, requests, or both.
 """
 
 from __future__ import annotations
@@ -49,6 +57,7 @@ from seekwise.study.quantity import parse_bytes, parse_seconds
 from seekwise.workload import programs
 from seekwise.workload.program import Program
 
+Operation = Literal["seq_read", "seq_write", "rand_read", "rand_write", "mixed"]
 Judged = Literal["time", "tail", "done", "rate", "p50", "p99", "p999", "mean", "cpu", "fairness", "number", "cost"]
 """`number` and `cost`: what a command of the user's prints, of which more, or less, is better."""
 Purpose = Literal["responsive", "throughput"]
@@ -170,8 +179,23 @@ class Job(BaseModel):
         return sum(size * share for size, share in self.block.items()) / PERCENT
 
 
+class Requests(BaseModel):
+    """The work of a use as shares of the operations that studies measure one by one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threads: Literal["few", "many", "all"] = "all"
+    operations: dict[Operation, Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]]
+
+    @model_validator(mode="after")
+    def holds_something(self) -> Requests:
+        if not any(self.operations.values()):
+            raise ValueError("has no share above zero")
+        return self
+
+
 class Use(BaseModel):
-    """A foreground and what competes with it."""
+    """A foreground and what competes with it, the shares of its requests, or both."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -182,7 +206,8 @@ class Use(BaseModel):
     why: str = ""
     unit: str = ""
     """What one unit of work of the first foreground job is called, as `start` or `transaction`; empty for requests of fio."""
-    job: Annotated[list[Job], Field(min_length=1, max_length=16)]
+    job: Annotated[list[Job], Field(max_length=16)] = []
+    requests: Requests | None = None
 
     @model_validator(mode="after")
     def has_something_to_judge(self) -> Use:
@@ -190,6 +215,8 @@ class Use(BaseModel):
         double = next((name for name in names if names.count(name) > 1), None)
         if double is not None:
             raise ValueError(f"has two jobs named {double!r}")
+        if not self.job and self.requests is not None:
+            return self
         if not any(job.judge for job in self.job if job.role == "foreground"):
             raise ValueError('judges nothing: a foreground job needs `judge`, e.g. `judge = ["rate", "p99"]`')
         return self
@@ -284,14 +311,23 @@ def chosen(words: str | None) -> list[Use]:
     for word in (each.strip() for each in words.split(",")):
         if word.endswith(".toml"):
             use = load(Path(word))
+            if not use.job:
+                raise UsageError(
+                    f"{word} has no `[[job]]` to measure", hint="it weighs studies: `seekwise advise RUN --for FILE`"
+                )
             found[use.name] = use
             continue
-        named = [use for use in shipped() if word in (use.name, use.group)]
-        if not named:
-            known = ", ".join([*groups(), *(use.name for use in shipped())])
-            raise UsageError(f"no use is called {word!r}", hint=f"uses: {known}; or a TOML file of your own")
-        found |= {use.name: use for use in named}
+        found |= {use.name: use for use in named(word)}
     return sorted(found.values(), key=lambda use: use.priority)
+
+
+def named(word: str) -> list[Use]:
+    """The shipped uses of that name or group, in the order of their priority."""
+    found = [use for use in shipped() if word in (use.name, use.group)]
+    if not found:
+        known = ", ".join(dict.fromkeys([*groups(), *(use.name for use in shipped())]))
+        raise UsageError(f"no use is called {word!r}", hint=f"uses: {known}; or a TOML file of your own")
+    return found
 
 
 def without_programs(uses: Sequence[Use], where: str, *, named: bool) -> tuple[list[Use], list[str]]:
