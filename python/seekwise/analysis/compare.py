@@ -208,6 +208,7 @@ class Agreement:
 
     metric: str
     cells: int
+    """Combinations compared."""
     median_error: float
     """Median of |ratio − 1| as a share, on the log scale turned back: 0.03 is 3 %."""
     p90_error: float

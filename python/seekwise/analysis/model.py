@@ -41,7 +41,7 @@ class Verdict:
 
     table: str
     cell: str
-    metric: str
+    metric: Metric
     setting_a: str
     setting_b: str
     winner: str | None
@@ -55,7 +55,9 @@ class Verdict:
     ratio_high: float
     """95 % interval of the ratio."""
     q_value: float | None
+    """Corrected for all comparisons of the study."""
     blocks: int
+    """Repetitions with both settings."""
     blocks_more: int | None
     """How many more blocks would probably decide; None when decided. A guess above `BLOCKS_MANY` only says many."""
     rule_version: str

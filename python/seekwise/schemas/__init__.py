@@ -1,5 +1,7 @@
 """JSON schemas of everything that `--json` prints, and the promise on them.
 
+A part that is printed as a dataclass stands has no second description: its schema is made from the dataclass. The others are models here.
+
 A document names its schema, `seekwise.NAME/VERSION`. Within a version keys may be added; none is removed, renamed or given another
 meaning, type or unit. Anything else is a new version, announced in CHANGELOG.md. Texts made for reading (headlines, notes, reasons)
 may change their words.
@@ -57,9 +59,31 @@ def load(name: str) -> dict[str, Any]:
         return json.loads((files("seekwise.schemas") / f"{short}.schema.json").read_text(encoding="utf-8"))
     model = _models()[wanted]
     schema = model.model_json_schema(by_alias=True)
+    for definition in schema.get("$defs", {}).values():
+        # Definitions of models say so themselves (`Part`); the others are of dataclasses.
+        if not definition.pop("model", False) and "properties" in definition:
+            _as_printed(definition)
+    schema.pop("model", None)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
         "title": wanted,
         "description": " ".join((model.__doc__ or "").split()),
     }
+
+
+def _as_printed(definition: dict[str, Any]) -> None:
+    """The schema of a dataclass as `asdict` prints it: every field, and null for numbers that are not finite."""
+    definition["required"] = list(definition["properties"])
+    definition["description"] = " ".join(definition.get("description", "").split())
+    todo: list[Any] = list(definition["properties"].values())
+    for field in todo:
+        field.pop("default", None)
+    while todo:
+        part = todo.pop()
+        if isinstance(part, list):
+            todo += part
+        elif isinstance(part, dict) and part.get("type") == "number":
+            part["type"] = ["number", "null"]
+        elif isinstance(part, dict):
+            todo += part.values()

@@ -16,7 +16,10 @@ class Part(BaseModel):
 
     # `schema_` and `for_` stand for names that Python keeps to itself.
     model_config = ConfigDict(
-        use_attribute_docstrings=True, extra="allow", alias_generator=lambda name: name.rstrip("_")
+        use_attribute_docstrings=True,
+        extra="allow",
+        alias_generator=lambda name: name.rstrip("_"),
+        json_schema_extra={"model": True},
     )
 
 

@@ -6,7 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from seekwise.schemas.base import Map, Number, Part
+from seekwise.advise.doctor.model import Finding
+from seekwise.advise.guard.compare import Comparison
+from seekwise.advise.guard.ending import Ended
+from seekwise.linux.kernel_log import NcqState
+from seekwise.schemas.base import Map, Part
 
 Values = dict[str, dict[str, str | None]]
 """{device: {attribute: value}}."""
@@ -52,28 +56,6 @@ class Apply(Part):
     form: str = ""
 
 
-class GuardMetric(Part):
-    """A figure of the load before and after."""
-
-    name: str
-    unit: str
-    before: Number
-    after: Number
-    ratio: Number
-    low: Number
-    high: Number
-
-
-class GuardComparison(Part):
-    """The load after against the load before."""
-
-    word: Literal["worse", "better", "same", "inconclusive"]
-    reason: str
-    metrics: list[GuardMetric]
-    limit: float
-    level: float
-
-
 class Guard(Part):
     """`apply --guard --json`: what the guard saw and did."""
 
@@ -92,7 +74,7 @@ class Guard(Part):
     outcome: str
     """starting, watching before, watching after, kept, rolled back, nothing to set or failed."""
     headline: str
-    comparison: GuardComparison | None = None
+    comparison: Comparison | None = None
     restored: list[str] = Field(default_factory=list)
 
 
@@ -109,20 +91,12 @@ class Entry(Part):
     items: list[Map]
 
 
-class EndedGuard(Part):
-    """A guard that the revert has ended."""
-
-    id: str
-    devices: list[str]
-    sentence: str
-
-
 class Revert(Part):
     """`revert --json`."""
 
     schema_: Literal["seekwise.revert/1"]
     dry_run: bool
-    guards: list[EndedGuard]
+    guards: list[Ended]
     entries: list[Entry]
 
 
@@ -188,19 +162,6 @@ class Status(Part):
     guards: list[Map]
 
 
-class Finding(Part):
-    """Something that `doctor` found."""
-
-    check: str
-    devices: list[str]
-    severity: Literal["wrong", "look"]
-    text: str
-    evidence: list[str]
-    mend: list[str]
-    """Commands that fix it."""
-    cost: str | None
-
-
 class Doctor(Part):
     """`doctor --json`."""
 
@@ -226,20 +187,9 @@ class System(Part):
     notes: list[str] = Field(default_factory=list)
 
 
-class Port(Part):
-    """NCQ of a SATA port, as the kernel log states it."""
-
-    port: str
-    state: str
-    """on, off, absent, refused, or a controller's mode."""
-    used: int | None
-    offered: int | None
-    line: str
-
-
 class Ncq(Part):
     """`devices --ncq --json`."""
 
     schema_: Literal["seekwise.ncq/1"]
     source: str
-    ports: list[Port]
+    ports: list[NcqState]

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import Field
 
+from seekwise.analysis import compare, model, quantiles, workloads
+from seekwise.insights.answer import Choice
+from seekwise.insights.model import Finding
+from seekwise.report.content import WinnerRow
 from seekwise.schemas.base import Map, Number, Part
 from seekwise.schemas.decision import Decision, PurposeDecision, Use
+from seekwise.store import database, record
 
 Provenance = Literal["measured", "virtual", "simulated"]
-Word = Literal["clear", "small", "tie", "undecided"]
-
-
-class Cpu(Part):
-    """CPU seconds. System-wide figures are null where they are not known; the submitter is the process that made the load."""
-
-    submitter_user: float
-    submitter_system: float
-    user: Number
-    system: Number
-    irq: Number
-    softirq: Number
-    iowait: Number
-    idle: Number
-    kernel_threads: dict[str, float]
-    """Seconds by name of kernel threads that worked for the load."""
-    not_the_load_system: float
-    """Seconds within `system` that were not the load's."""
 
 
 class Derived(Part):
@@ -53,7 +41,7 @@ class Phase(Part):
     """Latency histogram: {upper bound of the bin in ns: requests}."""
     latency_mean_ns: float
     latency_max_ns: int
-    cpu: Cpu
+    cpu: record.CpuSeconds
     device_bytes: int | None
     """Bytes that the physical devices moved meanwhile."""
     windows: list[tuple[float, float]]
@@ -93,56 +81,6 @@ class Record(Part):
     attempt: int
 
 
-class Verdict(Part):
-    """One setting against another, in one combination, by one metric."""
-
-    table: str
-    cell: str
-    metric: Literal["rate", "access_time", "cpu_efficiency", "p99"]
-    setting_a: str
-    setting_b: str
-    winner: str | None
-    word: Word
-    ratio: Number
-    """Estimate of a / b."""
-    ratio_low: Number
-    ratio_high: Number
-    """95 % interval of the ratio: from ratio_low to ratio_high."""
-    q_value: Number
-    """Corrected for all comparisons of the study."""
-    p_value: Number
-    blocks: int
-    """Repetitions with both settings."""
-    blocks_more: int | None
-    """Repetitions that would probably decide; null when decided."""
-    rule_version: str
-    reason: str
-    unsteady: list[str]
-    """Which of the two did not reach a steady state, where that keeps the verdict from being decided."""
-
-
-class Choice(Part):
-    """What to set on one system for one use, by the study's own question."""
-
-    system: str
-    kind: str
-    use: str
-    threads: list[int]
-    named: list[str]
-    unbeaten: list[str]
-    settings: list[str]
-    rates: dict[str, Number]
-    loss: Number
-    loss_cell: str | None
-    repeats: int
-
-
-class SystemChoice(Choice):
-    """A choice and the sentence that says it."""
-
-    text: str
-
-
 class Advice(Part):
     """What to set, and why."""
 
@@ -155,23 +93,6 @@ class Advice(Part):
     choices: list[Choice]
     recommended: list[str] = Field(default_factory=list)
     """Labels of the settings that the headline advises; several where each system has its own."""
-
-
-class WinnerCell(Part):
-    """One place of the winner table."""
-
-    text: str
-    word: str
-    detail: str
-
-
-class WinnerRow(Part):
-    """One operation of the winner table."""
-
-    operation: str
-    condition: str
-    cells: dict[str, WinnerCell]
-    """{metric: winner}."""
 
 
 class Array(Part):
@@ -198,15 +119,6 @@ class Array(Part):
     """Time to rebuild one drive beside the load that slows it most; null where it was not simulated."""
 
 
-class Insight(Part):
-    """A sentence that the numbers support, and the numbers."""
-
-    kind: str
-    text: str
-    numbers: Map
-    strength: float
-
-
 class Results(Part):
     """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a study's run."""
 
@@ -228,7 +140,7 @@ class Results(Part):
     arrays: list[Array]
     printed: Map | None
     """Tables in the form of the publication that the study repeats."""
-    findings: list[Insight]
+    findings: list[Finding]
     """Insights, strongest first."""
     advice: Advice
     control: str
@@ -240,7 +152,7 @@ class Results(Part):
     uses: list[Use]
     """Operations, in the shape of `tune --json`."""
     notes: list[str]
-    verdicts: list[Verdict]
+    verdicts: list[model.Verdict]
     records: list[Record]
     report: str | None
     """Path of the page that was written."""
@@ -275,28 +187,11 @@ class Recorded(Part):
     db: str
 
 
-class ExportedRun(Part):
-    """A run as it is kept."""
-
-    run_id: str
-    created_at: str
-    seekwise_version: str
-    name: str
-    backend: str
-    target: str | None
-    seed: int
-    study: str
-    """The study's TOML."""
-    plan: Map
-    ended_at: str | None
-    outcome: str | None
-
-
 class Export(Part):
     """`export RUN --format json`: everything that is kept of a run."""
 
     schema_: Literal["seekwise.export/1"]
-    run: ExportedRun
+    run: database.Run
     records: list[Record]
 
 
@@ -388,6 +283,13 @@ class RunAdvice(Part):
     """Null without --for."""
 
 
+@dataclass(frozen=True)
+class SystemChoice(Choice):
+    """A choice and the sentence that says it."""
+
+    text: str = field()
+
+
 class SystemsAdvice(Part):
     """`advise RUN --json` of a study with several systems."""
 
@@ -398,20 +300,11 @@ class SystemsAdvice(Part):
     systems: list[SystemChoice]
 
 
-class Workload(Part):
-    """A use by shares of operations."""
-
-    name: str
-    meaning: str
-    threads: str
-    operations: dict[str, float]
-
-
 class Workloads(Part):
     """`advise --list --json`."""
 
     schema_: Literal["seekwise.workloads/1"]
-    workloads: list[Workload]
+    workloads: list[workloads.Workload]
 
 
 class Side(Part):
@@ -422,7 +315,8 @@ class Side(Part):
     """Provenance."""
 
 
-class Change(Verdict):
+@dataclass(frozen=True, kw_only=True)
+class Change(model.Verdict):
     """The second run against the first, for one setting in one combination by one metric."""
 
     setting: str
@@ -431,48 +325,20 @@ class Change(Verdict):
     pair: str
 
 
-class Quantile(Part):
-    """One percentile of two runs."""
-
-    percent: float
-    ratio: Number
-    ratio_low: Number
-    ratio_high: Number
-    blocks: int
-
-
 class Quantiles(Part):
     """Access time by percentile, second run over first."""
 
     cell: str
     setting: str
     operation: str
-    access_time: list[Quantile]
+    access_time: list[quantiles.QuantileRatio]
 
 
-class Agreement(Part):
-    """How well two backends agree in one metric."""
-
-    metric: str
-    cells: int
-    """Combinations compared."""
-    median_error: Number
-    p90_error: Number
-    worst_error: Number
-    worst_place: str
-    same_best: int
-    same_best_of: int
-
-
-class Pair(Part):
+@dataclass(frozen=True)
+class Pair(compare.Pair):
     """Two values of one combination."""
 
-    cell: str
-    setting: str
-    metric: str
-    base: Number
-    new: Number
-    error: Number
+    error: float = field()
 
 
 class Compare(Part):
@@ -486,7 +352,7 @@ class Compare(Part):
     counts: dict[str, int] = Field(default_factory=dict)
     changes: list[Change] = Field(default_factory=list)
     quantiles: list[Quantiles] = Field(default_factory=list)
-    agreement: list[Agreement] = Field(default_factory=list)
+    agreement: list[compare.Agreement] = Field(default_factory=list)
     pairs: list[Pair] = Field(default_factory=list)
     notes: list[str]
 

@@ -6,7 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from seekwise.probe.measure import Figure
 from seekwise.schemas.base import Map, Number, Part
+from seekwise.trace.depend import Process
 
 
 class Tunable(Part):
@@ -76,16 +78,6 @@ class Bench(Part):
     cases: list[Case]
 
 
-class Figure(Part):
-    """A measured number and the range that it lies in; null where it could not be seen, and why."""
-
-    value: Number
-    low: Number
-    high: Number
-    unit: str
-    why: str
-
-
 class Zone(Part):
     """Sequential rate at a place."""
 
@@ -148,49 +140,6 @@ class Recording(Part):
     cpu_share: float
     """Share of all processors that recording took."""
     notes: list[str]
-
-
-class Loop(Part):
-    """How a process's requests follow its completions."""
-
-    closed: bool
-    """Whether it asks again when a request is done."""
-    depth: int
-    sure: float
-    expected: float
-    came: int
-    think_ns: tuple[float, float, float]
-    """10th, 50th and 90th percentile of the time from the completion to the next request."""
-
-
-class Flushes(Part):
-    """Flushes of a process."""
-
-    count: int
-    after_writes: float
-    holds_back: float
-    sure: float
-
-
-class Wait(Part):
-    """Requests that follow completions of another process."""
-
-    on: str
-    share: float
-    by_chance: float
-    sure: float
-
-
-class Process(Part):
-    """A process of a trace."""
-
-    name: str
-    role: str
-    requests: int
-    bytes: int
-    loop: Loop | None
-    flushes: Flushes | None
-    waits: list[Wait]
 
 
 class Trace(Part):

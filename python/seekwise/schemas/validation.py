@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from seekwise.analysis.compare import Agreement
 from seekwise.schemas.base import Counted, Map, Number, Part
-from seekwise.schemas.runs import Agreement
 
 
 class Basis(Part):

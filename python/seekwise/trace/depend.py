@@ -41,6 +41,7 @@ class Loop:
     """How a process's requests follow from its completions."""
 
     closed: bool
+    """Whether it asks again when a request is done."""
     depth: int
     """Requests that it keeps outstanding at most; of an open load the most that were."""
     sure: float
@@ -78,6 +79,8 @@ class Flushes:
 
 @dataclass(frozen=True)
 class Process:
+    """A process of a trace."""
+
     name: str
     role: str
     """`foreground`, `write-back`, `journal` or `kernel`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from seekwise.advise.controllers import State
 from seekwise.linux.model import BlockDevice, Stack
@@ -42,14 +43,16 @@ class Activity:
 
 @dataclass(frozen=True)
 class Finding:
-    """`severity`: `wrong` (mend it) or `look` (may be meant so). `mend`: commands, ready to copy; `cost` as far as it is known."""
+    """Something that `doctor` found."""
 
     check: str
     devices: tuple[str, ...]
-    severity: str
+    severity: Literal["wrong", "look"]
+    """wrong: mend it; look: may be meant so."""
     text: str
     evidence: tuple[str, ...]
     mend: tuple[str, ...] = ()
+    """Commands that fix it."""
     cost: str | None = None
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import stdtrit  # `scipy.stats` takes a second to load and 40 MB
@@ -50,9 +51,10 @@ class Metric:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`word`: worse, better, same (no worse than the limit), or inconclusive."""
+    """The load after against the load before."""
 
-    word: str
+    word: Literal["worse", "better", "same", "inconclusive"]
+    """same: no worse than the limit."""
     reason: str
     metrics: tuple[Metric, ...]
     limit: float
