@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seekwise.advise import merge
-from seekwise.advise.forms import PERSISTENT as WAYS
-from seekwise.advise.forms import File
+from seekwise.advise.forms import PERSISTENT, File
 from seekwise.control import exact, interrupt, notice, persisted
 from seekwise.control.journal import Entry, Journal
 from seekwise.control.settings import Changes, normalised
@@ -34,7 +33,7 @@ def file_for(way: str, wanted: Changes, stack: Stack) -> File:
         for name, value in settings.items():
             if not _PLAIN.fullmatch(value) or not _PLAIN.fullmatch(device):
                 raise UsageError(f"{device} {name} = {value!r} cannot be written to a configuration file")
-    made = WAYS[way](values, stack)
+    made = PERSISTENT[way](values, stack)
     there = exact.text(stack.root / made.path.relative_to("/"))
     return replace(made, text=merge.WAYS[way](there, made.text) if there else made.text, merged_with=there)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,18 +14,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _standing, _tune
+from seekwise.cli import _standing, tune
 from seekwise.control import child
 from seekwise.control.switching import switching
 from seekwise.errors import MissingError, SeekwiseError, UsageError
-from seekwise.run.live import candidates, execute, latencies, own, passive
+from seekwise.run.live import execute, latencies, own, passive, planning
 from seekwise.run.live.plan import LivePlan
 from seekwise.run.live.session import Watch
 from seekwise.store.database import Run, Store
 from seekwise.study.quantity import time_text
 
 if TYPE_CHECKING:
-    from seekwise.cli._tune import Request
+    from seekwise.run.live.planning import Request
 
 BUDGET_LEAST_S = 15.0
 END_S = 2.0
@@ -34,7 +33,6 @@ END_S = 2.0
 
 def answer(request: Request) -> None:
     """Switches under the load that runs now, or under COMMAND; prints the answer."""
-    from seekwise.backend.kernel import prepared_target
     from seekwise.backend.kernel.target import find
 
     guard = guard_factor(request.guard)
@@ -49,30 +47,13 @@ def answer(request: Request) -> None:
             f"{time_text(request.budget)} is too short under a load that changes by itself",
             hint=f"the least that works is --budget {BUDGET_LEAST_S:.0f}s; ten minutes answer well",
         )
-    compared = _tune.compared_settings(request, target)
-    prepared_target.check_free(target)
     without = None if request.command_line else latencies.why_not()
     use = command_of(request).use() if request.command_line else passive.load_use(percentiles=not without)
-    plan = LivePlan(
-        target=str(target.path),
-        leaves=target.leaf_names,
-        stack=target.lines,
-        current=prepared_target.seen(candidates.devices_of(target, compared.all)),
-        candidates=compared.all,
-        uses=(use,),
-        left_out=(),
-        threshold=_tune.threshold_of(request),
-        budget_s=request.budget,
-        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
-        notes=(*compared.notes, *([f"No percentiles: {without}"] if without else [])),
-        warnings=target.warnings,
-        name=request.name,
-        extra={"live": True, "command": list(request.command_line)},
-    )
-    run = _tune.run_of(plan, request.target)
+    plan = planning.under_a_load(request, target, use, [f"No percentiles: {without}"] if without else [])
+    run = planning.run_of(plan, request.target)
     with Store.open(request.db) as store:
         if not request.as_json:
-            _tune.print_stack(plan)
+            tune.print_stack(plan)
         _carry_out(request, store, run, plan, target, guard)
         _show(store, run.run_id, request)
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-from seekwise.cli import _output, _tune
+from seekwise.cli import _output, tune
 from seekwise.errors import SeekwiseError, UsageError
-from seekwise.run.live import candidates, simulated
-from seekwise.run.live.candidates import Candidate
-from seekwise.run.live.plan import LivePlan
+from seekwise.run.live import candidates, planning, simulated
 from seekwise.store.database import Store
 from seekwise.study import uses as use_files
-from seekwise.study.uses import Use
 
 if TYPE_CHECKING:
-    from seekwise.cli._tune import Request
+    from seekwise.run.live.planning import Request
 
 NEAREST = "nearest"
 FLASH = "crucial_mx500_1tb"
@@ -35,8 +31,8 @@ def answer(request: Request) -> None:
     compared = simulated.candidates(model, candidates.parse_vary(request.vary))
     named = request.uses is not None
     chosen, said = simulated.check_uses(use_files.chosen(request.uses))
-    chosen, notes = _tune.felt(chosen, compared, named=named)
-    plan = plan_of(
+    chosen, notes = planning.felt(chosen, compared, named=named)
+    plan = planning.on_a_model(
         request,
         f"{model.title} (simulated)",
         f"{model.title}, Linux {model.kernel}; simulated: no request reaches a device",
@@ -45,13 +41,13 @@ def answer(request: Request) -> None:
         (*compared.notes, *said, *notes, *simulated.played_otherwise(tuple(chosen))),
         provenance="simulated",
     )
-    run = _tune.run_of(plan, request.target, backend="simulated")
+    run = planning.run_of(plan, request.target, backend="simulated")
     with Store.open(request.db) as store:
         if not request.as_json:
-            _tune.print_stack(plan)
+            tune.print_stack(plan)
         with progress("simulating", quiet=request.as_json) as tell:
             simulated.carry_out(store, run, plan, model, tell)
-        _tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+        tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
 
 
 def refuse_what_needs_a_device(request: Request) -> None:
@@ -60,36 +56,6 @@ def refuse_what_needs_a_device(request: Request) -> None:
     named = next((name for name, value in refused.items() if value), None)
     if named is not None:
         raise UsageError(f"{named} needs a real device, and {request.target} is a model", hint="leave it out")
-
-
-def plan_of(
-    request: Request,
-    target: str,
-    stack: str,
-    compared: tuple[Candidate, ...],
-    uses: list[Use],
-    notes: tuple[str, ...],
-    *,
-    provenance: str,
-    left_out: tuple[str, ...] = (),
-) -> LivePlan:
-    """The plan of a run on a drive model: nothing is set, and no time is short."""
-    return LivePlan(
-        target=target,
-        leaves=(),
-        stack=(stack,),
-        current={},
-        candidates=compared,
-        uses=tuple(uses),
-        left_out=left_out,
-        threshold=_tune.threshold_of(request),
-        budget_s=0.0,
-        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
-        notes=notes,
-        name=request.name,
-        group=request.uses,
-        provenance=provenance,
-    )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from seekwise.run.live import candidates
 
 if TYPE_CHECKING:
     from seekwise.backend.kernel.target import Target
-    from seekwise.cli._tune import Request
+    from seekwise.run.live.planning import Request
 
 
 def answer(request: Request, target: Target) -> None:

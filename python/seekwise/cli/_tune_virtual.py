@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from seekwise.cli import _output, _tune, _tune_simulated
-from seekwise.run.live import candidates, virtual
+from seekwise.cli import _output, _tune_simulated, tune
+from seekwise.run.live import candidates, planning, virtual
 from seekwise.store.database import Store
 from seekwise.study import uses as use_files
 
 if TYPE_CHECKING:
-    from seekwise.cli._tune import Request
+    from seekwise.run.live.planning import Request
 
 
 def answer(request: Request) -> None:
@@ -22,12 +22,12 @@ def answer(request: Request) -> None:
     compared = virtual.candidates(model, candidates.parse_vary(request.vary))
     named = request.uses is not None
     chosen, said = virtual.check_uses(use_files.chosen(request.uses), named=named)
-    chosen, notes = _tune.felt(chosen, compared, named=named)
+    chosen, notes = planning.felt(chosen, compared, named=named)
     left_out: tuple[str, ...] = ()
     if not named:
         left_out = tuple(use.name for use in chosen[virtual.USES_MOST :])
         chosen = chosen[: virtual.USES_MOST]
-    plan = _tune_simulated.plan_of(
+    plan = planning.on_a_model(
         request,
         f"{model.title} (virtual)",
         f"{model.title}, Linux {model.kernel} in qemu; virtual: no request reaches a device",
@@ -37,13 +37,13 @@ def answer(request: Request) -> None:
         provenance="virtual",
         left_out=left_out,
     )
-    run = _tune.run_of(plan, request.target, backend="lab")
+    run = planning.run_of(plan, request.target, backend="lab")
     with Store.open(request.db) as store:
         if not request.as_json:
-            _tune.print_stack(plan)
+            tune.print_stack(plan)
         with _tune_simulated.progress("in guests", quiet=request.as_json) as tell:
             virtual.carry_out(
                 store, run, plan.uses, plan.candidates, model,
                 guests=backend.default_guests(), say=_output.progress, tell=tell,
             )  # fmt: skip
-        _tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+        tune.show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)

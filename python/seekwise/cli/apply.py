@@ -39,7 +39,7 @@ SCHEMA = "seekwise.apply/1"
     "--persist",
     "ways",
     multiple=True,
-    type=click.Choice(list(persisting.WAYS)),
+    type=click.Choice(list(forms.PERSISTENT)),
     help="Keep the settings after a restart.",
 )
 @click.option(

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from seekwise.cli import _options, _tune
+from seekwise.cli import _options, _standing
+from seekwise.errors import UsageError
+from seekwise.store.database import Store
+
+if TYPE_CHECKING:
+    from seekwise.backend.kernel.target import Target
+    from seekwise.run.live.plan import LivePlan
+    from seekwise.run.live.planning import Request
 
 BUDGET_S = 120.0
 STAGED_BUDGET_S = 300.0
 """Several settings at once need more than the schedulers alone."""
+MODEL = "model:"
+"""A target that begins so is a drive model on the simulator."""
+LAB = "lab:"
+"""A target that begins so is a drive model under a real kernel in the VM testbed."""
 
 
 @click.command("tune")
@@ -48,5 +64,108 @@ def command(
     began = time.monotonic()
     if budget is None:
         budget = STAGED_BUDGET_S if options["also"] is not None else BUDGET_S
-    request = _tune.Request(target=target, uses=uses, db=db, as_json=as_json, began_s=began, budget=budget, **options)
-    _tune.answer(request)
+    from seekwise.run.live.planning import Request
+
+    answer(Request(target=target, uses=uses, db=db, as_json=as_json, began_s=began, budget=budget, **options))
+
+
+def answer(request: Request) -> None:
+    """Measures and prints. Raises SeekwiseError for whatever is refused or fails."""
+    if request.target.startswith(MODEL):
+        from seekwise.cli import _tune_simulated
+
+        _tune_simulated.answer(request)
+        return
+    if request.target.startswith(LAB):
+        from seekwise.cli import _tune_virtual
+
+        _tune_virtual.answer(request)
+        return
+    if request.kernel is not None:
+        raise UsageError(
+            "--kernel is for drive models, and a device has the kernel that runs",
+            hint=f"{MODEL}NAME simulates a drive model: `seekwise tune {MODEL}generic_1tb_sata --kernel {request.kernel}`",
+        )
+    if request.profile is not None:
+        _profile(request)
+        return
+    if request.live or request.command_line:
+        from seekwise.cli import _tune_live
+
+        _tune_live.answer(request)
+        return
+    of_a_command = (("--metric", request.metric), ("--prepare", request.prepare), ("--conclude", request.conclude))
+    for name, value in (("--guard", request.guard), *of_a_command, ("--cold", request.cold or None)):
+        if value is not None:
+            raise UsageError(
+                f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
+            )
+    from seekwise.backend.kernel.target import find
+    from seekwise.study import uses as use_files
+
+    target = find(request.target)
+    use_files.chosen(request.uses)  # what is misspelt is said before root is asked for
+    if os.geteuid() != 0:
+        from seekwise.cli import _tune_unprivileged
+
+        _tune_unprivileged.answer(request, target)
+        return
+    from seekwise.run.live import planning
+
+    measure(request, planning.make_plan(request, target), target)
+
+
+def measure(request: Request, plan: LivePlan, target: Target) -> None:
+    """Runs the plan; prints the answer or one JSON document."""
+    from seekwise.run.live import execute, planning
+
+    run = planning.run_of(plan, request.target)
+    with Store.open(request.db) as store:
+        if not request.as_json:
+            print_stack(plan)
+        with _standing.watching(plan, quiet=request.as_json) as watch:
+            execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
+        show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
+
+
+def print_stack(plan: LivePlan) -> None:
+    for line in plan.stack:
+        click.echo(line, err=True)
+    for warning in plan.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def show(store: Store, run_id: str, *, as_json: bool, began_s: float | None = None) -> None:
+    """The answer of a stored run, and its report beside the working folder."""
+    from seekwise.report import answer as words
+    from seekwise.report import live, live_page
+
+    found = live.of(store, store.run(run_id))
+    if began_s is not None:
+        found = replace(found, seconds=time.monotonic() - began_s)
+    path = live_page.write(live.report_path(run_id), found)
+    if as_json:
+        click.echo(json.dumps(live.document(found, report=str(path)), indent=1, allow_nan=False))
+        return
+    width = 80 if not sys.stdout.isatty() else min(100, max(60, os.get_terminal_size().columns))
+    for line in words.lines(found, str(path), width):
+        click.echo(line)
+
+
+def _profile(request: Request) -> None:
+    """Phases of a profile in trials of their own, instead of uses."""
+    from seekwise.backend.protocol import Options
+    from seekwise.cli import _job
+    from seekwise.study import profiles, starters
+    from seekwise.study.model import Workload
+
+    if request.profile not in profiles.names():
+        raise UsageError(f"no profile is called {request.profile!r}", hint=f"profiles: {', '.join(profiles.names())}")
+    study = starters.tune(request.target)
+    study = study.model_copy(update={"workload": [Workload(profile=request.profile)]})
+    text = starters.text("tune").replace('profile = "quick"', f'profile = "{request.profile}"')
+    options = Options(request.target, request.destroy)
+    made, backend = _job.planned(study, options, seed=request.seed, budget_s=request.budget, fit_room=True)
+    _job.carried_out(
+        made, backend, text, target=request.target, db=request.db, as_json=request.as_json, report_folder=Path()
+    )

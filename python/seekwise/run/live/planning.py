@@ -1,35 +1,28 @@
-"""The work behind `seekwise tune`: choose the way, measure, judge, print the answer, write the report."""
+"""What `tune` was asked, and the plan that it becomes: which settings are compared, under which uses, in how much time."""
 
 from __future__ import annotations
 
-import json
-import os
 import secrets
-import sys
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from seekwise.cli import _standing
+from seekwise.backend.kernel import fio, prepared_target
 from seekwise.errors import MissingError, UsageError
+from seekwise.run.live import also, execute, prepare, progress, staged
 from seekwise.run.live import candidates as candidates_of
 from seekwise.run.live.candidates import Candidate, Candidates
 from seekwise.run.live.plan import LivePlan
-from seekwise.store.database import Run, Store, now
+from seekwise.store.database import Run, now
 from seekwise.store.run_id import new_run_id
 from seekwise.study import uses as use_files
 from seekwise.study.uses import Use
 
 if TYPE_CHECKING:
     from seekwise.analysis.decision.table import Threshold
-
-MODEL = "model:"
-"""A target that begins so is a drive model on the simulator."""
-LAB = "lab:"
-"""A target that begins so is a drive model under a real kernel in the VM testbed."""
+    from seekwise.backend.kernel.target import Target
 
 
 @dataclass(frozen=True)
@@ -60,52 +53,7 @@ class Request:
     cold: bool = False
 
 
-def answer(request: Request) -> None:
-    """Measures and prints. Raises SeekwiseError for whatever is refused or fails."""
-    if request.target.startswith(MODEL):
-        from seekwise.cli import _tune_simulated
-
-        _tune_simulated.answer(request)
-        return
-    if request.target.startswith(LAB):
-        from seekwise.cli import _tune_virtual
-
-        _tune_virtual.answer(request)
-        return
-    if request.kernel is not None:
-        raise UsageError(
-            "--kernel is for drive models, and a device has the kernel that runs",
-            hint=f"{MODEL}NAME simulates a drive model: `seekwise tune {MODEL}generic_1tb_sata --kernel {request.kernel}`",
-        )
-    if request.profile is not None:
-        _profile(request)
-        return
-    if request.live or request.command_line:
-        from seekwise.cli import _tune_live
-
-        _tune_live.answer(request)
-        return
-    of_a_command = (("--metric", request.metric), ("--prepare", request.prepare), ("--conclude", request.conclude))
-    for name, value in (("--guard", request.guard), *of_a_command, ("--cold", request.cold or None)):
-        if value is not None:
-            raise UsageError(
-                f"{name} is for a load that is not ours", hint="add --live, or a program of yours after `--`"
-            )
-    from seekwise.backend.kernel.target import find
-
-    target = find(request.target)
-    chosen = use_files.chosen(request.uses)
-    if os.geteuid() != 0:
-        from seekwise.cli import _tune_unprivileged
-
-        _tune_unprivileged.answer(request, target)
-        return
-    compared = compared_settings(request, target)
-    plan = make_plan(request, target, compared, chosen)
-    measure(request, plan, target)
-
-
-def compared_settings(request: Request, target) -> Candidates:
+def compared_settings(request: Request, target: Target) -> Candidates:
     """What is compared: --vary, or the schedulers (--also tries further settings beside them)."""
     if request.vary:
         if request.also is not None:
@@ -121,8 +69,6 @@ def compared_settings(request: Request, target) -> Candidates:
 
 
 def _why_no_fio() -> MissingError | None:
-    from seekwise.backend.kernel import fio
-
     try:
         fio.find()
     except MissingError as error:
@@ -130,15 +76,15 @@ def _why_no_fio() -> MissingError | None:
     return None
 
 
-def make_plan(request: Request, target, compared: Candidates, chosen: list[Use]) -> LivePlan:
+def make_plan(request: Request, target: Target) -> LivePlan:
     """Refuses what cannot work; chooses the uses that fit the budget."""
-    from seekwise.backend.kernel import prepared_target
-    from seekwise.run.live import execute, prepare, progress, staged
-
+    compared = compared_settings(request, target)
     labels = compared.labels
     beside = _beside(request, target)
     execute.check_budget(request.budget, len(labels), staged_too=beside is not None)
-    chosen, said = use_files.installed(chosen, named=request.uses is not None, without_fio=_why_no_fio())
+    chosen, said = use_files.installed(
+        use_files.chosen(request.uses), named=request.uses is not None, without_fio=_why_no_fio()
+    )
     if target.is_device:
         chosen, also_said = use_files.without_programs(
             chosen, "a bare device has no file system", named=request.uses is not None
@@ -168,7 +114,7 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
         left_out=tuple(use.name for use in left_out),
         threshold=threshold_of(request),
         budget_s=request.budget,
-        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
+        seed=seed_of(request),
         notes=(*compared.notes, *notes),
         warnings=target.warnings,
         name=request.name,
@@ -176,6 +122,63 @@ def make_plan(request: Request, target, compared: Candidates, chosen: list[Use])
         levels=beside.levels if beside is not None else (),
         extra={"combinations": beside.combinations} if beside is not None else {},
     )
+
+
+def under_a_load(request: Request, target: Target, use: Use, notes: Sequence[str]) -> LivePlan:
+    """The plan of `--live` and of a command of the user's: one use, whose load is not ours."""
+    compared = compared_settings(request, target)
+    prepared_target.check_free(target)
+    return LivePlan(
+        target=str(target.path),
+        leaves=target.leaf_names,
+        stack=target.lines,
+        current=prepared_target.seen(candidates_of.devices_of(target, compared.all)),
+        candidates=compared.all,
+        uses=(use,),
+        left_out=(),
+        threshold=threshold_of(request),
+        budget_s=request.budget,
+        seed=seed_of(request),
+        notes=(*compared.notes, *notes),
+        warnings=target.warnings,
+        name=request.name,
+        extra={"live": True, "command": list(request.command_line)},
+    )
+
+
+def on_a_model(
+    request: Request,
+    model: str,
+    stack: str,
+    compared: tuple[Candidate, ...],
+    uses: Sequence[Use],
+    notes: tuple[str, ...],
+    *,
+    provenance: str,
+    left_out: tuple[str, ...] = (),
+) -> LivePlan:
+    """The plan of a run on a drive model: nothing is set, and no time is short."""
+    return LivePlan(
+        target=model,
+        leaves=(),
+        stack=(stack,),
+        current={},
+        candidates=compared,
+        uses=tuple(uses),
+        left_out=left_out,
+        threshold=threshold_of(request),
+        budget_s=0.0,
+        seed=seed_of(request),
+        notes=notes,
+        name=request.name,
+        group=request.uses,
+        provenance=provenance,
+    )
+
+
+def seed_of(request: Request) -> int:
+    """The one that was asked for, else a drawn one."""
+    return request.seed if request.seed is not None else secrets.randbelow(2**31)
 
 
 def threshold_of(request: Request) -> Threshold:
@@ -187,12 +190,10 @@ def threshold_of(request: Request) -> Threshold:
     return Threshold(request.threshold, 2 * request.threshold, 2 * request.threshold)
 
 
-def _beside(request: Request, target):
+def _beside(request: Request, target: Target):
     """What --also asks for; None without it."""
     if request.also is None:
         return None
-    from seekwise.run.live import also
-
     return also.space(target, also.areas_of(request.also))
 
 
@@ -221,19 +222,6 @@ def _few(uses: list[Use]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def measure(request: Request, plan: LivePlan, target) -> None:
-    """Runs the plan; prints the answer or one JSON document."""
-    from seekwise.run.live import execute
-
-    run = run_of(plan, request.target)
-    with Store.open(request.db) as store:
-        if not request.as_json:
-            print_stack(plan)
-        with _standing.watching(plan, quiet=request.as_json) as watch:
-            execute.carry_out(store, run, plan, target, watch, request.began_s, request.destroy)
-        show(store, run.run_id, as_json=request.as_json, began_s=request.began_s)
-
-
 def run_of(plan: LivePlan, target: str, backend: str = "kernel") -> Run:
     """A run of this plan that begins now. `target` as the user named it."""
     return Run(
@@ -248,49 +236,4 @@ def run_of(plan: LivePlan, target: str, backend: str = "kernel") -> Run:
         plan=plan.to_document(),
         ended_at=None,
         outcome=None,
-    )
-
-
-def print_stack(plan: LivePlan) -> None:
-    for line in plan.stack:
-        click.echo(line, err=True)
-    for warning in plan.warnings:
-        click.echo(f"warning: {warning}", err=True)
-
-
-def show(store: Store, run_id: str, *, as_json: bool, began_s: float | None = None) -> None:
-    """The answer of a stored run, and its report beside the working folder."""
-    import time
-
-    from seekwise.report import answer as words
-    from seekwise.report import live, live_page
-
-    found = live.of(store, store.run(run_id))
-    if began_s is not None:
-        found = replace(found, seconds=time.monotonic() - began_s)
-    path = live_page.write(live.report_path(run_id), found)
-    if as_json:
-        click.echo(json.dumps(live.document(found, report=str(path)), indent=1, allow_nan=False))
-        return
-    width = 80 if not sys.stdout.isatty() else min(100, max(60, os.get_terminal_size().columns))
-    for line in words.lines(found, str(path), width):
-        click.echo(line)
-
-
-def _profile(request: Request) -> None:
-    """The older way: phases of a profile in trials of their own."""
-    from seekwise.backend.protocol import Options
-    from seekwise.cli import _job
-    from seekwise.study import profiles, starters
-    from seekwise.study.model import Workload
-
-    if request.profile not in profiles.names():
-        raise UsageError(f"no profile is called {request.profile!r}", hint=f"profiles: {', '.join(profiles.names())}")
-    study = starters.tune(request.target)
-    study = study.model_copy(update={"workload": [Workload(profile=request.profile)]})
-    text = starters.text("tune").replace('profile = "quick"', f'profile = "{request.profile}"')
-    options = Options(request.target, request.destroy)
-    made, backend = _job.planned(study, options, seed=request.seed, budget_s=request.budget, fit_room=True)
-    _job.carried_out(
-        made, backend, text, target=request.target, db=request.db, as_json=request.as_json, report_folder=Path()
     )
