@@ -94,10 +94,8 @@ def command(
     `--device PATH --set NAME=VALUE` names settings. `seekwise revert` undoes it.
     """
     if bool(targets) != bool(settings) or (run is None) == (not targets) or (targets and (purpose or system)):
-        raise UsageError(
-            "name a run, or a device and what to set",
-            "`seekwise apply last` or `seekwise apply --device sda --set scheduler=bfq`",
-        )
+        hint = "`seekwise apply last` or `seekwise apply --device sda --set scheduler=bfq`"
+        raise UsageError("name a run, or a device and what to set", hint)
     if capture is not None and form is None:
         raise UsageError("--for-capture is about another machine, so it only prints", "add `--print udev`, for example")
     if form is not None and (ways or guard or dry_run or controller_tool):
@@ -114,20 +112,11 @@ def command(
         if not what.wanted:
             return
     if not what.wanted:
-        if as_json:
-            click.echo(json.dumps({"schema": SCHEMA, "applied": False, "reason": what.reason, "wanted": {}}, indent=2))
-        else:
-            click.echo(f"{what.reason}. Nothing to set.")
+        nothing = {"schema": SCHEMA, "applied": False, "reason": what.reason, "wanted": {}}
+        click.echo(json.dumps(nothing, indent=2) if as_json else f"{what.reason}. Nothing to set.")
         return
     asked.check_values(what.wanted, stack)
-    # Files are built and checked before anything is set: what cannot be kept is not begun.
-    files = [persisting.file_for(way, what.wanted, stack) for way in dict.fromkeys(ways)]
-    for way, file in zip(dict.fromkeys(ways), files, strict=True):
-        if not file.path.is_absolute() or file.path == Path("/etc/default/grub"):
-            raise UsageError(
-                f"seekwise does not edit the boot loader's files, so --persist {way} cannot install this",
-                f"`--print {way}` shows the line to add",
-            )
+    files = _files(ways, what, stack)
     found = conflicts.find(what.wanted, ways, open_tree(Path("/")), stack)
     _refuse_or_name(found, accept_conflicts or dry_run)
     if guard is not None:
@@ -136,22 +125,36 @@ def command(
         _guard.start(what, ways, guard, limit, dry_run, as_json)
         return
     done = _set(what, files, dry_run, stack)
-    if not dry_run and (done.entry is not None or files):
-        paths = tuple(str(file.path) for file in files)
-        history.remember(
-            history.made(what.wanted, done.before, stack, reason=what.reason, persisted=paths, evidence=what.evidence)
-        )
     if as_json:
         click.echo(json.dumps(_document(done, files, found, dry_run, what.reason), indent=2))
     else:
         _print(done, files, dry_run)
 
 
+def _files(ways: tuple[str, ...], what: Asked, stack: Stack) -> list[forms.File]:
+    """Files are built and checked before anything is set: what cannot be kept is not begun."""
+    made = {way: persisting.file_for(way, what.wanted, stack) for way in ways}
+    for way, file in made.items():
+        if not file.path.is_absolute() or file.path == Path("/etc/default/grub"):
+            raise UsageError(
+                f"seekwise does not edit the boot loader's files, so --persist {way} cannot install this",
+                f"`--print {way}` shows the line to add",
+            )
+    return list(made.values())
+
+
 def _set(what: Asked, files: list[forms.File], dry_run: bool, stack: Stack) -> applying.Applied:
     try:
         if dry_run:
             return applying.preview(what.wanted)
-        return applying.apply(what.wanted, files=files, reason=what.reason)
+        done = applying.apply(what.wanted, files=files, reason=what.reason)
+        if done.entry is not None or files:
+            paths = tuple(str(file.path) for file in files)
+            made = history.made(
+                what.wanted, done.before, stack, reason=what.reason, persisted=paths, evidence=what.evidence
+            )
+            history.remember(made)
+        return done
     except SettingRefused as error:
         device = stack.devices.get(error.refusal.device)
         if error.refusal.attribute == "device/queue_depth" and device is not None and device.queue_depth is not None:

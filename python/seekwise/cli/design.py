@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
 import click
 
 from seekwise.cli import _options, _output
 from seekwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from seekwise.design.space import Array
 
 
 class Size(click.ParamType):
@@ -94,31 +98,13 @@ def command(
         raise UsageError(f"`--rate {rate}` is no rate", hint="MB/s, for example: --rate 400")
     place = where.parse(on, workers)
     _spread.check("simulated", place)
-    named = _levels(levels)
-    counts = spaces.parse_drives(drives)
-    if survives is None:
-        # Who names only RAID 0 has asked for it.
-        survives = 0 if named == ("raid0",) else 1
-    elif survives > 0 and named == ("raid0",):
-        raise UsageError("RAID 0 survives no failure", hint="`--survives 0` accepts that")
-    left, _ = simulated.check_uses(use_files.chosen(uses))
-    chosen = tuple(left)
+    named, counts = _levels(levels), spaces.parse_drives(drives)
+    chosen = tuple(simulated.check_uses(use_files.chosen(uses))[0])
     model = simulated.model_of(drive, kernel)
-    arrays = spaces.arrays_of(model, named or spaces.LEVELS, counts, survives)
-    if capacity is not None:
-        most = max(array.capacity_bytes for array in arrays)
-        arrays = tuple(array for array in arrays if array.capacity_bytes >= capacity)
-        if not arrays:
-            raise UsageError(
-                f"no array of these holds {answer.capacity_text(capacity)}: the largest has {answer.capacity_text(most)}",
-                hint="more drives, or a smaller `--capacity`",
-            )
+    arrays = _that_hold(
+        spaces.arrays_of(model, named or spaces.LEVELS, counts, _failures(named, survives)), capacity, data
+    )
     smallest = min(array.capacity_bytes for array in arrays)
-    if data is not None and data > smallest:
-        raise UsageError(
-            f"`--data` is more than the smallest array holds, {answer.capacity_text(smallest)}",
-            hint="a smaller `--data`",
-        )
     reads_ahead = any(job.feels_read_ahead and not simulated.is_direct(job) for use in chosen for job in use.job)
     with cells.simulating(place, [("drive", model.name)], _output.progress) as simulate:
         sweep = search.Sweep(
@@ -139,6 +125,33 @@ def command(
         return
     for line in answer.lines(found, sweep):
         click.echo(line)
+
+
+def _failures(levels: tuple[str, ...], survives: int | None) -> int:
+    """Drives that may fail. Who names only RAID 0 has asked for none."""
+    if levels != ("raid0",):
+        return 1 if survives is None else survives
+    if survives:
+        raise UsageError("RAID 0 survives no failure", hint="`--survives 0` accepts that")
+    return 0
+
+
+def _that_hold(arrays: tuple[Array, ...], capacity: int | None, data: int | None) -> tuple[Array, ...]:
+    """The arrays that hold what is asked for; UsageError when none does, or one less than the data."""
+    from seekwise.design.answer import capacity_text
+
+    most = max(array.capacity_bytes for array in arrays)
+    arrays = tuple(array for array in arrays if array.capacity_bytes >= (capacity or 0))
+    if not arrays:
+        raise UsageError(
+            f"no array of these holds {capacity_text(capacity or 0)}: the largest has {capacity_text(most)}",
+            hint="more drives, or a smaller `--capacity`",
+        )
+    smallest = min(array.capacity_bytes for array in arrays)
+    if data is not None and data > smallest:
+        said = f"`--data` is more than the smallest array holds, {capacity_text(smallest)}"
+        raise UsageError(said, hint="a smaller `--data`")
+    return arrays
 
 
 class _Told:

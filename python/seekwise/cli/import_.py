@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -84,15 +85,7 @@ def command(
             )
         _fleet.import_bundles(bundles, db, as_json)
         return
-    drives = [path for path in files if path.suffix in DRIVES]
-    for path in files:
-        if path.suffix in (".model", ".seek"):
-            raise UsageError(f"{path}: is a part of a drive's description", "name the drive's .parv or .diskspecs file")
-    if drives:
-        if len(drives) < len(files):
-            raise UsageError(
-                "fio's JSON and DiskSim's drives cannot be imported together", "import them one after the other"
-            )
+    if drives := _of_disksim(files):
         _drives(drives, output or Path(), as_json)
         return
     from seekwise.cli import _shown
@@ -114,6 +107,18 @@ def command(
     click.echo(f"{len(records)} records in run {run.run_id}\n")
     _shown.print_outcome(found)
     click.echo(f"\nnext: seekwise results {run.run_id}")
+
+
+def _of_disksim(files: Sequence[Path]) -> list[Path]:
+    """The files that describe drives: all of them or none."""
+    drives = [path for path in files if path.suffix in DRIVES]
+    for path in files:
+        if path.suffix in (".model", ".seek"):
+            raise UsageError(f"{path}: is a part of a drive's description", "name the drive's .parv or .diskspecs file")
+    if drives and len(drives) < len(files):
+        hint = "import them one after the other"
+        raise UsageError("fio's JSON and DiskSim's drives cannot be imported together", hint)
+    return drives
 
 
 def _begins_as_bundle(path: Path) -> bool:

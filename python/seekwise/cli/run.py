@@ -75,39 +75,14 @@ def command(
     """
     place = where.parse(on, workers)
     if resume is not None:
-        if (
-            study is not None
-            or budget is not None
-            or seed is not None
-            or target is not None
-            or system is not None
-            or backend is not None
-            or program is not None
-            or until
-            or vary
-            or dry_run
-            or setup
-        ):
+        named = any(each is not None for each in (study, budget, seed, target, system, backend, program))
+        if named or until or vary or dry_run or setup:
             raise UsageError(
                 "`--resume` goes on as the run was planned, so it takes no study, target, seed, budget, `--vary` or `--dry-run`"
             )
-        with Store.open(db, create=False) as store:
-            run, plan = runs.to_resume(store, resume)
-            chosen = _spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
-            whole = parse.loads(run.study, f"study of run {run.run_id}")
-            part = {facts.name for facts in plan.systems}
-            chosen.describe(whole.model_copy(update={"system": [each for each in whole.system if each.name in part]}))
-            _job.finish(store, run, plan, chosen, as_json=as_json, report_folder=None)
+        _go_on(resume, destroy, place, db, as_json)
         return
-    if study is None:
-        raise UsageError("which study?", hint="a TOML file, or one of: " + ", ".join(starters.names()))
-    chosen, text = starters.open_study(study)
-    if backend is not None:
-        chosen = chosen.model_copy(update={"backend": backend})
-    if system is not None:
-        chosen = one_system(chosen, system)
-    if program is not None:
-        chosen = made_by(chosen, program)
+    chosen, text = _opened(study, backend, system, program)
     if setup:
         _dry_run.show_setup(chosen, as_json=as_json)
         return
@@ -129,6 +104,29 @@ def command(
     made, carrier = _job.planned(chosen, Options(target, destroy, trace), seed=seed, budget_s=budget, until=until)
     carrier = _spread.over(carrier, made.backend, place)
     _job.carried_out(made, carrier, text, target=target, db=db, as_json=as_json, report_folder=None)
+
+
+def _opened(study: str | None, backend: str | None, system: str | None, program: str | None) -> tuple[Study, str]:
+    """The study as the options change it, and its text."""
+    if study is None:
+        raise UsageError("which study?", hint="a TOML file, or one of: " + ", ".join(starters.names()))
+    chosen, text = starters.open_study(study)
+    if backend is not None:
+        chosen = chosen.model_copy(update={"backend": backend})
+    if system is not None:
+        chosen = one_system(chosen, system)
+    return chosen if program is None else made_by(chosen, program), text
+
+
+def _go_on(name: str, destroy: tuple[str, ...], place: where.Where | None, db: Path | None, as_json: bool) -> None:
+    """Finishes a run of the database as it was planned."""
+    with Store.open(db, create=False) as store:
+        run, plan = runs.to_resume(store, name)
+        backend = _spread.over(backends.get(run.backend, Options(run.target, destroy)), run.backend, place)
+        whole = parse.loads(run.study, f"study of run {run.run_id}")
+        part = {facts.name for facts in plan.systems}
+        backend.describe(whole.model_copy(update={"system": [each for each in whole.system if each.name in part]}))
+        _job.finish(store, run, plan, backend, as_json=as_json, report_folder=None)
 
 
 def made_by(study: Study, program: str) -> Study:

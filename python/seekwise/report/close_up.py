@@ -311,6 +311,18 @@ def _legend(close: Sequence[CloseUp]) -> Markup:
     )
 
 
+PARTS = (
+    ("seek", "Seek", "Moving the head."),
+    ("rotation", "Rotation", "Waiting until the sector passes the head."),
+    ("transfer", "Transfer", "Data passing the head, and the command itself."),
+    ("own", "Drive's own work", "Writing cached data to the platters in between."),
+    ("cache", "From cache", "The drive answered from its memory."),
+    ("work", "Drive at work", "The drive had at least one request."),
+    ("idle", "Drive idle", "The drive had no request."),
+)
+"""(key, title, meaning) of the parts of a request's time."""
+
+
 def _columns(rows: Sequence[Row]) -> list[tuple]:
     """(title, meaning, text of a row) of what is known and says something."""
     is_array = any(one.drives > 1 for one in rows)
@@ -322,86 +334,31 @@ def _columns(rows: Sequence[Row]) -> list[tuple]:
 
     columns: list[tuple] = [("I/O per second", "I/Os of the load.", lambda one: three(one.iops))]
     if is_array:
-        columns.append(
-            ("Requests per I/O", "Requests to all drives for one I/O of the load.", lambda one: three(one.commands))
-        )
-        columns.append(
-            (
-                f"Drive time per I/O [{unit}]",
-                "Working time of all drives together for one I/O; the next columns are its parts.",
-                lambda one: time(one.total),
-            )
-        )
+        columns += [
+            ("Requests per I/O", "Requests to all drives for one I/O of the load.", lambda one: three(one.commands)),
+            (f"Drive time per I/O [{unit}]", "Working time of all drives together for one I/O; the next columns are its parts.", lambda one: time(one.total)),
+        ]  # fmt: skip
     else:
-        columns.append(
-            (
-                f"Time per I/O [{unit}]",
-                "Time divided by the I/Os done in it; the next columns are its parts.",
-                lambda one: time(one.total),
-            )
-        )
+        columns.append((f"Time per I/O [{unit}]", "Time divided by the I/Os done in it; the next columns are its parts.", lambda one: time(one.total)))  # fmt: skip
     if any(one.from_memory is not None for one in rows):
         columns += [
             ("From memory [%]", "Calls that the page cache answered without waiting for the drive.", lambda one: _share(one.from_memory)),
             ("Requests per I/O", "Requests to the drive for one call of the load: read-ahead and write-back put many calls into one.", lambda one: three(one.commands)),
             ("KiB per request", "Mean size of a request of the drive.", lambda one: three(one.kib)),
         ]  # fmt: skip
-    for name, title, meaning in (
-        ("seek", "Seek", "Moving the head."),
-        ("rotation", "Rotation", "Waiting until the sector passes the head."),
-        ("transfer", "Transfer", "Data passing the head, and the command itself."),
-        ("own", "Drive's own work", "Writing cached data to the platters in between."),
-        ("cache", "From cache", "The drive answered from its memory."),
-        ("work", "Drive at work", "The drive had at least one request."),
-        ("idle", "Drive idle", "The drive had no request."),
-    ):
+    for name, title, meaning in PARTS:
         if any(one.parts.get(name, 0.0) > 0.002 * one.total for one in rows):
             columns.append((f"{title} [{unit}]", meaning, lambda one, name=name: time(one.parts.get(name, 0.0))))
-    columns.append(
-        (
-            "Distance [%]",
-            "Mean distance between two requests on the drive, in per cent of its size.",
-            lambda one: _share(one.jump),
-        )
-    )
-    if is_array:
-        columns.append(
-            (
-                "Drive idle [%]",
-                "Share of the time in which the first drive had no request.",
-                lambda one: _share(one.idle_share),
-            )
-        )
-    if any(one.merged > 1.005 for one in rows):
-        columns.append(
-            (
-                "I/Os per request",
-                "How many I/Os the block layer merged into one request.",
-                lambda one: three(one.merged),
-            )
-        )
-    if any(one.turns is not None for one in rows):
-        columns.append(
-            (
-                "Requests in a row",
-                "Requests of one thread served before another thread's turn, on average.",
-                lambda one: three(one.turns),
-            )
-        )
-    if any(one.cpu_us for one in rows):
-        columns.append(
-            ("System CPU [µs]", "System CPU time of one I/O in the whole trial.", lambda one: three(one.cpu_us))
-        )
-    columns.append(("Under way", "Mean number of requests in scheduler and drive.", lambda one: three(one.depth)))
-    if any(one.cached for one in rows if one.cached is not None):
-        columns.append(
-            (
-                "Drive cache hits [%]",
-                "Requests that the drive answered from its memory.",
-                lambda one: _share(one.cached),
-            )
-        )
-    return columns
+    further = (
+        (True, "Distance [%]", "Mean distance between two requests on the drive, in per cent of its size.", lambda one: _share(one.jump)),
+        (is_array, "Drive idle [%]", "Share of the time in which the first drive had no request.", lambda one: _share(one.idle_share)),
+        (any(one.merged > 1.005 for one in rows), "I/Os per request", "How many I/Os the block layer merged into one request.", lambda one: three(one.merged)),
+        (any(one.turns is not None for one in rows), "Requests in a row", "Requests of one thread served before another thread's turn, on average.", lambda one: three(one.turns)),
+        (any(one.cpu_us for one in rows), "System CPU [µs]", "System CPU time of one I/O in the whole trial.", lambda one: three(one.cpu_us)),
+        (True, "Under way", "Mean number of requests in scheduler and drive.", lambda one: three(one.depth)),
+        (any(one.cached for one in rows), "Drive cache hits [%]", "Requests that the drive answered from its memory.", lambda one: _share(one.cached)),
+    )  # fmt: skip
+    return [*columns, *(column for is_known, *column in further if is_known)]
 
 
 def _share(value: float | None) -> str:

@@ -48,34 +48,17 @@ def render(content: ReportContent) -> str:
     """The page as HTML text."""
     looks = Looks()
     table = frame(content.records, content.systems, content.plan.compare if content.plan else ())
-    at = axes(table)
-    loss_blocks = losses.blocks(content, looks)
-    many = len({block.system for block in loss_blocks}) > 1
-    crowded = sum(len(block.rows) for block in loss_blocks) > losses.LINES_MOST
-    overview = losses.overview(content, looks) if many else loss_blocks if crowded else []
-    published = _published_charts(content, looks)
-    first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
-    if published:
-        # The figures of the publication are the charts; ours stand behind a click.
-        left += len(first) + len(more) - evidence.CHARTS_FIRST
-        first, more, left = [], [*first, *more][: evidence.CHARTS_FIRST], max(left, 0)
-    views = [
-        evidence.VIEWS[name]
-        for name in evidence.VIEWS
-        if table.rows and any(row[name] is not None for row in table.rows)
-    ]
-    names = [name for name in evidence.VIEWS if table.rows and any(row[name] is not None for row in table.rows)]
-    late = len(table.rows) > ROWS_STATIC
+    # In the order of the page: who comes first gets the first colour.
+    answer, charts = _answer(content, looks), _charts(content, looks, table)
     stretches = close_up.stretches(content.records, looks, content.advice.recommended)
     causes = why.causes(content.records, shown=bool(stretches))
     labels = list(dict.fromkeys(losses.shown_setting(record.setting) for record in content.records))
     words = terms.terms(labels, terms.ALWAYS)
     discarded = content.discarded or [record for record in content.records if not record.valid]
     run = content.run
-    date = run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else "")
     sections = [
         ("arrays", "arrays", content.arrays), ("published", "as published", content.printed), ("charts", "charts", True),
-        ("why", "why", True), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
+        ("why", "why", causes or stretches), ("insights", "insights", content.findings), ("winners", "winners", content.winners),
         ("table", "numbers", True), ("discarded", "discarded trials", discarded), ("run", "what was run", True), ("terms", "terms", words),
     ]  # fmt: skip
     return site.render(
@@ -83,36 +66,12 @@ def render(content: ReportContent) -> str:
         content=content,
         discarded=discarded,
         looks=looks,
-        date=date,
-        headline=sentence(content.advice.headline),
-        reasons=[sentence(one_line(each)) for each in reasons(content, loss_blocks)],
-        reasons_first=REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
-        answered=answered.rows(content.question) if content.question is not None else [],
-        cautions=[sentence(one_line(each)) for each in content.advice.caution],
+        date=run.created_at[:10] if run else (content.records[0].started_at[:10] if content.records else ""),
+        contents=[(anchor, text) for anchor, text, there in sections if there],
         tested=sentence(tested.line(content)).removesuffix("."),
         provenance=tested.PROVENANCE[content.badge],
-        loss_blocks=loss_blocks,
         terms=words,
         term_anchors=terms.anchors(words, labels),
-        overview=overview,
-        overview_keys=_overview_keys(overview, looks),
-        many_systems=many,
-        has_chosen=any(row.chosen for block in loss_blocks for row in block.rows),
-        axis=live_svg.loss_axis(),
-        contents=[(anchor, text) for anchor, text, there in sections if there and (anchor != "why" or causes or stretches)],
-        pareto=pareto.picture(array_choice.candidates(content.arrays)) if array_choice.varies_safety(content.records) else None,
-        array_numbers={row.name: number for number, row in enumerate(array_choice.candidates(content.arrays), start=1)},
-        array_operations=arrays.operations(content.arrays),
-        published_words=published_words.paragraph(content.printed),
-        published_charts=published,
-        unanswered=unanswered(content),
-        definitions=panels.definitions(),
-        charts=[panels.figure(each) for each in first],
-        more_charts=[panels.figure(each) for each in more],
-        charts_left=left,
-        nines=_nines(content, table, at, looks),
-        sheets=_sheets(content),
-        rows_data=site.data(evidence.explorer(table, at, looks) | {"plain": looks.of(["all"], kind="none")["all"].css}) if table.rows else None,
         causes=causes,
         stretches=stretches,
         metrics=[name for name in METRIC_TITLES if any(name in row.cells for row in content.winners)],
@@ -122,15 +81,82 @@ def render(content: ReportContent) -> str:
         known=known,
         word=word,
         means=MEANS,
-        names=[table.title(name) for name in table.factors],
-        views=views,
-        rows=[] if late else [_row(table, row, names) for row in table.rows],
-        rows_late=late,
-        rows_first=ROWS_FIRST,
-        row_count=len(table.rows),
         loads=tested.loads(content),
         facts=tested.facts(content.environment),
+        **answer,
+        **_arrays(content),
+        **charts,
+        **_numbers(table),
     )  # fmt: skip
+
+
+def _answer(content: ReportContent, looks: Looks) -> dict[str, object]:
+    """Headline, reasons, and what every setting loses where."""
+    blocks = losses.blocks(content, looks)
+    many = len({block.system for block in blocks}) > 1
+    crowded = sum(len(block.rows) for block in blocks) > losses.LINES_MOST
+    overview = losses.overview(content, looks) if many else blocks if crowded else []
+    return {
+        "headline": sentence(content.advice.headline),
+        "reasons": [sentence(one_line(each)) for each in reasons(content, blocks)],
+        "reasons_first": REASONS_FIRST + 1 if content.arrays else REASONS_FIRST,
+        "answered": answered.rows(content.question) if content.question is not None else [],
+        "cautions": [sentence(one_line(each)) for each in content.advice.caution],
+        "unanswered": unanswered(content),
+        "loss_blocks": blocks,
+        "overview": overview,
+        "overview_keys": _overview_keys(overview, looks),
+        "many_systems": many,
+        "has_chosen": any(row.chosen for block in blocks for row in block.rows),
+        "axis": live_svg.loss_axis(),
+    }
+
+
+def _arrays(content: ReportContent) -> dict[str, object]:
+    """Arrays that were simulated, and those that a designer would weigh against each other."""
+    candidates = array_choice.candidates(content.arrays)
+    return {
+        "pareto": pareto.picture(candidates) if array_choice.varies_safety(content.records) else None,
+        "array_numbers": {row.name: number for number, row in enumerate(candidates, start=1)},
+        "array_operations": arrays.operations(content.arrays),
+    }
+
+
+def _charts(content: ReportContent, looks: Looks, table: Frame) -> dict[str, object]:
+    """The publication's figures, or ours; what the explorer needs to draw others."""
+    at = axes(table)
+    published = _published_charts(content, looks)
+    first, more, left = evidence.figures(table, looks, at) if table.rows else ([], [], 0)
+    if published:
+        # The figures of the publication are the charts; ours stand behind a click.
+        left += len(first) + len(more) - evidence.CHARTS_FIRST
+        first, more, left = [], [*first, *more][: evidence.CHARTS_FIRST], max(left, 0)
+    plain = {"plain": looks.of(["all"], kind="none")["all"].css}
+    return {
+        "published_words": published_words.paragraph(content.printed),
+        "published_charts": published,
+        "definitions": panels.definitions(),
+        "charts": [panels.figure(each) for each in first],
+        "more_charts": [panels.figure(each) for each in more],
+        "charts_left": left,
+        "nines": _nines(content, table, at, looks),
+        "sheets": _sheets(content),
+        "rows_data": site.data(evidence.explorer(table, at, looks) | plain) if table.rows else None,
+    }
+
+
+def _numbers(table: Frame) -> dict[str, object]:
+    """The table of every value; beyond `ROWS_STATIC` rows the browser fills it."""
+    names = [name for name in evidence.VIEWS if any(row[name] is not None for row in table.rows)]
+    late = len(table.rows) > ROWS_STATIC
+    return {
+        "names": [table.title(name) for name in table.factors],
+        "views": [evidence.VIEWS[name] for name in names],
+        "rows": [] if late else [_row(table, row, names) for row in table.rows],
+        "rows_late": late,
+        "rows_first": ROWS_FIRST,
+        "row_count": len(table.rows),
+    }
 
 
 def reasons(content: ReportContent, loss_blocks: Sequence[losses.LossBlock]) -> list[str]:

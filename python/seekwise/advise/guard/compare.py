@@ -36,6 +36,9 @@ PRESSURE_MIN = 0.05
 """A change of I/O pressure below five points of a hundred is no reason to roll back."""
 
 
+Word = Literal["worse", "better", "same", "inconclusive"]
+
+
 @dataclass(frozen=True)
 class Metric:
     """`ratio`, `low`, `high`: after to before, more is worse. None where there was too little to compare."""
@@ -53,7 +56,7 @@ class Metric:
 class Comparison:
     """The load after against the load before."""
 
-    word: Literal["worse", "better", "same", "inconclusive"]
+    word: Word
     """same: no worse than the limit."""
     reason: str
     metrics: tuple[Metric, ...]
@@ -71,6 +74,7 @@ def compare(
     metrics: list[Metric] = []
     worse: list[str] = []
     judged: list[tuple[Metric, Metric]] = []
+    word: Word
     for kind, count, size in (("read", "reads", "read_bytes"), ("write", "writes", "write_bytes")):
         pair = (
             _ratio(f"{kind} latency", "ms per request", f"{kind}_ms", count, count, before, after, level, generator),
@@ -102,29 +106,31 @@ def compare(
                 f"{tail.name} is {_times(tail)} as long ({tail.before:.3g} ms before, {tail.after:.3g} ms after)"
             )
     if worse:
-        return Comparison("worse", "; ".join(worse), tuple(metrics), limit, level)
-    if not judged:
-        reason = (
-            "too little I/O to compare"
-            if max(_requests(before), _requests(after)) < REQUESTS_MIN or min(_requests(before), _requests(after)) == 0
-            else "the load changes too slowly to tell in this time"
-        )
-        return Comparison("inconclusive", reason, tuple(metrics), limit, level)
+        word, reason = "worse", "; ".join(worse)
+    elif not judged:
+        word, reason = "inconclusive", _nothing_judged(before, after)
+    else:
+        word, reason = _not_worse(judged, tail, limit)
+    return Comparison(word, reason, tuple(metrics), limit, level)
+
+
+def _nothing_judged(before: Sequence[Interval], after: Sequence[Interval]) -> str:
+    asked = sorted((_requests(before), _requests(after)))
+    if asked[1] < REQUESTS_MIN or asked[0] == 0:
+        return "too little I/O to compare"
+    return "the load changes too slowly to tell in this time"
+
+
+def _not_worse(judged: Sequence[tuple[Metric, Metric]], tail: Metric | None, limit: float) -> tuple[Word, str]:
+    """Whether that nothing is shown to be worse means better, the same, or nothing yet."""
     if all(pair[0].high is not None and pair[0].high < 1 for pair in judged):
-        text = ", ".join(f"{pair[0].name} is {_times(pair[0])} as long" for pair in judged)
-        return Comparison("better", text, tuple(metrics), limit, level)
+        return "better", ", ".join(f"{pair[0].name} is {_times(pair[0])} as long" for pair in judged)
     highs = [min(pair, key=lambda metric: metric.high or math.inf).high for pair in judged]
     highs += [tail.high] if tail is not None else []
     if all(high is not None and high <= 1 + limit for high in highs):
-        return Comparison("same", f"no metric is worse by more than {100 * limit:.0f} %", tuple(metrics), limit, level)
+        return "same", f"no metric is worse by more than {100 * limit:.0f} %"
     widest = max(pair[0].high or 0 for pair in judged)
-    return Comparison(
-        "inconclusive",
-        f"no sign of harm beyond the noise; latency up to {widest:.3g} times as long is possible",
-        tuple(metrics),
-        limit,
-        level,
-    )
+    return "inconclusive", f"no sign of harm beyond the noise; latency up to {widest:.3g} times as long is possible"
 
 
 def _times(metric: Metric) -> str:

@@ -342,36 +342,8 @@ def parts(systems: Sequence[System]) -> alt.TopLevelMixin:
     system = next(
         (each for each in systems if each.controller), systems[0] if systems else System(name="x", drive=DRIVE)
     )
-    drive = disk_of([system])
-    model = _model(drive)
-    depth = _parameter(model, "ncq_depth") if "ncq_depth" in {p["key"] for p in model["known_parameters"]} else 32
-    level = (system.raid_level or "").replace("raid", "RAID ") or "single drive"
-    boxes = [
-        {"x": 0, "x2": 30, "y": 0, "y2": 60, "title": f"Kernel {system.kernel or ''}".strip()},
-        {"x": 42, "x2": 66, "y": 0, "y2": 60, "title": f"Controller {system.controller or 'none (md in the kernel)'}"},
-        {"x": 78, "x2": 108, "y": 0, "y2": 60, "title": f"{system.drives} disk{'' if system.drives == 1 else 's'}"},
-    ]
-    inner = [
-        {"x": 3, "x2": 27, "y": 44 - 8 * i, "y2": 50 - 8 * i, "title": name}
-        for i, name in enumerate(("noop", "deadline", "anticipatory", "cfq"))
-    ]
-    inner += [
-        {"x": 81, "x2": 105, "y": 44 - 10 * i, "y2": 51 - 10 * i, "title": f"disk {i + 1}"}
-        for i in range(min(system.drives, 4))
-    ]
-    inner += [
-        {"x": 45, "x2": 63, "y": 40, "y2": 48, "title": level},
-        {"x": 45, "x2": 63, "y": 28, "y2": 36, "title": "cache"},
-    ]
-    texts = [
-        {"x": 79.5, "y": 9, "text": model["name"].split(",")[0]},
-        {"x": 1.5, "y": 5, "text": "knows processes, nice levels, priorities"},
-        {"x": 1.5, "y": 2, "text": "not: layout, angle of the platters"},
-        {"x": 43.5, "y": 5, "text": "knows levels, queue of each disk"},
-        {"x": 43.5, "y": 2, "text": "not: processes, tracks"},
-        {"x": 79.5, "y": 5, "text": f"knows layout and angle; NCQ holds {depth:.0f}"},
-        {"x": 79.5, "y": 2, "text": "not: processes, priorities"},
-    ]
+    model = _model(disk_of([system]))
+    outer, inner = _boxes(system)
     rows = [
         {"x": a, "x2": b, "y": y, "y2": y, "mark": f"triangle-{to}"}
         for a, b, y, to in ((31, 41, 40, "right"), (41, 31, 32, "left"), (67, 77, 40, "right"), (77, 67, 32, "left"))
@@ -387,7 +359,7 @@ def parts(systems: Sequence[System]) -> alt.TopLevelMixin:
     def written(values: list[dict], **mark: object) -> alt.Chart:
         return alt.Chart(alt.Data(values=values)).mark_text(**mark).encode(**plane, text="text:N")
 
-    titles = [{"x": (b["x"] + b["x2"]) / 2, "y": 56, "text": b["title"]} for b in boxes]
+    titles = [{"x": (b["x"] + b["x2"]) / 2, "y": 56, "text": b["title"]} for b in outer]
     names = [{"x": (b["x"] + b["x2"]) / 2, "y": (b["y"] + b["y2"]) / 2, "text": b["title"]} for b in inner]
     shafts = alt.Chart(alt.Data(values=rows)).mark_rule(strokeWidth=1.6).encode(**plane, x2="x2:Q", y2="y2:Q")
     ends = [{**row, "x": row["x2"]} for row in rows]
@@ -397,22 +369,55 @@ def parts(systems: Sequence[System]) -> alt.TopLevelMixin:
         .encode(**plane)
         for shape in ("triangle-right", "triangle-left")
     ]
-    labels = [
-        {"x": 36, "y": 43, "text": "requests"},
-        {"x": 72, "y": 43, "text": "commands"},
-        {"x": 36, "y": 29, "text": "data"},
-        {"x": 72, "y": 29, "text": "data"},
-    ]
+    labels = [(36, 43, "requests"), (72, 43, "commands"), (36, 29, "data"), (72, 29, "data")]
     return alt.layer(
-        drawn(boxes, color="#f3f5f7", stroke="#555"),
+        drawn(outer, color="#f3f5f7", stroke="#555"),
         drawn(inner, color="white", stroke="#888"),
         written(titles, fontSize=13, fontWeight="bold"),
         written(names, fontSize=12),
-        written(texts, align="left", fontSize=10.5, baseline="middle"),
+        written(_knowledge(model), align="left", fontSize=10.5, baseline="middle"),
         shafts,
         *heads,
-        written(labels, fontSize=10.5),
+        written([{"x": x, "y": y, "text": text} for x, y, text in labels], fontSize=10.5),
     ).properties(width=860, height=330)
+
+
+def _boxes(system: System) -> tuple[list[dict], list[dict]]:
+    """(kernel, controller and disks; what stands in them)."""
+    outer = [
+        {"x": 0, "x2": 30, "y": 0, "y2": 60, "title": f"Kernel {system.kernel or ''}".strip()},
+        {"x": 42, "x2": 66, "y": 0, "y2": 60, "title": f"Controller {system.controller or 'none (md in the kernel)'}"},
+        {"x": 78, "x2": 108, "y": 0, "y2": 60, "title": f"{system.drives} disk{'' if system.drives == 1 else 's'}"},
+    ]
+    inner = [
+        {"x": 3, "x2": 27, "y": 44 - 8 * i, "y2": 50 - 8 * i, "title": name}
+        for i, name in enumerate(("noop", "deadline", "anticipatory", "cfq"))
+    ]
+    inner += [
+        {"x": 81, "x2": 105, "y": 44 - 10 * i, "y2": 51 - 10 * i, "title": f"disk {i + 1}"}
+        for i in range(min(system.drives, 4))
+    ]
+    level = (system.raid_level or "").replace("raid", "RAID ") or "single drive"
+    inner += [
+        {"x": 45, "x2": 63, "y": 40, "y2": 48, "title": level},
+        {"x": 45, "x2": 63, "y": 28, "y2": 36, "title": "cache"},
+    ]
+    return outer, inner
+
+
+def _knowledge(model: dict) -> list[dict]:
+    """What each part knows and what it does not."""
+    depth = _parameter(model, "ncq_depth") if "ncq_depth" in {p["key"] for p in model["known_parameters"]} else 32
+    texts = (
+        (79.5, 9, model["name"].split(",")[0]),
+        (1.5, 5, "knows processes, nice levels, priorities"),
+        (1.5, 2, "not: layout, angle of the platters"),
+        (43.5, 5, "knows levels, queue of each disk"),
+        (43.5, 2, "not: processes, tracks"),
+        (79.5, 5, f"knows layout and angle; NCQ holds {depth:.0f}"),
+        (79.5, 2, "not: processes, priorities"),
+    )
+    return [{"x": x, "y": y, "text": text} for x, y, text in texts]
 
 
 DRAWS = 41

@@ -43,12 +43,7 @@ def _group(source: Source) -> str:
 
 
 def _read(sources: list[Source], given: Given) -> list[Result]:
-    by_kind: dict[str, list[Source]] = {}
-    for source in sources:
-        match = NAME.match(source.path.name)
-        if match is None:
-            raise source.error("is no fio log by its name", hint="fio writes NAME_bw.1.log, NAME_lat.1.log and so on")
-        by_kind.setdefault(match["kind"], []).append(source)
+    by_kind = _by_kind(sources)
     scale = 1e3 if (given.tool_version or "3").split(".")[0] in ("1", "2") else 1.0
     rows = {kind: [_rows(source) for source in by_kind.get(kind, ())] for kind in ("bw", "iops", "lat", "clat")}
     latency = rows["lat"] or rows["clat"]
@@ -107,6 +102,17 @@ def _read(sources: list[Source], given: Given) -> list[Result]:
             notes=tuple(notes),
         )
     ]
+
+
+def _by_kind(sources: list[Source]) -> dict[str, list[Source]]:
+    """{bw, iops, lat, clat or clat_hist: logs of that kind}"""
+    found: dict[str, list[Source]] = {}
+    for source in sources:
+        match = NAME.match(source.path.name)
+        if match is None:
+            raise source.error("is no fio log by its name", hint="fio writes NAME_bw.1.log, NAME_lat.1.log and so on")
+        found.setdefault(match["kind"], []).append(source)
+    return found
 
 
 def _rows(source: Source) -> list[Row]:
