@@ -136,3 +136,13 @@ def test_no_decision_is_read_out_of_a_sentence_of_ours():
 def test_no_test_is_excused_after_the_fact():
     imperative = "pytest." + "xfail("
     assert not [path for path in (ROOT / "tests").rglob("*.py") if imperative in path.read_text(encoding="utf-8")]
+
+
+def test_no_function_is_longer_than_sixty_lines():
+    long = {
+        f"{path.relative_to(SEEKWISE)} {node.name}"
+        for path in SEEKWISE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
+    }
+    assert long == set()
