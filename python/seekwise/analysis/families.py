@@ -8,28 +8,25 @@ both cases (Benjamini, Krieger & Yekutieli 2006, "Adaptive linear step-up proced
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Array = NDArray[np.float64]
 
-def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
+
+def benjamini_hochberg(p: ArrayLike) -> Array:
     """Adjusted p (q values) of Benjamini & Hochberg 1995; NaN stays NaN and is not counted as a hypothesis."""
-    values = np.asarray(p, dtype=float)
-    q = np.full(values.shape, np.nan)
-    asked = ~np.isnan(values)
-    m = int(asked.sum())
-    if m == 0:
-        return q
-    order = np.argsort(values[asked], kind="stable")
-    stepped = values[asked][order] * m / np.arange(1, m + 1)
-    stepped = np.minimum.accumulate(stepped[::-1])[::-1]
-    adjusted = np.empty(m)
-    adjusted[order] = np.minimum(stepped, 1.0)
-    q[asked] = adjusted
-    return q
+
+    def steps(rising: Array) -> Array:
+        stepped = rising * len(rising) / np.arange(1, len(rising) + 1)
+        return np.minimum.accumulate(stepped[::-1])[::-1]
+
+    return _adjusted(p, steps)
 
 
-def two_stage(p: ArrayLike, level: float) -> NDArray[np.float64]:
+def two_stage(p: ArrayLike, level: float) -> Array:
     """q values of the two-stage procedure at this level: a hypothesis is rejected where q ≤ level.
 
     Unlike plain Benjamini-Hochberg the q values depend on the level, because the first stage is run at it.
@@ -45,17 +42,19 @@ def two_stage(p: ArrayLike, level: float) -> NDArray[np.float64]:
         return np.minimum(plain * (1 + level) * (remaining / m if m else 1.0), 1.0)
 
 
-def holm(p: ArrayLike) -> NDArray[np.float64]:
+def holm(p: ArrayLike) -> Array:
     """Adjusted p of Holm 1979; NaN stays NaN and is not counted as a hypothesis."""
+    return _adjusted(p, lambda rising: np.maximum.accumulate(rising * (len(rising) - np.arange(len(rising)))))
+
+
+def _adjusted(p: ArrayLike, steps: Callable[[Array], Array]) -> Array:
+    """`steps` gives the adjusted values of hypotheses in rising order of p; none is above 1."""
     values = np.asarray(p, dtype=float)
     q = np.full(values.shape, np.nan)
     asked = ~np.isnan(values)
-    m = int(asked.sum())
-    if m == 0:
-        return q
-    order = np.argsort(values[asked], kind="stable")
-    stepped = np.maximum.accumulate(values[asked][order] * (m - np.arange(m)))
-    adjusted = np.empty(m)
-    adjusted[order] = np.minimum(stepped, 1.0)
-    q[asked] = adjusted
+    if asked.any():
+        order = np.argsort(values[asked], kind="stable")
+        adjusted = np.empty(len(order))
+        adjusted[order] = np.minimum(steps(values[asked][order]), 1.0)
+        q[asked] = adjusted
     return q

@@ -92,9 +92,34 @@ def instance(
 
     `sector_mask`: only events whose sector has none of these bits.
     """
-    where = root()
+    with _made(events, buffer_kib) as made:
+        wanted = " || ".join(f"dev == {major << 20 | minor}" for major, minor in devices[:FILTER_DEVICES_MAX])
+        if sector_mask:
+            wanted = f"({wanted}) && !(sector & {sector_mask})"
+        for event in made.formats():
+            folder = made.path / "events" / "block" / event
+            if len(devices) <= FILTER_DEVICES_MAX:
+                (folder / "filter").write_text(wanted)
+            (folder / "enable").write_text("1")
+        yield made
+
+
+@contextlib.contextmanager
+def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
+    """An instance that sees these events (`GROUP/NAME`) of processes and all that they start; gone afterwards."""
+    with _made((), buffer_kib) as made:
+        (made.path / "options" / "event-fork").write_text("1")
+        (made.path / "set_event_pid").write_text(" ".join(map(str, pids)))
+        for event in events:
+            (made.path / "events" / event / "enable").write_text("1")
+        yield made
+
+
+@contextlib.contextmanager
+def _made(events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
+    """An instance of our own in which nothing is switched on yet; gone afterwards."""
     me = process.this_process()
-    path = where / "instances" / f"seekwise-{me.pid}-{me.start_ticks}"
+    path = root() / "instances" / f"seekwise-{me.pid}-{me.start_ticks}"
     remove_left_behind()
     try:
         path.mkdir()
@@ -106,14 +131,6 @@ def instance(
         (path / "options" / "overwrite").write_text("0")
         (path / "trace_clock").write_text(CLOCK)
         (path / "buffer_size_kb").write_text(str(buffer_kib))
-        wanted = " || ".join(f"dev == {major << 20 | minor}" for major, minor in devices[:FILTER_DEVICES_MAX])
-        if sector_mask:
-            wanted = f"({wanted}) && !(sector & {sector_mask})"
-        for event in made.formats():
-            folder = path / "events" / "block" / event
-            if len(devices) <= FILTER_DEVICES_MAX:
-                (folder / "filter").write_text(wanted)
-            (folder / "enable").write_text("1")
         yield made
     except OSError as error:
         raise SeekwiseError(f"{error.filename}: the kernel refused: {error.strerror}") from None
@@ -123,37 +140,6 @@ def instance(
         with contextlib.suppress(OSError):
             (path / "events" / "enable").write_text("0")
         _remove(path)
-
-
-@contextlib.contextmanager
-def programs(pids: list[int], events: tuple[str, ...], buffer_kib: int) -> Iterator[Instance]:
-    """An instance that sees these events (`GROUP/NAME`) of processes and all that they start; gone afterwards."""
-    path = root() / "instances" / f"seekwise-{os.getpid()}"
-    remove_left_behind()
-    try:
-        path.mkdir()
-        made = Instance(path, ())
-    except OSError as error:
-        raise SeekwiseError(f"the kernel gives no tracing instance: {error.strerror}") from None
-    try:
-        made.stop()
-        (path / "options" / "overwrite").write_text("0")
-        (path / "options" / "event-fork").write_text("1")
-        (path / "trace_clock").write_text(CLOCK)
-        (path / "buffer_size_kb").write_text(str(buffer_kib))
-        (path / "set_event_pid").write_text(" ".join(map(str, pids)))
-        for event in events:
-            (path / "events" / event / "enable").write_text("1")
-        yield made
-    except OSError as error:
-        raise SeekwiseError(f"{error.filename}: the kernel refused: {error.strerror}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            made.stop()
-        with contextlib.suppress(OSError):
-            (path / "events" / "enable").write_text("0")
-        with contextlib.suppress(OSError):
-            path.rmdir()
 
 
 def remove_left_behind() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from seekwise.trace.assemble import NO_SECTOR, Assembler
 from seekwise.trace.columns import Notes, TraceError
-from seekwise.trace.readers.source import Lines, checked, first_lines
+from seekwise.trace.readers.source import Lines, checked, first_lines, nanoseconds, rest
 
 _LINE = re.compile(
     r"\s*(?P<device>\d+,\d+)\s+\d+\s+\d+\s+(?P<time>\d+\.\d+)\s+(?P<pid>\d+)\s+(?P<action>[A-Z]{1,2}|m)\s+(?P<rest>.*)$"
@@ -51,10 +51,7 @@ def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
             raise lines.problem(error.message) from None
         if full:
             yield requests.rows.take()
-    requests.finish()
-    if not requests.rows.count:
-        raise TraceError(f"{lines.path}: has events, but no requests")
-    yield requests.rows.take()
+    yield rest(requests, lines, "has events, but no requests")
 
 
 def _event(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
@@ -62,10 +59,7 @@ def _event(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     span = _SPAN.match(match["rest"]) or _FLUSH.match(match["rest"]) if action in "QMFGIDCRX" else None
     if span is None:
         return False
-    seconds, _, fraction = match["time"].partition(".")
-    if len(seconds) > 12:
-        raise TraceError("the time cannot be")
-    time = requests.time(int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, "0")))
+    time = requests.time(nanoseconds(match["time"]))
     sector, sectors = int(span["sector"] or 0), int(span["sectors"] or 0)
     sector = 0 if NO_SECTOR <= sector < 2 * NO_SECTOR else sector
     checked(time, sector, sectors)

@@ -16,7 +16,7 @@ import numpy as np
 
 from seekwise.trace.assemble import NO_SECTOR, Assembler
 from seekwise.trace.columns import Notes, TraceError
-from seekwise.trace.readers.source import Lines, checked, first_lines
+from seekwise.trace.readers.source import Lines, checked, first_lines, nanoseconds, rest
 
 _EVENT = re.compile(
     r"\s*(?P<who>.*?)[\s\]]\s*(?:\[\d+\]\s*)?(?:[\w.#!]{1,8}\s+)?(?P<time>\d+\.\d+):\s+(?:block:)?"
@@ -65,10 +65,7 @@ def read(lines: Lines, notes: Notes) -> Iterator[np.ndarray]:
             raise lines.problem(error.message) from None
         if full:
             yield requests.rows.take()
-    requests.finish()
-    if not requests.rows.count:
-        raise TraceError(f"{lines.path}: has no block events that make a request")
-    yield requests.rows.take()
+    yield rest(requests, lines, "has no block events that make a request")
 
 
 def take(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
@@ -77,10 +74,7 @@ def take(requests: Assembler, notes: Notes, match: re.Match[str]) -> bool:
     span = _SPAN.match(match["rest"])
     if span is None:
         return False
-    seconds, _, fraction = match["time"].partition(".")
-    if len(seconds) > 12:
-        raise TraceError("the time cannot be")
-    time = requests.time(int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, "0")))
+    time = requests.time(nanoseconds(match["time"]))
     sector, sectors = int(span["sector"]), int(span["sectors"] or 0)
     sector = 0 if NO_SECTOR <= sector < 2 * NO_SECTOR else sector
     checked(time, sector, sectors)

@@ -14,6 +14,7 @@ from typing import BinaryIO, Self
 import numpy as np
 import zstandard
 
+from seekwise.trace.assemble import Assembler
 from seekwise.trace.columns import Notes, Rows, TraceError
 
 HEAD_BYTES = 65_536
@@ -165,3 +166,19 @@ def checked(arrival_ns: int, sector: int, sectors: int) -> None:
         raise TraceError(f"{sectors} sectors from {sector} cannot be")
     if not -(1 << 62) < arrival_ns < 1 << 62:
         raise TraceError("the time cannot be")
+
+
+def nanoseconds(text: str) -> int:
+    """A time in seconds with a fraction, as `12.345678901`."""
+    seconds, _, fraction = text.partition(".")
+    if len(seconds) > 12:
+        raise TraceError("the time cannot be")
+    return int(seconds) * 1_000_000_000 + int(fraction[:9].ljust(9, "0"))
+
+
+def rest(requests: Assembler, lines: Lines, nothing: str) -> np.ndarray:
+    """The requests that are left at the end of a trace; TraceError when there were none at all."""
+    requests.finish()
+    if not requests.rows.count:
+        raise TraceError(f"{lines.path}: {nothing}")
+    return requests.rows.take()
