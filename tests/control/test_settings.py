@@ -345,7 +345,7 @@ def test_the_net_at_exit_restores_what_is_still_active(kernel, journal):
     change = changed({"sda": {"scheduler": "bfq"}}, root=kernel.root, journal=journal)
     change.__enter__()
     try:
-        settings._put_back_at_exit()
+        settings._restore_at_exit()
         assert tree(folder) == before
     finally:
         change.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-//! The way of a read: memory, drives, bus; reading ahead of streams; which mirror serves.
+//! Reads: from memory or the drives, over the bus; read-ahead of streams; which mirror serves.
 //!
 //! Mirrors as the maker of the 3ware cards describes them (TwinStor information sheet, 1999 to 2002): sequential reads take turns between the
 //! drives in sections of whole tracks, so that what one drive skips costs it little; other reads go to the drive whose arm is nearer. That a drive

@@ -208,7 +208,7 @@ impl<S: Scheduler> Replay<'_, S> {
         self.tally.nothing_point(right);
         if !right {
             self.miss_point(row, "nothing", "nothing".to_owned());
-            self.policy.put_back();
+            self.policy.undo_first();
         }
     }
 

@@ -85,7 +85,7 @@ impl<S: Scheduler> Journal<S> {
     }
 
     /// The first choice was wrong: as though it and those behind it had not been made.
-    pub fn put_back(&mut self) {
+    pub fn undo_first(&mut self) {
         if let Some(choice) = self.take_first() {
             self.policy = choice.before;
             for call in choice.since {
@@ -284,7 +284,7 @@ mod tests {
         journal.insert(Nanos(0), &read(0, 500));
         assert_eq!(journal.choose(Nanos(1)), Some(RequestId(0)));
         journal.insert(Nanos(2), &read(1, 900));
-        journal.put_back();
+        journal.undo_first();
         assert_eq!(journal.chosen(), None);
         assert_eq!(drain(&mut journal), [0, 1]);
     }

@@ -19,7 +19,7 @@ use seekwise_sim::files::{FilesPlan, PhasePlan, Start, BIO_PAGES, READ_AHEAD_PAG
 use seekwise_sim::parallel;
 use seekwise_sim::spec::array::ArraySpec;
 use seekwise_sim::spec::QueueSpec;
-use seekwise_sim::storage::spindle::Spindle;
+use seekwise_sim::storage::attached::AttachedDrive;
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS};
 use std::collections::{BTreeMap, HashMap};
 
@@ -146,7 +146,7 @@ impl RecordedStorage {
         let mut members = Vec::new();
         for _ in 0..count {
             let drive = model.build(0).map_err(|error| error.to_string())?;
-            members.push((queues.legacy()?, Spindle::new(drive, depth)));
+            members.push((queues.legacy()?, AttachedDrive::new(drive, depth)));
         }
         let capacity = Sectors(model.get("capacity_sectors") as u64);
         let geometry =

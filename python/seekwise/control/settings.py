@@ -85,7 +85,7 @@ class changed:
                     with interrupt.held():
                         self._left = True
                         try:
-                            self._put_back()
+                            self._restore()
                         finally:
                             self._locks.close()
                 except interrupt.Stopped as signal:
@@ -96,7 +96,7 @@ class changed:
         if stopped is not None:
             raise stopped
 
-    def _put_back(self) -> None:
+    def _restore(self) -> None:
         if self.entry is None or self._pid != os.getpid():
             return
         entry, self.entry = self.entry, None
@@ -111,10 +111,10 @@ class changed:
 
 
 @atexit.register
-def _put_back_at_exit() -> None:
+def _restore_at_exit() -> None:
     """The net under the net: an exception that slipped in between `__enter__` and the block."""
     for change in _active.copy():
-        change._put_back()
+        change._restore()
 
 
 def normalised(changes: Changes) -> dict[str, dict[str, str]]:

@@ -66,7 +66,7 @@ def main() -> None:
         status = int(relayed) if relayed else signal.SIGKILL
     kill_everything()
     if is_dead(parent, DYING_S if abandoned else 0.0):
-        put_back()
+        restore_left_behind()
     if os.WIFSIGNALED(status):
         tell(report, b"signal %d\n" % os.WTERMSIG(status))
     else:
@@ -83,7 +83,7 @@ def is_dead(parent: int, patience_s: float) -> bool:
     return True
 
 
-def put_back() -> None:
+def restore_left_behind() -> None:
     """Our starter is dead: what it left changed can be restored now, not only at the next start.
 
     Becomes another program and does not return. No process may be started from here on: after `unshare`, children would

@@ -86,7 +86,7 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
     team = [_Worker(program, _place(scratch, number, workers)) for number in range(workers)]
     try:
         for each in team:
-            each.hear("warm")
+            each.expect("warm")
         before = _inodes(scratch)
         sizes = {inode: path.stat().st_size for inode, path in before.items()}
         with tracefs.programs([each.pid for each in team], events.EVENTS, BUFFER_KIB) as instance:
@@ -96,7 +96,7 @@ def _recorded(program: Program, parameters: dict[str, object], scratch: Path) ->
                 each.tell(marker)
                 if program.name not in TOGETHER or number == workers - 1:
                     for one in team if program.name in TOGETHER else (each,):
-                        one.hear("done")
+                        one.expect("done")
             instance.stop()
             if instance.dropped():
                 raise SeekwiseError(f"the kernel dropped {instance.dropped()} events")
@@ -179,7 +179,7 @@ class _Worker:
     def tell(self, text: str) -> None:
         os.write(self._tell, text.encode())
 
-    def hear(self, word: str) -> None:
+    def expect(self, word: str) -> None:
         if os.read(self._hear, 100).decode() != word:
             raise SeekwiseError("the program could not do its units")
 

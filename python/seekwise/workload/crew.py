@@ -37,7 +37,7 @@ class Member:
     job: str
     pid: int
     tell: int
-    hear: int
+    replies: int
     state: str = "starting"
     text: bytes = b""
 
@@ -68,12 +68,17 @@ class Crew:
         place = self._place(job, number, worker)
         place.service, place.memory = service, Path(self.spec["logs"])
         told, tell = os.pipe2(os.O_CLOEXEC)
-        hear, say = os.pipe2(os.O_CLOEXEC)
+        replies, say = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
         if pid == 0:
             try:
                 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-                for each in (tell, hear, 0, *(end for member in self.members for end in (member.tell, member.hear))):
+                for each in (
+                    tell,
+                    replies,
+                    0,
+                    *(end for member in self.members for end in (member.tell, member.replies)),
+                ):
                     os.close(each)
                 for file in job["cgroup_files"]:
                     Path(file).write_text("0\n")  # 0 means the writer
@@ -84,16 +89,16 @@ class Crew:
                 os._exit(0)
         os.close(told)
         os.close(say)
-        self.members.append(Member(job["name"], pid, tell, hear))
+        self.members.append(Member(job["name"], pid, tell, replies))
 
     def _one_step(self) -> bool:
-        ready = select.select([0, *(member.hear for member in self.members)], [], [])[0]
-        for member in [member for member in self.members if member.hear in ready]:
+        ready = select.select([0, *(member.replies for member in self.members)], [], [])[0]
+        for member in [member for member in self.members if member.replies in ready]:
             self._hear(member)
         return 0 not in ready or self._obey(os.read(0, 4096))
 
     def _hear(self, member: Member) -> None:
-        data = os.read(member.hear, 4096)
+        data = os.read(member.replies, 4096)
         if not data:
             self._gone(member)
             return
@@ -110,7 +115,7 @@ class Crew:
 
     def _gone(self, member: Member) -> None:
         self.members.remove(member)
-        os.close(member.hear)
+        os.close(member.replies)
         os.close(member.tell)
         os.waitpid(member.pid, 0)
         if member.state != "failed":
@@ -137,7 +142,7 @@ class Crew:
         for member in self.members:
             with contextlib.suppress(BrokenPipeError):
                 os.write(member.tell, b"q")
-        left = {member.hear for member in self.members}
+        left = {member.replies for member in self.members}
         while left:
             ready = select.select(list(left), [], [], QUIT_S)[0]
             if not ready:

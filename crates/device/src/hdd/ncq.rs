@@ -147,7 +147,7 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
         last.settle[from] = OUT_OF_REACH;
     }
 
-    /// Until [`Self::put_back`].
+    /// Until [`Self::restore`].
     fn put_out_of_reach(&mut self, slot: usize) -> Reach {
         let (block, lane) = (&mut self.blocks[slot / LANES], slot % LANES);
         let place = (block.track[lane], block.settle[lane]);
@@ -155,7 +155,7 @@ impl<const BLOCKS: usize> Accesses<BLOCKS> {
         place
     }
 
-    fn put_back(&mut self, slot: usize, (track, settle): Reach) {
+    fn restore(&mut self, slot: usize, (track, settle): Reach) {
         let (block, lane) = (&mut self.blocks[slot / LANES], slot % LANES);
         (block.track[lane], block.settle[lane]) = (track, settle);
     }
@@ -382,7 +382,7 @@ impl Queue {
     #[inline]
     pub fn come_back(&mut self, left: &Left) {
         for (slot, place) in &left.slots[..left.count] {
-            self.accesses.put_back(*slot, *place);
+            self.accesses.restore(*slot, *place);
         }
     }
 

@@ -74,21 +74,21 @@ impl Bfq {
         let Some(next) = next else {
             return;
         };
-        if self.may_stand(index) {
-            self.stand(index, self.slot(next).start);
+        if self.may_be_partner(index) {
+            self.add_position(index, self.slot(next).start);
         }
     }
 
     /// May the queue stand in the list of possible partners?
     #[inline]
-    pub(super) fn may_stand(&self, index: u32) -> bool {
+    pub(super) fn may_be_partner(&self, index: u32) -> bool {
         !self.flash_that_queues()
             && !self.is_too_old_to_merge(index)
             && self.service.get(index).class != CLASS_IDLE
     }
 
     /// The queue, which stands nowhere, stands at `start` from now on. Of two at the same place the first one stays.
-    pub(super) fn stand(&mut self, index: u32, start: Lba) {
+    pub(super) fn add_position(&mut self, index: u32, start: Lba) {
         let position = start.0;
         if let Err(at) = self
             .positions

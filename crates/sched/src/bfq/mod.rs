@@ -197,7 +197,7 @@ impl Bfq {
         self.busy[0] + self.busy[1] + self.busy[2]
     }
 
-    fn wish_run(&mut self) {
+    fn kick_queue(&mut self) {
         self.queue_kick |= self.waiting > 0;
     }
 
@@ -577,7 +577,7 @@ impl Bfq {
             }
         }
         if self.in_driver == 0 {
-            self.wish_run();
+            self.kick_queue();
         }
     }
 

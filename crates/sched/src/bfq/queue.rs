@@ -395,7 +395,7 @@ impl Bfq {
             }
             if self.in_service == Some(queue) && self.queues[queue as usize].sync {
                 self.leave_service(queue, super::select::Reason::Timeout);
-                self.wish_run();
+                self.kick_queue();
             }
             self.release_planned_merges(queue);
             self.release_process(queue);

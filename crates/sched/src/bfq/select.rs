@@ -371,14 +371,14 @@ impl Bfq {
     #[inline(always)]
     pub(super) fn pass(&mut self, index: u32, id: RequestId, slot: &Slot) -> bool {
         let charge = slot.sectors as i64;
-        let may_stand = self.may_stand(index);
+        let may_be_partner = self.may_be_partner(index);
         self.wake(index, slot.process, charge);
         let blocked = self.settings.strict_guarantees && self.in_driver > 0;
         let first = self.in_service.is_none() && self.service.is_next(index);
         if blocked || !first || charge > self.service.get(index).budget_left() {
             self.line_up(index, id, slot);
-            if may_stand {
-                self.stand(index, slot.start);
+            if may_be_partner {
+                self.add_position(index, slot.start);
             }
             return false;
         }

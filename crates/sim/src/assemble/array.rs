@@ -9,9 +9,9 @@ use crate::spec::array::{describe, ArraySpec};
 use crate::spec::cache::CachePlan;
 use crate::spec::drive::{self, AnyDrive};
 use crate::spec::CellSpec;
+use crate::storage::attached::AttachedDrive;
 use crate::storage::md::Md;
 use crate::storage::served::Served;
-use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
 use crate::task::cached::Watch;
 use seekwise_device::hdd::Hdd;
@@ -250,7 +250,7 @@ impl<'a> Planned<'a> {
     ) -> Result<Engine<Md<Q, D>, O>, String> {
         let members = drives
             .into_iter()
-            .map(|drive| (queue(frame), Spindle::new(drive, frame.depth)))
+            .map(|drive| (queue(frame), AttachedDrive::new(drive, frame.depth)))
             .collect();
         let md = self.spec.build(
             &self.geometry,

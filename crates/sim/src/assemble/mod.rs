@@ -13,8 +13,8 @@ use crate::spec::cache::{CachePlan, CacheSpec};
 use crate::spec::drive::{self, AnyDrive};
 use crate::spec::threads;
 use crate::spec::{CellSpec, DeviceSpec, HostSpec, JobSpec, PatternSpec, PhaseSpec, QueueSpec};
+use crate::storage::attached::AttachedDrive;
 use crate::storage::served::Services;
-use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
 use crate::storage::{Single, Stack};
 use crate::task::cached::{CachedThreads, Watch};
@@ -526,7 +526,7 @@ where
     P: Phases<Single<Q, D>, O> + Send + 'static,
 {
     let capacity = spec.device.in_use(device.capacity());
-    let drive = Spindle::new(device, frame.depth);
+    let drive = AttachedDrive::new(device, frame.depth);
     let engine = Engine::new(
         Single { queue, drive },
         observer,

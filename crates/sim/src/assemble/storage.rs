@@ -13,8 +13,8 @@ use crate::spec::array::ArraySpec;
 use crate::spec::drive::{self, AnyDrive};
 pub use crate::spec::storage::StorageSpec;
 use crate::spec::DeviceSpec;
+use crate::storage::attached::AttachedDrive;
 use crate::storage::md::Md;
-use crate::storage::spindle::Spindle;
 use crate::storage::unit::Unit;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
@@ -144,7 +144,7 @@ fn run_over<Q: BlockQueue>(
     } = below;
     let mut members = Vec::new();
     for unit in units {
-        members.push((queue()?, Spindle::new(unit, of_queue.depth)));
+        members.push((queue()?, AttachedDrive::new(unit, of_queue.depth)));
     }
     let request_kib = spec.queue.max_sectors_kb;
     let request_kib = request_kib.unwrap_or(super::max_sectors_kib(&kernel));
@@ -175,7 +175,7 @@ fn run_over<Q: BlockQueue>(
     if !single_queue {
         machine.max_sectors = machine.member_sectors_max();
     }
-    let around = files::Around {
+    let around = files::Surroundings {
         load,
         capacity,
         kernel,
@@ -199,7 +199,7 @@ fn run_over<Q: BlockQueue>(
 
 /// Tasks with files over members of an array, or over a drive alone.
 pub fn file_engine<Q: BlockQueue, D: Device>(
-    mut members: Vec<(Q, Spindle<D>)>,
+    mut members: Vec<(Q, AttachedDrive<D>)>,
     (array, capacity): (Option<(&ArraySpec, &Geometry)>, Sectors),
     kernel: Kernel,
     rotational: bool,

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::assemble::{Below, MemberQueues};
 use crate::spec::QueueSpec;
-use crate::storage::spindle::Spindle;
+use crate::storage::attached::AttachedDrive;
 use crate::storage::Single;
 use crate::task::direct::DirectThreads;
 use crate::task::{ThreadLoad, ThreadPlan};
@@ -120,7 +120,7 @@ fn watched<Q: BlockQueue>(queue: Q) -> Once {
     let drive = Null::new(Sectors(1 << 24), Depth(DEPTH), Nanos::from_micros(300));
     let storage = Single {
         queue,
-        drive: Spindle::new(drive, DEPTH),
+        drive: AttachedDrive::new(drive, DEPTH),
     };
     let mut engine = Engine::new(storage, Once::default(), Processors::new(2), Sectors(1024));
     engine

@@ -23,8 +23,8 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct Direct {
     under_way: u32,
-    /// When calls began that are through, and of which the program does not know yet.
-    through: VecDeque<Nanos>,
+    /// When calls began that are completed, and of which the program does not know yet.
+    completed: VecDeque<Nanos>,
     /// It slept for one: waking it was part of that one's time.
     slept: bool,
     sending: Option<Sending>,
@@ -43,11 +43,11 @@ struct Sending {
 impl Direct {
     pub fn call_done(&mut self, began: Nanos) {
         self.under_way -= 1;
-        self.through.push_back(began);
+        self.completed.push_back(began);
     }
 
-    pub fn news(&self) -> bool {
-        !self.through.is_empty()
+    pub fn has_completion(&self) -> bool {
+        !self.completed.is_empty()
     }
 
     /// A call has to be handed down.
@@ -56,13 +56,13 @@ impl Direct {
     }
 
     /// Tells the program that its call is complete.
-    pub fn hear(&mut self) -> Option<Nanos> {
-        self.through.pop_front()
+    pub fn take_completion(&mut self) -> Option<Nanos> {
+        self.completed.pop_front()
     }
 
     /// Nothing under way, and no completion to be notified.
-    pub fn quiet(&self) -> bool {
-        self.under_way == 0 && self.through.is_empty()
+    pub fn is_idle(&self) -> bool {
+        self.under_way == 0 && self.completed.is_empty()
     }
 }
 
@@ -85,12 +85,12 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         // fio looks for what is done once it can begin no further call, and takes one of them (iodepth_batch_complete_max): a call keeps its place
         // until then.
         let direct = &files.thread(index).direct;
-        let (under_way, through) = (direct.under_way, direct.through.len() as u32);
-        if under_way + through < depth && files.wants_calls(index, self.now) {
+        let (under_way, completed) = (direct.under_way, direct.completed.len() as u32);
+        if under_way + completed < depth && files.wants_calls(index, self.now) {
             self.begin_call(files, index, plan);
             return true;
         }
-        if through > 0 {
+        if completed > 0 {
             self.tell_call(files, index, plan);
             if plan.write && plan.o_sync {
                 self.begin_fsync(files, index, true);
@@ -106,10 +106,10 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         false
     }
 
-    /// The program hears of the call that has been through longest.
+    /// The program hears of the call that has been completed longest.
     fn tell_call(&mut self, files: &mut Files, index: usize, plan: &PhasePlan) {
         let direct = &mut files.thread(index).direct;
-        let Some(began) = direct.hear() else {
+        let Some(began) = direct.take_completion() else {
             return;
         };
         if !core::mem::take(&mut direct.slept) {

@@ -198,7 +198,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
     pub(crate) fn held_bytes(&self) -> u64 {
         let held = |drive: &D| drive.held().0;
         let members = self.storage.md.members.iter();
-        members.map(|member| held(&member.spindle.device)).sum()
+        members.map(|member| held(&member.drive.device)).sum()
     }
 
     /// A task that sleeps on I/O unplugs the volume and every drive below it.
@@ -240,7 +240,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
         let members = self.storage.md.members.iter_mut();
         let given: u64 = members
-            .map(|member| core::mem::take(&mut member.spindle.given))
+            .map(|member| core::mem::take(&mut member.drive.given))
             .sum();
         self.spend(Nanos(each * given));
     }
@@ -267,7 +267,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             return work > Nanos::ZERO;
         };
         let member = &self.storage.md.members[index];
-        if tag == member.spindle.flush_tag() {
+        if tag == member.drive.flush_tag() {
             self.flush_done();
             return true;
         }

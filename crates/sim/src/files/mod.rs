@@ -587,8 +587,8 @@ impl Files {
     }
 
     /// Nothing of the thread's calls is left, neither to be begun nor under way.
-    fn through_with_calls(&self, task: usize, now: Nanos) -> bool {
-        let begun = |thread: &FileThread| thread.chosen.is_some() || !thread.direct.quiet();
+    fn has_no_calls_left(&self, task: usize, now: Nanos) -> bool {
+        let begun = |thread: &FileThread| thread.chosen.is_some() || !thread.direct.is_idle();
         !self.wants_calls(task, now) && !self.thread_of(task).is_some_and(begun)
     }
 
@@ -686,7 +686,7 @@ impl Files {
             Wait::Log => self.log_left == 0,
             Wait::Direct(task) => self
                 .thread_of(task as usize)
-                .is_some_and(|thread| thread.direct.news()),
+                .is_some_and(|thread| thread.direct.has_completion()),
             Wait::Flush(number) => self.flushes.done(number),
             Wait::Commit(id) => self
                 .journal
@@ -955,7 +955,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             let plan = files.plan.phases[files.phase];
             let doing = files.thread(index).doing;
             let goes_on = match doing {
-                Doing::Calls if files.through_with_calls(index, self.now) => {
+                Doing::Calls if files.has_no_calls_left(index, self.now) => {
                     if plan.write && plan.fsync {
                         self.begin_fsync(files, index, false);
                     } else {

@@ -142,7 +142,7 @@ fn one() -> u32 {
 }
 
 /// What the engine knows besides.
-pub struct Around<'a> {
+pub struct Surroundings<'a> {
     pub load: &'a LoadSpec,
     pub capacity: Sectors,
     pub kernel: Kernel,
@@ -203,7 +203,7 @@ pub fn check(spec: &FilesSpec) -> Result<(), String> {
     Ok(())
 }
 
-fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> {
+fn file_system(spec: &FilesSpec, around: &Surroundings) -> Result<FileSystem, String> {
     let blocks = (around.capacity.bytes().0 - around.load.start_bytes) / PAGE_BYTES;
     let file_pages = around.file_bytes / PAGE_BYTES;
     let threads = u64::from(around.load.threads);
@@ -243,7 +243,7 @@ fn file_system(spec: &FilesSpec, around: &Around) -> Result<FileSystem, String> 
 /// Runs the phases up to the one asked for.
 pub fn run<Q: BlockQueue, D: Device>(
     machine: &mut FileEngine<Q, D>,
-    around: &Around,
+    around: &Surroundings,
 ) -> Result<Vec<Value>, String> {
     let (load, spec) = (around.load, around.load.files());
     let file_pages = around.file_bytes / PAGE_BYTES;

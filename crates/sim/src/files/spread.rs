@@ -99,7 +99,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         let thread = files.thread(index);
         let wait = match thread.flush {
             Some(number) => Some(Wait::Flush(number)),
-            None if thread.direct.quiet() => None,
+            None if thread.direct.is_idle() => None,
             None => Some(Wait::Direct(index as u32)),
         };
         if let Some(wait) = wait.filter(|&wait| !files.satisfied(wait)) {
@@ -108,7 +108,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         }
         let thread = files.thread(index);
         thread.flush = None;
-        thread.direct.hear();
+        thread.direct.take_completion();
         true
     }
 }

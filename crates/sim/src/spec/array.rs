@@ -5,8 +5,8 @@
 //! ```
 
 use crate::cost::MdCosts;
+use crate::storage::attached::AttachedDrive;
 use crate::storage::md::Md;
-use crate::storage::spindle::Spindle;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel};
@@ -240,7 +240,7 @@ impl ArraySpec {
         kernel: Kernel,
         rotational: bool,
         member_sectors_max: Sectors,
-        members: Vec<(Q, Spindle<D>)>,
+        members: Vec<(Q, AttachedDrive<D>)>,
         costs: Option<MdCosts>,
     ) -> Result<Md<Q, D>, String> {
         let generation = MdGeneration::of(kernel.version);

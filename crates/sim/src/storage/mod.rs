@@ -1,11 +1,11 @@
 //! What lies below the threads of a machine: a drive behind its queue, or an array over several of them.
 
+pub mod attached;
 pub mod md;
 pub mod served;
-pub mod spindle;
 pub mod unit;
 
-use crate::storage::spindle::Spindle;
+use crate::storage::attached::AttachedDrive;
 use seekwise_device::Device;
 use seekwise_host::block::{Bio, BlockQueue, Done, Observer, Submission};
 use seekwise_sched::ProcessId;
@@ -116,7 +116,7 @@ impl Totals {
 /// One drive behind its queue.
 pub struct Single<Q, D> {
     pub queue: Q,
-    pub drive: Spindle<D>,
+    pub drive: AttachedDrive<D>,
 }
 
 impl<Q: BlockQueue, D: Device> Storage for Single<Q, D> {

@@ -132,7 +132,7 @@ impl DirectThreads {
         }
         // Threads with nothing to do end where they start.
         for index in 0..all.threads.len() as u32 {
-            all.end_if_through(engine, start, index);
+            all.end_if_done(engine, start, index);
         }
         all
     }
@@ -269,13 +269,13 @@ impl DirectThreads {
         engine.windows.record(now, sectors, latency);
         engine.last_return = engine.last_return.max(returned);
         if may_end {
-            self.end_if_through(engine, returned, index);
+            self.end_if_done(engine, returned, index);
         }
     }
 
     /// Ends a thread that has nothing more to issue and nothing outstanding.
     #[inline]
-    fn end_if_through<S: Stack, O: Observer>(
+    fn end_if_done<S: Stack, O: Observer>(
         &mut self,
         engine: &mut Engine<S, O>,
         at: Nanos,
@@ -285,7 +285,7 @@ impl DirectThreads {
         if thread.in_flight > 0 || thread.pending.is_some() || thread.ended.is_some() {
             return;
         }
-        let through = match &thread.plan.load {
+        let is_done = match &thread.plan.load {
             ThreadLoad::Generated { .. } => {
                 thread.left == 0 || engine.now >= thread.plan.deadline || at >= thread.plan.deadline
             }
@@ -293,7 +293,7 @@ impl DirectThreads {
                 script.next >= script.operations.len() && thread.waits_for == WaitsFor::Nothing
             }
         };
-        if through {
+        if is_done {
             self.end(engine, at, index);
         }
     }
@@ -331,7 +331,7 @@ impl DirectThreads {
             }
             match script.operations.get(script.next) {
                 None => {
-                    self.end_if_through(engine, now, index);
+                    self.end_if_done(engine, now, index);
                     self.leave_processor(engine, index);
                     return;
                 }
@@ -348,7 +348,7 @@ impl DirectThreads {
                 Some(line) => woken += line.processor,
             }
         } else if now >= thread.plan.deadline {
-            self.end_if_through(engine, now, index);
+            self.end_if_done(engine, now, index);
             return;
         }
         let processor = thread.plan.processor;
@@ -524,7 +524,7 @@ impl DirectThreads {
         };
         let at = match script.operations.get(script.next) {
             None => {
-                self.end_if_through(engine, returned, index);
+                self.end_if_done(engine, returned, index);
                 self.leave_processor(engine, index);
                 return;
             }

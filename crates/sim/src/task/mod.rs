@@ -71,7 +71,7 @@ pub trait Tasks<S: Storage, O, H = ()> {
     fn timer(&self, engine: &Engine<S, O, H>) -> Nanos {
         engine.storage.timer()
     }
-    /// The storage's next step is due: it is taken, and whoever waited for what it ended goes on.
+    /// The storage's next step is due: it is taken, and tasks that waited for it are woken.
     fn storage_due(&mut self, engine: &mut Engine<S, O, H>);
     /// A timer of the storage's has fired.
     fn timer_fired(&mut self, engine: &mut Engine<S, O, H>);

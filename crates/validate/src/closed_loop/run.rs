@@ -13,7 +13,7 @@ use seekwise_sim::assemble::{check, entry_of, Below, MemberQueues};
 use seekwise_sim::engine::Engine;
 use seekwise_sim::result::probe::{Moment, Recorder, TraceEvent};
 use seekwise_sim::spec::QueueSpec;
-use seekwise_sim::storage::spindle::Spindle;
+use seekwise_sim::storage::attached::AttachedDrive;
 use seekwise_sim::storage::Single;
 use seekwise_sim::task::direct::DirectThreads;
 use seekwise_sim::task::{ThreadLoad, ThreadPlan};
@@ -112,7 +112,7 @@ fn simulate<Q: BlockQueue, D: Device>(
     let max_sectors = queue.max_sectors();
     let storage = Single {
         queue,
-        drive: Spindle::new(device, depth),
+        drive: AttachedDrive::new(device, depth),
     };
     let observer = Recorder::new(EVENTS_MAX);
     let mut engine = Engine::new(storage, observer, Processors::new(1), max_sectors);

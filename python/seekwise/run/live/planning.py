@@ -90,7 +90,7 @@ def make_plan(request: Request, target: Target) -> LivePlan:
             chosen, "a bare device has no file system", named=request.uses is not None
         )
         said += also_said
-    chosen, notes = felt(chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ())
+    chosen, notes = sensitive(chosen, compared, named=request.uses is not None, levels=beside.levels if beside else ())
     notes += said
     seconds = request.budget - execute.END_S - execute.PREPARE_LEAST_S
     if beside is not None:
@@ -197,7 +197,7 @@ def _beside(request: Request, target: Target):
     return also.space(target, also.areas_of(request.also))
 
 
-def felt(
+def sensitive(
     chosen: list[Use], compared: Candidates, *, named: bool, levels: tuple[Candidate, ...] = ()
 ) -> tuple[list[Use], list[str]]:
     """Uses that can feel what is varied: direct I/O ignores read-ahead, so only buffered reads tell about it."""

@@ -29,7 +29,7 @@ def main() -> None:
     theirs.close()
     said = b""
 
-    def hear(seconds: float, word: str, count: int = 1) -> None:
+    def wait_for(seconds: float, word: str, count: int = 1) -> None:
         """Until it was said so often, or the time is over. Ends the program when a worker failed."""
         nonlocal said
         end = time.monotonic() + seconds
@@ -40,19 +40,19 @@ def main() -> None:
                 if not got or b"failed" in said:
                     sys.exit(f"a worker failed: {said.decode()[-300:]}")
 
-    hear(600.0, "ready")
+    wait_for(600.0, "ready")
     for name in spec["background"]:
         ours.sendall(f"go {name}\n".encode())
-    hear(spec["lead_s"], "never said")
+    wait_for(spec["lead_s"], "never said")
     began = time.time()
     for name in spec["foreground"]:
         ours.sendall(f"go {name}\n".encode())
-    hear(spec["counted_s"], "never said")
+    wait_for(spec["counted_s"], "never said")
     for name in spec["foreground"]:
         ours.sendall(f"stop {name}\n".encode())
     end = time.monotonic() + spec["patience_s"]
     for name in spec["foreground"]:
-        hear(end - time.monotonic(), f"idle {name}")
+        wait_for(end - time.monotonic(), f"idle {name}")
     with open(spec["window"], "w") as file:
         json.dump({"began": began, "ended": time.time()}, file)
     ours.sendall(b"quit\n")

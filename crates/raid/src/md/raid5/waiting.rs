@@ -104,7 +104,7 @@ impl Waiting {
         self.came
     }
 
-    fn stand(&mut self, request: u64, until: Until) {
+    fn enlist(&mut self, request: u64, until: Until) {
         match until {
             Until::Tried => self.ready.insert(request),
             Until::ListHasOne(list) => self.lists[list].insert(request),
@@ -123,7 +123,7 @@ impl Waiting {
     pub fn insert(&mut self, request: u64, rest: Rest, until: Until) {
         self.rows.insert((rest.row(), request));
         self.requests.insert(request, (rest, until));
-        self.stand(request, until);
+        self.enlist(request, until);
     }
 
     pub fn take(&mut self, request: u64) -> Rest {
@@ -142,7 +142,7 @@ impl Waiting {
             let state = &mut self.requests.get_mut(&request).expect("it waits").1;
             let before = core::mem::replace(state, until);
             self.leave(request, before);
-            self.stand(request, until);
+            self.enlist(request, until);
         }
         self.scratch = here;
     }

@@ -92,9 +92,9 @@ impl<Q: BlockQueue, D: Device> Storage for Hosted<Q, D> {
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// A drive's next step is taken: the tag of the command that is done by it, if any, and processor time of the host for the drive's own work.
     pub(crate) fn drive_steps(&mut self, now: Nanos, index: usize) -> (Option<u32>, Nanos) {
-        let spindle = &mut self.members[index].spindle;
-        let tag = spindle.advance(now);
-        let work = core::mem::take(&mut spindle.host_work);
+        let drive = &mut self.members[index].drive;
+        let tag = drive.advance(now);
+        let work = core::mem::take(&mut drive.host_work);
         self.refresh(now, index);
         (tag, work)
     }
@@ -102,8 +102,8 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// The interrupt of a command has been served: its queue hears of it.
     pub(crate) fn command_done(&mut self, now: Nanos, index: usize, tag: u32) {
         let (member, finished) = (&mut self.members[index], &mut self.finished);
-        let MdMember { queue, spindle, .. } = member;
-        queue.complete(now, tag, spindle, &mut Unobserved, |part| {
+        let MdMember { queue, drive, .. } = member;
+        queue.complete(now, tag, drive, &mut Unobserved, |part| {
             finished.push(part);
         });
         self.further_done(now, index, &mut Unobserved);

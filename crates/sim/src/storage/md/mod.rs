@@ -18,7 +18,7 @@ mod steps;
 pub(crate) mod thread;
 
 use crate::cost::MdCosts;
-use crate::storage::spindle::Spindle;
+use crate::storage::attached::AttachedDrive;
 use crate::storage::{MemberTotals, Stack, Storage, Totals, FLUSHED};
 use intent::Intent;
 use order::{Order, Owner};
@@ -51,7 +51,7 @@ const OF_STRIPE: u32 = 1 << 30;
 /// A drive of the array behind its queue.
 pub struct MdMember<Q, D> {
     pub queue: Q,
-    pub spindle: Spindle<D>,
+    pub drive: AttachedDrive<D>,
     /// Not read; not written either, unless it is being rebuilt.
     pub missing: bool,
     pub rebuilt: bool,
@@ -128,7 +128,7 @@ pub struct Md<Q, D> {
 impl<Q: BlockQueue, D: Device> Md<Q, D> {
     /// `parity` is the stripe cache of RAID 5 and 6. `missing` members are neither read nor written.
     pub fn new(
-        members: Vec<(Q, Spindle<D>)>,
+        members: Vec<(Q, AttachedDrive<D>)>,
         mut volume: Volume,
         mut parity: Option<Box<Raid5>>,
         (generation, hz): (MdGeneration, u32),
@@ -146,9 +146,9 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             members: members
                 .into_iter()
                 .enumerate()
-                .map(|(index, (queue, spindle))| MdMember {
+                .map(|(index, (queue, drive))| MdMember {
                     queue,
-                    spindle,
+                    drive,
                     missing: missing.contains(&(index as u32)),
                     rebuilt: false,
                     done: MemberTotals::default(),
@@ -187,10 +187,10 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     }
 
     /// A drive alone: one member, and nothing for a thread to do.
-    pub fn alone(queue: Q, spindle: Spindle<D>, capacity: Sectors) -> Self {
+    pub fn alone(queue: Q, drive: AttachedDrive<D>, capacity: Sectors) -> Self {
         let volume = Volume::Single { capacity };
         let kernel = (MdGeneration::Linux4_4, HZ_DEFAULT);
-        let members = vec![(queue, spindle)];
+        let members = vec![(queue, drive)];
         Self::new(members, volume, None, kernel, &[], MdCosts::MODERN)
     }
 
@@ -203,7 +203,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
     #[inline]
     fn refresh(&mut self, now: Nanos, index: usize) {
         let member = &self.members[index];
-        self.due.set(index, member.spindle.next_at());
+        self.due.set(index, member.drive.next_at());
         self.timers.set(index, member.queue.timer());
         if member.queue.has_woken() || !self.stalled.is_empty() || self.thread.sleeps_for_request()
         {
@@ -295,7 +295,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let sent = member.queue.submit(
             now,
             bio,
-            &mut member.spindle,
+            &mut member.drive,
             &mut member_sink(index, observer),
         ) == Submission::Accepted;
         if sent {
@@ -380,7 +380,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         if member.queue.held_back(now) {
             member
                 .queue
-                .process_waits(now, &mut member.spindle, &mut member_sink(index, observer));
+                .process_waits(now, &mut member.drive, &mut member_sink(index, observer));
             self.refresh(now, index);
         }
     }
@@ -524,11 +524,11 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         done: &mut impl FnMut(Done),
     ) {
         let member = &mut self.members[index];
-        let Some(tag) = member.spindle.advance(now) else {
+        let Some(tag) = member.drive.advance(now) else {
             self.refresh(now, index);
             return;
         };
-        if tag == member.spindle.flush_tag() {
+        if tag == member.drive.flush_tag() {
             self.ended.push(Done {
                 token: FLUSHED,
                 sectors: Sectors(0),
@@ -542,7 +542,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         member.queue.complete(
             now,
             tag,
-            &mut member.spindle,
+            &mut member.drive,
             &mut member_sink(index, observer),
             |part| {
                 *taken = taken.wrapping_add(now.0);
@@ -699,7 +699,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
         let member = &mut self.members[index];
         member
             .queue
-            .fire(now, &mut member.spindle, &mut member_sink(index, observer));
+            .fire(now, &mut member.drive, &mut member_sink(index, observer));
         self.refresh(now, index);
     }
 
@@ -708,7 +708,7 @@ impl<Q: BlockQueue, D: Device> Md<Q, D> {
             let member = &mut self.members[index];
             member
                 .queue
-                .end_plug(now, &mut member.spindle, &mut member_sink(index, observer));
+                .end_plug(now, &mut member.drive, &mut member_sink(index, observer));
             self.refresh(now, index);
         }
     }
@@ -786,11 +786,11 @@ impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
     fn totals(&self) -> Totals {
         let sum = |of: fn(&MdMember<Q, D>) -> u64| self.members.iter().map(of).sum::<u64>();
         Totals {
-            busy: Nanos(sum(|member| member.spindle.busy.0)),
-            sectors: sum(|member| member.spindle.sectors),
+            busy: Nanos(sum(|member| member.drive.busy.0)),
+            sectors: sum(|member| member.drive.sectors),
             merges: sum(|member| member.queue.merges()),
             interrupts: Some(sum(|member| member.done.commands)),
-            thread: self.thread.busy + Nanos(sum(|member| member.spindle.host_work.0)),
+            thread: self.thread.busy + Nanos(sum(|member| member.drive.host_work.0)),
             resynced: Sectors(self.resync.as_ref().map_or(0, Background::through)),
             bitmap_pages: self.intent.as_ref().map_or(0, |intent| intent.written),
         }
@@ -798,7 +798,7 @@ impl<Q: BlockQueue, D: Device> Storage for Md<Q, D> {
 
     fn members(&self) -> Vec<MemberTotals> {
         let of = |member: &MdMember<Q, D>| MemberTotals {
-            busy: member.spindle.busy,
+            busy: member.drive.busy,
             ..member.done
         };
         self.members.iter().map(of).collect()
@@ -874,7 +874,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             member.queue.process_exits(
                 now,
                 process,
-                &mut member.spindle,
+                &mut member.drive,
                 &mut member_sink(index, observer),
             );
             self.refresh(now, index);
@@ -912,7 +912,7 @@ impl<Q: BlockQueue, D: Device> Stack for Md<Q, D> {
             if self.members[index].missing {
                 continue;
             }
-            self.members[index].spindle.flush(now);
+            self.members[index].drive.flush(now);
             self.refresh(now, index);
             asked += 1;
         }

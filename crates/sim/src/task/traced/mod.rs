@@ -175,7 +175,7 @@ impl TracedPrograms {
     ) {
         let program = &self.programs[index as usize];
         let Some(row) = program.next else {
-            self.end_if_through(engine, index);
+            self.end_if_done(engine, index);
             return;
         };
         if self.open || row.flags & OPEN != 0 {
@@ -419,14 +419,14 @@ impl TracedPrograms {
         if program.state == State::WaitsForOwn {
             self.woken(engine, index, notified);
         } else {
-            self.end_if_through(engine, index);
+            self.end_if_done(engine, index);
         }
         for waiter in waiters {
             self.woken(engine, waiter, notified);
         }
     }
 
-    fn end_if_through<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
+    fn end_if_done<S: Stack, O: Observer>(&mut self, engine: &mut Engine<S, O>, index: u32) {
         let program = &mut self.programs[index as usize];
         if program.next.is_some()
             || program.in_flight > 0

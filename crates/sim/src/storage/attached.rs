@@ -7,7 +7,7 @@ use seekwise_sched::Direction;
 use seekwise_units::{Lba, Nanos, Sectors};
 
 #[derive(Clone, Debug)]
-pub struct Spindle<D> {
+pub struct AttachedDrive<D> {
     pub device: D,
     depth: u32,
     outstanding: u32,
@@ -22,7 +22,7 @@ pub struct Spindle<D> {
     pub host_work: Nanos,
 }
 
-impl<D: Device> Spindle<D> {
+impl<D: Device> AttachedDrive<D> {
     /// `depth`: commands that the host keeps outstanding, at most the device's own.
     pub fn new(device: D, depth: u32) -> Self {
         let depth = depth.min(device.depth().0).max(1);
@@ -48,7 +48,7 @@ impl<D: Device> Spindle<D> {
         })
     }
 
-    /// What is due at [`Spindle::next_at`] happens; the tag of the command that is done by it, if any.
+    /// What is due at [`AttachedDrive::next_at`] happens; the tag of the command that is done by it, if any.
     #[inline]
     pub fn advance(&mut self, now: Nanos) -> Option<u32> {
         let done = self.device.advance(now);
@@ -89,7 +89,7 @@ impl<D: Device> Spindle<D> {
     }
 }
 
-impl<D: Device> Driver for Spindle<D> {
+impl<D: Device> Driver for AttachedDrive<D> {
     fn depth(&self) -> u32 {
         self.depth
     }
