@@ -41,7 +41,8 @@ class Verdict:
 
     table: str
     cell: str
-    metric: Metric
+    metric: str
+    """rate, access_time, cpu_efficiency or p99."""
     setting_a: str
     setting_b: str
     winner: str | None
