@@ -56,6 +56,7 @@ class Tested:
 
 
 def t_quantile(probability: float, df: Array) -> Array:
+    """Student's quantile for each number of degrees of freedom; NaN where that is not known."""
     known = np.isfinite(df) & (df > 0)
     return np.where(known, special.stdtrit(np.where(known, df, 1.0), probability), np.nan)
 

@@ -156,6 +156,7 @@ def metric_error(phase: Phase, metric: Metric) -> float:
 
 
 def mean_of(values: Sequence[float], mean: Mean) -> float:
+    """The plain mean, or the one that weights values by their rank, as some publications print."""
     if mean == "plain":
         return sum(values) / len(values)
     ranked = sorted(values)

@@ -56,6 +56,7 @@ SCHEDULER_MODULES: dict[str, str | None] = {row.name: row.module for row in sche
 
 
 def scheduler_hint(refusal: Refusal) -> str:
+    """What to do about a scheduler that the kernel refused."""
     offered = schedulers_offered(refusal.folder)
     stands_on_others = any((refusal.folder / "slaves").glob("*"))
     if refusal.asked in offered or (stands_on_others and set(offered) <= {"none"}):
@@ -192,6 +193,7 @@ def canonical(name: str) -> str:
 
 
 def row(name: str) -> Attribute:
+    """What is known of an attribute; of a scheduler's tunables one row for all."""
     return _ROWS[IOSCHED + "*"] if name.startswith(IOSCHED) else _ROWS[name]
 
 
@@ -221,6 +223,7 @@ def value(name: str, text: str | None) -> str | None:
 
 
 def current(name: str, folder: Path) -> str | None:
+    """The value in force below a device's folder; None where it cannot be read."""
     return value(name, sysfs.read(path(name, folder)))
 
 
@@ -278,6 +281,7 @@ def order(name: str) -> tuple[int, str]:
 
 
 def same(name: str, asked: str, found: str | None) -> bool:
+    """Whether the value found is the one asked for, numbers by value."""
     if found is None:
         return False
     if name == WBT and asked == "-1":
@@ -298,6 +302,7 @@ def accepted(name: str, asked: str, found: str | None) -> bool:
 
 
 def schedulers_offered(folder: Path) -> tuple[str, ...]:
+    """Every scheduler that the kernel offers for the device."""
     text = sysfs.read(folder / "queue/scheduler") or ""
     return tuple(word.strip("[]") for word in text.split())
 

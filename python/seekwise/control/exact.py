@@ -86,8 +86,10 @@ def same(one: dict | None, other: dict | None) -> bool:
 
 
 def encoded(data: bytes) -> str:
+    """Bytes as text, for the journal."""
     return base64.b64encode(data).decode("ascii")
 
 
 def decoded(data: str) -> bytes:
+    """The bytes of `encoded`."""
     return base64.b64decode(data)

@@ -53,6 +53,7 @@ def stoppable() -> Iterator[None]:
 
 
 def install() -> None:
+    """Turns the signals that end a program into `Interrupted`; may be nested."""
     global _install_depth
     _install_depth += 1
     if _install_depth > 1:
@@ -64,6 +65,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
+    """Gives signals back their previous handlers, once the outermost `install` is left."""
     global _install_depth
     _install_depth -= 1
     if _install_depth:
@@ -97,5 +99,6 @@ def install_if_possible() -> None:
 
 
 def uninstall_if_installed() -> None:
+    """The same in a forked child, which has inherited them."""
     if threading.current_thread() is threading.main_thread() and _install_depth:
         uninstall()

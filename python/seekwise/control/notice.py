@@ -6,6 +6,7 @@ import sys
 
 
 def warn(sentence: str | None) -> None:
+    """One line on standard error, if there is something to say and somebody to read it."""
     if sentence:
         try:
             print(sentence, file=sys.stderr, flush=True)

@@ -35,6 +35,7 @@ def runs(pid: int) -> bool:
 
 
 def boot_id() -> str:
+    """The kernel's identifier of this boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -67,6 +68,7 @@ def proc_folder() -> str:
 
 
 def this_process() -> ProcessIdentity:
+    """Identity of the running process."""
     pid = os.getpid()
     return ProcessIdentity(pid, _state_and_start(pid)[1] or 0, boot_id())
 

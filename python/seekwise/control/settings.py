@@ -369,6 +369,7 @@ def _is_back(name: str, old: str, folder: Path) -> bool:
 
 
 def could_not_restore(failures: list[str]) -> SeekwiseError:
+    """The error for values that are not as before."""
     return SeekwiseError(
         f"not everything could be restored: {'; '.join(failures)}",
         "the journal keeps the old values: `seekwise revert` tries again",

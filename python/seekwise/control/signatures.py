@@ -120,6 +120,7 @@ class Windows:
 
 
 def read_windows(descriptor: int, size_bytes: int) -> Windows:
+    """The first and last bytes of a device, where formats leave their signatures."""
     length = min(WINDOW_BYTES, size_bytes)
     return Windows(_read(descriptor, 0, length), _read(descriptor, size_bytes - length, length), size_bytes)
 

@@ -42,6 +42,7 @@ DYING_S = 10.0
 
 
 def main() -> None:
+    """Starts the program, waits for it or for the death of the starter, ends everything, reports."""
     lifeline, report, parent = (int(word) for word in sys.argv[1:4])
     cgroup_files = [] if sys.argv[4] == "-" else sys.argv[4].split(":")
     program = sys.argv[5:]
@@ -160,6 +161,7 @@ def be_init(outcome: int) -> None:
 
 
 def run_program(program: list, cgroup_files: list, go: int, report: int) -> None:
+    """Becomes the program, once told to; reports why where it cannot."""
     try:
         if os.read(go, 1) != b"g":
             return  # the supervisor died first
@@ -229,6 +231,7 @@ def kill_everything() -> None:
 
 
 def children_of(parent: int) -> list:
+    """Process ids of a process's children."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():

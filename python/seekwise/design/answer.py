@@ -111,6 +111,7 @@ def _chosen(rows: Sequence[Row], wanted_mb_s: float | None) -> Row:
 
 
 def capacity_text(count: int) -> str:
+    """`12.3 TB`, or `500 GB`."""
     return f"{three(count / 1e12)} TB" if count >= 1e12 else f"{three(count / 1e9)} GB"
 
 

@@ -181,6 +181,7 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
 
 
 def failures_text(count: int) -> str:
+    """`no drive failure`, `2 drive failures`."""
     return "no drive failure" if count == 0 else f"{count} drive failure{'' if count == 1 else 's'}"
 
 

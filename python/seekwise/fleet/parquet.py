@@ -50,6 +50,7 @@ def arrow() -> Any:
 
 
 def schema() -> Any:
+    """Columns of the Parquet file; texts are dictionaries."""
     pa = arrow()
     text = pa.dictionary(pa.int32(), pa.string())
     columns = [pa.field(name, text) for name in TEXTS]

@@ -40,6 +40,7 @@ TIOTEST_ORDER = ("seq_write", "rand_write", "seq_read", "rand_read")
 
 
 def version(kernel: str) -> tuple[int, ...]:
+    """Numbers of a kernel version; NotModelled for what is none."""
     numbers = tuple(int(part) for part in re.findall(r"\d{1,9}", kernel)[:3])
     if not numbers or not re.fullmatch(r"\d{1,9}(\.\d{1,9}){1,3}", kernel):
         raise NotModelled(f"kernel `{kernel[:40]}` is not understood")

@@ -44,6 +44,7 @@ def reduced(name: str, args: Sequence[Argument]) -> Value:
 
 
 def absolute(args: Sequence[Argument]) -> Value:
+    """`abs(list)`."""
     if len(args) != 1:
         raise ClaimError(f"abs takes one argument and got {len(args)}")
     values = tuple(abs(one) for one in numbers(args[0], "abs"))
@@ -72,6 +73,7 @@ def _moments(values: Sequence[float], x: Sequence[float]) -> tuple[float, float,
 
 
 def slope(args: Sequence[Argument]) -> Value:
+    """`slope(list, x)`: least squares, one per series of the length of x."""
     series, x = _series("slope", args)
     results = []
     for values in series:
@@ -83,6 +85,7 @@ def slope(args: Sequence[Argument]) -> Value:
 
 
 def r2(args: Sequence[Argument]) -> Value:
+    """`r2(list, x)`: squared correlation, one per series of the length of x."""
     series, x = _series("r2", args)
     results = []
     for values in series:
@@ -94,12 +97,14 @@ def r2(args: Sequence[Argument]) -> Value:
 
 
 def rising(args: Sequence[Argument]) -> bool:
+    """`rising(list, x)`: no step falls by more than `STEP`, and the last value is above the first by more."""
     series, _ = _series("rising", args)
     steps = all(b >= (1 - STEP) * a for values in series for a, b in pairwise(values))
     return steps and all(values[-1] > (1 + STEP) * values[0] for values in series)
 
 
 def falling(args: Sequence[Argument]) -> bool:
+    """`falling(list, x)`: the opposite of `rising`."""
     series, _ = _series("falling", args)
     steps = all(b <= (1 + STEP) * a for values in series for a, b in pairwise(values))
     return steps and all(values[-1] < (1 - STEP) * values[0] for values in series)

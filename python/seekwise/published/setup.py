@@ -115,6 +115,7 @@ def systems() -> dict[str, Setup]:
 
 
 def setup_of(name: str, options: tuple[Option, ...] = ()) -> Setup:
+    """A system or drive by its name, changed by the options; NotModelled where there is none."""
     try:
         found = systems()[name]
     except KeyError:

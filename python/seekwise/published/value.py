@@ -20,6 +20,7 @@ class NotModelled(Exception):
 
 
 def finite(number: float, where: str) -> float:
+    """The number; ClaimError, which names the place, where it is not finite."""
     if not math.isfinite(number):
         raise ClaimError(f"{where} gives a number that is not finite")
     return float(number)
@@ -37,6 +38,7 @@ def kind(value: Argument) -> str:
 
 
 def is_number(value: Argument) -> bool:
+    """Whether a value is one number."""
     return isinstance(value, float) and not isinstance(value, bool)
 
 

@@ -70,16 +70,19 @@ class Row:
 
 
 def row(record: Record) -> Row:
+    """A record as a row of the database."""
     return Row(
         **{name: getattr(record, name) for name in Row.__dataclass_fields__ if name != "record"}, record=encode(record)
     )
 
 
 def encode(record: Record) -> str:
+    """A record as JSON text."""
     return json.dumps(to_document(record), separators=(",", ":"), sort_keys=True)
 
 
 def decode(text: str) -> Record:
+    """The record in a JSON text."""
     return from_document(json.loads(text))
 
 
@@ -94,6 +97,7 @@ class Brief:
         self._kept: dict[str, Any] = {}
 
     def decode(self, text: str) -> Record:
+        """The record in a JSON text."""
         document = json.loads(text)
         for name in ("environment", "factors", "settings_seen", "conditions", "load"):
             if name in document:

@@ -75,6 +75,7 @@ def default_path() -> Path:
 
 
 def now() -> str:
+    """UTC, ISO 8601 with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

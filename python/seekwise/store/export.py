@@ -45,6 +45,7 @@ COLUMNS = (
 
 
 def write_json(run: Run, records: Iterable[Record], out: TextIO) -> None:
+    """One document, schema `seekwise.export/1`."""
     document = {
         "schema": EXPORT_SCHEMA,
         "run": asdict(run),
@@ -55,6 +56,7 @@ def write_json(run: Run, records: Iterable[Record], out: TextIO) -> None:
 
 
 def write_csv(run: Run, records: Iterable[Record], out: TextIO) -> None:
+    """One line per phase; factors become columns."""
     records = list(records)
     factors = sorted({name for record in records for name in record.factors} - set(COLUMNS))
     writer = csv.DictWriter(out, [*COLUMNS, *factors], lineterminator="\n")

@@ -47,6 +47,7 @@ SPEEDS = {
 
 
 def rate_bytes_per_s(load: Load, step: Phase, speed: Speed) -> float:
+    """What a kind of drive probably reaches under a phase of a load."""
     latency = speed.sequential_latency_s if step.operation.startswith("seq") else speed.random_latency_s
     beside = min(load.threads * load.iodepth, speed.beside_each_other)
     one = load.block_bytes / (latency + load.block_bytes / speed.bytes_per_s)

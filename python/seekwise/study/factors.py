@@ -126,6 +126,7 @@ def factor(name: str) -> Factor | None:
 
 
 def names() -> list[str]:
+    """Every name that a study may vary."""
     return [*FACTORS, ISCHED_PREFIX + "NAME"]
 
 

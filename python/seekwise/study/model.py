@@ -278,4 +278,5 @@ def flat(table: dict[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def known_factor_names() -> list[str]:
+    """Every name that a study may vary."""
     return factors.names()

@@ -52,6 +52,7 @@ class Parameter:
 
 @cache
 def of_drive(name: str) -> tuple[Parameter, ...]:
+    """Parameters of a drive model with their stated ranges; none where no model has that name."""
     try:
         document = json.loads(_core.drive_model(name))
     except ValueError:
@@ -68,6 +69,7 @@ def of_drive(name: str) -> tuple[Parameter, ...]:
 
 @cache
 def of_controller(name: str) -> tuple[Parameter, ...]:
+    """The same of a controller model."""
     try:
         document = json.loads(_core.controller_model(name))
     except ValueError:

@@ -11,6 +11,7 @@ from seekwise.study.model import Workload
 
 @cache
 def names() -> list[str]:
+    """Profiles that ship with the program."""
     return sorted(entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml"))
 
 
@@ -28,6 +29,7 @@ def resolve(workload: Workload) -> Workload:
 
 
 def table_of(name: str) -> dict[str, object]:
+    """A profile as its TOML has it."""
     return bounds.toml((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
 
 

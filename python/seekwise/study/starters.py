@@ -18,6 +18,7 @@ PUBLISHED = "published"
 
 
 def names() -> list[str]:
+    """Studies that ship with the program, the published ones last."""
     return [*_names_in(_folder()), *published_names()]
 
 
@@ -32,6 +33,7 @@ def ladder(name: str) -> Path:
 
 
 def text(name: str) -> str:
+    """The TOML of a shipped study."""
     name = name.removeprefix(f"{PUBLISHED}/")
     folder = _folder() / PUBLISHED if name in published_names() else _folder()
     return (folder / f"{name}.toml").read_text(encoding="utf-8")
@@ -44,6 +46,7 @@ def tune(target: str) -> Study:
 
 
 def open_shipped(name: str) -> tuple[Study, str]:
+    """A shipped study and its TOML."""
     return parse.loads(text(name), name), text(name)
 
 

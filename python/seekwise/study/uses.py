@@ -300,6 +300,7 @@ LIMITS = "limits"
 
 
 def groups() -> list[str]:
+    """Groups of the shipped uses, the most telling first."""
     return list(dict.fromkeys(use.group for use in shipped()))
 
 

@@ -61,6 +61,7 @@ class JobPeriod:
 
 
 def dense(bins: dict[int, int]) -> Array:
+    """The histogram as an array of counts, one place per bin."""
     found = np.zeros(BINS)
     if bins:
         found[np.fromiter(bins, int)] = np.fromiter(bins.values(), float)

@@ -34,6 +34,7 @@ def _number(bound_ns: int) -> int:
 
 
 def job_of(phase: Phase) -> str:
+    """The job of a use that a phase is of; empty in runs of a command."""
     return str(phase.details.get("job", ""))
 
 
@@ -62,6 +63,7 @@ class Order:
 
 
 def looks_at(records: Iterable[Record], use: str) -> int:
+    """How often the records of a use were judged while it was measured: once per stretch."""
     stretches = {record.conditions.get("stretch") for record in records if record.factors.get("use") == use}
     return max(1, len(stretches))
 
@@ -122,6 +124,7 @@ class Decided:
 
 
 def decided(records: Sequence[Record], order: Order, *, final: bool = True) -> Decided:
+    """The verdicts and choices of a live-switched run. `final`: nothing follows, so all of the error rate may be spent."""
     return made(judge(entries(records, order), final=final), order.in_force, order.candidates)
 
 

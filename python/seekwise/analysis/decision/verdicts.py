@@ -171,6 +171,7 @@ def share(log_loss: float, more_is_better: bool) -> float:
 
 
 def log_of_share(loss: float, more_is_better: bool) -> float:
+    """The log ratio of a loss as a share; the inverse of `share`."""
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 

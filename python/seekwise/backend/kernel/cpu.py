@@ -57,6 +57,7 @@ class CpuSpent:
 
 
 def snapshot(root: Path = Path("/")) -> CpuSnapshot:
+    """Processor times now: of the machine by kind, of each process, of our own children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return CpuSnapshot(
         ticks=read_stat(root),
@@ -75,6 +76,7 @@ def read_stat(root: Path = Path("/")) -> dict[str, int]:
 
 
 def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
+    """{pid: name and times} of `/proc`."""
     found: dict[int, ProcessTimes] = {}
     for entry in os.listdir(root / "proc"):
         if not entry.isdigit():
@@ -99,6 +101,7 @@ def read_processes(root: Path = Path("/")) -> dict[int, ProcessTimes]:
 
 
 def between(before: CpuSnapshot, after: CpuSnapshot, own_pid: int | None = None) -> CpuSpent:
+    """Seconds spent between two snapshots, by kind and by what they were spent on."""
     own_pid = os.getpid() if own_pid is None else own_pid
     return CpuSpent(
         by_kind={kind: (after.ticks[kind] - before.ticks[kind]) / TICKS_PER_SECOND for kind in before.ticks},

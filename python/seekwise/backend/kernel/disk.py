@@ -44,6 +44,7 @@ NOTHING = DiskCounters(0, 0, 0, 0, 0)
 
 
 def read_diskstats(root: Path = Path("/")) -> dict[str, DiskCounters]:
+    """{device: counters} of `/proc/diskstats`; bytes, and milliseconds of work."""
     found: dict[str, DiskCounters] = {}
     for line in (root / "proc/diskstats").read_text().splitlines():
         words = line.split()
@@ -62,6 +63,7 @@ def moved(
 
 
 def total(counters: dict[str, DiskCounters]) -> DiskCounters:
+    """The sum over devices."""
     return sum(counters.values(), NOTHING)
 
 

@@ -23,6 +23,7 @@ def exclusively(target: Target) -> Iterator[None]:
 
 
 def room_bytes(target: Target) -> int:
+    """Free space where test files go."""
     return folders.room_bytes(target.path)
 
 

@@ -279,6 +279,7 @@ def _as_found(target: Target) -> Iterator[dict[str, dict[str, str]]]:
 
 
 def seen_now(before: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The same attributes as they are now."""
     return prepared_target.seen(tuple(before))
 
 

@@ -29,6 +29,7 @@ ROUNDING_MIB = 0.51
 
 
 def find() -> str:
+    """Path of tiotest; MissingError without it."""
     path = shutil.which(NAME)
     if path is None:
         raise MissingError(
@@ -65,6 +66,7 @@ def _cannot(load: Load) -> str | None:
 
 
 def words(program: str, load: Load, folder: Path) -> list[str]:
+    """tiotest's command line for a load."""
     random_ios = next((phase.ios_per_thread for phase in load.phases if phase.ios_per_thread), RANDOM_IOS)
     size_mib = max(1, round(load.size_bytes / 2**20))
     sizes = ["-f", str(size_mib), "-b", str(load.block_bytes), "-r", str(random_ios)]

@@ -72,6 +72,7 @@ def _samples(source: Source, found: dict[str, object], key: str) -> list[float]:
 
 
 def phase_of(operation: str, times_s: list[float], size: int) -> Phase:
+    """Samples of one size, read or written one after the other, as a phase."""
     bins: dict[int, int] = {}
     for time_s in times_s:
         bins[round(time_s * 1e9)] = bins.get(round(time_s * 1e9), 0) + 1
