@@ -265,16 +265,6 @@ def test_write_cache_is_switched_at_the_drive_where_it_can_be(kernel, journal):
     assert tree(folder) == before
 
 
-def test_write_cache_of_the_kernels_view_only_carries_a_caveat(kernel):
-    from seekwise.control import attributes
-
-    kernel.add_disk("nvme0n1")
-    assert (
-        "only the kernel's view"
-        in attributes.caveats("nvme0n1", {"queue/write_cache": "write through"}, kernel.root)[0]
-    )
-
-
 def test_a_value_that_cannot_be_put_back_is_an_error_and_stays_in_the_journal(kernel, journal):
     kernel.add_disk("sda", "mq-deadline")
     with (

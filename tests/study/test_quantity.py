@@ -2,7 +2,7 @@
 
 import pytest
 
-from seekwise.study.quantity import about_text, bytes_text, parse_bytes, parse_seconds, size_word, time_text
+from seekwise.study.quantity import bytes_text, parse_bytes, parse_seconds, size_word, time_text
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,3 @@ def test_texts_name_the_unit_that_they_divided_by():
         "2 min 5 s",
         "3 h 10 min",
     )
-
-
-def test_an_estimate_is_said_no_finer_than_it_is_known():
-    assert [about_text(s) for s in (0.2, 7, 48, 479, 1000, 9000)] == [
-        "1 s",
-        "7 s",
-        "50 s",
-        "8 min",
-        "15 min",
-        "2 h 30 min",
-    ]

@@ -38,9 +38,6 @@ class Grid:
     unusable: NDArray[np.int64]
     """[cell, setting]: observations without a logarithm."""
 
-    def cell_index(self, cell: str) -> int:
-        return self.cells.index(cell)
-
     def setting_index(self, setting: str) -> int:
         return self.settings.index(setting)
 

@@ -42,11 +42,6 @@ def print_stack(plan: Plan) -> None:
         click.echo()
 
 
-def print_notes(outcome: Outcome) -> None:
-    for note in outcome.content.notes:
-        click.echo(f"note: {note}")
-
-
 def print_outcome(outcome: Outcome, *, everything: bool = False) -> None:
     """The answer first; `everything`: also every table of winners, insight, outlier and the self-check."""
     from seekwise.report import terminal

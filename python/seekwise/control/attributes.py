@@ -307,17 +307,5 @@ def schedulers_offered(folder: Path) -> tuple[str, ...]:
     return tuple(word.strip("[]") for word in text.split())
 
 
-def caveats(device: str, asked: dict[str, str], root: Path = Path("/")) -> tuple[str, ...]:
-    """What a reader must know about these values even if the kernel takes them."""
-    folder = sysfs.device_folder(device, root)
-    found = []
-    if "queue/write_cache" in asked and not path(CACHE_TYPE, folder).exists():
-        found.append(
-            f"{device} queue/write_cache changes only the kernel's view: `write through` means that no flush is sent, "
-            "not that the drive's cache is off"
-        )
-    return tuple(found)
-
-
 def _scheduler(refusal: Refusal) -> str:
     return current("queue/scheduler", refusal.folder) or "none"

@@ -19,7 +19,6 @@ from seekwise.control import attributes, interrupt, settings, sysfs
 from seekwise.control.journal import Journal
 from seekwise.control.lock import devices_locked
 
-NO_CHANGE: Mapping[str, Mapping[str, str]] = {}
 CHOSEN_WITH_SCHEDULER = frozenset({"queue/nr_requests", "queue/wbt_lat_usec"})
 """Values that the kernel sets when a scheduler is chosen (Linux v6.12 block/blk-mq-sched.c blk_mq_init_sched, block/bfq-iosched.c)."""
 

@@ -23,7 +23,6 @@ from seekwise.files import read_text
 DISK = re.compile(r"(ata\d+(?:\.\d+)?): \d+ sectors, multi \d+: LBA\S*(?: (NCQ \((.*?)\)))?")
 DEPTHS = re.compile(r"depth (\d+)(?:/(\d+))?")
 NVIDIA = re.compile(r"sata_nv (\S+): Using (\w+) mode")
-MOST_LINES = 200_000
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from seekwise.analysis.rule import CONTROL_SUFFIX
 from seekwise.insights.answer import kind_of
-from seekwise.report.rows import METRICS, OPERATION_ORDER, summary_rows, trial_rows
+from seekwise.report.rows import OPERATION_ORDER, summary_rows, trial_rows
 from seekwise.store.record import Record
 from seekwise.study.model import System
 from seekwise.study.quantity import bytes_text
@@ -238,8 +238,3 @@ def combinations(table: Frame, names: Sequence[str]) -> list[dict[str, object]]:
 
 def has(table: Frame, metric: str) -> bool:
     return any(row[metric] is not None for row in table.rows)
-
-
-def metrics_of(table: Frame) -> list[str]:
-    """Metrics that any row has."""
-    return [metric for metric in METRICS if has(table, metric)]

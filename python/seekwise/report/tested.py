@@ -19,7 +19,6 @@ PROVENANCE = {
     "virtual": "Measured with the real kernel on virtual drives.",
     "simulated": "Simulated: a model of host and drives, no request reached a device.",
 }
-OPERATIONS_MANY = 4
 
 
 def span(values: Sequence[int], text=str) -> str:

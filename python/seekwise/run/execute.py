@@ -206,7 +206,3 @@ def invalid_note(records: list[Record]) -> str | None:
         causes[cause] = causes.get(cause, 0) + 1
     listed = ", ".join(f"{count} × {cause}" for cause, count in sorted(causes.items(), key=lambda each: -each[1]))
     return f"{len(invalid)} of {len(records)} trials discarded, and repeated where possible ({listed})"
-
-
-def is_root() -> bool:
-    return os.geteuid() == 0

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from seekwise.study import factors, shown
+from seekwise.study import shown
 from seekwise.study.quantity import parse_bytes, parse_seconds
 
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Field(ge=1)]
@@ -275,8 +275,3 @@ def flat(table: dict[str, object], prefix: str = "") -> dict[str, object]:
         else:
             found[f"{prefix}{name}"] = value
     return found
-
-
-def known_factor_names() -> list[str]:
-    """Every name that a study may vary."""
-    return factors.names()

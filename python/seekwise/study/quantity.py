@@ -79,14 +79,3 @@ def time_text(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min" + (f" {whole % 60} s" if whole % 60 else "")
     return f"{whole // 3600} h" + (f" {whole % 3600 // 60} min" if whole % 3600 // 60 else "")
-
-
-def about_text(seconds: float) -> str:
-    """An estimate, no finer than it is known: `45 s`, `8 min`, `3 h`, `2 h 30 min`."""
-    if seconds < 60:
-        step = 5.0 if seconds > 10 else 1.0
-    elif seconds < 600:
-        step = 60.0
-    else:
-        step = 300.0 if seconds < 3600 else 1800.0
-    return time_text(max(1, round(seconds / step)) * step)

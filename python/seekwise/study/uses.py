@@ -174,10 +174,6 @@ class Job(BaseModel):
             return program.writes
         return self.fio is not None or (self.pattern is not None and "write" in self.pattern)
 
-    @property
-    def block_mean_bytes(self) -> float:
-        return sum(size * share for size, share in self.block.items()) / PERCENT
-
 
 class Requests(BaseModel):
     """The work of a use as shares of the operations that studies measure one by one."""

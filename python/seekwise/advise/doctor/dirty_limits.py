@@ -10,8 +10,6 @@ from seekwise.linux.resolve import devices_of_mount
 from seekwise.linux.tree import Tree
 
 NAME = "dirty-limits"
-RATIO_DEFAULT = 20
-"""Linux v6.12 mm/page-writeback.c, `vm_dirty_ratio`: per cent of the memory that can be dirtied."""
 WRITES_BYTES_PER_S = {"disk": 150e6, "usb": 30e6}
 """Sequential writing, roughly: the middle of a 7200 rpm disk (docs/reference/devices.md), a USB stick. Only the order of magnitude counts."""
 SECONDS_MOST = 10.0

@@ -86,10 +86,6 @@ class PeriodScore:
     false_statements: int = 0
     """Losses above their bound, "within" of what is not, "worse" of what is best."""
 
-    @property
-    def false_share(self) -> float:
-        return self.false_statements / self.statements if self.statements else 0.0
-
 
 def score(design: PeriodDesign, tables: int, rng: np.random.Generator) -> PeriodScore:
     """Judges `tables` tables of one design."""

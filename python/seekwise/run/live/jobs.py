@@ -13,7 +13,7 @@ from seekwise.run.live import team_load
 from seekwise.run.live.fio_load import FioLoad
 from seekwise.run.live.loads import Load, Several
 from seekwise.run.live.prepare import PART_BYTES, PreparedTarget
-from seekwise.study.uses import PERCENT, Job, Use
+from seekwise.study.uses import Job, Use
 
 FIO_PATTERN = {
     "random read": "randread",
@@ -151,12 +151,3 @@ def _own_sections(job: Job, prepared: PreparedTarget, runtime_s: float) -> tuple
             lines += [*prepared.region("data"), *(["offset=0"] if prepared.device is None else []), f"size={size}"]
             lines += ["time_based=1", f"runtime={max(1, round(runtime_s))}", f"write_lat_log={name}"]
     return names, lines
-
-
-def percent_text(job: Job) -> str:
-    """`8 KiB`, or `4 to 128 KiB` of mixed sizes."""
-    from seekwise.study.quantity import bytes_text
-
-    if list(job.block.values()) == [PERCENT]:
-        return bytes_text(next(iter(job.block)))
-    return f"{bytes_text(min(job.block))} to {bytes_text(max(job.block))}"
