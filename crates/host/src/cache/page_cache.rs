@@ -310,10 +310,6 @@ impl PageCache {
         self.writing += begun;
     }
 
-    pub fn is_writing(&self, file: FileNumber, page: Page) -> bool {
-        self.files[file as usize].writing.get(page)
-    }
-
     pub fn write_done(&mut self, run: Run) {
         let cached = &mut self.files[run.file as usize];
         let ended = cached.writing.clear(run.start, run.pages);
