@@ -90,7 +90,7 @@ def test_no_fio(seekwise, on_disk, tmp_path):
     empty = tmp_path / "bin"
     empty.mkdir()
     seekwise.path = str(empty)
-    message = seekwise.refused("tune", ".", status=MISSING)
+    message = seekwise.refused("tune", ".", "--for", "limits", status=MISSING)
     assert "fio is not installed" in message
     assert "hint: " in message
 
@@ -146,7 +146,7 @@ def test_a_fio_of_the_wrong_version(seekwise, on_disk, tmp_path, says, words):
     (tmp_path / "bin/fio").write_text(f"#!/bin/sh\necho {says}\n")
     (tmp_path / "bin/fio").chmod(0o755)
     seekwise.path = f"{tmp_path}/bin:{os.environ['PATH']}"
-    assert words in seekwise.refused("tune", ".", status=MISSING)
+    assert words in seekwise.refused("tune", ".", "--for", "limits", status=MISSING)
 
 
 @needs_root
