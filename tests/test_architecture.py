@@ -146,3 +146,8 @@ def test_no_function_is_longer_than_sixty_lines():
         if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
     }
     assert long == set()
+
+
+def test_no_module_is_longer_than_six_hundred_lines():
+    sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SEEKWISE.rglob("*.py")}
+    assert {path.name: lines for path, lines in sizes.items() if lines > 600} == {}

@@ -17,7 +17,8 @@ from seekwise import _core, insights
 from seekwise.analysis.printed import Style, printed
 from seekwise.backend import setup_lines
 from seekwise.backend.protocol import Options
-from seekwise.backend.simulated import SimulatedBackend, default_scheduler
+from seekwise.backend.simulated import SimulatedBackend
+from seekwise.backend.trial_spec import default_scheduler
 from seekwise.cli.main import cli
 from seekwise.explain import explain
 from seekwise.insights import sensitivity

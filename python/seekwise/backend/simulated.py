@@ -3,8 +3,7 @@
 A trial is one cell of the compiled simulator (`crates/sim`). Repeats of a setting differ by their seed only: it draws the addresses
 and where the platters stand at the start. Trials run side by side over the cores, without the interpreter lock.
 
-Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (a cell's spec is
-`crates/sim/src/spec/mod.rs`); controllers, page cache and file systems go through `storage_trials`.
+Two ways: direct I/O on a drive or on md over drives goes here, with every tunable of the queues (`trial_spec`); controllers, page cache and file systems go through `storage_trials`.
 """
 
 from __future__ import annotations
@@ -12,55 +11,38 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
-from types import MappingProxyType
 
 from seekwise import _core, controllers
 from seekwise.backend import arrays, room, storage_trials
-from seekwise.backend.options import drive_parameters
 from seekwise.backend.protocol import Options, Say
+from seekwise.backend.trial_spec import (
+    KERNEL_DEFAULT,
+    PARTITION_SCAN,
+    REGIONS_OWN,
+    WITHOUT_EFFECT,
+    cache_spec,
+    cell_spec,
+    describe,
+    phases_of,
+    probe_phase,
+)
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store.database import now
 from seekwise.store.record import CpuSeconds, Phase, Record
 from seekwise.study import parameters
 from seekwise.study.factors import ISCHED_PREFIX, Value, factor
 from seekwise.study.model import Study, System
-from seekwise.study.plan import Cell, Load, Plan, SystemFacts, Trial
+from seekwise.study.plan import Load, Plan, SystemFacts, Trial
 from seekwise.study.profiles import resolve
 from seekwise.study.quantity import bytes_text
 
-# Kernel whose block layer is modelled when a study names none: the long-term kernel of Debian 12.
-KERNEL_DEFAULT = "6.1"
 # Name of the modelled drive among the devices.
 DEVICE = "sim0"
-# Settings of the queue that a cell knows, by the factor's name.
-QUEUE_FACTORS = {
-    "nr_requests": "nr_requests",
-    "nomerges": "nomerges",
-    "max_sectors_kb": "max_sectors_kb",
-    "wbt_lat_usec": "wbt_lat_usec",
-}
-# Settings that change nothing in what is modelled for direct I/O, which has no read-ahead; kept in the record as set.
-WITHOUT_EFFECT = {"read_ahead_kb", "rq_affinity", "add_random"}
-# What to write instead of a setting that is not modelled.
-INSTEAD = {
-    "write_cache": "it is only the kernel's view of the drive; `options = { write_cache = 0 }` of a system switches the modelled drive's cache off"
-}
-# `host` names a model of what a request costs (models/host-*.toml); the others are costs of the study's own.
-HOST_OPTIONS = ("host", "processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns", "scheduler_ns")
-REGIONS_OWN = {"region_bytes", "whole_drive"}
-"""Options with which a load does not lie in regions of its threads."""
-REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive", "partition_scan")
-QUEUE_OPTIONS = ("hz", "budget", "rotational")
-PARTITION_SCAN = "partition_scan"
-# So long before the load: enough for a drive to fill the buffer that it reads on into.
-SCAN_BEFORE_NS = 200_000_000
 TRACE_EVENTS = 12_000
 """Events kept of a traced trial: some two thousand requests, as many as a picture can show."""
 # Trials handed to the core at once, per processor: enough to keep it busy, few enough to show progress.
@@ -93,7 +75,7 @@ class SimulatedBackend:
             # Each array that the settings make, and each other setting on the first of them.
             made = arrays.combinations(study) if _varies(system, study) else [{}]
             for values in [*made, *({**made[0], **values} for values in _wanted(study))]:
-                describe(cell_spec(system, values, seed=0, phases=[_probe_phase()]))
+                describe(cell_spec(system, values, seed=0, phases=[probe_phase()]))
         return facts
 
     def _checked(self, system: System) -> System:
@@ -151,13 +133,13 @@ class SimulatedBackend:
             )
         for values in _wanted(study):
             if "scheduler" in values:
-                describe(cell_spec(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[_probe_phase()]))
+                describe(cell_spec(_bare(system), {"scheduler": values["scheduler"]}, seed=0, phases=[probe_phase()]))
 
     def _facts(self, system: System) -> SystemFacts:
         if storage_trials.is_storage(system, self.study):
             return self._storage_facts(system)
         first = arrays.combinations(self.study)[0] if _varies(system, self.study) else {}
-        found = describe(cell_spec(system, first, seed=0, phases=[_probe_phase()]))
+        found = describe(cell_spec(system, first, seed=0, phases=[probe_phase()]))
         settings = found["settings"]
         current = {
             "queue/scheduler": settings["scheduler"],
@@ -180,7 +162,7 @@ class SimulatedBackend:
         )
 
     def _storage_facts(self, system: System) -> SystemFacts:
-        found = describe(cell_spec(_bare(system), {}, seed=0, phases=[_probe_phase()]))
+        found = describe(cell_spec(_bare(system), {}, seed=0, phases=[probe_phase()]))
         leaves = tuple(f"sim{index}" for index in range(system.drives))
         return SystemFacts(
             name=system.name,
@@ -208,7 +190,7 @@ class SimulatedBackend:
         # An array that cannot be is a trial's own matter; its record says why.
         built = {name: value for name, value in values.items() if name in arrays.FACTORS}
         try:
-            return int(describe(cell_spec(system, built, seed=0, phases=[_probe_phase()]))["capacity_bytes"])
+            return int(describe(cell_spec(system, built, seed=0, phases=[probe_phase()]))["capacity_bytes"])
         except UsageError:
             return None
 
@@ -293,10 +275,10 @@ class SimulatedSession:
         system = self.systems[cell.system]
         values = {**cell.fixed, **setting.values}
         spec = cell_spec(
-            system, values, seed=seed, phases=_phases(cell, system), name=cell.key, varied=self.study.parameters
+            system, values, seed=seed, phases=phases_of(cell, system), name=cell.key, varied=self.study.parameters
         )
         if not cell.load.direct:
-            spec["cache"] = _cache(cell, values)
+            spec["cache"] = cache_spec(cell, values)
         if self.trace and trial.block == 1 and trial.role != "sentinel":
             spec["trace_events_max"] = TRACE_EVENTS
         return spec
@@ -431,201 +413,6 @@ def _wanted(study: Study) -> list[dict[str, Value]]:
         if name != "scheduler" and not name.startswith(ISCHED_PREFIX)
         for value in values
     ]
-
-
-def cell_spec(
-    system: System,
-    values: dict[str, Value],
-    *,
-    seed: int,
-    phases: list[dict],
-    name: str = "",
-    varied: Mapping[str, float] = MappingProxyType({}),
-) -> dict:
-    """`varied`: parameters of its host and its controller other than the models' own, by MODEL.NAME."""
-    options = dict(system.options)
-    kernel = system.kernel or KERNEL_DEFAULT
-    queue: dict[str, object] = {
-        "scheduler": values.get("scheduler") or default_scheduler(kernel, str(system.drive)),
-        "kernel": kernel,
-    }
-    device: dict[str, object] = {"model": system.drive}
-    tunables: dict[str, int] = {}
-    for factor_name, value in values.items():
-        if factor_name == "scheduler" or factor_name in WITHOUT_EFFECT or factor_name in arrays.FACTORS:
-            continue
-        if factor_name == "queue_depth":
-            device["depth"] = value
-        elif factor_name in QUEUE_FACTORS:
-            queue[QUEUE_FACTORS[factor_name]] = value
-        elif factor_name.startswith(ISCHED_PREFIX):
-            tunables[factor_name.removeprefix(ISCHED_PREFIX)] = value
-        else:
-            raise UsageError(f"the simulated backend does not model `{factor_name}`", hint=INSTEAD.get(factor_name))
-    queue["tunables"] = tunables
-    queue |= {key: options.pop(key) for key in QUEUE_OPTIONS if key in options}
-    host = {"model" if key == "host" else key: options.pop(key) for key in HOST_OPTIONS if key in options}
-    if of_host := parameters.of_model(varied, system.options.get("host")):
-        host["parameters"] = of_host
-    for key in REGION_OPTIONS:
-        options.pop(key, None)
-    if system.options.get("partition_scan"):
-        phases = [_partition_scan(), *phases]
-    trace = options.pop("trace_events_max", 0)
-    if system.controller is not None:
-        device["controller"] = _controller(system, values, options)
-        device["controller"]["parameters"] = parameters.of_model(varied, system.controller)
-    elif (array := arrays.array_spec(system, values)) is not None:
-        device["array"] = array
-    for key in arrays.OPTIONS:
-        options.pop(key, None)
-    # What is left are parameters of the drive model, by its own names.
-    others = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS)
-    device["parameters"] = drive_parameters(system.name, options, others)
-    return {
-        "name": name,
-        "seed": seed,
-        "device": device,
-        "queue": queue,
-        "host": host,
-        "phases": phases,
-        "trace_events_max": trace,
-    }
-
-
-def _controller(system: System, values: dict[str, Value], options: dict[str, Value]) -> dict[str, object]:
-    """The unit of a controller that a trial runs on."""
-    chunk = values.get("chunk_kib") or (system.chunk_kib[0] if system.chunk_kib else None)
-    level = values.get("raid_level", system.raid_level)
-    choices: dict[str, object] = {} if chunk is None else {"chunk_kib": chunk}
-    for name in ("ncq", "write_back", "battery"):
-        if name in options:
-            choices[name] = options.pop(name) in (True, 1, "on")
-    if "read_ahead_kib" in options:
-        choices["read_ahead_kib"] = options.pop("read_ahead_kib")
-    return {
-        "model": system.controller,
-        "level": "single" if level in (None, "none") else level,
-        "drives": values.get("drives", system.drives),
-        "choices": choices,
-    }
-
-
-@cache
-def default_scheduler(kernel: str, drive: str) -> str:
-    """What a kernel chooses by itself for a drive.
-
-    Linux 2.6.18 to 4.20: cfq by build configuration. From 5.0 on mq-deadline where the device has one hardware queue, and none where it
-    has several, as NVMe does (Linux v5.0 block/elevator.c elevator_init_mq, v6.1 elevator_get_default: `q->nr_hw_queues != 1`).
-    """
-    version = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
-    if version >= (5, 0):
-        return "none" if _attachment(drive) == "nvme" else "mq-deadline"
-    probe = {"seed": 0, "device": {"model": "fixed"}, "queue": {"scheduler": "noop", "kernel": kernel}}
-    offered = describe({**probe, "phases": [_probe_phase()]})["schedulers"]
-    return "cfq" if "cfq" in offered else "deadline"
-
-
-@cache
-def _attachment(drive: str) -> str:
-    """`sata`, `nvme` …; empty for a model that states none."""
-    try:
-        return str(json.loads(_core.drive_model(drive)).get("attachment") or "")
-    except ValueError:
-        return ""
-
-
-def describe(spec: dict) -> dict:
-    try:
-        return json.loads(_core.describe_cell(json.dumps(spec)))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-def _probe_phase() -> dict:
-    return {"operation": "rand_read", "jobs": [{"pattern": "random", "block_bytes": 4096, "ios": 1}]}
-
-
-def _partition_scan() -> dict:
-    """What happens to a drive that has just been attached: the kernel reads its first blocks, and the drive reads on. A first reader from
-    the drive's beginning finds that in the buffer and gets ahead of the others by some requests."""
-    job = {"pattern": "random", "block_bytes": 4096, "region_bytes": 4096, "ios": 2, "think_ns": SCAN_BEFORE_NS}
-    return {"operation": PARTITION_SCAN, "jobs": [job]}
-
-
-def _phases(cell: Cell, system: System) -> list[dict]:
-    load = cell.load
-    if load.job is not None:
-        raise UsageError(f"{cell.key} is a fio job file, which only the kernel backend runs")
-    if not load.direct and load.memory_limit_bytes is None:
-        raise UsageError(
-            f"{cell.key} is buffered and has no `memory_limit`: how much the page cache may hold decides what is measured",
-            hint='set `memory_limit = "64m"` and a `size` of several times that, or `direct = true`',
-        )
-    if not load.direct and (load.beside or load.iodepth > 1 or load.think_s > 0 or load.rate_limit_bytes is not None):
-        raise UsageError(
-            f"{cell.key}: `beside`, `iodepth`, `think_time` and `rate_limit` are not modelled behind the page cache",
-            hint="set `direct = true`, or measure with the kernel backend",
-        )
-    return [_phase_spec(cell, system, step.operation, step.runtime_s, step.ios_per_thread) for step in load.phases]
-
-
-def _cache(cell: Cell, values: dict[str, Value]) -> dict[str, object]:
-    """The page cache that a buffered load has."""
-    cache: dict[str, object] = {"limit_bytes": cell.load.memory_limit_bytes}
-    if "read_ahead_kb" in values:
-        cache["read_ahead_kib"] = values["read_ahead_kb"]
-    return cache
-
-
-def _phase_spec(cell: Cell, system: System, operation: str, runtime_s: float | None, ios: int | None) -> dict:
-    load, options = cell.load, system.options
-    job = _job(operation, operation, load)
-    if options.get("whole_drive"):
-        # Every thread reaches the whole drive, as on a raw device.
-        job["own_regions"] = False
-    else:
-        # Every thread has a file of its own; files lie one after the other, as on a fresh file system.
-        job |= {"own_regions": True, "region_bytes": load.threads * load.size_bytes}
-    job |= {key: options[key] for key in ("region_start_bytes", "region_bytes") if key in options}
-    phase: dict[str, object] = {"operation": operation, "jobs": [job]}
-    if runtime_s is not None:
-        phase["runtime_ns"] = round(runtime_s * 1e9)
-    else:
-        job["ios"] = ios if ios is not None else max(1, load.size_bytes // load.block_bytes)
-    behind = load.threads * load.size_bytes + int(options.get("region_start_bytes", 0))
-    for each in load.beside:
-        region = each.threads * each.size_bytes
-        phase["jobs"].append(
-            _job(each.name, each.phases[0].operation, each)
-            | {"own_regions": True, "region_start_bytes": behind, "region_bytes": region}
-        )
-        behind += region
-    return phase
-
-
-def _job(name: str, operation: str, load: Load) -> dict[str, object]:
-    """What one group of threads asks for."""
-    job: dict[str, object] = {
-        "name": name,
-        "threads": load.threads,
-        "depth": load.iodepth,
-        "pattern": "sequential" if operation.startswith("seq") else "random",
-        "read_percent": 100.0 if operation.endswith("read") else 0.0,
-        "block_bytes": load.block_bytes,
-        "think_ns": round(load.think_s * 1e9),
-        "start_ns": round(load.start_delay_s * 1e9),
-        "stagger_ns": round(load.start_stagger_s * 1e9),
-        "direct": load.direct,
-    }
-    if load.rate_limit_bytes is not None:
-        job["rate_iops"] = load.rate_limit_bytes / load.block_bytes
-        job["poisson"] = load.arrivals == "poisson"
-    if load.io_class is not None:
-        job["class"] = load.io_class.replace("-", "_")
-    if load.io_priority is not None:
-        job["level"] = load.io_priority
-    return job
 
 
 def _card(spec: dict) -> dict[str, dict[str, str]]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from seekwise.backend import simulated
+from seekwise.backend import trial_spec
 from seekwise.errors import UsageError
 from seekwise.run.live.simulated import Model, phase_of
 from seekwise.study.factors import Value
@@ -159,10 +159,10 @@ def arrays_of(model: Model, levels: Sequence[str], drives: Sequence[int], surviv
             if level == "raid1" and count > MIRRORED_MOST:
                 continue
             try:
-                spec = simulated.cell_spec(
+                spec = trial_spec.cell_spec(
                     model.system, {"raid_level": level, "drives": count}, seed=0, phases=[phase_of([], 0.1)]
                 )
-                known = simulated.describe(spec)["array"]
+                known = trial_spec.describe(spec)["array"]
             except UsageError:
                 continue
             array = Array(
@@ -187,8 +187,8 @@ def failures_text(count: int) -> str:
 
 def space_of(model: Model, arrays: tuple[Array, ...], *, reads_ahead: bool, chunks: Sequence[int] = ()) -> Space:
     """The space of these arrays of a drive."""
-    probe = simulated.cell_spec(model.system, {}, seed=0, phases=[phase_of([], 0.1)])
-    most = int(simulated.describe(probe)["settings"]["queue_depth"])
+    probe = trial_spec.cell_spec(model.system, {}, seed=0, phases=[phase_of([], 0.1)])
+    most = int(trial_spec.describe(probe)["settings"]["queue_depth"])
     depths = tuple(depth for depth in DEPTHS if depth < most) + ((most,) if most <= DEPTHS[-1] else ())
     return Space(
         arrays, tuple(chunks) or CHUNKS_KIB, model.schedulers, depths, READ_AHEADS_KIB if reads_ahead else (0,)

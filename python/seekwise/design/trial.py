@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seekwise.backend import simulated
+from seekwise.backend import trial_spec
 from seekwise.design.space import Point
 from seekwise.errors import SeekwiseError
 from seekwise.run.live import simulated as played
@@ -43,7 +43,7 @@ def spec(model: Model, use: Use, point: Point, data_bytes: int, seed: int) -> di
         if job["pattern"] == "random":
             job |= {"region_start_bytes": 0, "region_bytes": data_bytes - data_bytes % MIB}
     before_s, counted_s = (PERIOD_SHARE * seconds for seconds in played.SECONDS[model.rotational])
-    made = simulated.cell_spec(
+    made = trial_spec.cell_spec(
         model.system, point.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
     )
     if not all(job["direct"] for job in jobs):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seekwise import _core, schedulers
-from seekwise.backend.simulated import KERNEL_DEFAULT, cell_spec, default_scheduler, describe
+from seekwise.backend.trial_spec import KERNEL_DEFAULT, cell_spec, default_scheduler, describe
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.release import release
 from seekwise.run.execute import new_run_id

@@ -18,7 +18,7 @@ from seekwise import _core
 from seekwise.backend import arrays, room
 from seekwise.backend.options import drive_parameters
 from seekwise.backend.protocol import Options, Say
-from seekwise.backend.simulated import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS, REGIONS_OWN
+from seekwise.backend.trial_spec import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS, REGIONS_OWN
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store import fio_result
 from seekwise.store.database import now

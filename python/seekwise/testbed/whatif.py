@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seekwise import temporary
-from seekwise.backend.simulated import KERNEL_DEFAULT
+from seekwise.backend.trial_spec import KERNEL_DEFAULT
 from seekwise.files import make_folders, write_product
 from seekwise.study.factors import Value
 from seekwise.study.model import System

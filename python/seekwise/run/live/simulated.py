@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from seekwise import _core
 from seekwise.analysis.decision import choose
 from seekwise.analysis.decision.records import decided
-from seekwise.backend import simulated
+from seekwise.backend import trial_spec
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.run.live import progress, record, simulated_programs
 from seekwise.run.live.candidates import AGAIN, Candidate, Candidates, label_of
@@ -66,15 +66,15 @@ class Model:
 def model_of(target: str, kernel: str | None) -> Model:
     """The model that `model:NAME` names; UsageError when there is none or the kernel is not modelled."""
     asked = target.removeprefix(PREFIX)
-    kernel = kernel or simulated.KERNEL_DEFAULT
+    kernel = kernel or trial_spec.KERNEL_DEFAULT
     try:
         known = json.loads(_core.drive_model(asked))
     except ValueError as error:
         raise UsageError(str(error), hint="`seekwise explain NAME` tells of each") from None
     name = known["id"]
-    default = simulated.default_scheduler(kernel, name)
+    default = trial_spec.default_scheduler(kernel, name)
     probe = {"seed": 0, "device": {"model": name}, "queue": {"scheduler": default, "kernel": kernel}}
-    found = simulated.describe({**probe, "phases": [phase_of([], 0.1)]})
+    found = trial_spec.describe({**probe, "phases": [phase_of([], 0.1)]})
     rotational = known.get("kind") in ("hdd", "disk", "rotating")
     return Model(
         name, known["name"], kernel, rotational, int(found["capacity_bytes"]), tuple(found["schedulers"]), default
@@ -97,7 +97,7 @@ def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
     found.sort(key=lambda each: not each.in_force)
     for each in found:
         # What the model does not have is refused before anything runs.
-        simulated.describe(simulated.cell_spec(model.system, each.values, seed=0, phases=[phase_of([], 0.1)]))
+        trial_spec.describe(trial_spec.cell_spec(model.system, each.values, seed=0, phases=[phase_of([], 0.1)]))
     return Candidates(tuple(found))
 
 
@@ -187,7 +187,7 @@ def _spec(model: Model, use: Use, candidate: Candidate, seed: int) -> dict:
         return program_spec(model, use, candidate.values, model.capacity_bytes, seed)
     before_s, counted_s = SECONDS[model.rotational]
     jobs = jobs_of(use, model)
-    spec = simulated.cell_spec(
+    spec = trial_spec.cell_spec(
         model.system, candidate.values, seed=seed, phases=[phase_of(jobs, before_s), phase_of(jobs, counted_s)]
     )
     if not all(job["direct"] for job in jobs):
@@ -200,7 +200,7 @@ def program_spec(
 ) -> dict:
     """The cell of a use whose jobs are programs. `share`: of the usual time."""
     phase = simulated_programs.phase(use, capacity_bytes, model.rotational, seed, share)
-    spec = simulated.cell_spec(model.system, values, seed=seed, phases=[phase])
+    spec = trial_spec.cell_spec(model.system, values, seed=seed, phases=[phase])
     spec["cache"] = {"limit_bytes": simulated_programs.MEMORY_BYTES}
     spec["host"].setdefault("processors", simulated_programs.processors(use))
     return spec
