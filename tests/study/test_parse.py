@@ -93,7 +93,7 @@ def test_a_job_file_is_looked_for_beside_the_study(tmp_path):
 
 
 def test_every_study_and_profile_that_ships_is_good():
-    assert {"tune", "demo"} <= set(starters.names())
+    assert {"schedulers", "demo"} <= set(starters.names())
     for name in starters.names():
         parse.loads(starters.text(name), name)
     assert {"tiotest", "sweep", "quick"} <= set(profiles.names())

@@ -30,26 +30,21 @@ def planned(
     *,
     seed: int | None,
     budget_s: float | None,
-    fit_room: bool = False,
     until: Literal["decided", "best"] | None = None,
 ) -> tuple[Plan, Backend]:
-    """The plan of a study on what its backend finds; with `fit_room` its files may become smaller.
-
-    With `until` it has as many blocks as the last look needs.
-    """
+    """The plan of a study on what its backend finds. With `until` it has as many blocks as the last look needs."""
     backend = backends.get(study.backend, options)
     if until is not None:
         from seekwise.run import early  # judging loads half a second of libraries
 
         study = study.model_copy(update={"design": study.design.model_copy(update={"blocks": early.BLOCKS_MAX})})
     facts = backend.describe(study)
-    study, said = budgets.fit_room(study, facts) if fit_room else (study, [])
 
     def make(study: Study, blocks: int) -> Plan:
         return replace(plan.make(study, facts, seed=seed, blocks=blocks), until=until)
 
     made = make(study, study.design.blocks) if budget_s is None else budgets.fit(study, budget_s, make)
-    return replace(made, notes=(*made.notes, *said), budget_s=budget_s), backend
+    return replace(made, budget_s=budget_s), backend
 
 
 def carried_out(

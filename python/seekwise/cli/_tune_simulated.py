@@ -51,7 +51,7 @@ def answer(request: Request) -> None:
 
 
 def refuse_what_needs_a_device(request: Request) -> None:
-    refused = {"--also": request.also, "--live": request.live, "--profile": request.profile, "--guard": request.guard}
+    refused = {"--also": request.also, "--live": request.live, "--guard": request.guard}
     refused |= {"--self-check": request.self_check, "--destroy": request.destroy, "-- COMMAND": request.command_line}
     named = next((name for name, value in refused.items() if value), None)
     if named is not None:

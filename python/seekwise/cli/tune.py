@@ -35,7 +35,6 @@ LAB = "lab:"
 @click.option("--for", "uses", metavar="USE,…", help="Uses or groups to measure, or TOML files of your own.")
 @click.option("--vary", multiple=True, metavar="NAME=VALUE,…", help="Compare these values instead of the schedulers.")
 @click.option("--also", metavar="NAME,…", help="Settings to try as well as the scheduler, or `all`.")
-@click.option("--profile", metavar="NAME", help="Measure a profile in trials instead, e.g. tiotest.")
 @click.option("--live", is_flag=True, help="Add no load: compare under the load that runs now, or under -- COMMAND.")
 @click.option("--metric", metavar="REGEX", help="With -- COMMAND: the number in its output to compare by.")
 @click.option("--prepare", metavar="CMD", help="With -- COMMAND: shell command to run before each run, not timed.")
@@ -86,9 +85,6 @@ def answer(request: Request) -> None:
             "--kernel is for drive models, and a device has the kernel that runs",
             hint=f"{MODEL}NAME simulates a drive model: `seekwise tune {MODEL}generic_1tb_sata --kernel {request.kernel}`",
         )
-    if request.profile is not None:
-        _profile(request)
-        return
     if request.live or request.command_line:
         from seekwise.cli import _tune_live
 
@@ -150,22 +146,3 @@ def show(store: Store, run_id: str, *, as_json: bool, began_s: float | None = No
     width = 80 if not sys.stdout.isatty() else min(100, max(60, os.get_terminal_size().columns))
     for line in words.lines(found, str(path), width):
         click.echo(line)
-
-
-def _profile(request: Request) -> None:
-    """Phases of a profile in trials of their own, instead of uses."""
-    from seekwise.backend.protocol import Options
-    from seekwise.cli import _job
-    from seekwise.study import profiles, starters
-    from seekwise.study.model import Workload
-
-    if request.profile not in profiles.names():
-        raise UsageError(f"no profile is called {request.profile!r}", hint=f"profiles: {', '.join(profiles.names())}")
-    study = starters.tune(request.target)
-    study = study.model_copy(update={"workload": [Workload(profile=request.profile)]})
-    text = starters.text("tune").replace('profile = "quick"', f'profile = "{request.profile}"')
-    options = Options(request.target, request.destroy)
-    made, backend = _job.planned(study, options, seed=request.seed, budget_s=request.budget, fit_room=True)
-    _job.carried_out(
-        made, backend, text, target=request.target, db=request.db, as_json=request.as_json, report_folder=Path()
-    )

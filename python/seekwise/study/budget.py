@@ -16,9 +16,9 @@ from dataclasses import replace
 
 from seekwise.errors import UsageError
 from seekwise.study.model import Study, Workload
-from seekwise.study.plan import Plan, SystemFacts
+from seekwise.study.plan import Plan
 from seekwise.study.profiles import resolve
-from seekwise.study.quantity import bytes_text, size_word, time_text
+from seekwise.study.quantity import size_word, time_text
 
 BLOCKS_LEAST = 3
 RUNTIME_LEAST_S = 0.5
@@ -110,25 +110,3 @@ def _without_sentinel(study: Study) -> tuple[Study, str] | None:
         return None
     design = study.design.model_copy(update={"sentinel": False})
     return study.model_copy(update={"design": design}), "no drift check"
-
-
-SIZE_LEAST = 4 * 2**20
-
-
-def fit_room(study: Study, systems: tuple[SystemFacts, ...]) -> tuple[Study, list[str]]:
-    """Smaller files, where there is no room for those of the study; what was done, in words.
-
-    Files are not made smaller than 4 MiB: then the study stays as it is, and is refused for its room.
-    """
-    room = min((facts.room_bytes for facts in systems if facts.room_bytes is not None), default=None)
-    workloads = [resolve(each) for each in study.workload]
-    threads = max(max(each.threads) for each in workloads)
-    if room is None or threads * max(each.size for each in workloads) <= room:
-        return study, []
-    size = room // threads // 2**20 * 2**20
-    if size < SIZE_LEAST:
-        return study, []
-    changed = [each.model_copy(update={"size": min(each.size, size)}) for each in workloads]
-    return study.model_copy(update={"workload": changed}), [
-        f"smaller files: {bytes_text(size)}, for there is little room"
-    ]

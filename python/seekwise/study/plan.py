@@ -44,8 +44,6 @@ class SystemFacts:
     scheduler: str | None = None
     may_change: bool = True
     why_not: str = ""
-    room_bytes: int | None = None
-    """What scratch files may take; None where that is no question."""
     where: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """{factor: devices on which it acts}, where the backend knows better than the factor's row."""
     speed: str = "unknown"

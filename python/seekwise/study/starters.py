@@ -39,12 +39,6 @@ def text(name: str) -> str:
     return (folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def tune(target: str) -> Study:
-    """The study behind `seekwise tune`, on this target."""
-    study = parse.loads(text("tune"), "tune")
-    return study.model_copy(update={"system": [study.system[0].model_copy(update={"target": target})]})
-
-
 def open_shipped(name: str) -> tuple[Study, str]:
     """A shipped study and its TOML."""
     return parse.loads(text(name), name), text(name)

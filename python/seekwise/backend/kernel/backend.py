@@ -71,7 +71,6 @@ class KernelBackend:
             current=prepared_target.seen(names),
             scheduler=target.leaves[0].scheduler,
             where={each: target.places(row) for each in study.factor_names() if (row := factor(each)) is not None},
-            room_bytes=None if target.is_device else prepared_target.room_bytes(target),
             speed=_speed(target),
             warnings=target.warnings,
             may_change=root,

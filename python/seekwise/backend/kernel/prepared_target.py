@@ -22,11 +22,6 @@ def exclusively(target: Target) -> Iterator[None]:
         yield
 
 
-def room_bytes(target: Target) -> int:
-    """Free space where test files go."""
-    return folders.room_bytes(target.path)
-
-
 def check_free(target: Target) -> None:
     """Refuses while another run has these drives: what it reads of them would not be what the user set."""
     with devices_locked(target.leaf_names):

@@ -33,7 +33,6 @@ class Request:
     uses: str | None
     vary: tuple[str, ...]
     also: str | None
-    profile: str | None
     live: bool
     metric: str | None
     guard: str | None
