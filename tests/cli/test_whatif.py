@@ -53,6 +53,10 @@ def test_the_answer_is_a_sentence_and_a_table_of_at_most_25_lines_of_80_columns(
     assert max(map(len, lines)) <= 80, text
 
 
+def test_repeats_are_as_many_as_are_asked_for(trace):
+    assert document(trace, "--vary", DISK, "--repeats", "2")["repeats"] == 2
+
+
 def test_four_drives_answer_sooner_than_one_and_flash_sooner_than_both(trace):
     found = document(trace, "--vary", f"{DISK},level=none,raid10,drives=4")
     times = {each["setting"]: each["foreground"]["p50_ms"] for each in found["settings"]}

@@ -148,6 +148,20 @@ def test_without_the_nbd_module_attaching_says_so(tmp_path: Path) -> None:
     assert "error: the kernel's nbd module is not loaded" in said
 
 
+def test_the_log_has_a_line_per_request_and_times_are_as_asked(start, tmp_path: Path) -> None:
+    log = tmp_path / "requests.csv"
+    times = ("--overrun-us", "250", "--awake-us", "0", "--transport-us", "0")
+    server = start("null", "--log", str(log), *times)
+    line, _, _ = nbd.negotiate(server.ready["sockets"][0])
+    with line:
+        for block in range(3):
+            ask(line, 0, block * 4096, 4096)
+    _, report = server.stop()
+    assert report["drives"][0]["reads"] == 3 and report["drives"][0]["overrun_limit_us"] == 250
+    head, *rows = log.read_text().splitlines()
+    assert len(rows) == 3 and all(len(row.split(",")) == len(head.split(",")) for row in rows)
+
+
 def test_too_few_free_nbd_devices_are_refused(monkeypatch) -> None:
     monkeypatch.setattr(nbd.Path, "exists", lambda self: True)
     monkeypatch.setattr(nbd.os, "geteuid", lambda: 0)
