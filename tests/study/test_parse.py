@@ -81,7 +81,7 @@ def test_a_file_that_is_not_there_is_answered_with_the_studies_that_are(tmp_path
     with pytest.raises(UsageError) as caught:
         parse.load(tmp_path / "none.toml")
     assert str(tmp_path / "none.toml") in caught.value.message
-    assert "tune" in caught.value.hint
+    assert "schedulers" in caught.value.hint
 
 
 def test_a_job_file_is_looked_for_beside_the_study(tmp_path):
