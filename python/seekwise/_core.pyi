@@ -110,6 +110,13 @@ def verify_machine_rates(text: str, seed: int) -> str:
     Raises ValueError if the text is no such table.
     """
 
+def verify_core_rates(text: str, seed: int) -> str:
+    """A table of schedulers on fast drives with many cores, simulated row by row, as JSON text.
+
+    `{passed, total, orders_passed, orders_total, kinds, points: [{name, kind, passed, measured, simulated}], misses}`.
+    Raises ValueError with the line that is wrong.
+    """
+
 def serve_drives(options_json: str, notify: Callable[[str | None], bool]) -> str:
     """Serves virtual drives over NBD until `notify` gives false or raises; gives the report as JSON.
 

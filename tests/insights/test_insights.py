@@ -169,3 +169,38 @@ def test_settings_with_as_many_but_other_thread_counts_are_not_compared():
     three = [each for each in kept if each.setting in ("noop", "cfq")]
     assert all("noop" not in text or "cfq" not in text for text in texts(three))
     assert texts(kept, kind="groups")
+
+
+def under_a_lock(setting: str, iops: float, waited_s: float, busy_s: float, cell: str) -> Record:
+    made = record("ten cores", setting, "rand_read", 10, iops * 4096 / MIB)
+    phase = replace(
+        made.phases[0],
+        ios=round(iops),
+        cpu=CpuSeconds(0.0, busy_s, system=busy_s),
+        details={"lock_wait_s": waited_s},
+    )
+    return replace(made, cell=cell, phases=(phase,))
+
+
+def test_a_lock_is_named_with_the_rate_up_to_which_it_costs_nothing_and_its_cap():
+    records = [
+        under_a_lock("none", 58_000, 0.0, 0.3, "depth 1"),
+        under_a_lock("mq-deadline", 57_500, 0.001, 0.32, "depth 1"),
+        under_a_lock("none", 778_000, 0.0, 2.4, "depth 128"),
+        under_a_lock("mq-deadline", 474_600, 7.6, 10.0, "depth 128"),
+    ]
+    (text,) = texts(records, kind="lock")
+    assert text.startswith(
+        "mq-deadline on ten cores: costs less than 5 % of the rate up to 58,000 requests per second; "
+    )
+    assert "its lock caps the drives at 475,000, where processors spend 76 % of their time waiting for it" in text
+
+
+def test_without_a_word_on_locks_none_is_named():
+    assert texts(branches(), kind="lock") == []
+    lossless = [
+        under_a_lock("none", 58_000, 0.0, 0.3, "depth 1"),
+        under_a_lock("kyber", 57_900, 0.0, 0.34, "depth 1"),
+    ]
+    (text,) = texts(lossless, kind="lock")
+    assert "caps" not in text

@@ -30,6 +30,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(vectors::verify_closed_loop, module)?)?;
     module.add_function(wrap_pyfunction!(mapping::verify_mapping, module)?)?;
     module.add_function(wrap_pyfunction!(rates::verify_machine_rates, module)?)?;
+    module.add_function(wrap_pyfunction!(rates::verify_core_rates, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::verify_vectors, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::check_tunables, module)?)?;

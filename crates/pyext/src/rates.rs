@@ -1,4 +1,4 @@
-//! Binding of the whole-machine table: text in, outcome as JSON out.
+//! Bindings of the tables of measured rates: text in, outcome as JSON out.
 
 use pyo3::prelude::*;
 
@@ -7,6 +7,16 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub fn verify_machine_rates(py: Python<'_>, text: String, seed: u64) -> PyResult<String> {
     let outcome = py.allow_threads(|| seekwise_validate::rates::verify(&text, seed));
+    let outcome = outcome.map_err(pyo3::exceptions::PyValueError::new_err)?;
+    serde_json::to_string(&outcome)
+        .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))
+}
+
+/// Simulates each row of a table of schedulers on fast drives with many cores; see `seekwise_validate::cores`.
+/// Raises ValueError with the line that is wrong.
+#[pyfunction]
+pub fn verify_core_rates(py: Python<'_>, text: String, seed: u64) -> PyResult<String> {
+    let outcome = py.allow_threads(|| seekwise_validate::cores::verify(&text, seed));
     let outcome = outcome.map_err(pyo3::exceptions::PyValueError::new_err)?;
     serde_json::to_string(&outcome)
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))

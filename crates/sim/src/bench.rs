@@ -45,6 +45,8 @@ pub const CASES: &[&str] = &[
     "nvme-none",
     "null-none",
     "trace-million",
+    "cores-none",
+    "cores-mq-deadline",
     "raid5-read",
     "raid5-write",
     "raid5-mixed",
@@ -212,11 +214,30 @@ fn trace(ios: u64, seed: u64) -> String {
     text
 }
 
+/// Ten cores, 256 processes that keep one 4 KiB read outstanding each: drive and locks are both at their limits.
+fn cores_spec(scheduler: &str, ios: u64, seed: u64) -> Value {
+    // Between what the two reach: there are about as many operations as were asked for.
+    const RATE: u64 = 600_000;
+    json!({
+        "name": "cores",
+        "seed": seed,
+        "device": {"model": "samsung_980_pro_1tb/preconditioned"},
+        "queue": {"scheduler": scheduler, "kernel": "6.1"},
+        "host": {"cores": 10},
+        "phases": [{"operation": "rand_read", "runtime_ns": (ios * 1_000_000_000 / RATE).max(1), "jobs": [
+            {"threads": 256, "pattern": "random", "block_bytes": 4096}]}],
+    })
+}
+
 pub fn run(name: &str, ios: u64, seed: u64) -> Result<Row, String> {
     if name == ARTICLE {
         return article(ios, seed);
     }
-    let (spec, result, cpu_seconds) = timed(spec(name, ios, seed)?)?;
+    let spec = match name.strip_prefix("cores-") {
+        Some(scheduler) => cores_spec(scheduler, ios, seed),
+        None => spec(name, ios, seed)?,
+    };
+    let (spec, result, cpu_seconds) = timed(spec)?;
     let start = ThreadTime::now();
     drop(assemble::build(&spec)?);
     let start_seconds = start.elapsed().as_secs_f64();

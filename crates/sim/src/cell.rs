@@ -144,6 +144,14 @@ fn phase_json(
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), extra) {
         map.extend(more);
     }
+    if let Some(times) = &outcome.cores {
+        // Of the cores themselves: the program's part is not told apart.
+        value["cpu"]["user_s"] = json!(0.0);
+        value["cpu"]["system_s"] = json!(times.busy.as_secs_f64());
+        value["cpu"]["irq_s"] = json!(0.0);
+        value["cpu"]["lock_wait_s"] = json!(times.spun.as_secs_f64());
+        value["cpu"]["lock_held_s"] = json!(times.locked.as_secs_f64());
+    }
     if phase.programs.is_some() {
         // Computing is most of it, and nobody tells what of it is the kernel's.
         value["cpu"]["user_s"] = json!(outcome.cpu_busy.as_secs_f64());

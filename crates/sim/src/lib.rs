@@ -15,6 +15,7 @@
 pub mod assemble;
 pub mod bench;
 pub mod cell;
+pub mod cores;
 pub mod cost;
 pub mod engine;
 pub mod files;

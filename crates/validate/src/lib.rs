@@ -1,7 +1,8 @@
 //! The simulator against recordings of real machines.
 //!
-//! `rates`, `recorded`: rates of whole machines. `closed_loop`: order and times of recorded runs, from what was submitted alone.
+//! `rates`, `recorded`: rates of whole machines. `cores`: many cores over fast drives. `closed_loop`: order and times of recorded runs, from what was submitted alone.
 
 pub mod closed_loop;
+pub mod cores;
 pub mod rates;
 pub mod recorded;

@@ -469,6 +469,7 @@ def _phase(result: dict, thread: str) -> Phase:
             "threads": result["threads"],
             "jobs": result["jobs"],
             **{name: result[name] for name in ("members", "resync") if name in result},
+            **{name: cpu[name] for name in ("lock_wait_s", "lock_held_s") if name in cpu},
         },
     )
 

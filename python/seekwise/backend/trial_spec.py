@@ -33,7 +33,19 @@ INSTEAD = {
     "write_cache": "it is only the kernel's view of the drive; `options = { write_cache = 0 }` of a system switches the modelled drive's cache off"
 }
 # `host` names a model of what a request costs (models/host-*.toml); the others are costs of the study's own.
-HOST_OPTIONS = ("host", "processors", "user_ns", "submit_ns", "interrupt_ns", "wake_ns", "scheduler_ns")
+HOST_OPTIONS = (
+    "host",
+    "processors",
+    "cores",
+    "kernel_worker",
+    "user_ns",
+    "submit_ns",
+    "interrupt_ns",
+    "wake_ns",
+    "scheduler_ns",
+)
+DRIVES_BESIDE = "drives_beside"
+"""With `cores`: how many such drives, each with a queue of its own, the processes use in turn."""
 REGIONS_OWN = {"region_bytes", "whole_drive"}
 """Options with which a load does not lie in regions of its threads."""
 REGION_OPTIONS = ("region_start_bytes", "region_bytes", "whole_drive", "partition_scan")
@@ -91,6 +103,8 @@ def cell_spec(
         options.pop(key, None)
     # What is left are parameters of the drive model, by its own names.
     others = (*HOST_OPTIONS, *REGION_OPTIONS, *QUEUE_OPTIONS, *arrays.OPTIONS)
+    if (beside := options.pop(DRIVES_BESIDE, None)) is not None:
+        device[DRIVES_BESIDE] = beside
     device["parameters"] = drive_parameters(system.name, options, others)
     return {
         "name": name,

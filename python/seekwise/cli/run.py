@@ -37,8 +37,8 @@ from seekwise.study.shown import SUCCESSORS
 @click.option(
     "--vary",
     multiple=True,
-    metavar="PARAM[=LOW..HIGH]",
-    help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one.",
+    metavar="PARAM[=LOW..HIGH|=VALUE,…]",
+    help="Show which conclusions depend on a model parameter (simulated), over LOW..HIGH or its stated range; `all`: every parameter that states one. `cores=1,4,10` and `processes=…` vary the machine and the load.",
 )
 @_options.spread
 @click.option("--dry-run", is_flag=True, help="Show what the run would do; touch nothing.")

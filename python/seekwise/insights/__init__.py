@@ -2,7 +2,7 @@
 
 `schedulers` finds groups of settings, slopes and spread on each system; `requests` finds where an array begins to beat one drive, where it
 doubles it and where random meets sequential; `pairs` compares systems that differ in one thing; `controllers` says of a controller beside
-md which of the two does the work; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
+md which of the two does the work; `locks` says up to which rate a scheduler costs nothing and where its lock caps the drives; `loads` sets two programs that do the same beside each other. Nothing knows a text's words.
 
 What holds for several systems is one sentence. `find` keeps a dozen, the strongest first, and at least one of each kind.
 """
@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from seekwise.insights import controllers, loads, pairs, requests, schedulers
+from seekwise.insights import controllers, loads, locks, pairs, requests, schedulers
 from seekwise.insights.means import Means
 from seekwise.insights.model import Finding
 from seekwise.store.record import Record
 from seekwise.study.model import System
 
 SHOWN_MOST = 12
-OF_A_KIND_MOST = {"groups": 4, "pair": 3}
+OF_A_KIND_MOST = {"groups": 4, "lock": 6, "pair": 3}
 """Others: 2."""
 
 
@@ -31,6 +31,7 @@ def everything(records: Sequence[Record], systems: Sequence[System]) -> list[Fin
         *requests.find(means, systems),
         *pairs.find(means, systems),
         *controllers.find(means, systems),
+        *locks.find(records),
     ]
 
 

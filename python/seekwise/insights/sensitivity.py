@@ -32,7 +32,7 @@ BLOCKS = 3
 """Repeats at each value: the seeds are the same everywhere, so few do."""
 OTHER_SEEDS = 3
 """Runs of the unchanged study that show what hangs on chance."""
-RANGE_FORM = "LOW..HIGH or LOW..HIGH/POINTS, such as 0.5..2 or 1..9/5"
+RANGE_FORM = "LOW..HIGH or LOW..HIGH/POINTS or VALUE,VALUE, such as 0.5..2, 1..9/5 or 1,4,10"
 
 Tell = Callable[[int, int, float], None]
 """Told after each run: done, of, seconds left."""
@@ -78,7 +78,7 @@ class Sensitivity:
 
 
 def parsed(study: Study, words: Sequence[str]) -> list[Variation]:
-    """`NAME`, `NAME=LOW..HIGH`, `NAME=LOW..HIGH/POINTS`; `all` stands for every parameter with a stated range."""
+    """`NAME`, `NAME=LOW..HIGH`, `NAME=LOW..HIGH/POINTS`, `NAME=VALUE,VALUE`; `all` stands for every parameter with a stated range."""
     found: list[Variation] = []
     for word in words:
         if word.strip() == "all":
@@ -110,6 +110,8 @@ NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def _given(parameter: Parameter, span: str) -> Variation:
+    if re.fullmatch(rf"{NUMBER}(?:\s*,\s*{NUMBER})+", span):
+        return _checked(parameter, tuple(sorted({*(float(each) for each in span.split(",")), parameter.value})))
     match = re.fullmatch(rf"({NUMBER})\s*\.\.\s*({NUMBER})(?:\s*/\s*(\d{{1,9}}))?", span)
     if match is None:
         raise UsageError(f"`{span}` is no range for `{parameter.key}`", hint=f"write {RANGE_FORM}, in {parameter.unit}")
@@ -120,7 +122,12 @@ def _given(parameter: Parameter, span: str) -> Variation:
         )
     if not 2 <= points <= POINTS_MAX:
         raise UsageError(f"{points} points for `{parameter.key}`, but there must be 2 to {POINTS_MAX}")
-    values = _points(parameter, low, high, points)
+    return _checked(parameter, _points(parameter, low, high, points))
+
+
+def _checked(parameter: Parameter, values: tuple[float, ...]) -> Variation:
+    if len(values) > POINTS_MAX:
+        raise UsageError(f"{len(values)} values for `{parameter.key}`, but there must be 2 to {POINTS_MAX}")
     for value in values:
         reason = parameter.reason_against(value)
         if reason is not None:

@@ -25,7 +25,7 @@ class Parameter:
     """As the study names it."""
     name: str
     kind: str
-    """`drive`, `controller` or `host`."""
+    """`drive`, `controller`, `host` or `machine`."""
     value: float
     unit: str
     low: float | None
@@ -43,11 +43,18 @@ class Parameter:
 
     def reason_against(self, value: float) -> str | None:
         """Why the model cannot have this value, or None."""
+        if self.kind == MACHINE:
+            return None if value >= 1 and value == int(value) else f"a machine has a whole number of {self.name}"
         try:
             _core.check_parameter(self.kind, self.model, self.name, value)
         except ValueError as error:
             return str(error)
         return None
+
+
+MACHINE = "machine"
+"""Model of what a study says of the machine itself, where all its systems and loads say the same."""
+OF_MACHINE = ("cores", "processes")
 
 
 @cache
@@ -111,11 +118,31 @@ def of_study(study: Study) -> list[Parameter]:
 def models_of(study: Study, system: System) -> tuple[str | None, ...]:
     """The models whose parameters decide what a system does."""
     host = system.options.get("host")
-    return system.drive, system.controller, None if host is None else str(host)
+    return system.drive, system.controller, None if host is None else str(host), MACHINE
+
+
+def of_machine(study: Study, name: str) -> Parameter:
+    """How many cores or processes the study has; UsageError where its systems or loads differ."""
+    own: set[object] = {system.options.get("cores") for system in study.system}
+    if None in own:
+        raise UsageError(
+            f"not every system of study {study.name} says how many cores it has",
+            hint="give them `options = { cores = 4 }`",
+        )
+    if name == "processes":
+        own = {threads for load in study.workload for threads in load.threads}
+    if len(own) > 1:
+        words = ", ".join(str(each) for each in sorted(own, key=str))
+        way = "one system with `--system NAME`" if name == "cores" else "a study of one number of threads"
+        raise UsageError(f"study {study.name} has several numbers of {name} itself: {words}", hint=f"vary {way}")
+    (value,) = own
+    return Parameter(MACHINE, name, MACHINE, float(str(value)), name, None, None, "the study", "definition")
 
 
 def named(study: Study, word: str) -> Parameter:
     """The parameter that a person means; UsageError says which there are."""
+    if word in OF_MACHINE:
+        return of_machine(study, word)
     every = of_study(study)
     exact = [each for each in every if each.key == word]
     found = exact or [each for each in every if each.name == word]
@@ -151,7 +178,18 @@ def _host_left_out(word: str) -> str | None:
 
 
 # What a system's options may say without being a parameter of a model: how it was set up.
-SET_UP = ("ncq", "filesystem", "hz", "partition_gib", "volume", "processors", "host")
+SET_UP = (
+    "ncq",
+    "filesystem",
+    "hz",
+    "partition_gib",
+    "volume",
+    "processors",
+    "host",
+    "cores",
+    "kernel_worker",
+    "drives_beside",
+)
 
 
 def free(study: Study) -> list[str]:
@@ -162,7 +200,18 @@ def free(study: Study) -> list[str]:
 
 def with_values(study: Study, values: Mapping[str, float]) -> Study:
     """The study with other parameter values, by MODEL.NAME."""
+    for name in OF_MACHINE:
+        if (value := values.get(f"{MACHINE}.{name}")) is not None:
+            return _on_machine(study, name, int(value))
     return study.model_copy(update={"parameters": {**study.parameters, **values}})
+
+
+def _on_machine(study: Study, name: str, value: int) -> Study:
+    if name == "processes":
+        loads = [load.model_copy(update={"threads": [value]}) for load in study.workload]
+        return study.model_copy(update={"workload": loads})
+    systems = [each.model_copy(update={"options": {**each.options, "cores": value}}) for each in study.system]
+    return study.model_copy(update={"system": systems})
 
 
 def of_model(parameters: Mapping[str, float], model: str | None) -> dict[str, float]:

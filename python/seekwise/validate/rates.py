@@ -2,6 +2,7 @@
 
 The format is known by the header. `kernel,target,array,…`: recorded machines. `pattern,array,chunk_kib,bs_kib,mb_per_s,tool`: the published
 table of an SSD RAID 10; a row passes within 20 %, the median error must stay within 10 % and no row may be off by more than 35 %.
+`source,cores,devices,processes,…`: schedulers on fast drives with many cores (`_core_table.py`).
 
 Machine tables: a row passes within 15 %. `pairs` counts pairs of schedulers under equal conditions whose recorded rates differ by more than
 10 %: the same one has to be ahead. Rows and pairs are required separately: 90 % of rows, every pair.
@@ -18,6 +19,7 @@ from seekwise import _core
 from seekwise.files import read_text
 from seekwise.published.queries import ResultSource
 from seekwise.published.simulated import SimulatedResults
+from seekwise.validate import _core_table as core_table
 from seekwise.validate import _ssd_table as ssd_table
 from seekwise.validate._basis import marking
 from seekwise.validate.frame import FileReport, Report, files_below, unreadable
@@ -40,8 +42,14 @@ def verify(paths: Sequence[Path], options: dict[str, Any], source: ResultSource 
             pairs[key] += report.extra.get("pairs", {}).get(key, 0)
         met = met and report.extra.get("met", report.passed >= SHARE_ROWS * report.total)
     met = met and bool(files) and pairs["passed"] == pairs["total"]
-    bars = dict.fromkeys(ssd_table.BAR if "largest_error" in file.extra else BAR for file in files)
+    bars = dict.fromkeys(_bar(file) for file in files)
     return Report("rates", files, {"pairs": pairs}, met, "; ".join(bars) or BAR)
+
+
+def _bar(file: FileReport) -> str:
+    if "largest_error" in file.extra:
+        return ssd_table.BAR
+    return core_table.BAR if "orders" in file.extra else BAR
 
 
 def _table(path: Path, source: ResultSource) -> FileReport:
@@ -51,6 +59,8 @@ def _table(path: Path, source: ResultSource) -> FileReport:
         return unreadable(path, f"cannot be read: {error}")
     if text.partition("\n")[0].strip() == ssd_table.HEADER:
         return ssd_table.report(path, text, source)
+    if text.startswith(core_table.BEGINS):
+        return core_table.report(path, text, SEED)
     return _machine_table(path, text)
 
 

@@ -17,6 +17,7 @@
 //! Not modelled:  contents, wear, thermal throttling, the mapping table's own reads, host memory buffers.
 //! Source of the structure: NVMeVirt (USENIX FAST 2023), MQSim (USENIX FAST 2018).
 
+mod cleaned;
 pub mod ftl;
 
 use crate::device::{Command, CommandKind, Device, Tag};
@@ -45,6 +46,8 @@ pub struct SsdParameters {
     /// What reads above a size cost besides.
     pub large_read_extra: Nanos,
     pub large_read_bytes: u64,
+    /// Each further logical page of a read costs the controller this much (one entry of the map each).
+    pub read_page_interval: Nanos,
     /// What writes below a size cost besides unless they are sequential.
     pub small_write_extra: Nanos,
     pub small_write_bytes: u64,
@@ -55,6 +58,10 @@ pub struct SsdParameters {
     pub channel_unit_bytes: u64,
     pub channel_bytes_per_second: f64,
     pub read_time: Nanos,
+    /// The three kinds of pages of a three-bit cell: each takes this much longer than the one before.
+    pub read_time_step: Nanos,
+    /// Time of the die for a page of a read above `large_read_bytes`.
+    pub large_read_time: Nanos,
     /// What one programming of a die takes in, and how long it takes.
     pub program_bytes: u64,
     pub program_time: Nanos,
@@ -66,6 +73,13 @@ pub struct SsdParameters {
     /// How long a read waits for a die that programs or erases.
     pub suspend_time: Nanos,
     pub buffer_bytes: u64,
+    /// Cleaned space in hand at most, and how much more is cleaned per second; 0: cleaning is told by the dies alone.
+    pub cleaned_bytes: u64,
+    pub cleaning_bytes_per_second: f64,
+    /// While no data are taken.
+    pub paused_cleaning_bytes_per_second: f64,
+    /// How long a die is busy cleaning what one programming takes in.
+    pub cleaning_time: Nanos,
     pub prefetch_bytes: u64,
     pub flush_time: Nanos,
     pub forced_write_time: Nanos,
@@ -82,6 +96,8 @@ pub struct SsdParameters {
 struct Die {
     reads_until: Nanos,
     programs_until: Nanos,
+    /// When it begins what it programs then, where that waits for clean space.
+    programs_from: Nanos,
 }
 
 const STREAMS: usize = 16;
@@ -100,6 +116,8 @@ pub struct Ssd {
     link_out: Nanos,
     ftl: Ftl,
     /// End of each of the last programmings, as many as the buffer has units.
+    cleaned: Option<cleaned::Cleaned>,
+    next_cleaned: usize,
     units: Vec<Nanos>,
     unit: usize,
     /// Bytes in the unit that is being filled.
@@ -140,6 +158,15 @@ impl Ssd {
             link_in: Nanos::ZERO,
             link_out: Nanos::ZERO,
             ftl,
+            cleaned: cleaned::Cleaned::of(
+                parameters.cleaned_bytes,
+                (
+                    parameters.cleaning_bytes_per_second,
+                    parameters.paused_cleaning_bytes_per_second,
+                ),
+                parameters.program_bytes,
+            ),
+            next_cleaned: 0,
             units: vec![Nanos::ZERO; units],
             unit: 0,
             filling: 0,
@@ -197,9 +224,12 @@ impl Ssd {
     }
 
     fn read(&mut self, now: Nanos, start: Lba, sectors: Sectors) -> Nanos {
+        self.clean(now);
         let begin = now.max(self.reads_controller);
-        self.reads_controller = begin + self.parameters.read_interval;
         let bytes = sectors.bytes().0;
+        let further = bytes.div_ceil(PAGE_BYTES).saturating_sub(1);
+        let further = Nanos(self.parameters.read_page_interval.0 * further);
+        self.reads_controller = begin + self.parameters.read_interval + further;
         let ahead = self.parameters.prefetch_bytes > 0
             && Self::sequential(
                 &mut self.read_streams,
@@ -218,6 +248,7 @@ impl Ssd {
         };
         let large = !ahead && bytes > self.parameters.large_read_bytes;
         let ready = begin
+            + further
             + firmware
             + if large {
                 self.parameters.large_read_extra
@@ -230,23 +261,25 @@ impl Ssd {
         let mut moved = ready;
         for page in first / page_bytes..last.div_ceil(page_bytes) {
             let part = last.min((page + 1) * page_bytes) - first.max(page * page_bytes);
-            let there = self.read_page(page, part, ready).saturating_sub(lead);
+            let there = self.read_page(page, part, ready, large);
+            let there = there.saturating_sub(lead);
             moved = moved.max(there) + self.link_time(part);
         }
         (moved + self.parameters.link_overhead).max(passed)
     }
 
     /// Books die and channel for a page from `from` on; when its data are in the controller.
-    fn read_page(&mut self, page: u64, bytes: u64, from: Nanos) -> Nanos {
+    fn read_page(&mut self, page: u64, bytes: u64, from: Nanos, large: bool) -> Nanos {
         let index = (page % self.dies.len() as u64) as usize;
+        let read_time = self.page_time(page, large);
         let die = &mut self.dies[index];
         let mut begin = from.max(die.reads_until);
-        if die.programs_until > begin {
+        if die.programs_until > begin && die.programs_from <= begin {
             begin += (die.programs_until - begin).min(self.parameters.suspend_time);
             // What was interrupted ends later by as much.
-            die.programs_until += self.parameters.read_time;
+            die.programs_until += read_time;
         }
-        die.reads_until = begin + self.parameters.read_time;
+        die.reads_until = begin + read_time;
         let done = die.reads_until;
         let units = bytes.div_ceil(self.parameters.channel_unit_bytes);
         let span = Nanos(self.channel_ns_per_page_unit.0 * units);
@@ -256,7 +289,44 @@ impl Ssd {
         (done + span).max(*channel)
     }
 
+    /// Dies begin what is due of cleaning, one after the other.
+    #[inline]
+    fn clean(&mut self, now: Nanos) {
+        let Some(cleaned) = &mut self.cleaned else {
+            return;
+        };
+        for _ in 0..cleaned.begun(now) {
+            self.next_cleaned = (self.next_cleaned + 1) % self.dies.len();
+            let die = &mut self.dies[self.next_cleaned];
+            let mut begin = now.max(die.reads_until);
+            if die.programs_from <= begin {
+                begin = begin.max(die.programs_until);
+                die.programs_until = begin + self.parameters.cleaning_time;
+            } else {
+                // What waits for clean space stays where it is.
+                die.reads_until = begin + self.parameters.cleaning_time;
+            }
+        }
+    }
+
+    /// How long the die reads a page: by its kind, where that matters.
+    #[inline]
+    fn page_time(&self, page: u64, large: bool) -> Nanos {
+        let parameters = &self.parameters;
+        let time = if large {
+            parameters.large_read_time
+        } else {
+            parameters.read_time
+        };
+        if parameters.read_time_step == Nanos::ZERO {
+            return time;
+        }
+        let kind = (page / self.dies.len() as u64) % 3;
+        time + Nanos(parameters.read_time_step.0 * kind)
+    }
+
     fn write(&mut self, now: Nanos, start: Lba, sectors: Sectors, forced: bool) -> Nanos {
+        self.clean(now);
         let begin = now.max(self.writes_controller);
         self.writes_controller = begin + self.parameters.write_interval;
         let bytes = sectors.bytes().0;
@@ -294,7 +364,10 @@ impl Ssd {
 
     /// Puts data into the buffer from `time` on; when there was room for them.
     fn buffer(&mut self, time: Nanos, bytes: u64) -> Nanos {
-        let mut room = time;
+        let mut room = match &mut self.cleaned {
+            Some(cleaned) => cleaned.take(time, bytes),
+            None => time,
+        };
         let mut left = bytes;
         while left > 0 {
             if self.filling == 0 {
@@ -339,6 +412,9 @@ impl Ssd {
         let begin = time
             .max(die.programs_until)
             .max(die.reads_until.min(time + self.parameters.suspend_time));
+        if self.cleaned.is_some() && begin > die.programs_until {
+            die.programs_from = begin;
+        }
         let done = begin + span;
         // Copying and erasing hold up the die, not the data that were programmed before.
         let behind = Nanos(copy.0 * copies as u64 + self.parameters.erase_time.0 * erases);

@@ -6,6 +6,7 @@ pub mod array;
 pub mod storage;
 pub(crate) mod traced;
 
+use crate::cores;
 use crate::cost::{CacheCost, OperationCosts};
 use crate::engine::{Engine, PhaseOutcome, Stalled};
 use crate::result::probe::{Recorder, TraceEvent};
@@ -297,7 +298,7 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
     } = MemberQueues::alike(&spec.queue, &below)?;
     let policy = entry.build(&setup)?;
     let (numbers, rotational) = (frame.numbers, below.rotational);
-    let processors = processors(&spec.host)?;
+    let processors = processors(&spec.host)?.max(spec.host.cores.unwrap_or(1));
     let costs = cost(&spec.host, entry.name, traits.light)?;
     let costs = OperationCosts::of(&spec.host, &kernel, entry.name, costs)?;
     // Behind the page cache it is the machine there that sees what members are asked.
@@ -346,7 +347,8 @@ pub fn build(spec: &CellSpec) -> Result<Built, String> {
         Some(cache) => Some(cache_plan(cache, &frame, array.as_ref(), rotational)?),
         None => None,
     };
-    let machine = match (&array, cached, drive.unit) {
+    let machine: Box<dyn Running> = match (&array, cached, drive.unit) {
+        _ if spec.host.cores.is_some() => Box::new(cores::cell::machine(spec)?),
         (array, _, unit) if traced.is_some() => {
             let load = traced.expect("just looked at");
             traced::machine(spec, load, &frame, unit, array.as_ref(), policy, rotational)?
@@ -628,7 +630,12 @@ impl MemberQueues {
         Ok(mq_queue(self.policy()?, &self.frame))
     }
 
-    fn policy(&self) -> Result<AnyScheduler, String> {
+    /// `queue/nr_requests`.
+    pub fn requests(&self) -> u32 {
+        self.frame.numbers.nr_requests
+    }
+
+    pub(crate) fn policy(&self) -> Result<AnyScheduler, String> {
         self.entry.build(&self.setup)
     }
 

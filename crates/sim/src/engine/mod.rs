@@ -41,6 +41,8 @@ pub struct PhaseOutcome {
     pub windows: Windows,
     pub cpu_busy: Nanos,
     pub events: u64,
+    /// Of a host whose cores are simulated one by one.
+    pub cores: Option<crate::cores::CoreTimes>,
 }
 
 /// Clock, storage and processors, which stay from phase to phase, and what the running phase has come to. `host`: what its tasks keep beside.
@@ -133,6 +135,7 @@ impl<S: Storage, O: Observer, H> Engine<S, O, H> {
             windows: self.windows.clone(),
             cpu_busy: self.processors.busy - busy,
             events: self.events,
+            cores: None,
         })
     }
 

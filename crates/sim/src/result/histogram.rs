@@ -92,6 +92,17 @@ impl Histogram {
         }
     }
 
+    /// The value that `percent` of all do not exceed, to the width of a bin; zero when there is none.
+    pub fn percentile(&self, percent: f64) -> Nanos {
+        let wanted = (self.count as f64 * percent / 100.0).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let found = self.occupied().find(|(_, count)| {
+            seen += count;
+            seen >= wanted
+        });
+        Nanos(found.map_or(0, |(upper, _)| upper))
+    }
+
     /// (upper bound in ns, count) of every bin that holds something.
     pub fn occupied(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.bins

@@ -64,6 +64,8 @@ pub struct DeviceSpec {
     pub parameters: BTreeMap<String, f64>,
     /// Part of a drive alone in use (a partition); all of it when absent.
     pub bytes: Option<u64>,
+    /// With `host.cores`: drives alike, each with a queue of its own, which every process uses in turn.
+    pub drives_beside: Option<u32>,
     /// md over several such drives, each with a queue as `queue` says.
     pub array: Option<crate::spec::array::ArraySpec>,
     /// A controller over such drives, whose unit is the one disk that the host sees. `depth` is then the unit's.
@@ -134,6 +136,11 @@ pub struct HostSpec {
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,
     pub processors: Option<u32>,
+    /// Cores that the processes may use, each simulated with run queue, hardware queue and waiting for locks (`crates/sim/src/cores/`).
+    pub cores: Option<u32>,
+    /// With `cores`: requests that pass a scheduler are dispatched by a kernel worker, as where direct I/O is submitted without waiting.
+    #[serde(default)]
+    pub kernel_worker: bool,
     pub user_ns: Option<u64>,
     pub submit_ns: Option<u64>,
     pub interrupt_ns: Option<u64>,

@@ -1,0 +1,139 @@
+//! Cleaning behind writes: what is written has to be made up for, at the pace at which the drive cleans.
+//!
+//! Every byte that is taken leaves as much to be cleaned. The dies do that whenever something is left, and reads wait for them. As long as
+//! clean space is in hand, writes go as fast as the buffer empties; when none is left the drive takes no data until it has a lot again, not
+//! the next page alone, because whole blocks come free at once. So a drive that is written faster than it cleans answers in turns: quickly
+//! for a while, and then not at all for milliseconds.
+
+use seekwise_units::Nanos;
+
+#[derive(Clone, Debug)]
+pub struct Cleaned {
+    /// Clean space in hand at most.
+    most: f64,
+    bytes_per_ns: f64,
+    /// While no data are taken.
+    paused_bytes_per_ns: f64,
+    /// What is still to be cleaned, as of `at`.
+    owed: f64,
+    at: Nanos,
+    /// Cleaned since the dies last had to do with it.
+    done: f64,
+    unit: f64,
+    /// No data are taken until then.
+    pause_until: Nanos,
+    /// How many pauses there were: how much is gathered differs from one to the next.
+    pauses: u64,
+}
+
+/// Parts of the most that are gathered before data are taken again, least and most.
+const GATHERED: (f64, f64) = (0.4, 1.0);
+/// Multiples of it, modulo one, never come close to each other.
+const GOLDEN: f64 = 0.618_033_988_749_895;
+
+impl Cleaned {
+    /// `rates`: bytes per second cleaned beside writes, and while no data are taken. `unit`: what a die cleans at a time. None where the drive's cleaning is told by its writes alone.
+    pub fn of(most: u64, rates: (f64, f64), unit: u64) -> Option<Self> {
+        (most > 0 && rates.0 > 0.0).then(|| Self {
+            most: most as f64,
+            bytes_per_ns: rates.0 / 1e9,
+            paused_bytes_per_ns: rates.1.max(rates.0) / 1e9,
+            owed: 0.0,
+            at: Nanos::ZERO,
+            done: 0.0,
+            unit: unit as f64,
+            pause_until: Nanos::ZERO,
+            pauses: 0,
+        })
+    }
+
+    /// Units that dies have begun to clean since this was last asked.
+    #[inline]
+    pub fn begun(&mut self, now: Nanos) -> u32 {
+        let span = now.saturating_sub(self.at);
+        let paused = self.pause_until.min(now).saturating_sub(self.at);
+        self.at = self.at.max(now);
+        if self.owed == 0.0 {
+            return 0;
+        }
+        let beside = (span - paused).0 as f64 * self.bytes_per_ns;
+        let cleaned = beside + paused.0 as f64 * self.paused_bytes_per_ns;
+        let cleaned = cleaned.min(self.owed);
+        self.owed -= cleaned;
+        self.done += cleaned;
+        let units = libm::floor(self.done / self.unit);
+        self.done -= units * self.unit;
+        units as u32
+    }
+
+    /// When `bytes` that come now find clean space.
+    pub fn take(&mut self, now: Nanos, bytes: u64) -> Nanos {
+        self.owed += bytes as f64;
+        if now >= self.pause_until && self.owed > self.most {
+            self.pauses += 1;
+            let turn = self.pauses as f64 * GOLDEN;
+            let part = turn - libm::floor(turn);
+            let wanted = self.most * (GATHERED.0 + (GATHERED.1 - GATHERED.0) * part);
+            self.pause_until = now + Nanos((wanted / self.paused_bytes_per_ns) as u64);
+        }
+        now.max(self.pause_until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn over_many_pauses_data_are_taken_at_the_pace_of_cleaning() {
+        let mut cleaned = Cleaned::of(4 << 20, (500e6, 500e6), 48 << 10).unwrap();
+        let (mut now, mut longest, mut units) = (Nanos::ZERO, Nanos::ZERO, 0);
+        for _ in 0..200_000u64 {
+            units += cleaned.begun(now);
+            let taken = cleaned.take(now, 4096);
+            longest = longest.max(taken.saturating_sub(now));
+            now = taken + Nanos(1_000);
+        }
+        let written = 200_000.0 * 4096.0;
+        let rate = written / now.as_secs_f64();
+        assert!((rate / 500e6 - 1.0).abs() < 0.03, "{rate}");
+        // All of the space at the pace of cleaning.
+        assert!(
+            longest > Nanos::from_millis(7) && longest < Nanos::from_millis(9),
+            "{longest:?}"
+        );
+        let cleaned = f64::from(units) * f64::from(48 << 10);
+        assert!((cleaned / written - 1.0).abs() < 0.03, "{cleaned}");
+    }
+
+    #[test]
+    fn what_is_cleaned_faster_in_pauses_shortens_them_alone() {
+        let rate_and_longest = |rates| {
+            let mut cleaned = Cleaned::of(4 << 20, rates, 48 << 10).unwrap();
+            let (mut now, mut longest) = (Nanos::ZERO, Nanos::ZERO);
+            for _ in 0..200_000u64 {
+                cleaned.begun(now);
+                let taken = cleaned.take(now, 4096);
+                longest = longest.max(taken.saturating_sub(now));
+                now = taken + Nanos(4_000);
+            }
+            (200_000.0 * 4096.0 / now.as_secs_f64(), longest)
+        };
+        let (slow, long) = rate_and_longest((300e6, 300e6));
+        let (fast, short) = rate_and_longest((300e6, 900e6));
+        assert!(
+            fast > 1.3 * slow && short.0 < long.0 / 2,
+            "{slow} {fast} {long:?} {short:?}"
+        );
+    }
+
+    #[test]
+    fn slower_writes_never_wait() {
+        let mut cleaned = Cleaned::of(4 << 20, (500e6, 500e6), 48 << 10).unwrap();
+        for i in 0..100_000u64 {
+            let now = Nanos(i * 10_000);
+            cleaned.begun(now);
+            assert_eq!(cleaned.take(now, 4096), now);
+        }
+    }
+}
