@@ -9,10 +9,10 @@ CUTOFF = 0.65
 """Share of letters in common (difflib's ratio) from which a name is suggested: `shedulers` is `schedulers`, `speed` is nothing."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], cutoff: float = CUTOFF) -> str | None:
     """The known name that is spelt most like `word`; None where none is near. Case does not matter."""
     by_lower = {each.lower(): each for each in known}
-    found = difflib.get_close_matches(word.strip().lower(), by_lower, n=1, cutoff=CUTOFF)
+    found = difflib.get_close_matches(word.strip().lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else None
 
 

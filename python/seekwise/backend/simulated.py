@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from seekwise import _core, controllers
+from seekwise import _core, controllers, drive_names
 from seekwise.backend import arrays, room, storage_trials
 from seekwise.backend.protocol import Options, Say
 from seekwise.backend.trial_spec import (
@@ -85,6 +85,7 @@ class SimulatedBackend:
                 f"system {system.name} has no `drive`, so there is nothing to simulate",
                 hint="name a drive model in the study, or with `--target`",
             )
+        drive = drive_names.find(drive)
         changed: dict[str, object] = {"drive": drive, "kernel": system.kernel or KERNEL_DEFAULT}
         other = parameters.of_model(self.study.parameters, drive) if self.study is not None else {}
         if other and not storage_trials.is_storage(system, self.study):

@@ -13,17 +13,27 @@ import click
 
 from seekwise.advise.doctor import CHECKS, Finding, examine, gather
 from seekwise.cli import _options, _shown
-from seekwise.errors import Exit
+from seekwise.errors import Exit, UsageError
 from seekwise.linux.tree import open_tree
 
 SCHEMA = "seekwise.doctor/1"
 
 
 @click.command("doctor")
+@click.argument("device", required=False, metavar="[DEVICE|PATH]")
 @click.option(
-    "--watch", type=_options.Duration(), default="5s", show_default=True, help="How long to look at counters."
+    "--watch",
+    type=_options.Duration(),
+    default="5s",
+    show_default=True,
+    help="How long to look at counters; with DEVICE, at its requests.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (schema seekwise.doctor/1).")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON document (schema seekwise.doctor/1; with DEVICE seekwise.request-times/1).",
+)
 @click.option(
     "--root",
     type=click.Path(path_type=Path),
@@ -31,13 +41,23 @@ SCHEMA = "seekwise.doctor/1"
     metavar="TREE",
     help="Examine a captured machine instead.",
 )
-def command(watch: float, as_json: bool, root: Path) -> None:
+def command(device: str | None, watch: float, as_json: bool, root: Path) -> None:
     """Find storage problems, and print commands that fix them.
 
     Each finding comes with its evidence and, where known, its cost.
 
+    With DEVICE, or a PATH on it: says whether the drive is slow or its queue is long, by the time that each request spends in the queue
+    and in the device, for every drive, array and mapping below. Needs root.
+
     Exit status 0: nothing wrong. 5: something is. Puts no load on the drives and changes nothing.
     """
+    if device is not None:
+        if root != Path("/"):
+            raise UsageError("a captured machine has no requests to watch", "leave out --root, or leave out DEVICE")
+        from seekwise.cli import _request_times  # numpy, which the checks do without
+
+        _request_times.watch(device, watch, as_json=as_json)
+        return
     machine = gather.machine(open_tree(root), watch)
     found = examine(machine)
     unseen = _not_examined(machine.tree.live)

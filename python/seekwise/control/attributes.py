@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seekwise import schedulers
+from seekwise import schedulers, suggestion
 from seekwise.control import sysfs
 from seekwise.errors import UsageError
 
@@ -66,7 +66,7 @@ def scheduler_hint(refusal: Refusal) -> str:
         return f"load the module first: `modprobe {module}`"
     if refusal.asked in SCHEDULER_MODULES and module is None:
         return f"{refusal.asked} left Linux with version 5.0; `--backend simulated` still has it"
-    return "choose one of the offered"
+    return suggestion.hint(refusal.asked, offered, "choose one of the offered")
 
 
 def _queue_depth_hint(refusal: Refusal) -> str:
@@ -188,7 +188,10 @@ def canonical(name: str) -> str:
         return name
     name = _SHORT.get(name, name)
     if name not in _ROWS or name.endswith("*"):
-        raise UsageError(f"no setting is called {name}", f"settings: {', '.join(row.name for row in REGISTRY)}")
+        known = [row.name for row in REGISTRY]
+        raise UsageError(
+            f"no setting is called `{name}`", suggestion.hint(name, [*_SHORT, *known], f"settings: {', '.join(known)}")
+        )
     return name
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seekwise import _core, schedulers
+from seekwise import _core, drive_names, schedulers, suggestion
 from seekwise.backend.trial_spec import KERNEL_DEFAULT, cell_spec, default_scheduler, describe
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.release import release
@@ -217,20 +217,14 @@ def _label(combination: dict[str, str], values: dict[str, Value], shown: list[st
 
 
 def _spec(values: dict[str, Value]) -> dict[str, object]:
-    drive, kernel = str(values["drive"]), str(values.get("kernel", KERNEL_DEFAULT))
-    try:
-        _core.drive_model(drive)
-    except ValueError as error:
-        near = difflib.get_close_matches(drive, _core.drive_models(), 1)
-        hint = f"did you mean `{near[0]}`?" if near else "`seekwise explain models` lists the names"
-        raise UsageError(str(error), hint) from None
+    drive, kernel = drive_names.find(str(values["drive"])), str(values.get("kernel", KERNEL_DEFAULT))
     if "scheduler" not in values:
         values = {**values, "scheduler": default_scheduler(kernel, drive)}
     elif str(values["scheduler"]) not in schedulers.known():
-        near = difflib.get_close_matches(str(values["scheduler"]), list(schedulers.known()), 1)
+        known = list(schedulers.known())
+        asked = str(values["scheduler"])
         raise UsageError(
-            f"there is no scheduler `{values['scheduler']}`",
-            f"did you mean `{near[0]}`?" if near else "known: " + ", ".join(schedulers.known()),
+            f"there is no scheduler `{asked}`", suggestion.hint(asked, known, f"known: {', '.join(known)}")
         )
     options: dict[str, Value] = {"host": values["host"]} if "host" in values else {}
     system = System(name=SYSTEM, drive=drive, kernel=kernel, options=options)

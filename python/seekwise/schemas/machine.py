@@ -171,6 +171,49 @@ class Doctor(Part):
     not_examined: list[str]
 
 
+class RequestTimes(Part):
+    """Requests of one kind; times in seconds, each median and 99th percentile."""
+
+    kind: Literal["read", "read-ahead", "write", "flush", "discard"]
+    count: int
+    queue: list[float] | None
+    """From arrival in the block layer to the driver; null where only bios are seen (md, device mapper)."""
+    device: list[float]
+    """From the driver, or of a bio from arrival, to completion."""
+
+
+class WatchedDevice(Part):
+    """One device of the stack."""
+
+    name: str
+    medium: str
+    verdict: Literal["idle", "stalls", "slow", "queue", "own queue", "quick", "bios"]
+    has_requests: bool
+    requests: list[RequestTimes]
+    queue_s: float
+    """Means over all requests with data."""
+    device_s: float
+    service_s: float
+    """Mean time from one completion to the next while the device had something to do."""
+    in_device: float
+    """Requests that the device works on at once."""
+    stalls: int
+    longest_s: float
+    """Longest time with requests and without a completion."""
+    unfinished: int
+
+
+class Watched(Part):
+    """`doctor DEVICE --json`."""
+
+    schema_: Literal["seekwise.request-times/1"]
+    headline: str
+    seconds: float
+    dropped_events: int
+    devices: list[WatchedDevice]
+    """From the named device down to its drives."""
+
+
 class Config(Part):
     """`config --json`."""
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
-from seekwise import files
+from seekwise import files, suggestion
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.store import codec
 from seekwise.store.record import Record
@@ -232,9 +232,12 @@ class Store:
         matching = exact or named[-1:] or [run for run in runs if run.run_id.startswith(name)]
         if len(matching) == 1:
             return matching[0]
-        known = ", ".join(run.run_id for run in runs[-5:])
-        what = "is ambiguous" if matching else "is unknown"
-        raise UsageError(f"run `{name}` {what}", hint=f"newest runs: {known}; `last` names the newest")
+        if matching:
+            raise UsageError(f"`{name}` begins {len(matching)} runs", hint=f"for example {matching[-1].run_id}")
+        known = ", ".join(run.run_id for run in runs[-3:])
+        names = ["last", *(each for run in runs for each in (run.run_id, run.name))]
+        hint = suggestion.hint(name, names, f"newest runs: {known}; `last` names the newest")
+        raise UsageError(f"run `{name}` is unknown", hint=hint)
 
     def named(self, name: str) -> list[Run]:
         """All runs of that name that did not fail, the oldest first; else the one run that `name` means."""

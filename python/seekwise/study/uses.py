@@ -50,7 +50,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from seekwise import bounds
+from seekwise import bounds, suggestion
 from seekwise.errors import MissingError, UsageError
 from seekwise.files import read_text
 from seekwise.study.quantity import parse_bytes, parse_seconds
@@ -322,8 +322,9 @@ def named(word: str) -> list[Use]:
     """The shipped uses of that name or group, in the order of their priority."""
     found = [use for use in shipped() if word in (use.name, use.group)]
     if not found:
-        known = ", ".join(dict.fromkeys([*groups(), *(use.name for use in shipped())]))
-        raise UsageError(f"no use is called {word!r}", hint=f"uses: {known}; or a TOML file of your own")
+        known = list(dict.fromkeys([*groups(), *(use.name for use in shipped())]))
+        listed = f"uses: {', '.join(known)}; or a TOML file of your own"
+        raise UsageError(f"no use is called `{word}`", hint=suggestion.hint(word, known, listed))
     return found
 
 

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from seekwise import suggestion
 from seekwise.backend.kernel.target import Target
 from seekwise.control import attributes, settings, sysfs
 from seekwise.errors import UsageError
@@ -155,8 +156,10 @@ def parse_vary(texts: Sequence[str]) -> dict[str, list[Value]]:
 def _row(name: str) -> Factor:
     row = factor(name)
     if row is None:
-        known = ", ".join(row.name for row in FACTORS.values() if row.where != "build")
-        raise UsageError(f"no setting is called {name!r}", hint=f"settings: {known}")
+        known = [row.name for row in FACTORS.values() if row.where != "build"]
+        raise UsageError(
+            f"no setting is called `{name}`", hint=suggestion.hint(name, known, f"settings: {', '.join(known)}")
+        )
     return row
 
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from seekwise import _core
+from seekwise import _core, drive_names
 from seekwise.analysis.decision import choose
 from seekwise.analysis.decision.records import decided
 from seekwise.backend import trial_spec
@@ -65,12 +65,8 @@ class Model:
 
 def model_of(target: str, kernel: str | None) -> Model:
     """The model that `model:NAME` names; UsageError when there is none or the kernel is not modelled."""
-    asked = target.removeprefix(PREFIX)
     kernel = kernel or trial_spec.KERNEL_DEFAULT
-    try:
-        known = json.loads(_core.drive_model(asked))
-    except ValueError as error:
-        raise UsageError(str(error), hint="`seekwise explain NAME` tells of each") from None
+    known = json.loads(_core.drive_model(drive_names.find(target)))
     name = known["id"]
     default = trial_spec.default_scheduler(kernel, name)
     probe = {"seed": 0, "device": {"model": name}, "queue": {"scheduler": default, "kernel": kernel}}

@@ -1,0 +1,164 @@
+"""`seekwise doctor DEVICE --watch 30s`: time in the queue against time in the device, request by request."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from seekwise.cli import _output, _shown
+from seekwise.errors import Exit, MissingError
+from seekwise.linux.describe import identity
+from seekwise.linux.model import BlockDevice
+from seekwise.linux.resolve import resolve_path
+from seekwise.linux.stack import read_stack
+from seekwise.report.metric_words import value_text
+from seekwise.study.quantity import time_text
+
+if TYPE_CHECKING:
+    from seekwise.trace.in_queue import Level
+
+SCHEMA = "seekwise.request-times/1"
+WIDTH = 80
+
+
+def watch(target: str, seconds: float, *, as_json: bool) -> None:
+    """Watches the device of `target` and everything below it; status 5 when a device is slow, stalls or has a long queue."""
+    from seekwise.trace import in_queue
+    from seekwise.trace.record import levels, recorder
+
+    found = resolve_path(read_stack(), target)
+    if os.geteuid() != 0:
+        raise MissingError(
+            "watching requests needs root: only root may read the kernel's trace events", "run it with sudo"
+        )
+    devices = [device for device in found.chain() if device.kind != "partition"]
+    watched = [recorder.device_of(device.name) for device in devices]
+    _output.progress(f"watching {', '.join(each.name for each in watched)} for {time_text(seconds)}; Ctrl-C ends it")
+    taken = levels.record(watched, seconds)
+    made = [
+        in_queue.level(
+            each.name, medium(device), taken.rows[each.name], has_requests=each.has_requests, seconds=taken.seconds
+        )
+        for device, each in zip(devices, watched, strict=True)
+    ]
+    if as_json:
+        click.echo(json.dumps(_document(made, taken.seconds, taken.dropped), indent=2))
+    else:
+        _print(made, devices, taken.seconds)
+        if taken.dropped:
+            click.echo(f"warning: the kernel dropped {taken.dropped:,} events; some requests are missing", err=True)
+    if any(each.verdict in ("stalls", "slow", "queue", "own queue") for each in made):
+        raise SystemExit(int(Exit.NOT_MET))
+
+
+def medium(device: BlockDevice) -> str:
+    """Key of `in_queue.MEDIA`."""
+    if device.kind == "nvme" and device.transport == "nvme":
+        return "NVMe SSD"
+    if device.kind == "disk" and device.transport in ("sata", "ata", "sas", "usb"):
+        return "hard disk" if device.rotational else "SSD"
+    return "device"
+
+
+def headline(levels: list[Level]) -> str:
+    """What the times say of the devices, the worst first."""
+    order = ("stalls", "slow", "queue", "own queue", "quick", "bios", "idle")
+    drives = [each for each in levels if each.has_requests] or levels
+    worst = min(drives, key=lambda each: order.index(each.verdict))
+    return _sentence(worst)
+
+
+def _sentence(level: Level) -> str:
+    name, service = level.name, _time(level.service_s)
+    match level.verdict:
+        case "idle":
+            return f"{name} had no requests: nothing can be said."
+        case "stalls":
+            times = "once" if level.stalls == 1 else f"{level.stalls} times"
+            return (
+                f"{name} stalls: it had requests and completed none, {times}, for {_time(level.longest_s)} at the longest. "
+                "No scheduler changes that: look at the drive, its cable or what lies behind it (`dmesg`, `smartctl`)."
+            )
+        case "slow":
+            return (
+                f"{name} is slow: it completes a request every {service} while it has any, and a healthy {level.medium} "
+                f"needs less than {_time(level.limit_s)}. The wait in the queue ({_time(level.queue_s)}) is its consequence."
+                if level.service_s > level.limit_s
+                else f"{name} is slow to flush its cache; other requests are not slow."
+            )
+        case "queue":
+            return (
+                f"The queue is long, {name} is not slow: a request waits {_time(level.queue_s)} in the queue and "
+                f"{_time(level.device_s)} in the device, which completes one every {service}. "
+                "Fewer requests at once or a faster device shorten it; who goes first, a scheduler decides (`seekwise tune`)."
+            )
+        case "own queue":
+            return (
+                f"The queue is inside {name}: it works on {level.in_device:.0f} requests at once, so each takes {_time(level.device_s)}, "
+                f"but it completes one every {service}. A smaller queue_depth leaves the choice to the scheduler."
+            )
+        case _:
+            queue = f"{_time(level.queue_s)} in the queue and " if level.has_requests else ""
+            return f"{name} is not slow and its queue is not long: a request takes {queue}{_time(level.device_s)} in the device."
+
+
+def _print(levels: list[Level], devices: list[BlockDevice], seconds: float) -> None:
+    width = min(_shown.out().width, WIDTH)
+    for line in textwrap.wrap(headline(levels), width, break_on_hyphens=False):
+        click.echo(line)
+    for level, device in zip(levels, devices, strict=True):
+        head = f"{level.name}  {identity(device)}" + (f", {device.scheduler}" if device.scheduler else "")
+        click.echo(f"\n{textwrap.shorten(head, width)}")
+        if not level.times:
+            click.echo(f"  no request in {time_text(seconds)}")
+            continue
+        above = "In the queue" if level.has_requests else ""
+        below = "In the device" if level.has_requests else "From arrival to the end"
+        click.echo(f"  {'':10} {'':>9}  {above:>21}  {below:>21}")
+        head = f"{'median':>10} {'p99':>10}"
+        click.echo(f"  {'':10} {'requests':>9}  {head if level.has_requests else '':21}  {head}")
+        for each in level.times:
+            queue = _times(each.queue) if each.queue is not None else ""
+            click.echo(f"  {each.kind:10} {each.count:>9,}  {queue:21}  {_times(each.device)}")
+        if level.unfinished:
+            click.echo(f"  {level.unfinished:,} not complete at the end")
+    click.echo("\nQueue: from arrival in the block layer to the driver. Device: until completion.")
+
+
+def _times(pair: tuple[float, float]) -> str:
+    return f"{_time(pair[0]):>10} {_time(pair[1]):>10}"
+
+
+def _time(seconds: float) -> str:
+    return value_text(1000 * seconds, "ms")
+
+
+def _document(levels: list[Level], seconds: float, dropped: int) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "headline": headline(levels),
+        "seconds": round(seconds, 3),
+        "dropped_events": dropped,
+        "devices": [
+            {
+                "name": each.name,
+                "medium": each.medium,
+                "verdict": each.verdict,
+                "has_requests": each.has_requests,
+                "requests": [asdict(times) for times in each.times],
+                "queue_s": each.queue_s,
+                "device_s": each.device_s,
+                "service_s": each.service_s,
+                "in_device": each.in_device,
+                "stalls": each.stalls,
+                "longest_s": each.longest_s,
+                "unfinished": each.unfinished,
+            }
+            for each in levels
+        ],
+    }

@@ -1,0 +1,196 @@
+"""Drive models found by what people call a drive: an id, a spelling of it, or maker, family and capacity."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from dataclasses import dataclass
+
+from seekwise import _core, suggestion
+from seekwise.errors import UsageError
+
+PREFIX = "model:"
+"""`tune model:NAME`; taken wherever a drive model is named."""
+SECTOR = 512
+SAME_CAPACITY = 0.12
+"""Share by which the capacities of one size differ: 4 TB and 3.84 TB, 500 GB and 512 GB are sold for the same."""
+SHOWN_MOST = 4
+
+MAKERS = {
+    "wd": "Western Digital", "western": "Western Digital", "digital": "Western Digital", "wdc": "Western Digital", "hgst": "Western Digital",
+    "seagate": "Seagate", "samsung": "Samsung", "intel": "Intel", "solidigm": "Intel", "crucial": "Crucial", "micron": "Micron",
+    "kioxia": "Kioxia", "toshiba": "Toshiba", "hitachi": "Hitachi", "sandisk": "SanDisk", "kingston": "Kingston",
+}  # fmt: skip
+"""HGST's drives are sold by Western Digital since 2018, Intel's NAND drives by Solidigm since 2021."""
+FAMILIES = {
+    **dict.fromkeys(
+        (
+            "red", "blue", "green", "purple", "gold", "caviar", "raptor", "ultrastar", "deskstar", "barracuda", "ironwolf", "skyhawk",
+            "exos", "constellation", "cheetah", "n300", "x300", "p300", "mg08", "mg09", "hdd", "disk", "rpm", "nas",
+        ),
+        "hard disk",
+    ),
+    **dict.fromkeys(("evo", "qvo", "mx500", "bx500", "mx", "ultra", "a400", "sata", "ssd", "840", "850", "860", "870"), "SATA SSD"),
+    **dict.fromkeys(
+        (
+            "nvme", "m2", "optane", "sn550", "sn570", "sn580", "sn750", "sn770", "sn850", "sn850x", "p3", "p5", "t500", "t700", "kc3000",
+            "fury", "firecuda", "pm9a1", "pm9a3", "pm1733", "cd6", "cm6", "cm7", "p4510", "p4610", "p5510", "p5520", "970", "980", "990",
+        ),
+        "NVMe SSD",
+    ),
+}  # fmt: skip
+"""What the makers' product lines are. Names that are in both kinds (WD Blue, WD Red) mean the disk, unless `ssd` or `nvme` is said."""
+TYPICAL = {"NVMe SSD": "samsung_990_pro_2tb", "SATA SSD": "crucial_mx500_1tb", "hard disk": "generic_1tb_sata"}
+"""What stands for a class of which nothing else is known."""
+MISSPELT = 0.85
+"""Share of letters in common from which a name is a typing error of a model's."""
+ROLES = {"nvme": "NVMe SSD", "ssd": "SATA SSD", "sn": "NVMe SSD"}
+
+
+@dataclass(frozen=True)
+class Known:
+    """A drive model and the words that it goes by."""
+
+    name: str
+    title: str
+    kind: str
+    """`hard disk`, `SATA SSD`, `NVMe SSD`; of others what the model file says."""
+    makers: frozenset[str]
+    words: frozenset[str]
+    capacity_bytes: int
+
+    @property
+    def size_text(self) -> str:
+        terabytes = self.capacity_bytes / 1e12
+        return f"{terabytes:.3g} TB" if terabytes >= 0.95 else f"{self.capacity_bytes / 1e9:.3g} GB"
+
+
+@dataclass(frozen=True)
+class Asked:
+    words: frozenset[str]
+    """Without makers and sizes."""
+    makers: frozenset[str]
+    capacity_bytes: float | None
+
+    @property
+    def kind(self) -> str | None:
+        """The class that the words name; what is said outright wins over what a family usually is."""
+        said = next((ROLES[word] for word in ROLES if word in self.words), None)
+        return said or next((FAMILIES[word] for word in sorted(self.words) if word in FAMILIES), None)
+
+
+def find(name: str) -> str:
+    """The id of the model that `name` means (an edition of it included). UsageError with the nearest where there is none."""
+    plain = name.strip().removeprefix(PREFIX)
+    try:
+        identifier = str(json.loads(_core.drive_model(plain))["id"])
+    except ValueError as error:
+        if plain.partition("/")[0] in _core.drive_models():
+            raise UsageError(str(error), "`seekwise explain` of the model's name lists its editions") from None
+    else:
+        return plain if "/" in plain else identifier
+    asked = read(plain)
+    matching = [each for each in known() if _is(asked, each)]
+    if len(matching) == 1 or (matching and _is_plainly_nearer(asked, matching)):
+        return min(matching, key=lambda each: _apart(asked, each)).name
+    if matching:
+        shown = ", ".join(each.name for each in matching[:SHOWN_MOST])
+        raise UsageError(f"`{plain}` means several drive models: {shown}", "name one of them")
+    spelt = suggestion.nearest(plain, [each.name for each in known()], MISSPELT)
+    if spelt is not None:
+        raise UsageError(f"no drive model is called `{plain}`", f"did you mean `{spelt}`?")
+    nearest, why = _nearest(asked)
+    if nearest is None:
+        raise UsageError(f"no drive model is called `{plain}`", "`seekwise explain models` lists them")
+    plain = plain.replace("_", " ")
+    raise UsageError(
+        f"no drive model of {plain}; nearest: {nearest.name} ({nearest.title}), because {why}",
+        f"`{PREFIX}{nearest.name}` takes it; `seekwise explain models` lists all, `characterize` measures a drive of yours",
+    )
+
+
+def read(text: str) -> Asked:
+    """`WD Red 4 TB` as maker, family and capacity."""
+    plain = text.lower().replace("_", " ").replace("-", " ")
+    size: float | None = None
+    if found := re.search(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(tb|gb|t|g)\b", plain):
+        size = float(found[1]) * (1e12 if found[2].startswith("t") else 1e9)
+        plain = plain.replace(found[0], " ")
+    # `970evo` is written without a space, too; `mx500` and `990p` are one word.
+    plain = re.sub(r"\b(\d+)([a-z]{3,})", r"\1 \2", plain)
+    words = {word for word in re.findall(r"[a-z]+\d[a-z0-9]*|[a-z]+|\d+[a-z0-9]*", plain) if len(word) > 1}
+    makers = {MAKERS[word] for word in words if word in MAKERS}
+    return Asked(frozenset(word for word in words if word not in MAKERS), frozenset(makers), size)
+
+
+@functools.cache
+def known() -> tuple[Known, ...]:
+    """Every drive model that ships, without the disks of the recordings and the null device."""
+    found = []
+    for name in _core.drive_models():
+        model = json.loads(_core.drive_model(name))
+        if model["kind"] not in ("hdd", "ssd"):
+            continue
+        text = " ".join((name, model["name"], *model["aliases"]))
+        own = read(text)
+        capacity = SECTOR * int(model["parameters"]["capacity_sectors"]["value"])
+        found.append(Known(name, model["name"], _kind(model), own.makers, own.words, capacity))
+    return tuple(found)
+
+
+def _kind(model: dict) -> str:
+    if model["kind"] == "hdd":
+        return "hard disk"
+    attachment = str(model.get("attachment") or "")
+    return {"sata": "SATA SSD", "nvme": "NVMe SSD"}.get(attachment, attachment)
+
+
+def _is(asked: Asked, model: Known) -> bool:
+    """Everything that was said is true of the model; a class alone names none."""
+    own = {word for word in asked.words if word not in ROLES}
+    if not own or not asked.makers <= model.makers or not own <= model.words:
+        return False
+    return asked.capacity_bytes is None or _apart(asked, model) <= math.log1p(SAME_CAPACITY)
+
+
+def _apart(asked: Asked, model: Known) -> float:
+    return abs(math.log(model.capacity_bytes / asked.capacity_bytes)) if asked.capacity_bytes else 0.0
+
+
+def _is_plainly_nearer(asked: Asked, matching: list[Known]) -> bool:
+    """One of them has the capacity that was said, and the others do not quite."""
+    first, second = sorted(_apart(asked, each) for each in matching)[:2]
+    return asked.capacity_bytes is not None and first < 0.03 < second
+
+
+def _nearest(asked: Asked) -> tuple[Known | None, str]:
+    """(the model that shares most with what was said, what that is): class before maker, family and capacity."""
+    if not (asked.kind or asked.makers or asked.capacity_bytes):
+        return None, ""
+    kind = asked.kind
+    if kind is None and asked.capacity_bytes:
+        kind = None if asked.makers else "hard disk"
+
+    def score(each: Known) -> tuple[bool, bool, int, float, bool]:
+        return (
+            kind is not None and each.kind == kind,
+            bool(asked.makers & each.makers),
+            len((asked.words & each.words) - set(ROLES)),
+            -_apart(asked, each),
+            each.name in TYPICAL.values(),
+        )
+
+    candidates = [each for each in known() if each.kind in TYPICAL]
+    best = max(candidates, key=score)
+    if not any(score(best)[:3]) and asked.capacity_bytes is None:
+        return None, ""
+    same = [f"it is the same class ({best.kind})"] if best.kind == kind else [f"it is the nearest class ({best.kind})"]
+    same += (
+        [f"of the same maker ({', '.join(sorted(best.makers & asked.makers))})"] if best.makers & asked.makers else []
+    )
+    size = f"its capacity is {best.size_text}"
+    if asked.capacity_bytes and _apart(asked, best) <= math.log1p(SAME_CAPACITY):
+        size = f"its capacity is as asked ({best.size_text})"
+    return best, f"{' '.join(same)}; {size}"
