@@ -157,7 +157,7 @@ def test_the_unit_restores_with_a_journal_that_cannot_be_written(kernel, tmp_pat
     assert "[mq-deadline]" in (folder / "queue/scheduler").read_text() and "sda is as before" in said[0]
     assert not (tmp_path / "run").exists()
     assert not journal.is_empty(), "closed by the next seekwise that can write"
-    assert restore.restore(tmp_path / "run") == ["sda was as before already"]
+    assert restore.restore(tmp_path / "run") == ["sda had its previous settings already"]
 
 
 def test_the_unit_does_not_come_before_what_udevd_waits_for():

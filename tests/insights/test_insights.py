@@ -48,7 +48,7 @@ def test_two_branches_are_found_with_who_is_in_them_and_by_how_much():
         "Sequential reading on A: noop and deadline reach 1.44 times the rate of anticipatory and cfq"
     )
     assert (
-        "(rises from 57.7 MB/s at 1 thread to 88.6 at 8, against: falls from 57.7 MB/s at 1 thread to 52.2 at 8)"
+        ": the rate rises from 57.7 MB/s at 1 thread to 88.6 at 8, with anticipatory and cfq it falls from 57.7 MB/s at 1 thread to 52.2 at 8"
         in text
     )
     assert text.endswith("; level at 1 thread")

@@ -20,8 +20,15 @@ LENGTH_S, CUT_S = 1.5, 0.2
 
 
 @functools.cache
-def live_outcome(count: int = 14, rounds: int = 7, name: str = "before & after", seed: int = 3, slower: float = 1.0):
-    """`slower`: divides every rate. Takes half a second, so repeated calls return the same object; do not modify it."""
+def live_outcome(
+    count: int = 14,
+    rounds: int = 7,
+    name: str = "before & after",
+    seed: int = 3,
+    slower: float = 1.0,
+    noise: float = 0.02,
+):
+    """`slower`: divides every rate; `noise`: of a period, as a share. Takes half a second, so repeated calls return the same object; do not modify it."""
     rng = random.Random(seed)
     chosen = [use for use in uses.shipped() if all(job.pattern for job in use.job)][:count]
     candidates = tuple(
@@ -39,17 +46,19 @@ def live_outcome(count: int = 14, rounds: int = 7, name: str = "before & after",
             order = list(SPEED)
             rng.shuffle(order)
             for setting in order:
-                records.append(_record(use, setting, block, len(records), at, rng, slower))
+                records.append(_record(use, setting, block, len(records), at, rng, slower, noise))
                 at += LENGTH_S
     run = Run("20260102-0304-abcd", "2026-01-02T03:04:05.000+00:00", "0.1.0", name, "kernel", plan.target, 7, "", plan.to_document(), "2026-01-02T03:06:05.000+00:00", "complete")  # fmt: skip
     return live.judged(run, plan, records)
 
 
-def _record(use, setting: str, block: int, trial: int, at: float, rng: random.Random, slower: float) -> Record:
+def _record(
+    use, setting: str, block: int, trial: int, at: float, rng: random.Random, slower: float, noise: float
+) -> Record:
     phases = []
     for job in use.job:
         speed = SPEED[setting] if job.role == "foreground" else 1 / SPEED[setting]
-        ios = max(60, int(3000 * speed / slower * math.exp(rng.gauss(0, 0.02))))
+        ios = max(60, int(3000 * speed / slower * math.exp(rng.gauss(0, noise))))
         mean_ns = 1e9 * LENGTH_S / ios
         bins: dict[int, int] = {}
         for _ in range(ios):

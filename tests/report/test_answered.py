@@ -73,7 +73,11 @@ def test_purposes_that_disagree_stand_in_the_headline_each_with_its_price():
 
 def test_a_change_is_said_with_the_values_before_and_after():
     said = answered.headline(asked(START, figure("streams", {"mq-deadline": 100, "none": 100, "bfq": 100})))
-    assert said.startswith("Set bfq: time per start 2.9") and "→ 0.9" in said and said.endswith("no price is shown.")
+    assert (
+        said.startswith("Set bfq: time per start 2.9")
+        and "→ 0.9" in said
+        and said.endswith("and nothing is shown to get worse.")
+    )
 
 
 def test_a_reason_to_keep_names_both_sides():
@@ -104,7 +108,7 @@ def test_rows_hold_both_sides_of_an_exchange_and_are_never_cut():
     assert max(map(len, lines)) <= 80 and "…" not in "".join(lines)
     joined = " ".join(" ".join(lines).split())
     assert "2.9 s" in joined and "0.9" in joined and "starved" not in joined
-    assert row_lines(question, 4, 80)[-1] == "… and 2 more rows in the report"
+    assert row_lines(question, 5, 80)[-1] == "… and 2 more rows in the report"
 
 
 def test_a_starved_use_has_a_word_and_no_digits():

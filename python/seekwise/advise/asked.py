@@ -96,10 +96,14 @@ def recommended(run: str, purpose: str | None, db: Path | None, system: str | No
 
 
 def _not_here(run_id: str, plan: Plan) -> UsageError:
-    hint = "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like"
+    from seekwise.advise import live
+
     if plan.backend != "kernel":
-        return UsageError(f"run {run_id} did not measure this machine ({plan.backend})", hint)
-    return UsageError(f"the systems of run {run_id} are alternatives on the same drives", hint)
+        return live.not_here(run_id, plan.backend)
+    return UsageError(
+        f"the systems of run {run_id} are alternatives on the same drives",
+        "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+    )
 
 
 def _live(store, run, purpose: str | None) -> tuple[Wanted, str]:

@@ -19,9 +19,19 @@ def asked(found: LiveOutcome, purpose: str | None) -> tuple[LiveOutcome, Choice]
     return found, found.choice
 
 
+def not_here(run_id: str, provenance: str) -> UsageError:
+    """What was simulated, or measured by another tool or elsewhere, is no reason to set anything here."""
+    return UsageError(
+        f"run {run_id} did not measure this machine ({provenance})",
+        "`sudo seekwise tune PATH` measures; `--device … --set …` sets whatever you like",
+    )
+
+
 def recommended(store: Store, run: Run, purpose: str | None) -> tuple[Wanted, str]:
     """(what to set, why); nothing to set when the choice is in force already."""
     found, chosen = asked(live.of(store, run), purpose)
+    if found.plan.provenance != "measured":
+        raise not_here(run.run_id, found.plan.provenance)
     candidate = next(each for each in found.plan.candidates if each.label == chosen.setting)
     why = f"run {run.run_id}: {answer.headline(found).rstrip('.')}"
     return (candidate.changes if chosen.changes else {}), why

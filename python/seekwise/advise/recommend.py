@@ -85,7 +85,9 @@ def for_workload(found: Outcome, workload: Workload, chosen: Competition | None 
         more = [v.blocks_more for v in weighed.verdicts if v.metric == "rate" and v.blocks_more]
         reasons = (f"Deciding needs {repetitions_text(max(more))}",) if more else ()
         advice = Advice(
-            f"Inconclusive for {workload.name}: no setting proved better. Keep {reference}.",
+            f"Inconclusive for {workload.name}: no setting proved better."
+            # What was in force where other tools measured is not known.
+            + ("" if plan.backend == "imported" else f" Keep {reference}."),
             reasons,
             caution=tuple(cautions),
         )

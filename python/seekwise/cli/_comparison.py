@@ -50,20 +50,23 @@ def pairing(store: Store, base: Run, new: Run) -> Pairing:
             base, new, (), tuple(comparing.notes(*sides)[1:]), tuple(comparing.agreement(pairs)), tuple(pairs)
         )
     found = comparing.compare(*sides)
-    return Pairing(base, new, of_studies(found), tuple(found.notes[1:]))
+    return Pairing(base, new, of_studies(found, comparing.pairs(*sides)), tuple(found.notes[1:]))
 
 
 def _live_pairing(store: Store, base: Run, new: Run) -> Pairing:
     from seekwise.report.comparison import Pairing, of_live
 
-    found, sides = _live_runs.changes_of(store, [(base, new)])
+    pairs = _live_runs.pairs_of(store, *((run.name if run.plan.get("name") else run.run_id) for run in (base, new)))
+    if (base.run_id, new.run_id) not in [(a.run_id, b.run_id) for a, b in pairs[-1:]]:
+        pairs = [(base, new)]
+    found, sides = _live_runs.changes_of(store, pairs)
     facts = [next((dict(r.environment) for r in side.records if r.environment), {}) for side in sides]
     notes = [
         f"{name}: {facts[0].get(name)} against {facts[1].get(name)}"
         for name in ("kernel", "fio", "filesystem", "mount_options", "memory_bytes", "cpu_model", "host")
         if facts[0].get(name) != facts[1].get(name)
     ]
-    return Pairing(base, new, of_live(found), tuple(notes))
+    return Pairing(base, new, of_live(found), tuple(notes), pairs_of_runs=len(pairs))
 
 
 def index(store: Store, folder: Path) -> list[Entry]:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from seekwise.analysis.decision.runs import Change
     from seekwise.report.live import LiveOutcome
 
-UNCONFIRMED = "unconfirmed"
-"""`analysis.decision.runs.UNCONFIRMED`, whose import loads half a second of libraries."""
 COMPARE_SCHEMA = "seekwise.compare-live/1"
 
 __all__ = ["advise", "compare", "is_live", "results"]
@@ -58,7 +56,7 @@ def advise(store: Store, run: Run, purpose: str | None, *, as_json: bool) -> Non
         return
     for line in answer.lines(found, width=_shown.out().width):
         click.echo(line)
-    if choice.changes:
+    if choice.changes and found.plan.provenance == "measured":
         click.echo(f"\nnext: sudo seekwise apply {run.run_id}{f' --for {purpose}' if purpose else ''}")
 
 
@@ -89,14 +87,20 @@ def changes_of(store: Store, pairs: Sequence[tuple[Run, Run]]) -> tuple[list[Cha
     return over_pairs(found, needs_confirmation=not simulated), sides
 
 
-def compare(store: Store, pairs: Sequence[tuple[Run, Run]], fail_if: tuple[str, ...], *, as_json: bool) -> None:
-    """The same settings before and after; the first line answers."""
+def compare(
+    store: Store, pairs: Sequence[tuple[Run, Run]], fail_if: tuple[str, ...], *, as_json: bool, everything: bool = False
+) -> None:
+    """The same settings before and after; the first line answers, and the page has the same."""
+    from seekwise.report.comparison import Pairing, lines, of_live
+
     found, sides = changes_of(store, pairs)
     base, new = pairs[-1]
     counts = Counter(each.outcome for each in found)
+    pairing = Pairing(base, new, of_live(found), pairs_of_runs=len(pairs))
     if as_json:
         _shown.echo_json({
             "schema": COMPARE_SCHEMA,
+            "headline": pairing.headline,
             "base": base.run_id,
             "new": new.run_id,
             "pairs": [[each.run_id for each in pair] for pair in pairs],
@@ -104,13 +108,15 @@ def compare(store: Store, pairs: Sequence[tuple[Run, Run]], fail_if: tuple[str, 
             "changes": [
                 {
                     "use": each.use, "metric": each.metric, "setting": each.setting, "outcome": each.outcome,
+                    "unit": each.unit, "before": each.before, "after": each.after,
                     "ratio": each.ratio, "low": each.low, "high": each.high,
                 }
                 for each in found
             ],
         })  # fmt: skip
     else:
-        _print_changes(pairs, found, counts, sides)
+        for line in lines(pairing, min(_shown.out().width, 80), note=_between(sides), everything=everything):
+            click.echo(line)
     wanted = {"difference": counts["regression"] + counts["improvement"], **counts}
     seen = [f"{wanted[name]} × {name}" for name in dict.fromkeys(fail_if) if wanted.get(name)]
     if seen:
@@ -126,47 +132,3 @@ def _between(sides) -> str:
     if targets[0] != targets[1]:
         return f"They are of {targets[0]} and {targets[1]}: this compares the storage, not a change of it."
     return "The runs were not interleaved: something else may have changed between them."
-
-
-def _print_changes(
-    pairs: Sequence[tuple[Run, Run]], found: Sequence[Change], counts: Counter, sides: Sequence[LiveOutcome]
-) -> None:
-    now = sides[0].plan.in_force.label
-    mine = [each for each in found if each.setting == now]
-    names = [side.plan.name or side.run.run_id for side in sides]
-    groups = {word: [each for each in mine if each.outcome == word] for word in ("regression", "improvement")}
-    open_ones = [each for each in mine if each.outcome == UNCONFIRMED]
-    head = f"{names[1]} against {names[0]} under {now}"
-    if any(groups.values()):
-        parts = []
-        for word, group in (("slower", groups["regression"]), ("faster", groups["improvement"])):
-            if group:
-                top = max(group, key=lambda each: abs(each.gain_log))
-                uses = len({each.use for each in group})
-                parts.append(f"{word} in {uses} use{'s' if uses > 1 else ''} (most in {_change(top)})")
-        click.echo(f"{head}: {', '.join(parts)}; shown by {len(pairs)} pairs of runs.")
-    elif open_ones:
-        top = max(open_ones, key=lambda each: abs(each.gain_log))
-        seen = "one pair of runs shows" if len(pairs) == 1 else f"not all of {len(pairs)} pairs of runs show"
-        click.echo(f"{head}: not confirmed; {seen} a difference (most in {_change(top)}).")
-    else:
-        same = sum(each.outcome == "same" for each in mine)
-        click.echo(f"{head}: no difference shown; {same} of {len(mine)} shown to be equal.")
-    click.echo(_between(sides))
-    if open_ones and len(pairs) < 2:
-        click.echo(
-            f"To confirm, repeat both under their names: seekwise tune … --name {names[0]}, then --name {names[1]}"
-        )
-    click.echo()
-    order = {"regression": 0, "improvement": 1, UNCONFIRMED: 2, "undecided": 3, "same": 4}
-    for each in sorted(found, key=lambda each: (order[each.outcome], -abs(each.gain_log))):
-        if order[each.outcome] <= order[UNCONFIRMED]:
-            click.echo(f"{each.outcome:<11}  {_change(each)} under {each.setting}")
-    click.echo(f"equal within the threshold: {counts['same']}, undecided: {counts['undecided']}")
-
-
-def _change(each) -> str:
-    """`database: p99 latency 3.2 times shorter`."""
-    from seekwise.report.metric_words import change, metric_name
-
-    return f"{each.use}: {metric_name(each.metric)} {change(each.ratio, each.more_is_better, each.metric)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,15 +28,19 @@ if TYPE_CHECKING:
 RESULTS_SCHEMA = "seekwise.results/1"
 
 
-def out():
-    """Standard output; not wrapped where nobody's terminal is."""
-    return _output.console(width=None if sys.stdout.isatty() else 120)
+def out(width_most: int | None = None):
+    """Standard output; not wrapped where nobody's terminal is. `width_most`: of an answer, which 80 columns hold anywhere."""
+    console = _output.console(width=None if sys.stdout.isatty() else 120)
+    if width_most is not None and console.width > width_most:
+        console.width = width_most
+    return console
 
 
 def print_stack(plan: Plan) -> None:
     for facts in plan.systems:
         for line in facts.stack:
-            click.echo(line)
+            indent = " " * (len(line) - len(line.lstrip()) + 2)
+            click.echo("\n".join(textwrap.wrap(line, 80, subsequent_indent=indent, break_on_hyphens=False)) or line)
         for warning in facts.warnings:
             click.echo(f"warning: {warning}", err=True)
     if any(facts.stack for facts in plan.systems):
@@ -56,8 +61,7 @@ def print_outcome(outcome: Outcome, *, everything: bool = False) -> None:
         terminal.print_winners(content, console)
     elif not content.winners:
         click.echo()
-        print_figures(outcome)
-    terminal.print_arrays(content, console)
+        print_figures(outcome, everything=everything)
     if everything:
         terminal.print_findings(content, console)
     notes = [note for note in content.notes if everything or note not in content.remarks]
@@ -66,8 +70,8 @@ def print_outcome(outcome: Outcome, *, everything: bool = False) -> None:
         terminal.print_lines([f"note: {note}" for note in notes], console)
 
 
-def print_figures(outcome: Outcome) -> None:
-    """What was measured, a line per operation, threads and setting: the mean over blocks and its 95 % interval."""
+def print_figures(outcome: Outcome, *, everything: bool = False) -> None:
+    """What was measured, a line per operation, threads and setting, means over repetitions. `everything`: intervals and CPU time, too."""
     from rich.table import Table
 
     from seekwise.report.rows import OPERATION_NAMES, SHARES, apart, summary_rows, trial_rows
@@ -76,27 +80,32 @@ def print_figures(outcome: Outcome) -> None:
     dimensions = apart(records)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in dimensions:
-        table.add_column(DIMENSION_TITLES.get(name, name), no_wrap=True)
+        table.add_column(DIMENSION_TITLES.get(name, name), overflow="fold")
     waits = any(record.valid and phase.cpu.iowait is not None for record in records for phase in record.phases)
     shares = ("SYS-CPU", "CPU-WAIT") if waits else ("SYS-CPU",)
-    for title in ("Operation", "Threads", "Setting", "MB/s", "", "ms", "MB per CPU second", *shares, "Trials"):
-        table.add_column(title, justify="left" if title in ("Operation", "Setting", "") else "right", no_wrap=True)
+    more = ("", "MB per CPU second", *shares) if everything else ()
+    words = ("Operation", "Setting", "")
+    for title in ("Operation", "Threads", "Setting", "MB/s", "Mean latency", *more, "Trials"):
+        table.add_column(title, justify="left" if title in words else "right", overflow="fold")
     rows = summary_rows(trial_rows(records), by=(*dimensions, "operation", "setting", "threads"))
     for row in rows:
         low, high = row["rate_mb_s_low"], row["rate_mb_s_high"]
+        extra = (
+            f"{figure(low)} to {figure(high)} MB/s" if low is not None else "",
+            figure(row["cpu_efficiency"]),
+            *(f"{row[name]:.3g} %" if row[name] is not None else "–" for name in SHARES[: len(shares)]),
+        )
         table.add_row(
             *(size_word(int(row[name])) if name.endswith("bytes") else str(row[name]) for name in dimensions),
             OPERATION_NAMES.get(str(row["operation"]), str(row["operation"])),
             str(row["threads"]),
             str(row["setting"]),
             figure(row["rate_mb_s"]),
-            f"{figure(low)} to {figure(high)}" if low is not None else "",
-            figure(row["access_ms"]),
-            figure(row["cpu_efficiency"]),
-            *(f"{row[name]:.3g} %" if row[name] is not None else "–" for name in SHARES[: len(shares)]),
+            "–" if row["access_ms"] is None else f"{figure(row['access_ms'])} ms",
+            *(extra if everything else ()),
             str(row["n"]),
         )
-    out().print(table)
+    out(80 if not everything else None).print(table)
 
 
 DIMENSION_TITLES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -15,9 +16,12 @@ from seekwise.analysis import workloads
 from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import UsageError
 from seekwise.insights.answer import OVERALL
-from seekwise.report import outcome, terminal
+from seekwise.report import answer, outcome, terminal
 from seekwise.report.content import Advice
+from seekwise.report.number_text import three
+from seekwise.report.rows import OPERATION_NAMES, trial_rows
 from seekwise.store.database import Store
+from seekwise.store.record import Record
 from seekwise.study.plan import Plan
 
 SCHEMA = "seekwise.advice/1"
@@ -69,10 +73,13 @@ def command(run: str, purpose: str | None, system: str | None, listing: bool, db
         return
     on = f", system {system}" if system else ""
     click.echo(f"run {found.run.run_id}, study {found.run.name}{on}, {found.content.badge}\n")
-    if weighed is not None:
-        click.echo(f"for {weighed.workload.name}: {weighed.workload.meaning}\n")
-        _print_weighed(weighed, found.plan)
+    if weighed is None:
+        terminal.print_answer(found.content, _shown.out())
+        return
     terminal.print_advice(replace(found.content, advice=advice), _shown.out())
+    click.echo(f"\n{weighed.workload.name}: {weighed.workload.meaning}")
+    _print_rates(found.content.records, weighed)
+    _print_weighed(weighed, found.plan)
 
 
 def _drives(
@@ -91,22 +98,52 @@ def _drives(
         _shown.echo_json(document)
         return
     click.echo(f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}\n")
+    many = len(found.plan.systems) > 1
+    for each in answers:
+        if many:
+            click.echo(f"{each.system} ({', '.join(each.devices)})")
+        if workload is None and not many:
+            terminal.print_answer(found.content, _shown.out())
+        else:
+            terminal.print_advice(replace(found.content, advice=each.advice), _shown.out())
+        if each.advised is not None:
+            click.echo()
+            _print_rates(
+                [r for r in found.content.records if not many or r.factors.get("system") == each.system],
+                each.advised.weighed,
+            )
+            _print_weighed(each.advised.weighed, each.plan)
     if workload is not None:
-        click.echo(f"for {workload.name}: {workload.meaning}\n")
-    for answer in answers:
-        if len(found.plan.systems) > 1:
-            click.echo(f"\n{answer.system} ({', '.join(answer.devices)})")
-        if answer.advised is not None:
-            _print_weighed(answer.advised.weighed, answer.plan)
-        terminal.print_advice(replace(found.content, advice=answer.advice), _shown.out())
+        click.echo(f"\n{workload.name}: {workload.meaning}")
     # With nothing to change, `apply` would only say so.
-    if any(answer.setting is not None for answer in answers):
+    if any(each.setting is not None for each in answers):
         words = (f" --for {purpose}" if purpose else "") + (f" --system {system}" if system else "")
         click.echo(f"\nnext: sudo seekwise apply {found.run.run_id}{words}")
 
 
+def _print_rates(records: Sequence[Record], weighed: workloads.Weighed) -> None:
+    """What each setting delivered, in values: means over loads and repetitions."""
+    wanted = [name for name, share in weighed.workload.operations.items() if share]
+    rates: dict[str, dict[str, list[float]]] = {}
+    for row in trial_rows(records):
+        rates.setdefault(str(row["setting"]), {}).setdefault(str(row["operation"]), []).append(float(row["rate_mb_s"]))
+    shown = [name for name in wanted if any(name in each for each in rates.values())]
+    heads = ["Setting", *(f"{OPERATION_NAMES.get(name, name)} [MB/s]" for name in shown)]
+    body = [
+        [each.setting, *(_mean_text(rates.get(each.setting, {}).get(name)) for name in shown)]
+        for each in weighed.standings
+    ]
+    for line in (line for block in answer.columns(heads, body, 80, numbers_from=1) for line in block):
+        click.echo(line)
+    click.echo()
+
+
+def _mean_text(values: list[float] | None) -> str:
+    return three(sum(values) / len(values)) if values else "–"
+
+
 def _print_weighed(weighed: workloads.Weighed, plan: Plan) -> None:
-    _shown.out().print(_table(weighed))
+    _shown.out(80).print(_table(weighed))
     click.echo()
     for standing in weighed.standings:
         if standing.regret > REGRET_SHOWN:

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import NotMetError, RefusedError, UsageError
-from seekwise.report.number_text import natural
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
@@ -66,7 +65,9 @@ def command(
             raise UsageError(f"run {runs[0].run_id} is named twice", hint="`seekwise results` lists the runs")
         lively = [_live_runs.is_live(run.plan) for run in runs]
         if all(lively):
-            _live_runs.compare(store, _live_runs.pairs_of(store, base, new), fail_if, as_json=as_json)
+            _live_runs.compare(
+                store, _live_runs.pairs_of(store, base, new), fail_if, as_json=as_json, everything=everything
+            )
             return
         if any(lively):
             raise RefusedError(
@@ -89,13 +90,19 @@ def command(
                 f"`--fail-if` is for runs of one backend, these are {sides[0].badge} and {sides[1].badge}",
                 hint="without it, their agreement is printed",
             )
-        _show_agreement(*sides, everything, as_json)
+        _show_agreement(runs, *sides, everything, as_json)
         return
+    from seekwise.report.comparison import Pairing, lines, of_studies
+
     found = comparing.compare(*sides)
+    pairing = Pairing(*runs, of_studies(found, comparing.pairs(*sides)), tuple(found.notes))
     if as_json:
-        _shown.echo_json(_document(found, sides))
+        _shown.echo_json({**_document(found, sides), "headline": pairing.headline})
     else:
-        _show(found, Plan.from_document(runs[0].plan), everything)
+        for line in lines(pairing, min(_shown.out().width, 80), everything=everything):
+            click.echo(line)
+        for note in found.notes[1:]:
+            click.echo(f"note: {note}")
     _fail(found, fail_if)
 
 
@@ -193,45 +200,21 @@ def _device(facts: dict[str, Any]) -> str:
     return f"{model} {facts.get('name')} ({facts.get('size_bytes')} bytes, no serial)"
 
 
-def _show(found: comparing.Comparison, plan: Plan, everything: bool) -> None:
-    from seekwise.advise.recommend import cell_text
-    from seekwise.analysis.model import repetitions_text
-    from seekwise.report.content import METRIC_TITLES
-
-    counts = ", ".join(f"{count} {word}" for word in WORDS if (count := found.count(word)))
-    click.echo(f"run {found.new} against {found.base}: {counts}\n")
-    shown = [c for c in found.changes if everything or c.outcome not in ("tie", "small")]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("Workload", "Setting", "Metric", "Change", "95 % interval", "Verdict"):
-        table.add_column(title)
-    order = {word: i for i, word in enumerate(WORDS)}
-    for change in sorted(shown, key=lambda c: (order[c.outcome], natural(c.cell), natural(c.setting))):
-        v = change.verdict
-        more = f", {repetitions_text(v.blocks_more)}" if v.blocks_more else ""
-        table.add_row(
-            cell_text(change.cell, plan),
-            change.setting,
-            METRIC_TITLES.get(v.metric, v.metric),
-            _per_cent(v.ratio),
-            f"{_per_cent(v.ratio_low)} to {_per_cent(v.ratio_high)}" if math.isfinite(v.ratio_low) else "unknown",
-            f"{change.outcome}{more}",
-        )
-    if shown:
-        _shown.out().print(table)
-        click.echo()
-    for note in found.notes:
-        click.echo(f"note: {note}")
-
-
-def _show_agreement(base: comparing.Side, new: comparing.Side, everything: bool, as_json: bool) -> None:
+def _show_agreement(
+    runs: list[Run], base: comparing.Side, new: comparing.Side, everything: bool, as_json: bool
+) -> None:
     from seekwise.analysis import compare as comparing
+    from seekwise.report import terminal
+    from seekwise.report.comparison import Pairing
 
     pairs = comparing.pairs(base, new)
     found = comparing.agreement(pairs)
+    headline = Pairing(*runs, agreement=tuple(found)).headline if found else "These runs have no figure in common."
     if as_json:
         _shown.echo_json({
             "schema": SCHEMA,
             "mode": "agreement",
+            "headline": headline,
             "base": {"run_id": base.run_id, "badge": base.badge},
             "new": {"run_id": new.run_id, "badge": new.badge},
             "agreement": [asdict(row) for row in found],
@@ -239,7 +222,8 @@ def _show_agreement(base: comparing.Side, new: comparing.Side, everything: bool,
             "notes": comparing.notes(base, new)[1:],
         })  # fmt: skip
         return
-    click.echo(f"run {new.run_id} ({new.badge}) against {base.run_id} ({base.badge}): agreement\n")
+    terminal.print_lines([headline], _shown.out())
+    click.echo(f"\nrun {new.run_id} is {new.badge}, run {base.run_id} {base.badge}\n")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("Metric", "Values", "Median error", "p90", "Worst", "Same best", "Worst at"):
         table.add_column(title)

@@ -74,7 +74,7 @@ def command(
         f"run {found.run.run_id}, study {found.run.name}, {found.content.badge}, {found.run.outcome or 'unfinished'}\n"
     )
     if figures:
-        _shown.print_figures(found)
+        _shown.print_figures(found, everything=True)
         click.echo()
     _shown.print_outcome(found, everything=everything)
     click.echo(f"\nnext: seekwise report {' '.join(run.run_id for run in chosen)}")

@@ -58,7 +58,7 @@ def command(
     """Measure PATH under typical uses; say what to set.
 
     Runs typical uses on scratch files (a program start while a file is copied, a database, streams …), switches the settings
-    under them, and names one setting with the most it can lose. Everything is restored afterwards.
+    under them, and names one setting, what it gains and what it costs. Everything is restored afterwards.
     """
     began = time.monotonic()
     if budget is None:

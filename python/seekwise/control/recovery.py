@@ -272,7 +272,7 @@ def _restore_device(
     elif outlived is not None:
         sentences.append(f"{device} has been set up anew by the kernel since: nothing to restore")
     elif not failures and not foreign:
-        sentences.append(f"{device} was as before already")
+        sentences.append(f"{device} had its previous settings already")
     if foreign and outlived is None:
         sentences.append(f"{device}: {'; '.join(foreign)}")
     return sentences, failures

@@ -267,7 +267,7 @@ def _headline(overall: Sequence[Choice], drives: Collection[str]) -> str:
             # A family's name begins with its kind already.
             each = (f"{said(member)} ({member.system.removeprefix(kind).lstrip(', ')})" for member in members)
             parts.append(f"{title}: {'; '.join(each)}")
-    return f"{'Best so far, none proved: ' if once else ''}{'. '.join(parts)}"
+    return f"{'Inconclusive: no setting proved better. Highest throughput so far: ' if once else ''}{'. '.join(parts)}"
 
 
 def either(names: Iterable[str]) -> str:

@@ -240,11 +240,11 @@ def _rates(means: Means, known: Sequence[Comparison]) -> list[Finding]:
         names = [listed(pieces(members_, order)) for members_ in first.groups]
         equal = set.intersection(*(set(m.level_at) for m in members))
         together = f"; level at {listed(map(str, sorted(equal)))} thread{'' if equal == {1} else 's'}" if equal else ""
-        between = f", with {listed(_shortened(names[1:-1]))} between" if len(names) > 2 else ""
+        between = f"; {listed(_shortened(names[1:-1]))} between" if len(names) > 2 else ""
         detail = ""
         if len(members) == 1:
             both = [trend(average(first.curves, first.groups[i]), UNITS["rate"]) for i in (0, -1)]
-            detail = f" ({both[0]}, against: {both[1]})"
+            detail = f": the rate {both[0]}, with {names[-1]} it {both[1]}"
         text = f"{where}: {names[0]} reach{'es' if len(first.groups[0]) == 1 else ''} {times} the rate of {names[-1]}{detail}{between}{together}"
         found.append(Finding("groups", text, numbers, strength))
     return found

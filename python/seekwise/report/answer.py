@@ -14,6 +14,8 @@ from seekwise.report.metric_words import amount, metric_name, open_bound, percen
 LINES_MOST = 25
 NOTES_MOST = 2
 GAP = 2
+NBSP = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit, which stay on one line."""
 USE_MOST, SUBJECT_MOST = 20, 24
 """Widths from which the first two columns are wrapped."""
 OTHERWISE = {
@@ -160,7 +162,13 @@ def row_lines(asked: Question, room: int, width: int) -> list[str]:
     single = answered.opponent(asked)
     heads = ["Use", "Figure", asked.now, single or "best other", "Difference"]
     body = [
-        [row.use, row.subject, row.now, row.other_value if single else f"{row.other} {row.other_value}", row.words]
+        [
+            row.use,
+            row.subject,
+            joined(row.now),
+            joined(row.other_value) if single else f"{row.other} {joined(row.other_value)}",
+            row.words,
+        ]
         for row in made
     ]
     for number in range(1, len(body)):
@@ -177,13 +185,16 @@ def row_lines(asked: Question, room: int, width: int) -> list[str]:
     return shown
 
 
-def columns(heads: Sequence[str], body: Sequence[Sequence[str]], width: int) -> list[list[str]]:
-    """Lines of each row, the head first. Numbers keep their width; names give way by wrapping."""
+def columns(
+    heads: Sequence[str], body: Sequence[Sequence[str]], width: int, numbers_from: int | None = None
+) -> list[list[str]]:
+    """Lines of each row, the head first. Numbers keep their width; names give way by wrapping. `numbers_from`: columns set to the right."""
     sizes = [max(len(row[i]) for row in body) for i in range(len(heads))]
     sizes = [max(size, max(len(word) for word in head.split())) for size, head in zip(sizes, heads, strict=True)]
     room = width - GAP * (len(heads) - 1)
-    words = [max(len(word) for row in (heads, *body) for word in row[i].split() or [""]) for i in range(len(heads))]
+    words = [max(len(word) for row in (heads, *body) for word in row[i].split(" ")) for i in range(len(heads))]
     order = ((1, SUBJECT_MOST), (0, USE_MOST), (3, 12), (2, 10), (1, 10), (0, 10), (4, 10))
+    order = tuple((i, least) for i, least in order if i < len(heads))
     # Between words first; within one only where the table would be too wide otherwise.
     for i, least in [*((i, max(least, words[i])) for i, least in order), *order]:
         over = sum(sizes) - room
@@ -195,11 +206,19 @@ def columns(heads: Sequence[str], body: Sequence[Sequence[str]], width: int) -> 
             textwrap.wrap(text, size, break_on_hyphens=False) or [""] for text, size in zip(row, sizes, strict=True)
         ]
         height = max(len(each) for each in parts)
+        cells = [[(each[k] if k < len(each) else "") for each in parts] for k in range(height)]
         made.append([
-            (" " * GAP).join((each[k] if k < len(each) else "").ljust(size) for each, size in zip(parts, sizes, strict=True)).rstrip()
-            for k in range(height)
+            (" " * GAP).join(
+                word.rjust(size) if numbers_from is not None and i >= numbers_from else word.ljust(size)
+                for i, (word, size) in enumerate(zip(line, sizes, strict=True))
+            ).rstrip().replace(NBSP, " ")
+            for line in cells
         ])  # fmt: skip
     return made
+
+
+def joined(value: str) -> str:
+    return value.replace(" ", NBSP)
 
 
 def wrapped(text: str, width: int) -> list[str]:

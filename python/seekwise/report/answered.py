@@ -120,13 +120,10 @@ def _exchange(asked: Question, setting: str, purpose: Purpose | None = None) -> 
     mine = [each for each in asked.deciding if purpose in (None, each.purpose)]
     gain = _most_ahead(mine, setting, asked.in_force)
     loss = _most_ahead(asked.judged, asked.in_force, setting)
-    parts = [f"{_values(gain, asked.in_force, setting)} in {gain.use}" if gain is not None else "no loss is shown"]
-    parts.append(
-        f"its price: {_values(loss, asked.in_force, setting)} in {loss.use}"
-        if loss is not None
-        else "no price is shown"
-    )
-    return "; ".join(parts)
+    gained = f"{_values(gain, asked.in_force, setting)} in {gain.use}" if gain is not None else "better on average"
+    if loss is None:
+        return f"{gained}, and nothing is shown to get worse"
+    return f"{gained}; its price: {_values(loss, asked.in_force, setting)} in {loss.use}"
 
 
 def _values(judged: Judged, before: str, after: str) -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from seekwise.analysis import compare as comparing
 from seekwise.analysis.decision.runs import Change as LiveChange
 from seekwise.analysis.rule import more_is_better
-from seekwise.report.answer import metric_name
+from seekwise.report.answer import columns, joined, metric_name, wrapped
 from seekwise.report.arrays import load_words
 from seekwise.report.losses import shown_setting
+from seekwise.report.metric_words import both_texts
 from seekwise.report.rows import OPERATION_NAMES
 from seekwise.store.database import Run
 
@@ -20,6 +21,12 @@ METRIC_WORDS = {
     "access_time": "mean latency",
     "p99": "p99 latency",
     "cpu_efficiency": "CPU efficiency",
+}
+VALUE_UNITS = {
+    "rate": (1e6, "MB/s"),
+    "access_time": (1e6, "ms"),
+    "p99": (1e6, "ms"),
+    "cpu_efficiency": (1.0, "MB/CPU s"),
 }
 OUTCOMES = ("regression", "improvement", "unconfirmed", "equal", "undecided")
 NOT_INTERLEAVED = "The runs were not interleaved: something else may have changed between them."
@@ -38,6 +45,9 @@ class Row:
     high: float
     outcome: str
     """One of OUTCOMES."""
+    before: str = ""
+    """Values of both runs with their unit; empty where they are not known."""
+    after: str = ""
 
     @property
     def gain_log(self) -> float:
@@ -83,6 +93,8 @@ class Pairing:
     agreement: tuple[comparing.Agreement, ...] = ()
     """Of runs of different backends, in place of verdicts."""
     pairs: tuple[comparing.Pair, ...] = field(default=())
+    pairs_of_runs: int = 1
+    """How many pairs of runs were compared, this the newest."""
 
     def of(self, outcome: str) -> list[Row]:
         """Rows of that outcome, the greatest difference first."""
@@ -102,21 +114,71 @@ class Pairing:
         worse, better = self.of("regression"), self.of("improvement")
         equal, undecided = len(self.of("equal")), len(self.of("undecided"))
         if not worse and not better and (once := self.of("unconfirmed")):
-            top = once[0]
-            return (
-                f"{names[0]} against {names[1]}: not confirmed; one pair of runs shows {len(once)} differences of {len(self.rows)} comparisons "
-                f"(most: {top.where}, {top.metric} {change(top.ratio)})."
+            shown = (
+                "one pair of runs shows"
+                if self.pairs_of_runs == 1
+                else f"not all of {self.pairs_of_runs} pairs of runs show"
             )
+            return f"{names[0]} against {names[1]}: not confirmed; {shown} {len(once)} differences of {len(self.rows)} comparisons (most: {_most(once[0])})."
         if not worse and not better:
             return f"{names[0]} against {names[1]}: no difference shown; {equal} of {len(self.rows)} comparisons shown to be equal, {undecided} undecided."
         parts = []
         of = f" of {len(self.rows)} comparisons"
         for word, group in (("worse", worse), ("better", better)):
             if group:
-                top = group[0]
-                parts.append(f"{word} in {len(group)}{of} (most: {top.where}, {top.metric} {change(top.ratio)})")
+                parts.append(f"{word} in {len(group)}{of} (most: {_most(group[0])})")
                 of = ""
-        return f"{names[0]} against {names[1]}: {' and '.join(parts)}."
+        by = f"; shown by {self.pairs_of_runs} pairs of runs" if self.pairs_of_runs > 1 else ""
+        return f"{names[0]} against {names[1]}: {' and '.join(parts)}{by}."
+
+
+def _most(row: Row) -> str:
+    """`database, p99 latency 3.1 → 2.2 ms, −29 %`."""
+    number, _, unit = row.before.partition(" ")
+    values = f" {number if unit and row.after.endswith(unit) else row.before} → {row.after}," if row.after else ""
+    return f"{row.where}, {row.metric}{values} {change(row.ratio)}"
+
+
+LINES_MOST = 25
+"""Of everything on a terminal."""
+
+
+def lines(pairing: Pairing, width: int = 80, *, note: str = NOT_INTERLEAVED, everything: bool = False) -> list[str]:
+    """The comparison for a terminal: the headline, then what differs with the values of both runs, then how much does not."""
+    names = name_of(pairing.base), name_of(pairing.new)
+    said = [*wrapped(pairing.headline, width), *wrapped(note, width)]
+    if pairing.of("unconfirmed") and pairing.pairs_of_runs == 1 and names[0] != pairing.base.run_id:
+        repeat = f"To confirm, repeat both: seekwise tune … --name {names[0]}, then --name {names[1]}."
+        said += wrapped(repeat, width)
+    shown = [
+        row
+        for outcome in OUTCOMES
+        if everything or outcome not in ("equal", "undecided")
+        for row in pairing.of(outcome)
+    ]
+    settings = {row.setting for row in pairing.rows}
+    body = [
+        [
+            f"{row.where}, {row.setting}" if len(settings) > 1 else row.where,
+            row.metric,
+            joined(row.before or "–"),
+            joined(row.after or "–"),
+            row.words.removeprefix("not confirmed: "),
+        ]
+        for row in shown
+    ]
+    blocks = columns(["Use", "Figure", *names, "Change (95 %)"], body, width) if body else []
+    room = 10**6 if everything else LINES_MOST - len(said) - 4
+    if blocks:
+        said.append("")
+    for number, block in enumerate(blocks):
+        if room < len(block):
+            said.append(f"… and {len(blocks) - number} more with --all")
+            break
+        said += block
+        room -= len(block)
+    count = {outcome: len(pairing.of(outcome)) for outcome in OUTCOMES}
+    return [*said, "", f"equal within the threshold: {count['equal']}, undecided: {count['undecided']}"]
 
 
 def name_of(run: Run) -> str:
@@ -137,13 +199,21 @@ def of_live(found: Sequence[LiveChange]) -> tuple[Row, ...]:
             each.low,
             each.high,
             "equal" if each.outcome == "same" else each.outcome,
+            *both_texts(each.before, each.after, each.unit),
         )
         for each in found
     )
 
 
-def of_studies(found: comparing.Comparison) -> tuple[Row, ...]:
-    """Rows of two runs of one study."""
+def of_studies(found: comparing.Comparison, pairs: Sequence[comparing.Pair] = ()) -> tuple[Row, ...]:
+    """Rows of two runs of one study; `pairs`: the values of both."""
+    values = {(each.metric, each.cell, each.setting): each for each in pairs}
+
+    def texts(each: comparing.Change) -> tuple[str, str]:
+        pair = values.get((each.verdict.metric, each.cell, each.setting))
+        scale, unit = VALUE_UNITS.get(each.verdict.metric, (1.0, ""))
+        return both_texts(pair.base / scale, pair.new / scale, unit) if pair else ("", "")
+
     return tuple(
         Row(
             cell_words(each.cell),
@@ -154,6 +224,7 @@ def of_studies(found: comparing.Comparison) -> tuple[Row, ...]:
             each.verdict.ratio_low,
             each.verdict.ratio_high,
             "equal" if each.outcome in ("tie", "small") else each.outcome,
+            *texts(each),
         )
         for each in found.changes
     )

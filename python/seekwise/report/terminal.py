@@ -30,7 +30,7 @@ def print_winners(content: ReportContent, console: Console) -> None:
         table.add_row(f"{name}{', ' + row.condition if row.condition else ''}", *cells)
     console.print(table)
     console.print(
-        f"= shown to be equal; undecided: these trials do not tell. {content.rule}", style="dim", highlight=False
+        f"= shown to be equal; undecided: too few repetitions to say. {content.rule}", style="dim", highlight=False
     )
     if content.control:
         console.print(content.control, style="dim", highlight=False)
@@ -105,27 +105,50 @@ def _rate(cell: GridCell, digits: int = 0) -> str:
     return "–" if cell.value is None else f"{'*' if cell.acceptable else ''}{cell.value:.{digits}f}"
 
 
-def print_arrays(content: ReportContent, console: Console) -> None:
-    """What each array offers and survives, beside the best rate that it gave."""
+def print_arrays(content: ReportContent, console: Console, *, everything: bool = False) -> None:
+    """What each array offers and survives, beside the best rate that it gave. `everything`: also with a drive missing and while it is rebuilt."""
     if not content.arrays:
         return
-    names = arrays.operations(content.arrays)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("Array", no_wrap=True)
-    for title in ("Capacity", "Survives", "Rebuild"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for name in names:
-        table.add_column(f"{OPERATION_NAMES[name]} [MB/s]", justify="right")
-    for row in content.arrays:
-        rates = [three(row.rates_mb_s.get(name)) for name in names]
-        table.add_row(row.name, row.capacity_text, row.survives_text, row.rebuild_text, *rates)
+    shown = [row for row in content.arrays if everything or not row.is_degraded]
+    names = arrays.operations(shown)
+    common = _common_words([row.name for row in shown])
+    heads = ["Array", "Capacity", "Survives", "Rebuild", *(ARRAY_HEADS[name] for name in names)]
+    body = [
+        [
+            ", ".join(word for word in row.name.split(", ") if word not in common),
+            row.capacity_text,
+            row.survives_text,
+            row.rebuild_text,
+            *(three(row.rates_mb_s.get(name)) for name in names),
+        ]
+        for row in shown
+    ]
     console.print()
-    console.print(table)
-    console.print(
-        "Rebuild: of one drive, with nothing else to do. Rates: the best setting of each array.",
+    for line in (line for block in answer.columns(heads, body, WIDTH, numbers_from=4) for line in block):
+        console.print(line, highlight=False, markup=False)
+    same = f"Each: {', '.join(common)}. " if common else ""
+    print_lines(
+        [f"{same}Rates in MB/s, of the best setting of each array. Rebuild: of one drive, with nothing else to do."],
+        console,
         style="dim",
-        highlight=False,
     )
+
+
+def _common_words(names: Sequence[str]) -> list[str]:
+    """Parts that every name has: said once below the table."""
+    if len(names) < 2:
+        return []
+    first, *others = [name.split(", ") for name in names]
+    return [word for word in first[1:] if all(word in other for other in others)]
+
+
+ARRAY_HEADS = {
+    "seq_read": "Seq. read",
+    "seq_write": "Seq. write",
+    "rand_read": "Random read",
+    "rand_write": "Random write",
+    "mixed": "Mixed",
+}
 
 
 def print_findings(content: ReportContent, console: Console) -> None:
@@ -139,6 +162,12 @@ def print_findings(content: ReportContent, console: Console) -> None:
 WIDTH = 80
 ROWS_MOST = 12
 REASONS_MOST = 6
+ARRAY_REASONS_MOST = 2
+"""The table has the rest: what each other array offers."""
+
+
+def _reasons_most(content: ReportContent) -> int:
+    return ARRAY_REASONS_MOST if content.arrays else REASONS_MOST
 
 
 def print_answer(content: ReportContent, console: Console, *, everything: bool = False) -> None:
@@ -151,10 +180,15 @@ def print_answer(content: ReportContent, console: Console, *, everything: bool =
         for line in rows:
             console.print(line, highlight=False, markup=False)
     shown = advice.reasons if everything or not content.question else ()
+    if content.arrays:
+        print_arrays(content, console, everything=everything)
+        rows = [""]
     if rows and (shown or advice.caution or advice.set_lines):
         console.print()
     print_lines(
-        [plain_settings(each) for each in (shown if everything else shown[:REASONS_MOST])], console, indent="  "
+        [plain_settings(each) for each in (shown if everything else shown[: _reasons_most(content)])],
+        console,
+        indent="  ",
     )
     print_lines(advice.caution, console, style="dim", indent="  ")
     for title, lines in (("set: ", advice.set_lines), ("undo:", advice.undo_lines)):
@@ -174,11 +208,9 @@ def print_lines(texts: Sequence[str], console: Console, *, style: str | None = N
 def print_advice(content: ReportContent, console: Console) -> None:
     """The recommendation with the lines that set and undo it, ready to copy (never wrapped)."""
     advice = content.advice
-    console.print(f"\n{advice.headline}", style="bold", highlight=False)
-    for reason in advice.reasons:
-        console.print(f"  {reason}", highlight=False)
-    for caution in advice.caution:
-        console.print(f"  {caution}", style="dim", highlight=False)
+    print_lines([advice.headline], console, style="bold")
+    print_lines(advice.reasons, console, indent="  ")
+    print_lines(advice.caution, console, style="dim", indent="  ")
     for title, lines in (("set it", advice.set_lines), ("undo it", advice.undo_lines)):
         if lines:
             console.print(f"\n{title}:", highlight=False)

@@ -113,6 +113,9 @@ class LiveChange(Part):
     metric: str
     setting: str
     outcome: Literal["regression", "improvement", "unconfirmed", "same", "undecided"]
+    unit: str = ""
+    before: Number = None
+    after: Number = None
     ratio: Number
     low: Number
     high: Number
@@ -122,6 +125,7 @@ class LiveCompare(Part):
     """`compare RUN RUN --json` of two runs of `tune`."""
 
     schema_: Literal["seekwise.compare-live/1"]
+    headline: str = ""
     base: str
     new: str
     pairs: list[tuple[str, str]]

@@ -346,6 +346,7 @@ class Compare(Part):
 
     schema_: Literal["seekwise.compare/1"]
     mode: Literal["judged", "agreement"]
+    headline: str = ""
     base: Side
     new: Side
     rule: str = ""

@@ -37,6 +37,10 @@ class Change:
     high: float
     outcome: str
     """regression, improvement, unconfirmed (shown by some pairs of runs only), same (within the threshold), undecided"""
+    unit: str = ""
+    before: float | None = None
+    """Values of both runs; of several pairs, of the newest."""
+    after: float | None = None
 
     @property
     def gain_log(self) -> float:
@@ -53,7 +57,7 @@ def changes(base: Sequence[Entry], new: Sequence[Entry], settings: Sequence[str]
         for setting in settings if other is not None else ():
             mine, its = _mean(entry, setting), _mean(other, setting)
             if mine is not None and its is not None:
-                rows.append((entry, setting, *_welch(mine, its)))
+                rows.append((entry, setting, (mine[0], its[0]), *_welch(mine, its)))
     clear = passed(np.array([row[-1] for row in rows]), LEVEL_WORSE)
     return [_change(*row[:-1], bool(good)) for row, good in zip(rows, clear, strict=True)]
 
@@ -73,7 +77,8 @@ def over_pairs(pairs: Sequence[Sequence[Change]], *, needs_confirmation: bool) -
             outcome = UNCONFIRMED
         ratio = math.exp(float(np.mean([math.log(each.ratio) for each in same])))
         low, high = min(each.low for each in same), max(each.high for each in same)
-        found.append(replace(first, ratio=ratio, low=low, high=high, outcome=outcome))
+        newest = same[-1]
+        found.append(replace(newest, ratio=ratio, low=low, high=high, outcome=outcome))
     return found
 
 
@@ -99,7 +104,9 @@ def _welch(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[fl
     return difference, se, df, float(2 * special.stdtr(df, -abs(difference / se)))
 
 
-def _change(entry: Entry, setting: str, difference: float, se: float, df: float, clear: bool) -> Change:
+def _change(
+    entry: Entry, setting: str, logs: tuple[float, float], difference: float, se: float, df: float, clear: bool
+) -> Change:
     t = float(special.stdtrit(df, 0.975))
     low, high = difference - t * se, difference + t * se
     limit = log_of_share(entry.threshold, entry.more_is_better)
@@ -119,4 +126,7 @@ def _change(entry: Entry, setting: str, difference: float, se: float, df: float,
         math.exp(low),
         math.exp(high),
         outcome,
+        entry.unit,
+        math.exp(logs[0]),
+        math.exp(logs[1]),
     )
