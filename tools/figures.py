@@ -8,9 +8,11 @@ figure has changed, when a page differs from docs/figures.json, or when that was
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,13 +45,23 @@ ARTICLE = ("A", "B", "D", "S1", "S5")
 FAST = ("mapping", "drives", "traces")
 """Checks of some seconds: the fast tests repeat them."""
 
-NAMES = (*CHECKS, "article")
+EXAMPLES = {
+    "show-read-ahead": "run read-ahead --backend simulated --target exos_x18 --seed 1",
+    "show-raid-levels": "run raid-levels --seed 1",
+    "show-queue-depth": "run queue-depth --backend simulated --target wd2500ys --seed 1",
+    "show-demo": "demo --seed 1",
+}
+"""Commands whose output pages show: {block: words after `seekwise`}."""
+
+NAMES = (*CHECKS, "article", *EXAMPLES)
 
 
 def measure(name: str) -> Figure:
     """What the check says now, without what a page does not need."""
     if name == "article":
         return article()
+    if name in EXAMPLES:
+        return example(EXAMPLES[name])
     words = CHECKS[name][0].split()
     command = [sys.executable, "-m", "seekwise.cli.main", "verify", *words, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
@@ -71,6 +83,16 @@ def article() -> Figure:
     values = iter(source.measure([Query("rate", *name, count) for name in names for count in threads]))
     rates = {" ".join(name): [next(values) for _ in threads] for name in names}
     return rounded({"model_version": _core.model_version(), "rates": rates})
+
+
+def example(words: str) -> Figure:
+    """What the command prints up to the next step, in 80 columns."""
+    with tempfile.TemporaryDirectory() as folder:
+        own = {"SEEKWISE_DB": f"{folder}/records.db", "SEEKWISE_STATE": f"{folder}/state", "COLUMNS": "80"}
+        command = [sys.executable, "-m", "seekwise.cli.main", *words.split()]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env={**os.environ, **own}, check=True)
+    shown = done.stdout.partition("\nnext:")[0]
+    return {"model_version": _core.model_version(), "shown": shown.strip().splitlines()}
 
 
 def trimmed(document: Figure, *, with_misses: bool) -> Figure:
@@ -112,15 +134,13 @@ def stamp(stored: dict[str, Figure], *names: str) -> str:
     return f"Made by `make figures` with `model_version` {', '.join(map(str, versions))}."
 
 
-def accuracy(stored: dict[str, Figure], left_out: tuple[str, ...] = ()) -> str:
+def accuracy(stored: dict[str, Figure]) -> str:
     """What agrees, what is required, and what it is worth."""
     lines = [
         "| What | Compared with | Agree | Required | Fitted | Chosen | Foretold | Command |",
         "|---|---|---:|---|---:|---:|---:|---|",
     ]
     for name, (words, what, against) in CHECKS.items():
-        if name in left_out:
-            continue
         figure = stored[name]
         met = "met" if figure["met"] else "**missed**"
         shares = " | ".join(of(figure["basis"][each]) for each in ("fitted", "chosen", "foretold"))
@@ -202,6 +222,25 @@ def machines(stored: dict[str, Figure]) -> str:
     return "\n".join([*lines, "", f"Required: {figure['required']} ({met}). {stamp(stored, 'machine')}"])
 
 
+def shown(name: str) -> Callable[[dict[str, Figure]], str]:
+    """A command and what it printed. The seed is left out: it is there for the same random numbers each time."""
+
+    def block(stored: dict[str, Figure]) -> str:
+        words = re.sub(r" --seed \d+", "", EXAMPLES[name])
+        return "\n".join(["```text", f"$ seekwise {words}", *stored[name]["shown"], "```"])
+
+    return block
+
+
+def short(stored: dict[str, Figure]) -> str:
+    """Three rows for the first page."""
+    lines = ["| What | Compared with | Agree |", "|---|---|---:|"]
+    for name in ("vectors", "ladder", "drives"):
+        _, what, against = CHECKS[name]
+        lines.append(f"| {what} | {against} | {of(stored[name])} |")
+    return "\n".join(lines)
+
+
 def article_rates(stored: dict[str, Figure]) -> str:
     """deadline and cfq at 1, 2, 4 and 8 threads."""
     titles = ("seq_read", "seq_write", "rand_read", "rand_write")
@@ -216,7 +255,7 @@ def article_rates(stored: dict[str, Figure]) -> str:
 
 BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "accuracy": accuracy,
-    "accuracy-short": lambda stored: accuracy(stored, ("traces", "ssd", "ladder-open")),
+    "accuracy-short": short,
     "article-rates": article_rates,
     "article-verdicts": missed("verdicts"),
     "article-claims": missed("claims", "hw", "sw", "method", "model", "drives", "disk", "ncq", "close", "same"),
@@ -227,6 +266,7 @@ BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "ladder": agreement("ladder", "ladder-open", "ladder-unseen"),
     "whatif": whatif,
     "machine": machines,
+    **{name: shown(name) for name in EXAMPLES},
 }
 
 

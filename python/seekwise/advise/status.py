@@ -7,9 +7,10 @@ from pathlib import Path
 
 from seekwise.advise import history
 from seekwise.advise.history import Application, Expected
-from seekwise.advise.values import as_shown, kernel_default, settings_of
+from seekwise.advise.values import as_shown, in_flight, kernel_default, read_ahead_reason, settings_of
 from seekwise.control.process import boot_id
 from seekwise.linux.describe import passes_on
+from seekwise.linux.facts import kernel_version
 from seekwise.linux.model import BlockDevice, Stack
 from seekwise.linux.setters import Setter, find_setters, owner
 from seekwise.linux.setters.model import same_value
@@ -41,6 +42,8 @@ class Value:
     others: tuple[Setter, ...] = ()
     """Others that set this attribute and did not win, or would win after the next start."""
 
+    why: str = ""
+    """What the value means here: where the kernel's own comes from, or what bounds the requests in flight."""
     shown: str | None = None
     """What the kernel shows where the expected value is set."""
 
@@ -155,7 +158,7 @@ def _value(
     giving = [each for each in setters if replace(each, value=as_shown(device, name, each.value)).gives(current)]
     best = max(giving, key=lambda each: (each.certain, each.rank), default=None)
     others = tuple(each for each in setters if each not in giving and not each.ours)
-    value = Value(name, current, "unknown", "", best, None, expected, others)
+    value = Value(name, current, "unknown", "", best, None, expected, others, _why(device, name, current, stack))
     if expected is not None:
         value = replace(value, shown=as_shown(device, name, expected.value))
         if not value.drift:
@@ -174,6 +177,19 @@ def _value(
     if default is None and not value.drift:
         return replace(value, set_by="the default, or set by hand: no file sets it")
     return replace(value, set_by="set by hand or by a program: no file sets it")
+
+
+def _why(device: BlockDevice, name: str, current: str | None, stack: Stack) -> str:
+    if name == "queue/read_ahead_kb":
+        default = kernel_default(device, name, stack)
+        if default is None or current is None:
+            return ""
+        reason = read_ahead_reason(device, kernel_version(stack.kernel))
+        return reason if same_value(default, current) else f"the kernel's default is {default} ({reason})"
+    if name == "queue/nr_requests" and (found := in_flight(device)) is not None:
+        count, by = found
+        return f"at most {count} in flight, bound by {by}"
+    return ""
 
 
 def _stale(application: Application, device: BlockDevice, stack: Stack) -> list[str]:

@@ -99,6 +99,42 @@ def read_ahead_kib(device: BlockDevice, version: tuple[int, ...]) -> int:
     return max(READ_AHEAD_KIB, 2 * kib)
 
 
+def read_ahead_reason(device: BlockDevice, version: tuple[int, ...]) -> str:
+    """Where the kernel's own read-ahead comes from, in words."""
+    kib = _whole(device, "optimal_io_size") // 1024
+    if kib and 2 * kib > READ_AHEAD_KIB:
+        by = "the array's full stripe" if device.kind == "md" else "optimal_io_size, stated by the drive or its driver"
+        return f"twice {kib} KiB: {by}"
+    largest = _whole(device, "max_sectors_kb")
+    if device.rotational and version >= (6, 17) and 2 * largest > READ_AHEAD_KIB:
+        return f"twice max_sectors_kb {largest} on a rotating disk, since Linux 6.17"
+    return "where no optimal_io_size is stated"
+
+
+def in_flight(device: BlockDevice) -> tuple[int, str] | None:
+    """(requests that can be with the device at once, what bounds them); None where that is not known.
+
+    `nr_requests` bounds what a scheduler holds. What the device gets is bounded by the driver's tags (`mq/*/nr_tags`, which are those of a
+    hardware queue; without a scheduler `nr_requests` is their number) and, of SCSI and SATA drives, by `device/queue_depth`.
+    """
+    if device.below:
+        return None
+    tags = device.details.get("hardware_tags")
+    own = _whole(device, "nr_requests")
+    if device.scheduler == "none" and own:
+        tags = min(own, tags) if isinstance(tags, int) else own
+    queues = device.details.get("hardware_queue_count")
+    bounds = []
+    if isinstance(tags, int):
+        count = queues if isinstance(queues, int) else 1
+        name = "nr_requests" if device.scheduler == "none" and own == tags else "the driver's tags"
+        bounds.append((tags * count, f"{name} {tags}" + (f" in each of {count} hardware queues" if count > 1 else "")))
+    if device.queue_depth is not None:
+        bounds.append((device.queue_depth, f"queue_depth {device.queue_depth}"))
+    # Of equal bounds the drive's own is named.
+    return min(reversed(bounds), key=lambda each: each[0], default=None)
+
+
 def _whole(device: BlockDevice, attribute: str) -> int:
     text = device.queue.get(attribute, "0")
     return int(text) if text.isdigit() else 0

@@ -55,8 +55,15 @@ def command(
 ) -> None:
     """Say what changed from the first RUN to the second.
 
+    Two files of `seekwise capture` are compared, too: which settings differ, and who set them.
+
     Refuses runs that measured different devices or different loads.
     """
+    if all(_is_capture(Path(each)) for each in (base, new)):
+        from seekwise.cli import _captures
+
+        _captures.compare(Path(base), Path(new), fail_if, as_json=as_json)
+        return
     from seekwise.analysis import compare as comparing
 
     with Store.open(db, create=False) as store:
@@ -104,6 +111,11 @@ def command(
         for note in found.notes[1:]:
             click.echo(f"note: {note}")
     _fail(found, fail_if)
+
+
+def _is_capture(path: Path) -> bool:
+    """A file of `seekwise capture`, or a folder like the root of a machine; a run may have the name of any other."""
+    return (path / "sys").is_dir() or (path.is_file() and path.name.endswith((".tar.gz", ".tgz")))
 
 
 def _show_raid_kind(array: comparing.Side, unit: comparing.Side, as_json: bool) -> None:

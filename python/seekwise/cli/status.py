@@ -137,6 +137,8 @@ def _words(value: Value) -> str:
         parts = [
             f"seekwise applied {value.expected.value} on {value.expected.application.at[:10]}; now: {value.set_by}"
         ]
+    if value.why:
+        parts.append(value.why)
     parts += [
         f"{other.text} would set {other.value}{'' if other.certain else ' (uncertain)'}" for other in value.others
     ]
@@ -214,6 +216,7 @@ def _value(value: Value) -> dict[str, object]:
         "value": value.current,
         "source": value.source,
         "set_by": value.set_by,
+        "why": value.why,
         "file": value.setter.file if value.setter else None,
         "line": value.setter.line if value.setter else None,
         "package": value.package,

@@ -106,3 +106,6 @@ def _common_details(tree: Tree, node: Node, udev: UdevEntry, details: dict[str, 
         details["hidden"] = True
     if node.disk is None and (count := len(tree.names(node.path("mq")))):
         details["hardware_queue_count"] = count
+        tags = tree.number(node.path("mq/0/nr_tags"))
+        if tags:
+            details["hardware_tags"] = tags

@@ -116,6 +116,8 @@ class Setting(Part):
     value: str | None
     source: str
     set_by: str
+    why: str = ""
+    """Where the kernel's own read-ahead comes from; what bounds the requests in flight."""
     file: str | None
     line: int | None
     package: str | None
@@ -169,6 +171,35 @@ class Doctor(Part):
     checks: list[str]
     findings: list[Finding]
     not_examined: list[str]
+
+
+class CapturedValue(Part):
+    """A setting in one capture."""
+
+    value: str | None
+    source: str
+    set_by: str
+    why: str
+
+
+class CapturedChange(Part):
+    """A setting that differs between two captures; null where the device has no such setting."""
+
+    device: str
+    attribute: str
+    before: CapturedValue | None
+    after: CapturedValue | None
+
+
+class ComparedCaptures(Part):
+    """`compare CAPTURE CAPTURE --json`."""
+
+    schema_: Literal["seekwise.compare-captures/1"]
+    headline: str
+    kernels: list[str]
+    gone: list[str]
+    new: list[str]
+    changes: list[CapturedChange]
 
 
 class RequestTimes(Part):

@@ -7,6 +7,7 @@ be looked up (a file and its value), and says how to mend it. What may be meant 
 from __future__ import annotations
 
 from seekwise.advise.doctor import (
+    absurd_read_ahead,
     alignment,
     array_state,
     bfq_on_nvme,
@@ -52,6 +53,7 @@ CHECKS = (
     queue_depth,
     read_ahead,
     small_read_ahead,
+    absurd_read_ahead,
     request_flags,
     discards,
     firmware_raid,

@@ -1,0 +1,87 @@
+"""`seekwise compare OLD.tar.gz NEW.tar.gz`: which settings of a machine changed between two captures, and who set each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from seekwise.advise import history, status
+from seekwise.advise.status import DeviceStatus, Value
+from seekwise.cli import _shown
+from seekwise.errors import NotMetError
+from seekwise.linux.stack import read_stack
+from seekwise.linux.tree import open_tree
+from seekwise.report import terminal
+
+SCHEMA = "seekwise.compare-captures/1"
+
+
+def compare(base: Path, new: Path, fail_if: tuple[str, ...], *, as_json: bool) -> None:
+    """What differs, device by device; drives are known by their serial, whatever the kernel calls them."""
+    trees = [open_tree(path) for path in (base, new)]
+    stacks = [read_stack(tree) for tree in trees]
+    found = [
+        {history.names_drive(each.device): each for each in status.read(tree, stack).devices}
+        for tree, stack in zip(trees, stacks, strict=True)
+    ]
+    changes = [
+        (found[1][name], attribute, before, after)
+        for name in found[1]
+        if name in found[0]
+        for attribute, before, after in _changes(found[0][name], found[1][name])
+    ]
+    gone = [found[0][name].device.name for name in found[0] if name not in found[1]]
+    come = [found[1][name].device.name for name in found[1] if name not in found[0]]
+    kernels = [stack.kernel or "unknown" for stack in stacks]
+    headline = _headline(len(changes), len(set(found[0]) & set(found[1])), kernels)
+    if as_json:
+        document = {
+            "schema": SCHEMA, "headline": headline, "kernels": kernels, "gone": gone, "new": come,
+            "changes": [
+                {"device": each.device.name, "attribute": attribute, "before": _side(before), "after": _side(after)}
+                for each, attribute, before, after in changes
+            ],
+        }  # fmt: skip
+        click.echo(json.dumps(document, indent=2))
+    else:
+        said = [headline, *(f"gone: {name}" for name in gone), *(f"new: {name}" for name in come)]
+        for each, attribute, before, after in changes:
+            said.append("")
+            said.append(f"{each.device.name} {attribute.rpartition('/')[2]}: {_value(before)} → {_value(after)}")
+            said += [f"  {word}: {_who(value)}" for word, value in (("before", before), ("now", after)) if value]
+        for line in said:
+            if line:
+                terminal.print_lines([line], _shown.out(), indent="  " if line.startswith(" ") else "")
+            else:
+                click.echo()
+    if changes and "difference" in fail_if:
+        raise NotMetError(f"{len(changes)} settings differ", hint="asked for with --fail-if")
+
+
+def _changes(before: DeviceStatus, after: DeviceStatus):
+    old = {value.attribute: value for value in before.values}
+    new = {value.attribute: value for value in after.values}
+    for name in dict.fromkeys([*old, *new]):
+        first, second = old.get(name), new.get(name)
+        if (first.current if first else None) != (second.current if second else None):
+            yield name, first, second
+
+
+def _headline(count: int, devices: int, kernels: list[str]) -> str:
+    between = f"kernel {kernels[0]} → {kernels[1]}" if kernels[0] != kernels[1] else f"the same kernel, {kernels[0]}"
+    what = "no setting differs" if not count else f"{count} setting{'s differ' if count > 1 else ' differs'}"
+    return f"On {devices} device{'' if devices == 1 else 's'} that both captures have, {what} ({between})."
+
+
+def _value(value: Value | None) -> str:
+    return value.current if value is not None and value.current is not None else "absent"
+
+
+def _who(value: Value) -> str:
+    return f"{value.set_by}{f'; {value.why}' if value.why else ''}"
+
+
+def _side(value: Value | None) -> dict[str, str | None] | None:
+    return value and {"value": value.current, "source": value.source, "set_by": value.set_by, "why": value.why}
