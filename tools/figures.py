@@ -90,7 +90,9 @@ def example(words: str) -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         own = {"SEEKWISE_DB": f"{folder}/records.db", "SEEKWISE_STATE": f"{folder}/state", "COLUMNS": "80"}
         command = [sys.executable, "-m", "seekwise.cli.main", *words.split()]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env={**os.environ, **own}, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=folder, env={**os.environ, **own}, check=True
+        )
     shown = done.stdout.partition("\nnext:")[0]
     return {"model_version": _core.model_version(), "shown": shown.strip().splitlines()}
 

@@ -86,3 +86,25 @@ def test_the_document_says_what_was_seen_and_what_not():
     deep = {entry["depth"]: entry["rate"]["value"] for entry in document["iops"]}
     assert deep[32] > 4 * deep[1]
     assert "Not seen:" in lines(found)
+
+
+def test_what_was_measured_and_cannot_be_is_said():
+    from seekwise.probe import characterize
+    from seekwise.probe.measure import Figure
+
+    def found(rate_mb_s, iops, latency_us):
+        def figure(value, unit):
+            return Figure(value, None, None, unit)
+
+        return characterize.Found(
+            10**9, False, Figure.unseen("ms", "no rotation"), [(0.0, figure(rate_mb_s, "MB/s"))],
+            latency=[(4, 1, figure(latency_us, "µs"))], iops=[(1, figure(iops, "1/s"))],
+        )  # fmt: skip
+
+    assert characterize.doubts(found(550, 9000, 110), "sata") == ()
+    (over,) = characterize.doubts(found(2000, 9000, 110), "sata")
+    assert "2,000 MB/s are above what the bus carries (SATA 6 Gb/s)" in over
+    assert characterize.doubts(found(2000, 9000, 110), "nvme") == ()
+    (little,) = characterize.doubts(found(550, 90000, 110), "sata")
+    assert "Little's law" in little and "at depth 1" in little
+    assert "partition" in characterize.doubts(found(550, 9000, 110), "sata", is_partition=True)[0]

@@ -11,11 +11,13 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from seekwise.advise import recommend
+from seekwise.advise import drive_class, recommend
 from seekwise.analysis import workloads
 from seekwise.cli import _live_runs, _options, _shown
 from seekwise.errors import UsageError
 from seekwise.insights.answer import OVERALL
+from seekwise.linux.resolve import resolve_path
+from seekwise.linux.stack import read_stack
 from seekwise.report import answer, outcome, terminal
 from seekwise.report.content import Advice
 from seekwise.report.number_text import three
@@ -39,12 +41,20 @@ METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "CPU eff."}
     help="Use or group to advise for, as in `tune --for` (see --list), or a TOML file.",
 )
 @click.option("--system", metavar="NAME", help="Advise for this system of a study with several.")
+@click.option(
+    "--device", metavar="PATH|DEVICE", help="Say what suits the class of the drives below, without measuring."
+)
 @click.option("--list", "listing", is_flag=True, help="Show the uses that can weigh a study, and their weights.")
 @_options.common
-def command(run: str, purpose: str | None, system: str | None, listing: bool, db: Path | None, as_json: bool) -> None:
-    """Say what to set according to RUN (default: the last)."""
+def command(
+    run: str, purpose: str | None, system: str | None, device: str | None, listing: bool, db: Path | None, as_json: bool
+) -> None:
+    """Say what to set according to RUN (default: the last), or with --device for a class of drive."""
     if listing:
         _list(as_json)
+        return
+    if device is not None:
+        _class(device, as_json)
         return
     with Store.open(db, create=False) as store:
         named = store.run(run)
@@ -80,6 +90,17 @@ def command(run: str, purpose: str | None, system: str | None, listing: bool, db
     click.echo(f"\n{weighed.workload.name}: {weighed.workload.meaning}")
     _print_rates(found.content.records, weighed)
     _print_weighed(weighed, found.plan)
+
+
+def _class(target: str, as_json: bool) -> None:
+    """A sentence for each drive of another class below the target."""
+    found = resolve_path(read_stack(), target)
+    drives = {(drive_class.class_of(each), each.scheduler): each for each in reversed(found.leaves)}
+    if as_json:
+        documents = [drive_class.document(each, target) for each in drives.values()]
+        _shown.echo_json({"schema": "seekwise.advice-class/1", "drives": documents})
+        return
+    terminal.print_lines([drive_class.sentence(each, target) for each in drives.values()], _shown.out())
 
 
 def _drives(

@@ -10,6 +10,7 @@ import click
 from seekwise.cli import _output
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.files import write_product
+from seekwise.linux.stack import read_stack
 
 
 @click.command()
@@ -34,6 +35,13 @@ def command(device: Path, output: Path | None, as_json: bool) -> None:
         found = characterize.characterize(drive, lambda what: _output.progress(f"measuring: {what}"))
     finally:
         drive.close()
+    device_name = device.resolve().name
+    known = read_stack().devices.get(device_name)
+    found.doubts = characterize.doubts(
+        found,
+        known.transport if known else None,
+        is_partition=Path("/sys/class/block", device_name, "partition").exists(),
+    )
     document = {**found.document(), "device": str(device)}
     text = json.dumps(document, indent=1)
     if output is not None:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import click
 
 from seekwise import command_tree, suggestion, temporary
-from seekwise.cli import _output
+from seekwise.cli import _mistakes, _output
 from seekwise.errors import Exit, MissingError, SeekwiseError, UsageError
 
 NOT_COMMANDS = {"main"}
@@ -241,9 +241,7 @@ def main() -> None:
         click.echo(error.format_message(), err=True)
         status = Exit.USAGE
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        hint = f"`{context.command_path} --help` shows what it takes" if context is not None else None
-        status = _told(error.format_message().rstrip("."), hint, Exit.USAGE)
+        status = _told(*_mistakes.told(error, sys.argv[1:]), Exit.USAGE)
     except BrokenPipeError:
         status = _reader_gone()
     except SystemExit as ended:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from seekwise.linux.buses import BUS_BYTES_PER_S, FASTEST
 from seekwise.probe import measure
 from seekwise.probe.drives import Probed
 from seekwise.probe.measure import Figure
@@ -17,6 +18,8 @@ from seekwise.probe.measure import Figure
 STROKES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9)
 SIZES_KIB = (4, 16, 64, 256)
 DEPTHS = (1, 4, 16, 32)
+LITTLE_MOST = 2.0
+"""Rate × latency over the depth. Median and mean differ, and the two are measured one after the other."""
 UNSEEN = (
     "write cache, write latency and steady state: this measurement only reads",
     "number of surfaces: it does not show in the times of reads",
@@ -38,6 +41,8 @@ class Found:
     """KiB, depth, median."""
     iops: list[tuple[int, Figure]] = field(default_factory=list)
     unseen: tuple[str, ...] = UNSEEN
+    doubts: tuple[str, ...] = ()
+    """What of it cannot be."""
 
     def document(self) -> dict[str, Any]:
         """For `--json` and the file."""
@@ -55,6 +60,7 @@ class Found:
             "latency": [{"kib": kib, "depth": depth, "median": asdict(figure)} for kib, depth, figure in self.latency],
             "iops": [{"depth": depth, "rate": asdict(figure)} for depth, figure in self.iops],
             "unseen": list(self.unseen),
+            "doubts": list(self.doubts),
         }
 
 
@@ -89,6 +95,32 @@ def characterize(drive: Probed, tell: Callable[[str], None] = lambda what: None)
     return found
 
 
+def doubts(found: Found, transport: str | None = None, *, is_partition: bool = False) -> tuple[str, ...]:
+    """What of the figures cannot be, or is not what the device's name says; `transport` as in `seekwise devices --json`."""
+    said = (
+        ["this is a partition: scheduler and queue are those of its disk, and seeks end at its borders"]
+        if is_partition
+        else []
+    )
+    limit, bus = BUS_BYTES_PER_S.get(transport or "", FASTEST)
+    rates = [(figure.value or 0) * 1e6 for _, figure in found.zones]
+    rates += [(figure.value or 0) * 4096 for _, figure in found.iops]
+    if max(rates, default=0.0) > limit:
+        said.append(f"{max(rates) / 1e6:,.0f} MB/s are above what the bus carries ({bus}): memory answered")
+    latencies = {depth: figure.value for kib, depth, figure in found.latency if kib == 4 and figure.value}
+    for depth, figure in found.iops:
+        if (
+            figure.value
+            and depth in latencies
+            and (held := figure.value * latencies[depth] / 1e6) > LITTLE_MOST * depth
+        ):
+            said.append(
+                f"at depth {depth} {figure.value:,.0f} reads/s of {latencies[depth]:.3g} µs are {held:.3g} at once (Little's law): "
+                "something else used the drive between the two measurements"
+            )
+    return tuple(said)
+
+
 def lines(found: Found) -> list[str]:
     """What is printed."""
     gb = found.capacity_sectors * 512 / 1e9
@@ -108,6 +140,8 @@ def lines(found: Found) -> list[str]:
     for depth, figure in found.iops:
         said.append(f"rate        4 KiB, depth {depth:2}   {_with_range(figure)}")
     said += ["", "Not seen:", *(f"  {what}" for what in found.unseen)]
+    if found.doubts:
+        said += ["", "Not believable:", *(f"  {what}" for what in found.doubts)]
     return said
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seekwise import insights
-from seekwise.analysis import printed, tables
+from seekwise.analysis import believable, printed, tables
 from seekwise.analysis.control import judge_control
 from seekwise.analysis.decision import studies
 from seekwise.analysis.decision.records import made
@@ -172,6 +172,7 @@ def judged(
             for note in (
                 *plan.notes,
                 runs.invalid_note(records),
+                *believable.doubts(records),
                 *condition_notes(records),
                 *early.race_notes(plan, records),
                 *said,

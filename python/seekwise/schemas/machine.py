@@ -173,6 +173,27 @@ class Doctor(Part):
     not_examined: list[str]
 
 
+class ClassAdvice(Part):
+    """What suits the class of one drive; nulls where no evidence ships."""
+
+    device: str
+    class_: str | None
+    scheduler: str | None
+    sentence: str
+    purposes: dict[str, str]
+    setting: str | None
+    provenance: str | None
+    model: str | None
+    headline: str | None
+
+
+class ClassAdvices(Part):
+    """`advise --device PATH --json`."""
+
+    schema_: Literal["seekwise.advice-class/1"]
+    drives: list[ClassAdvice]
+
+
 class CapturedValue(Part):
     """A setting in one capture."""
 

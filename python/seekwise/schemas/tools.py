@@ -125,6 +125,8 @@ class Characterize(Part):
     latency: list[Latency]
     iops: list[Iops]
     unseen: list[str]
+    doubts: list[str] = Field(default_factory=list)
+    """What of it cannot be."""
     """What reading cannot show."""
 
 

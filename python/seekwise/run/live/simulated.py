@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from seekwise import _core, drive_names
+from seekwise import _core, drive_names, schedulers, suggestion
 from seekwise.analysis.decision import choose
 from seekwise.analysis.decision.records import decided
 from seekwise.backend import trial_spec
@@ -80,6 +80,12 @@ def model_of(target: str, kernel: str | None) -> Model:
 def candidates(model: Model, wanted: dict[str, list[Value]]) -> Candidates:
     """What is compared: the schedulers of the kernel, or the product of `wanted`; what the kernel chooses by itself takes part."""
     wanted = wanted or {"scheduler": list(model.schedulers)}
+    known = list(schedulers.known())
+    for name in map(str, wanted.get("scheduler", ())):
+        if name not in known:
+            raise UsageError(
+                f"there is no scheduler `{name}`", suggestion.hint(name, known, f"known: {', '.join(known)}")
+            )
     found: list[Candidate] = []
     for combination in itertools.product(*wanted.values()):
         values = dict(zip(wanted, combination, strict=True))

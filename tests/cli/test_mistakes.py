@@ -1,0 +1,149 @@
+"""Sixty typing errors and mistakes: each ends with one line that says what is wrong, one hint with the next step, and the right exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from seekwise.cli import main as program
+
+FOREIGN = Path(__file__).parents[1] / "store/foreign"
+USAGE, FAILED, MISSING = 2, 1, 4
+
+MISTAKES: list[tuple[str, int, str, str]] = [
+    # commands
+    ("tun /srv", USAGE, "no command is called `tun`", "did you mean `tune`?"),
+    ("rnu demo", USAGE, "no command is called `rnu`", "did you mean `run`?"),
+    ("aply last", USAGE, "no command is called `aply`", "did you mean `apply`?"),
+    ("reslts", USAGE, "no command is called `reslts`", "did you mean `results`?"),
+    ("benchmark", USAGE, "no command is called `benchmark`", ""),
+    ("stauts", USAGE, "no command is called `stauts`", "did you mean `status`?"),
+    ("wathif x", USAGE, "no command is called `wathif`", "did you mean `whatif`?"),
+    ("help tnue", USAGE, "no command is called `tnue`", "did you mean `tune`?"),
+    ("verify vectrs x", USAGE, "no command is called `vectrs`", "did you mean `vectors`?"),
+    ("trace shwo x", USAGE, "no command is called `shwo`", "did you mean `show`?"),
+    ("config sett a b", USAGE, "no command is called `sett`", "did you mean `set`?"),
+    # options
+    ("run demo --buget 5s", USAGE, "no such option '--buget'", "did you mean `--budget`?"),
+    ("report last --opne", USAGE, "no such option '--opne'", "did you mean `--open`?"),
+    ("tune /tmp --fro desktop", USAGE, "no such option '--fro'", "did you mean `--for`?"),
+    ("results --jsn", USAGE, "no such option '--jsn'", "did you mean `--json`?"),
+    ("run demo --budget", USAGE, "requires an argument", "seekwise run --help"),
+    ("run demo --budget 5x", USAGE, "'5x' is not a time", "seekwise run --help"),
+    ("run demo --seed x", USAGE, "'x' is not a valid integer", "seekwise run --help"),
+    ("run demo --budget -5s", USAGE, "", "seekwise run --help"),
+    ("export last --format cvs", USAGE, "'cvs'", "did you mean `csv`?"),
+    ("apply last --persist udve", USAGE, "'udve'", "did you mean `udev`?"),
+    ("run demo --backend simluated", USAGE, "'simluated'", "did you mean `simulated`?"),
+    # studies
+    ("run shedulers", USAGE, "no study at shedulers", "did you mean `schedulers`?"),
+    ("run raid_level", USAGE, "no study at raid_level", "did you mean `raid-levels`?"),
+    ("run", USAGE, "which study?", "raid-levels"),
+    ("run nosuch.toml", USAGE, "nosuch.toml", ""),
+    ("run demo extra", USAGE, "unexpected extra argument", "seekwise run --help"),
+    ("run /tmp", USAGE, "is a folder, not a study", "seekwise tune /tmp"),
+    # drives
+    ("tune model:exos_x81", USAGE, "no drive model is called `exos_x81`", "did you mean `exos_x18`?"),
+    ("tune model:wd_red_4tb", USAGE, "no drive model of wd red 4tb; nearest: ultrastar_hc550", "model:ultrastar_hc550"),
+    ("tune model:seagate-exos", USAGE, "means several drive models: exos_x18, exos_x20", "name one of them"),
+    ("tune model:xyzzy", USAGE, "no drive model is called `xyzzy`", "seekwise explain models"),
+    ("tune model:", USAGE, "no drive model is called ``", "seekwise explain models"),
+    ("run schedulers --backend simulated --target samsng_980", USAGE, "`samsng_980`", "did you mean `samsung_980`?"),
+    ("run schedulers --backend simulated", USAGE, "", ""),
+    # schedulers, settings, uses, work
+    ("tune model:exos_x18 --vary schedulr=bfq", USAGE, "no setting is called `schedulr`", "did you mean `scheduler`?"),
+    ("tune model:exos_x18 --vary scheduler=bqf", USAGE, 'there is no scheduler `bqf`', "did you mean `bfq`?"),
+    ("tune model:exos_x18 --vary scheduler", USAGE, "--vary takes NAME=VALUE", "for example"),
+    ("tune model:exos_x18 --vary queue_depth=many", USAGE, "queue_depth=many", ""),
+    ("tune model:exos_x18 --for databse", USAGE, "no use is called `databse`", "did you mean `database`?"),
+    ("tune model:exos_x18 --for file_server", USAGE, "no use is called `file_server`", "did you mean `file-server`?"),
+    ("tune model:exos_x18 --kernel six", USAGE, "six", ""),
+    ("apply --device DEVICE --set schduler=bfq --dry-run", USAGE, "no setting is called `schduler`", "did you mean `scheduler`?"),
+    ("apply --device DEVICE --set scheduler=bqf --dry-run", USAGE, 'scheduler "bqf"', ""),
+    ("apply --device DEVICE --set scheduler --dry-run", USAGE, "'scheduler' is not NAME=VALUE", "--set scheduler=bfq"),
+    ("apply --device DEVICE", USAGE, "name a run, or a device and what to set", "seekwise apply last"),
+    ("apply --set scheduler=bfq", USAGE, "name a run, or a device and what to set", "seekwise apply last"),
+    ("advise RUN --for datbase", USAGE, "no workload is called `datbase`", "did you mean `database`?"),
+    # runs
+    ("results lst", USAGE, "run `lst` is unknown", "did you mean `last`?"),
+    ("results 19990101", USAGE, "run `19990101` is unknown", "newest runs"),
+    ("compare RUN", USAGE, "missing argument 'RUN'", "seekwise compare --help"),
+    ("compare RUN RUN", USAGE, "is named twice", "seekwise results"),
+    ("compare RUN nosuch", USAGE, "run `nosuch` is unknown", "newest runs"),
+    ("report nosuch", USAGE, "run `nosuch` is unknown", ""),
+    ("apply RUN --dry-run", USAGE, "did not measure this machine", "seekwise tune PATH"),
+    # words, files, places
+    ("explain schedulr", USAGE, "no entry for `schedulr`", "did you mean `scheduler`?"),
+    ("explain qwertyuiop", USAGE, "no entry for `qwertyuiop`", "seekwise explain"),
+    ("schema resluts", USAGE, "no schema `resluts`", "did you mean `results`?"),
+    ("import nosuch.json", USAGE, "cannot read nosuch.json", ""),
+    ("import EMPTY", FAILED, "is empty", "died"),
+    ("whatif nosuch.swt --vary model=wd2500ys", USAGE, "nosuch.swt", ""),
+    ("trace show EMPTY", USAGE, "", ""),
+    ("tune /no/such/folder", USAGE, "/no/such/folder does not exist", "give a folder"),
+    ("status foo", USAGE, "foo does not exist", "give a folder"),
+    ("doctor foo", USAGE, "foo does not exist", "give a folder"),
+    ("devices foo", USAGE, "foo does not exist", "give a folder"),
+    ("doctor --root nosuch", USAGE, "nosuch", ""),
+    ("design model:exos_x81 --for database", USAGE, "exos_x81", "did you mean `exos_x18`?"),
+]  # fmt: skip
+"""(what was typed, exit status, what the line says, what the hint says)."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a run, an empty file and the name of a device; no test changes it."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    (folder / "EMPTY").write_text("")
+    return folder
+
+
+def typed(words: list[str], monkeypatch, capsys) -> tuple[int, list[str], str]:
+    """(exit status, lines on standard error, standard output) of the program itself, in this process."""
+    monkeypatch.setattr(sys, "argv", ["seekwise", *words])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), [line for line in said.err.splitlines() if line.strip()], said.out
+
+
+@pytest.fixture
+def run_id(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("SEEKWISE_DB", str(place / "records.db"))
+    monkeypatch.setenv("SEEKWISE_STATE", str(place / "state"))
+    known = place / "run"
+    if not known.exists():
+        files = [str(FOREIGN / f"fio-{name}.{number}.json") for name in ("none", "bfq") for number in (1, 2)]
+        status, _, out = typed(["import", *files], monkeypatch, capsys)
+        assert status == 0
+        known.write_text(out.split()[4])
+    return known.read_text()
+
+
+def device() -> str:
+    found = sorted(name for name in os.listdir("/sys/block") if not name.startswith(("loop", "ram", "zram", "nbd")))
+    return found[0] if found else pytest.skip("no block device here")
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "says", "hint"), MISTAKES, ids=lambda each: each if isinstance(each, str) else ""
+)
+def test_a_mistake_ends_with_one_line_and_the_next_step(line, status, says, hint, run_id, monkeypatch, capsys):
+    words = [{"RUN": run_id}.get(word, word) for word in line.split()]
+    words = [device() if word == "DEVICE" else word for word in words]
+    ended, said, out = typed(words, monkeypatch, capsys)
+    errors = [each for each in said if each.startswith("error: ")]
+    hints = [each for each in said if each.startswith("hint: ")]
+    assert (ended, len(errors), out) == (status, 1, ""), said
+    assert len(hints) <= 1 and [*errors, *hints] == said, "nothing else is said"
+    assert says.lower() in errors[0].lower()
+    assert hint in " ".join(hints) and (hints or not hint)
+    assert len(errors[0]) <= 320 and "Traceback" not in " ".join(said)
+
+
+def test_there_are_sixty():
+    assert len({line for line, *_ in MISTAKES}) == len(MISTAKES) >= 60
