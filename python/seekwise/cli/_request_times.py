@@ -112,7 +112,7 @@ def _print(levels: list[Level], devices: list[BlockDevice], seconds: float) -> N
     for line in textwrap.wrap(headline(levels), width, break_on_hyphens=False):
         click.echo(line)
     for level, device in zip(levels, devices, strict=True):
-        head = f"{level.name}  {identity(device)}" + (f", {device.scheduler}" if device.scheduler else "")
+        head = f"{level.name}: {identity(device)}" + (f", {device.scheduler}" if device.scheduler else "")
         click.echo(f"\n{textwrap.shorten(head, width)}")
         if not level.times:
             click.echo(f"  no request in {time_text(seconds)}")

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seekwise.analysis.printed import MEANS, Cell, GridCell, PrintedGrid, PrintedTable
+from seekwise.published.rule import RULE
 from seekwise.report import answer, arrays
 from seekwise.report.content import METRIC_TITLES, ReportContent
 from seekwise.report.number_text import plain_settings, three
@@ -44,13 +45,17 @@ def print_printed(content: ReportContent, console: Console) -> None:
         print_grid(grid, console)
     if content.printed.tables:
         console.print(
-            "`tie`: level by the rule of `verify verdicts`; `published`: what the publication prints; `–`: no answer here.",
+            f"First rows: {WHOSE.get(content.badge, content.badge)}; `published`: what the publication prints; `–`: no answer here. "
+            f"`tie`: {RULE}.",
             style="dim",
             highlight=False,
         )
     mean = content.printed.style.mean
     if mean != "plain":
         console.print(f"Shown is the {MEANS[mean]}.", style="dim", highlight=False)
+
+
+WHOSE = {"simulated": "simulated here", "measured": "measured here", "virtual": "a real kernel on virtual drives, here"}
 
 
 def print_table(table: PrintedTable, console: Console) -> None:
