@@ -118,6 +118,13 @@ FAULTS = [
         "sda",
         "look",
     ),
+    (
+        "read-ahead-absurd",
+        plain,
+        {f"{SDA}/queue/read_ahead_kb": "65534\n", f"{SDA}/queue/optimal_io_size": "33553920\n"},
+        "sda",
+        "look",
+    ),
     ("request-flags", plain, {f"{SDA}/queue/nomerges": "2\n"}, "sda", "wrong"),
     (
         "dirty-limits",

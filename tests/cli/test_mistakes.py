@@ -66,7 +66,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     ("apply --device DEVICE --set scheduler --dry-run", USAGE, "'scheduler' is not NAME=VALUE", "--set scheduler=bfq"),
     ("apply --device DEVICE", USAGE, "name a run, or a device and what to set", "seekwise apply last"),
     ("apply --set scheduler=bfq", USAGE, "name a run, or a device and what to set", "seekwise apply last"),
-    ("advise RUN --for datbase", USAGE, "no workload is called `datbase`", "did you mean `database`?"),
+    ("advise RUN --for datbase", USAGE, "no use is called `datbase`", "did you mean `database`?"),
     # runs
     ("results lst", USAGE, "run `lst` is unknown", "did you mean `last`?"),
     ("results 19990101", USAGE, "run `19990101` is unknown", "newest runs"),

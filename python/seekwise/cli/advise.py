@@ -49,7 +49,10 @@ METRIC_TITLES = {"p99": "p99", "cpu_efficiency": "CPU eff."}
 def command(
     run: str, purpose: str | None, system: str | None, device: str | None, listing: bool, db: Path | None, as_json: bool
 ) -> None:
-    """Say what to set according to RUN (default: the last), or with --device for a class of drive."""
+    """Say what to set according to RUN (default: the last).
+
+    With --device: what suits the class of drive, without measuring.
+    """
     if listing:
         _list(as_json)
         return

@@ -99,6 +99,14 @@ def command(
             )
         _show_agreement(runs, *sides, everything, as_json)
         return
+    _show_judged(runs, sides, fail_if, everything, as_json)
+
+
+def _show_judged(
+    runs: list[Run], sides: list[comparing.Side], fail_if: tuple[str, ...], everything: bool, as_json: bool
+) -> None:
+    """Two runs of one study on one backend."""
+    from seekwise.analysis import compare as comparing
     from seekwise.report.comparison import Pairing, lines, of_studies
 
     found = comparing.compare(*sides)

@@ -58,17 +58,22 @@ class Row:
 
     @property
     def words(self) -> str:
-        """`12 % slower (9 to 15 %)`, `equal`, `undecided, -3 % to +12 %`."""
-        if not all(math.isfinite(value) and value > 0 for value in (self.ratio, self.low, self.high)):
+        """`+12 % (+9 % to +15 %)`, `equal: …`, `undecided: …`, `not confirmed: …`."""
+        word = {"equal": "equal: ", "undecided": "undecided: ", "unconfirmed": "not confirmed: "}.get(self.outcome, "")
+        return f"{word if self.is_known else ''}{self.span}"
+
+    @property
+    def is_known(self) -> bool:
+        """There is an interval."""
+        return all(math.isfinite(value) and value > 0 for value in (self.ratio, self.low, self.high))
+
+    @property
+    def span(self) -> str:
+        """`+12 % (+9 % to +15 %)`; of what is equal or undecided the interval alone."""
+        if not self.is_known:
             return "no interval: too few repeats"
-        span = f"{change(self.low)} to {change(self.high)}"
-        if self.outcome == "undecided":
-            return f"undecided: {span}"
-        if self.outcome == "unconfirmed":
-            return f"not confirmed: {change(self.ratio)} ({span})"
-        if self.outcome == "equal":
-            return f"equal: {span}"
-        return f"{change(self.ratio)} ({span})"
+        ends = f"{change(self.low)} to {change(self.high)}"
+        return ends if self.outcome in ("equal", "undecided") else f"{change(self.ratio)} ({ends})"
 
 
 def change(ratio: float) -> str:
@@ -163,7 +168,7 @@ def lines(pairing: Pairing, width: int = 80, *, note: str = NOT_INTERLEAVED, eve
             row.metric,
             joined(row.before or "–"),
             joined(row.after or "–"),
-            row.words.removeprefix("not confirmed: "),
+            row.words if everything else row.span,
         ]
         for row in shown
     ]
