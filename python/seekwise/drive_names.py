@@ -59,7 +59,11 @@ class Known:
     """`hard disk`, `SATA SSD`, `NVMe SSD`; of others what the model file says."""
     makers: frozenset[str]
     words: frozenset[str]
+    plain: frozenset[str]
+    """Words of its id and of its title before a bracket."""
     capacity_bytes: int
+    sold_bytes: float
+    """The capacity that its title names: of some the model is of a smaller edition."""
 
     @property
     def size_text(self) -> str:
@@ -93,6 +97,9 @@ def find(name: str) -> str:
         return plain if "/" in plain else identifier
     asked = read(plain)
     matching = [each for each in known() if _is(asked, each)]
+    # `Samsung 980` is not the 980 PRO: the one with the fewest words that were not said.
+    fewest = min((len(each.plain - asked.words) for each in matching), default=0)
+    matching = [each for each in matching if len(each.plain - asked.words) == fewest]
     if len(matching) == 1 or (matching and _is_plainly_nearer(asked, matching)):
         return min(matching, key=lambda each: _apart(asked, each)).name
     if matching:
@@ -136,7 +143,10 @@ def known() -> tuple[Known, ...]:
         text = " ".join((name, model["name"], *model["aliases"]))
         own = read(text)
         capacity = SECTOR * int(model["parameters"]["capacity_sectors"]["value"])
-        found.append(Known(name, model["name"], _kind(model), own.makers, own.words, capacity))
+        short = read(f"{name} {model['name'].partition('(')[0]}")
+        sold = read(model["name"]).capacity_bytes or float(capacity)
+        words = short.words - set(ROLES)
+        found.append(Known(name, model["name"], _kind(model), own.makers, own.words, words, capacity, sold))
     return tuple(found)
 
 
@@ -156,7 +166,9 @@ def _is(asked: Asked, model: Known) -> bool:
 
 
 def _apart(asked: Asked, model: Known) -> float:
-    return abs(math.log(model.capacity_bytes / asked.capacity_bytes)) if asked.capacity_bytes else 0.0
+    if not asked.capacity_bytes:
+        return 0.0
+    return min(abs(math.log(size / asked.capacity_bytes)) for size in (model.capacity_bytes, model.sold_bytes))
 
 
 def _is_plainly_nearer(asked: Asked, matching: list[Known]) -> bool:

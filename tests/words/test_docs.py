@@ -161,6 +161,21 @@ def test_old_words_stay_out_of_the_pages(old: str):
     assert not found, "\n".join(found)
 
 
+def test_fourteen_questions_are_answered_in_at_most_three_commands_each():
+    text = (ROOT / "docs/what-it-is-for.md").read_text(encoding="utf-8")
+    tasks = re.findall(r"^## (\d+)\. .*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert [int(number) for number, _ in tasks] == list(range(1, 15))
+    for number, task in tasks:
+        typed = re.findall(r"^ {4}(?:sudo )?(seekwise .*)$", task, re.MULTILINE)
+        assert 1 <= len(typed) <= 3, number
+
+
+def test_what_a_user_reads_comes_first_and_is_at_most_25_pages():
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    user = nav[: nav.index("  - Reference:")]
+    assert 20 <= len(re.findall(r"\.md$", user, re.MULTILINE)) <= 25
+
+
 def test_a_page_that_a_user_reads_is_short():
     for page in PAGES:
         if NOTES.search(place(page)) or "published" in page.parts:

@@ -1,0 +1,63 @@
+"""A drive model is found by what people call a drive; where there is none the nearest is named, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from seekwise import _core, drive_names
+from seekwise.errors import UsageError
+
+
+@pytest.mark.parametrize("name", _core.drive_models())
+def test_every_model_is_found_by_its_id_with_and_without_the_prefix(name):
+    assert drive_names.find(name) == drive_names.find(f"model:{name}") == name
+
+
+@pytest.mark.parametrize("model", drive_names.known(), ids=lambda each: each.name)
+def test_every_model_is_found_by_its_title(model):
+    assert drive_names.find(model.title.split("(")[0]) == model.name
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Samsung 980 PRO", "samsung_980_pro_1tb"),
+        ("980 pro 1 TB", "samsung_980_pro_1tb"),
+        ("crucial-mx500", "crucial_mx500_1tb"),
+        ("exos 18tb", "exos_x18"),
+        ("Ultrastar 18TB", "ultrastar_hc550"),
+        ("wd gold", "ultrastar_hc550"),
+        ("barracuda es", "st3250620ns"),
+        ("PM9A3", "samsung_pm9a3"),
+    ],
+)
+def test_maker_family_and_capacity_find_a_model(said, name):
+    assert drive_names.find(said) == name
+
+
+@pytest.mark.parametrize(
+    ("said", "nearest", "why"),
+    [
+        ("WD Red 4 TB", "ultrastar_hc550", "same class (hard disk) of the same maker (Western Digital); its capacity is 18 TB"),
+        ("Samsung 870 EVO 1 TB", "samsung_850_evo", "same class (SATA SSD) of the same maker (Samsung); its capacity is 500 GB"),
+        ("WD Blue SSD 1 TB", "crucial_mx500_1tb", "same class (SATA SSD); its capacity is as asked (1 TB)"),
+        ("4 TB NVMe", "intel_p5510", "same class (NVMe SSD); its capacity is as asked (3.84 TB)"),
+        ("sn850x", "samsung_990_pro_2tb", "same class (NVMe SSD)"),
+        ("Toshiba MG08 16TB", "exos_x18", "same class (hard disk); its capacity is 18 TB"),
+    ],
+)  # fmt: skip
+def test_where_there_is_none_the_nearest_is_named_with_the_reason(said, nearest, why):
+    with pytest.raises(UsageError) as raised:
+        drive_names.find(said)
+    assert f"no drive model of {said}; nearest: {nearest} (" in raised.value.message
+    assert why in raised.value.message and f"model:{nearest}" in (raised.value.hint or "")
+
+
+def test_several_are_listed_and_a_typing_error_gets_its_name():
+    with pytest.raises(UsageError, match="means several drive models: exos_x18, exos_x20"):
+        drive_names.find("Seagate Exos")
+    with pytest.raises(UsageError) as raised:
+        drive_names.find("samsng_980")
+    assert raised.value.hint == "did you mean `samsung_980`?"
+    with pytest.raises(UsageError, match="no drive model is called `xyzzy`"):
+        drive_names.find("xyzzy")
