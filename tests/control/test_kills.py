@@ -53,7 +53,7 @@ def left() -> set[str]:
             if try_lock(descriptor, fcntl.LOCK_SH):
                 found.add(str(folder))
             os.close(descriptor)
-    for path in (each for root in tracefs.ROOTS for each in (root / "instances").glob("seekwise-*")):
+    for path in (each for root in tracefs.ROOTS for each in (root / "instances").glob("seekwise-*-*")):
         pid, start = map(int, path.name.removeprefix("seekwise-").split("-"))
         if not ProcessIdentity(pid, start, boot_id()).alive:
             found.add(str(path))

@@ -147,10 +147,15 @@ def remove_left_behind() -> None:
     for root_ in ROOTS:
         for path in (root_ / "instances").glob("seekwise-*"):
             numbers = path.name.removeprefix("seekwise-").split("-")
-            if len(numbers) == 2 and all(each.isdecimal() for each in numbers):
-                owner = process.ProcessIdentity(int(numbers[0]), int(numbers[1]), process.boot_id())
-                if not owner.alive:
-                    _remove(path)
+            if len(numbers) <= 2 and all(each.isdecimal() for each in numbers) and not _is_alive(*map(int, numbers)):
+                _remove(path)
+
+
+def _is_alive(pid: int, start_ticks: int | None = None) -> bool:
+    """Whether the process that made an instance still runs. Recordings of programs had only the pid in their name once."""
+    if start_ticks is None:
+        return process.runs(pid)
+    return process.ProcessIdentity(pid, start_ticks, process.boot_id()).alive
 
 
 def _remove(path: Path) -> None:
