@@ -204,3 +204,9 @@ def test_without_a_word_on_locks_none_is_named():
     ]
     (text,) = texts(lossless, kind="lock")
     assert "caps" not in text
+    half = [
+        under_a_lock("none", 778_000, 0.0, 2.4, "depth 128"),
+        under_a_lock("mq-deadline", 490_000, 1.6, 4.0, "depth 128"),
+    ]
+    (text,) = texts(half, kind="lock")
+    assert "loses up to 37 % beyond, with 40 % of the processors' time spent waiting for its lock" in text

@@ -86,8 +86,13 @@ def _of(system: str, setting: str, pairs: Sequence[tuple[Cell, Cell]]) -> Findin
             f"its lock caps the drives at {thousands(most)}, where processors spend {100 * waited:.0f} % of their time waiting for it"
         )
     elif lossy:
-        worst = min(own.iops / without.iops for without, own in pairs)
-        parts.append(f"loses up to {100 * (1 - worst):.0f} % beyond, to the processor time of its own work")
+        without, worst = min(pairs, key=lambda pair: pair[1].iops / pair[0].iops)
+        cause = (
+            f"with {100 * worst.waited:.0f} % of the processors' time spent waiting for its lock"
+            if worst.waited >= NOTHING
+            else "to the processor time of its own work"
+        )
+        parts.append(f"loses up to {100 * (1 - worst.iops / without.iops):.0f} % beyond, {cause}")
     extra = min(own.cpu_us - without.cpu_us for without, own in pairs)
     parts.append(f"a request takes at least {extra:.1f} us of processor time more than under {WITHOUT}")
     numbers: dict[str, object] = {
