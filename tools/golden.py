@@ -5,8 +5,12 @@
     .venv/bin/python tools/golden.py record FOLDER PROGRAM    what the engine gives for them now
     .venv/bin/python tools/golden.py check FOLDER PROGRAM     the trials whose results differ from the recorded ones; status 5 if there are any
 
-FOLDER lies outside the repository. `collect` runs the program's own commands and keeps what they hand to the compiled simulator, thinned to
-PER_SOURCE trials each; a random trial takes some of its fields from other trials of its kind, so that features meet that no study combines.
+FOLDER lies outside the repository. `collect` runs the program's own commands and keeps what they hand to the compiled simulator: of each command
+PER_SOURCE trials, drawn evenly and without replacement from the different ones that it makes (seed 20), so that no study outweighs another.
+WHOLE of them keep their length, the others are cut to LIMITS, or comparing them would take an hour: a run of minutes passes through the same
+code as its first second. A random trial takes some of its fields from other trials of its kind, so that features meet that no study combines.
+
+`check` compares every trial of FOLDER, none is left out; what it prints last is how many those were, and of how many they were drawn.
 """
 
 from __future__ import annotations
@@ -26,11 +30,13 @@ from seekwise import _core
 
 ROOT = Path(__file__).parents[1]
 PER_SOURCE = 60
+WHOLE = 3
+"""Trials of each command at full length."""
 RANDOM = 300
 OF_ITS_OWN = 0.7
 """Share of a random trial's fields that stay as they are."""
 LIMITS = {"ios": 20_000, "runtime_ns": 400_000_000, "file_bytes": 8 << 20, "span_ns": 400_000_000}
-"""A random trial is short."""
+"""Of a shortened trial."""
 ERROR = '"error"'
 KINDS = {"cell": "simulate_cells", "storage": "simulate_storage"}
 
@@ -75,11 +81,14 @@ def thin(folder: Path) -> None:
     kept = json.loads((folder / "kept.json").read_text())
     chance = random.Random(20)
     trials: dict[str, tuple[str, dict]] = {}
+    made = 0
     for of_source in kept.values():
         for kind, specs in of_source.items():
             unique = {json.dumps(spec, sort_keys=True): spec for spec in specs}
-            for key in chance.sample(sorted(unique), min(PER_SOURCE, len(unique))):
-                trials[f"{kind} {key}"] = (kind, unique[key])
+            made += len(unique)
+            for place, key in enumerate(chance.sample(sorted(unique), min(PER_SOURCE, len(unique)))):
+                spec = unique[key] if place < WHOLE else shortened(unique[key])
+                trials[f"{kind} {json.dumps(spec, sort_keys=True)}"] = (kind, spec)
     given = list(trials.values())
     for kind in KINDS:
         of_kind = [spec for other, spec in given if other == kind]
@@ -90,7 +99,9 @@ def thin(folder: Path) -> None:
     tables = sorted((ROOT / "tests/vectors/machine").glob("*.csv"))
     lines += [json.dumps({"rates": [path.read_text(), seed]}) for path in tables for seed in (1, 2)]
     (folder / "trials.jsonl").write_text("\n".join(lines) + "\n")
-    print(f"{len(given)} trials of commands, {len(trials) - len(given)} random ones, {2 * len(tables)} tables")
+    drawn = f"{len(given)} trials drawn from {made} of commands, {len(trials) - len(given)} random ones, {2 * len(tables)} tables"
+    (folder / "drawn.txt").write_text(drawn + "\n")
+    print(drawn)
 
 
 def mixed(spec: dict, others: list[dict], chance: random.Random) -> dict:
@@ -138,7 +149,8 @@ def check(folder: Path, program: str) -> int:
         )
         at = max(0, at - 80)
         print(f"\n{trials[place][:1200]}\n  was …{before[place][at : at + 200]}\n  is  …{found[place][at : at + 200]}")
-    print(f"{len(before) - len(differing)} of {len(before)} results are the same to the bit")
+    drawn = (folder / "drawn.txt").read_text().strip()
+    print(f"{len(before) - len(differing)} of {len(before)} results are the same to the bit ({drawn})")
     return 5 if differing else 0
 
 

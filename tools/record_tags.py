@@ -5,7 +5,8 @@
 A SCSI host with 32 tags, as a port of AHCI has; 32 readers, each waiting for its read of 4 KiB at a random place, which takes 2 ms. For each
 scheduler and `queue_depth`: `nr_requests` when the scheduler was chosen, after the depth was set, and when it was chosen anew; the limits on
 asynchronous requests that debugfs shows; the most requests that were in the drive at once; and how far apart requests in a row lie, as a
-share of the span (a third where nobody sorts). `shared`: two such disks on one host, both read.
+share of the span (a third where nobody sorts): in all, and in each quarter of the run, because bfq merges queues some time after they began.
+`shared`: two such disks on one host, both read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from seekwise.testbed.cpio import Entry
 
 TAGS = 32
 SERVICE_NS = 2_000_000
-READERS, READS, SPAN = 32, 12, 1 << 27
+READERS, READS, SPAN = 32, 48, 1 << 27
+PARTS = 4
 DEPTHS = (1, 2, 4, 31)
 SCHEDULERS = ("none", "mq-deadline", "bfq", "kyber")
 ROW = re.compile(r"(block_rq_issue|block_rq_complete): (\d+,\d+) R\w* .*?\(.*?\) (\d+) \+ 8 ")
@@ -66,6 +68,8 @@ def script() -> str:
         "put 16384 /sys/kernel/tracing/buffer_size_kb",
         "put 1 /sys/kernel/tracing/events/block/block_rq_issue/enable",
         "put 1 /sys/kernel/tracing/events/block/block_rq_complete/enable",
+        # scsi_debug calls itself non-rotating; bfq then merges the queues of readers that begin together, as it does not on a disk.
+        "for disk in sda sdb; do put 1 /sys/block/$disk/queue/rotational; done",
         'nr() { echo "$1 $(cat /sys/block/sda/queue/nr_requests)" >> $2; }',
     ]
     for scheduler in SCHEDULERS:
@@ -109,11 +113,19 @@ def run_of(trace: str) -> dict[str, dict[str, float]]:
     return {
         device: {
             "in_drive_most": most[device],
-            "distance": round(sum(abs(b - a) for a, b in zip(row, row[1:], strict=False)) / (len(row) - 1) / SPAN, 3),
+            "distance": apart(row),
+            "distance_quarters": [
+                apart(row[len(row) * n // PARTS : len(row) * (n + 1) // PARTS]) for n in range(PARTS)
+            ],
             "issued": len(row),
         }
         for device, row in at.items()
     }
+
+
+def apart(row: list[int]) -> float:
+    """Mean distance of requests in a row, as a share of the span."""
+    return round(sum(abs(b - a) for a, b in zip(row, row[1:], strict=False)) / (len(row) - 1) / SPAN, 3)
 
 
 def number(text: str) -> int | None:
@@ -156,6 +168,7 @@ if __name__ == "__main__":
         "tags": TAGS,
         "rotational": 1,
         "readers": READERS,
+        "reads_each": READS,
         "service_ns": SERVICE_NS,
     }
     print(json.dumps({**about, "kernels": [record(series) for series in wanted]}, indent=1))

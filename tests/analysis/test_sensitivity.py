@@ -124,6 +124,47 @@ def test_what_the_host_s_steps_cost_can_be_varied():
     assert slow < 0.95 * usual
 
 
+READS = {"operations": ["rand_read"], "threads": [1], "size": "64m", "random_ios": 50}
+
+
+@pytest.mark.parametrize(
+    ("system", "name"),
+    [
+        # Writes alone settle longer, and wait for a write cache.
+        ({"name": "one", "drive": "generic_1tb_sata", "kernel": "6.1"}, "generic_1tb_sata.write_settle_extra_ms=0.5..2"),
+        ({"name": "one", "drive": "wd2500ys", "kernel": "2.6.24", "options": {"filesystem": "ext3"}}, "write_settle_extra_ms"),
+        # Reads never dirty a page, whatever that costs the host.
+        (
+            {"name": "one", "drive": "wd2500ys", "kernel": "2.6.24", "options": {"filesystem": "ext3", "host": "opteron_2212"}},
+            "opteron_2212.page_send",
+        ),
+    ],
+)  # fmt: skip
+def test_a_parameter_without_effect_is_refused(system, name):
+    given = study(
+        system=[system], workload=[READS], settings={"scheduler": ["none" if system["kernel"] == "6.1" else "noop"]}
+    )
+    with pytest.raises(UsageError, match="has no effect on study small: every result"):
+        run(given, name)
+
+
+def test_a_parameter_that_never_reaches_the_simulator_is_refused_before_the_first_run(monkeypatch):
+    given = study()
+    monkeypatch.setattr(parameters, "of_model", lambda *_: {})
+    monkeypatch.setattr("seekwise.published.cells.of_model", lambda *_: {})
+    monkeypatch.setattr(vary, "_records", lambda *_: pytest.fail("it runs"))
+    with pytest.raises(UsageError, match="no trial of this study passes it to the simulator"):
+        run(given, "9650-2LP.command_us")
+
+
+def test_of_all_parameters_those_without_effect_are_marked():
+    reads = study(system=[{"name": "one", "drive": "wd2500ys", "kernel": "2.6.24"}], workload=[READS])
+    found = {each.variation.parameter.name: each for each in run(reads, "all")}
+    assert found["write_settle_extra_ms"].effect is vary.Effect.SAME_RESULTS
+    assert found["read_ahead_min_kib"].flips == []
+    assert any(each.effect is vary.Effect.SOME for each in found.values())
+
+
 def test_a_conclusion_that_another_seed_changes_hangs_on_chance():
     given = study()
     parameter = parameters.named(given, "9650-2LP.command_us")

@@ -336,3 +336,12 @@ def test_a_parquet_file_that_is_named_twice_counts_once(tmp_path) -> None:
         cli, ["results", str(path), str(tmp_path / "." / "a.parquet")], standalone_mode=False, obj={}
     )
     assert done.exception is None and "48 measured operations" in done.stdout
+
+
+def test_the_level_of_an_array_is_data_not_words():
+    from seekwise.fleet.rows import unit_of
+
+    drives = [{"name": name, "model": "WD2500YS"} for name in ("sda", "sdb", "sdc")]
+    assert unit_of({"devices": drives, "raid_levels": ["raid5"]}).level == "RAID 5 of 3"
+    assert unit_of({"devices": drives, "raid_levels": ["linear"]}).level == "3 drives"
+    assert unit_of({"devices": drives[:1], "stack": ["sda: was in a RAID 1 once"]}).level == "single"

@@ -19,10 +19,8 @@ SPAN_SECTORS = 1 << 27
 DISK = "generic_1tb_sata"
 
 
-def spec(kernel: str, scheduler: str, depth: int, drive: str = DISK) -> dict:
-    job = {"threads": 32, "pattern": "random", "block_bytes": 4096, "ios": 12}
-    if drive == DISK:
-        job["region_bytes"] = SPAN_SECTORS * 512
+def spec(kernel: str, scheduler: str, depth: int, drive: str = DISK, ios: int = 12) -> dict:
+    job = {"threads": RECORDED["readers"], "pattern": "random", "block_bytes": 4096, "ios": ios}
     return {
         "seed": 3,
         "device": {"model": drive, "depth": depth},
@@ -31,18 +29,32 @@ def spec(kernel: str, scheduler: str, depth: int, drive: str = DISK) -> dict:
     }
 
 
+def as_recorded(kernel: str, row: dict, seed: int, ios: int) -> dict:
+    """The load of the recordings, over a disk that takes as long for each read as theirs."""
+    made = spec(kernel, row["scheduler"], row["queue_depth"], "fixed", ios)
+    made["seed"] = seed
+    made["device"]["parameters"] = {
+        "service_ns": float(RECORDED["service_ns"]), "depth": float(RECORDED["tags"]), "capacity_sectors": float(SPAN_SECTORS),
+    }  # fmt: skip
+    made["queue"] |= {"nr_requests": row["nr_requests_chosen"], "budget": True, "hz": 250}
+    return made
+
+
 def settings(*args: object) -> dict:
     return json.loads(_core.describe_cell(json.dumps(spec(*args))))["settings"]
 
 
-def distance(given: dict) -> float:
-    """Mean distance of requests in a row, as a share of the span."""
+def distances(given: dict, parts: int = 1) -> list[float]:
+    """Mean distance of requests in a row, as a share of the span, in each part of the run."""
     (result,) = json.loads(_core.simulate_cells(json.dumps([{**given, "trace_events_max": 100_000}]), 1))
     columns, rows = result["trace"]["columns"], result["trace"]["rows"]
     event, sector = columns.index("event"), columns.index("sector")
     at = [row[sector] for row in rows if row[event] == "issue"]
-    assert len(at) > 300
-    return sum(abs(b - a) for a, b in zip(at, at[1:], strict=False)) / (len(at) - 1) / SPAN_SECTORS
+    pieces = [at[len(at) * n // parts : len(at) * (n + 1) // parts] for n in range(parts)]
+    assert all(len(each) > 300 for each in pieces)
+    return [
+        sum(abs(b - a) for a, b in zip(row, row[1:], strict=False)) / (len(row) - 1) / SPAN_SECTORS for row in pieces
+    ]
 
 
 @pytest.mark.parametrize(("kernel", "row"), ROWS, ids=lambda each: each if isinstance(each, str) else "")
@@ -52,14 +64,19 @@ def test_a_queue_has_the_requests_that_the_kernel_gives_it(kernel, row):
     assert [given["nr_requests"]] * 3 == [row[f"nr_requests_{when}"] for when in ("chosen", "depth", "again")]
 
 
-@pytest.mark.parametrize(
-    ("kernel", "row"),
-    # bfq merges queues that begin together at once on a disk that says it does not rotate, as scsi_debug's does: not comparable with a disk.
-    [each for each in ROWS if each[1]["queue_depth"] < 31 and each[1]["scheduler"] != "bfq"],
-    ids=lambda each: each if isinstance(each, str) else "",
-)
-def test_a_scheduler_sorts_as_many_requests_as_in_the_kernel(kernel, row):
-    assert distance(spec(kernel, row["scheduler"], row["queue_depth"])) == pytest.approx(row["distance"], abs=0.05)
+@pytest.mark.parametrize(("kernel", "row"), ROWS, ids=lambda each: each if isinstance(each, str) else "")
+def test_a_scheduler_sorts_as_the_kernel_s_does(kernel, row):
+    """Without NCQ mq-deadline sorts; bfq serves one process after the other and waits for it, so that its order is that of the processes."""
+    seeds = [distances(as_recorded(kernel, row, seed, RECORDED["reads_each"]))[0] for seed in (1, 2, 3)]
+    assert sum(seeds) / len(seeds) == pytest.approx(row["distance"], abs=0.05)
+
+
+@pytest.mark.parametrize(("kernel", "merges"), [("5.10", False), ("6.1", True), ("6.12", True)])
+def test_bfq_sorts_once_it_has_merged_queues_that_were_made_together(kernel, merges):
+    """From 5.13 on, 600 ms after they were made, where the drive queues (depth 4): the last quarter of the recording shows it."""
+    (row,) = (row for name, row in ROWS if (name, row["scheduler"], row["queue_depth"]) == (kernel, "bfq", 4))
+    assert (row["distance_quarters"][-1] < 0.15) == merges
+    assert (distances(as_recorded(kernel, row, 1, 96), 4)[-1] < 0.15) == merges
 
 
 @pytest.mark.parametrize(("kernel", "requests"), [("2.6.24", 128), ("2.6.32", 128), ("4.4", 128)])

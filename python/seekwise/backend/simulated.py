@@ -227,6 +227,18 @@ class SimulatedSession:
             for batch in batches:
                 yield from self._cells(batch, attempts)
 
+    def asked(self, trials: Sequence[Trial]) -> list[str]:
+        """What the compiled simulator would be asked for each trial; equal texts, equal results."""
+        return [
+            json.dumps([[each.operation, each.spec, each.reason] for each in self._storage_requests(trial)])
+            if self._is_storage(trial)
+            else json.dumps(self._spec(trial, trial.seed_of(1)), sort_keys=True)
+            for trial in trials
+        ]
+
+    def _storage_requests(self, trial: Trial) -> list[storage_trials.PhaseRequest]:
+        return storage_trials.requests_of(self.study, self.systems, self.plan, trial, trial.seed_of(1))
+
     def _is_storage(self, trial: Trial) -> bool:
         return storage_trials.is_storage(self.systems[self.plan.cells[trial.cell].system], self.study)
 

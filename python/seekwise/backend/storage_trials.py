@@ -162,9 +162,7 @@ def nothing_modelled(study: Study, systems: dict[str, System], plan: Plan) -> st
     return reason
 
 
-def _phase_requests_of(
-    study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int
-) -> list[PhaseRequest]:
+def requests_of(study: Study, systems: dict[str, System], plan: Plan, trial: Trial, seed: int) -> list[PhaseRequest]:
     cell = plan.cells[trial.cell]
     default = plan.system_of(cell).scheduler or ""
     return phase_requests(study, systems[cell.system], cell, plan.settings[trial.setting], seed, default)
@@ -181,7 +179,7 @@ def records(
 ) -> list[Record]:
     """The records of trials (with their seed and attempt), simulated side by side."""
     started = now()
-    asked = [_phase_requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
+    asked = [requests_of(study, systems, plan, trial, seed) for trial, seed, _ in batch]
     specs = list(dict.fromkeys(request.spec for group in asked for request in group if request.spec is not None))
     results = dict(zip(specs, cells.raw(specs, processors or os.cpu_count() or 1, tell), strict=True))
     return [

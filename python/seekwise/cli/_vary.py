@@ -9,7 +9,7 @@ import click
 
 from seekwise.cli import _output, _shown
 from seekwise.insights.means import number
-from seekwise.insights.sensitivity import Sensitivity, moved
+from seekwise.insights.sensitivity import WHY_NONE, Effect, Sensitivity, moved
 from seekwise.study.model import Study
 from seekwise.study.quantity import time_text
 
@@ -28,10 +28,13 @@ def show(each: Sensitivity) -> None:
     stated = (
         f"stated {number(parameter.low)} to {number(parameter.high)}" if parameter.is_uncertain else "no range stated"
     )
-    tried = ", ".join(number(value) for value in sorted(each.conclusions))
+    tried = ", ".join(number(value) for value in each.variation.values if value not in each.left_out)
     click.echo(f"{parameter.key}: {number(parameter.value)} {parameter.unit} ({stated}); tried {tried}")
     for value, reason in each.left_out.items():
         click.echo(f"  left out {number(value)}: {reason}")
+    if each.effect is not Effect.SOME:
+        click.echo(f"  no effect: {WHY_NONE[each.effect]}\n")
+        return
     total = len(each.conclusions[parameter.value])
     certain = [flip for flip in each.flips if not flip.by_chance]
     inside = [flip for flip in certain if flip.within_stated]
@@ -55,7 +58,7 @@ def show(each: Sensitivity) -> None:
 def summary(study: Study, found: Sequence[Sensitivity]) -> None:
     holding = _holding(found)
     chance = len({flip.conclusion for each in found for flip in each.flips if flip.within_stated and flip.by_chance})
-    every = len(found[0].conclusions[found[0].variation.parameter.value]) if found else 0
+    every = len(_names(found))
     click.echo(
         f"{holding} of {every} conclusions of study {study.name} hold at every value tried within a stated range"
         + (f"; {chance} of the others change with the seed alone" if chance else "")
@@ -63,8 +66,12 @@ def summary(study: Study, found: Sequence[Sensitivity]) -> None:
 
 
 def _holding(found: Sequence[Sensitivity]) -> int:
-    names = set(found[0].conclusions[found[0].variation.parameter.value]) if found else set()
-    return len(names - {flip.conclusion for each in found for flip in each.flips if flip.within_stated})
+    return len(_names(found) - {flip.conclusion for each in found for flip in each.flips if flip.within_stated})
+
+
+def _names(found: Sequence[Sensitivity]) -> set[str]:
+    """The study's conclusions, which a parameter without effect does not repeat."""
+    return {name for each in found for name in each.conclusions[each.variation.parameter.value]}
 
 
 def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str, object]:
@@ -75,6 +82,7 @@ def document(study: Study, seed: int, found: Sequence[Sensitivity]) -> dict[str,
         "parameters": [
             {
                 "parameter": asdict(each.variation.parameter) | {"key": each.variation.parameter.key},
+                "effect": each.effect.value,
                 "values": sorted(each.conclusions),
                 "left_out": [{"value": value, "reason": reason} for value, reason in each.left_out.items()],
                 "conclusions": [

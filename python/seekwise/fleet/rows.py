@@ -6,7 +6,6 @@ A **unit** is a storage device of a host: a drive, or an array. Units are **twin
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,11 +96,11 @@ def unit_of(environment: dict[str, object]) -> Unit:
     """The device that a run was on, from what its records keep of their machine."""
     devices = environment.get("devices")
     leaves = [each for each in devices if isinstance(each, dict)] if isinstance(devices, list) else []
-    stack = environment.get("stack")
-    lines = " ".join(str(line) for line in stack) if isinstance(stack, list) else ""
-    raid = re.search(r"\braid[ -]?(\d+)", lines, re.IGNORECASE)
+    levels = environment.get("raid_levels")
+    numbers = [str(each).removeprefix("raid") for each in levels] if isinstance(levels, list) else []
+    raid = next((number for number in numbers if number.isdigit()), None)
     several = len(leaves) > 1
-    level = f"RAID {raid[1]} of {len(leaves)}" if raid else f"{len(leaves)} drives" if several else "single"
+    level = f"RAID {raid} of {len(leaves)}" if raid else f"{len(leaves)} drives" if several else "single"
     return Unit(
         host=_text(environment.get("host"), "host unknown"),
         device="+".join(sorted(_text(each.get("name"), "?") for each in leaves)) or "device unknown",

@@ -4,6 +4,9 @@ Every value runs with the same seeds, so that a change comes from the parameter;
 the study runs as it is with other seeds: a conclusion that changes there hangs on chance, and its flips say nothing of a parameter. A
 conclusion is a winner of the study's tables, else the best setting of each operation; how settings fall into groups; and where an array
 begins to beat one drive.
+
+A parameter without any effect is refused, or "none of the conclusions depends on it" would be said of something that was never applied:
+before the first run if the simulator is asked the same with and without it, after its runs if they are the same to the bit.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from seekwise import insights
 from seekwise.analysis.printed import MISSING, Style, printed
-from seekwise.backend.protocol import Backend
+from seekwise.backend.simulated import SimulatedBackend
 from seekwise.errors import RefusedError, SeekwiseError, UsageError
 from seekwise.insights import schedulers
 from seekwise.insights.means import NAMES, UNITS, Means, number
@@ -46,10 +50,28 @@ class Variation:
     values: tuple[float, ...]
     is_given: bool = False
     """A person wrote the range: a value that cannot be is an error. The ends of a stated range are left out with their reason."""
+    is_named: bool = True
+    """A person named the parameter, so that it is refused if it has no effect; otherwise it is one of `all`."""
 
     def within_stated(self, value: float) -> bool:
         low, high = self.parameter.low, self.parameter.high
         return low is not None and high is not None and low <= value <= high
+
+
+class Effect(StrEnum):
+    """What a parameter does to a study."""
+
+    SOME = "some"
+    NOT_ASKED = "not asked"
+    """The simulator is asked the same with and without it."""
+    SAME_RESULTS = "same results"
+    """Every result at every value tried is the same to the bit."""
+
+
+WHY_NONE = {
+    Effect.NOT_ASKED: "no trial of this study passes it to the simulator",
+    Effect.SAME_RESULTS: "every result at every value tried is the same to the bit, so nothing in these loads depends on it",
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +97,7 @@ class Sensitivity:
     """{value: {operation on system: mean rate}}, for those that move most."""
     left_out: dict[float, str] = field(default_factory=dict)
     """{value: why it cannot be}"""
+    effect: Effect = Effect.SOME
 
 
 def parsed(study: Study, words: Sequence[str]) -> list[Variation]:
@@ -82,7 +105,9 @@ def parsed(study: Study, words: Sequence[str]) -> list[Variation]:
     found: list[Variation] = []
     for word in words:
         if word.strip() == "all":
-            found += [_stated(each) for each in parameters.of_study(study) if each.is_uncertain]
+            found += [
+                replace(_stated(each), is_named=False) for each in parameters.of_study(study) if each.is_uncertain
+            ]
             continue
         name, _, span = word.partition("=")
         parameter = parameters.named(study, name.strip())
@@ -150,10 +175,17 @@ def _points(parameter: Parameter, low: float, high: float, points: int) -> tuple
 
 
 def run(
-    study: Study, variations: Sequence[Variation], backend: Backend, *, seed: int | None, tell: Tell
+    study: Study, variations: Sequence[Variation], backend: SimulatedBackend, *, seed: int | None, tell: Tell
 ) -> Iterator[Sensitivity]:
     """Runs the study as it is, then at each other value, and compares; each variation is handed out once it is through."""
     blocks = min(study.design.blocks, BLOCKS)
+    asked = _asked(study, backend)
+    left = [each for each in variations if not _is_asked(study, each, backend, asked)]
+    for variation in left:
+        yield _without_effect(study, variation, Effect.NOT_ASKED)
+    variations = [each for each in variations if each not in left]
+    if not variations:
+        return
     total = 1 + OTHER_SEEDS + sum(len(each.values) - 1 for each in variations)
     pace = _Pace(total, tell)
     usual = _records(study, backend, blocks, seed)
@@ -183,7 +215,42 @@ def run(
                 raise _impossible(parameter, value, outcome)
             else:
                 left_out[value] = outcome
-        yield replace(_compared(study, variation, by_value, chance), left_out=left_out)
+        if len(by_value) > 1 and all(_results(each) == _results(usual) for each in by_value.values()):
+            yield replace(_without_effect(study, variation, Effect.SAME_RESULTS), left_out=left_out)
+        else:
+            yield replace(_compared(study, variation, by_value, chance), left_out=left_out)
+
+
+def _without_effect(study: Study, variation: Variation, effect: Effect) -> Sensitivity:
+    """What there is to say of a parameter without effect; UsageError where a person asked for it by name."""
+    parameter = variation.parameter
+    if variation.is_named:
+        raise UsageError(
+            f"`{parameter.key}` has no effect on study {study.name}: {WHY_NONE[effect]}",
+            hint="vary another parameter, or give the study a load that depends on this one",
+        )
+    return Sensitivity(variation, {parameter.value: {}}, effect=effect)
+
+
+def _is_asked(study: Study, variation: Variation, backend: SimulatedBackend, asked: list[str]) -> bool:
+    """Whether the parameter reaches the simulator at any value that can be."""
+    parameter = variation.parameter
+    for value in variation.values:
+        if value == parameter.value or parameter.reason_against(value) is not None:
+            continue
+        try:
+            if _asked(parameters.with_values(study, {parameter.key: value}), backend) != asked:
+                return True
+        except SeekwiseError:
+            # Its run says what is wrong with the value.
+            return True
+    return all(value == parameter.value or parameter.reason_against(value) for value in variation.values)
+
+
+def _results(records: Sequence[Record]) -> list[tuple[object, ...]]:
+    """What was measured, without what it was asked for with."""
+    found = [(each.cell, each.setting, each.block, each.phases, each.conditions) for each in records]
+    return sorted(found, key=lambda each: (each[0], each[1], each[2]))
 
 
 class _Pace:
@@ -199,7 +266,7 @@ def _at(
     study: Study,
     parameter: Parameter,
     value: float,
-    backend: Backend,
+    backend: SimulatedBackend,
     blocks: int,
     seed: int | None,
     usual: list[Record],
@@ -226,10 +293,22 @@ def _reasons(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _quiet(study: Study) -> Study:
+    return study.model_copy(update={"design": study.design.model_copy(update={"control": False, "sentinel": False})})
+
+
+def _asked(study: Study, backend: SimulatedBackend) -> list[str]:
+    """What the simulator is asked in one repetition of the study."""
+    quiet = _quiet(study)
+    made = plan.make(quiet, backend.describe(quiet), seed=1, blocks=1)
+    with backend.session(made, "vary", lambda _: None) as session:
+        return session.asked(made.trials)
+
+
 def _records(
-    study: Study, backend: Backend, blocks: int, seed: int | None, only: set[str] | None = None
+    study: Study, backend: SimulatedBackend, blocks: int, seed: int | None, only: set[str] | None = None
 ) -> list[Record]:
-    quiet = study.model_copy(update={"design": study.design.model_copy(update={"control": False, "sentinel": False})})
+    quiet = _quiet(study)
     made = plan.make(quiet, backend.describe(quiet), seed=seed, blocks=blocks)
     trials = [trial for trial in made.trials if only is None or made.cells[trial.cell].system in only]
     with backend.session(made, "vary", lambda _: None) as session:
@@ -323,7 +402,7 @@ def moved(sensitivity: Sensitivity, count: int = 3) -> list[str]:
     """The mean rates that move most over the values, in words."""
     values = sorted(sensitivity.figures)
     shares = []
-    for name in sensitivity.figures[values[0]]:
+    for name in sensitivity.figures[values[0]] if values else ():
         rates = [sensitivity.figures[value].get(name, 0.0) for value in values]
         if max(rates) > 0:
             shares.append(((max(rates) - min(rates)) / max(rates), name, rates))

@@ -24,7 +24,6 @@ from seekwise.report.answered import Question
 from seekwise.report.content import Advice, ReportContent, WinnerCell, WinnerRow
 from seekwise.run import early
 from seekwise.run import execute as runs
-from seekwise.run.whatif import STUDY_HEAD
 from seekwise.store import damage
 from seekwise.store.database import Run, Store
 from seekwise.store.record import Record
@@ -64,16 +63,14 @@ def of(store: Store, run: Run, style: printed.Style | None = None, *, brief: boo
     """
     with damage.reading(run.run_id):
         study = study_of(run)
-        # Short records have neither the histograms that tell a prediction nor what it takes to see an array with a failed drive.
-        whole = run.study.startswith(STUDY_HEAD) or _has_arrays(study)
+        # Short records have neither the histograms that tell a prediction, which no study made, nor what it takes to see an array with a failed drive.
+        whole = study is None or _has_arrays(study)
         records = list(store.records(run.run_id, brief=brief and not whole))
         return judged(run, Plan.from_document(run.plan), records, study, style)
 
 
-def _has_arrays(study: Study | None) -> bool:
-    return study is not None and (
-        "raid_level" in study.factor_names() or any(system.raid_level for system in study.system)
-    )
+def _has_arrays(study: Study) -> bool:
+    return "raid_level" in study.factor_names() or any(system.raid_level for system in study.system)
 
 
 def merged(store: Store, runs_: Sequence[Run], style: printed.Style | None = None) -> Outcome:

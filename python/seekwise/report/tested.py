@@ -142,7 +142,7 @@ def line(content: ReportContent) -> str:
     return "; ".join(part for part in parts if part)
 
 
-SKIPPED = ("stack", "devices", "file", "machine_id", "boot_id")
+SKIPPED = ("stack", "raid_levels", "devices", "file", "machine_id", "boot_id")
 UNITS = (("_bytes", bytes_text), ("_mib", lambda value: f"{value} MiB"), ("_mb", lambda value: f"{value} MB"))
 
 

@@ -393,6 +393,7 @@ class Varied(Part):
     """One parameter and what depends on it."""
 
     parameter: Map
+    effect: Literal["some", "not asked", "same results"]
     values: list[float]
     left_out: list[Map]
     conclusions: list[Map]

@@ -43,6 +43,7 @@ def read(target: Target, fio_version: str, root: Path = Path("/")) -> dict[str, 
             for device in target.leaves
         ],
         "stack": list(target.lines),
+        "raid_levels": list(target.raid_levels),
     }
 
 

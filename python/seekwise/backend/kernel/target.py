@@ -46,6 +46,12 @@ class Target:
         return tuple(device.name for device in self.resolved.chain() if device.kind == "md")
 
     @property
+    def raid_levels(self) -> tuple[str, ...]:
+        """Of the md arrays from top to bottom: `raid5`, `linear` …"""
+        levels = (device.details.get("level") for device in self.resolved.chain() if device.kind == "md")
+        return tuple(str(level) for level in levels if level)
+
+    @property
     def amplifies(self) -> bool:
         """Whether the drives may rightly move more than is asked, so that more tells nothing about others."""
         if self.mount is not None and self.mount.filesystem in AMPLIFYING_FILESYSTEMS:
