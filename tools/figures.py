@@ -7,6 +7,7 @@ figure has changed, when a page differs from docs/figures.json, or when that was
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -52,14 +53,29 @@ EXAMPLES = {
     "show-demo": "demo --seed 1",
 }
 """Commands whose output pages show: {block: words after `seekwise`}."""
-
-NAMES = (*CHECKS, "article", *EXAMPLES)
+ANSWERS = ("article-2008", "nvme-page", "ssd-raid10-chunk", "tiobench-comparison")
+"""Published studies whose pages say in what the run ends."""
+READERS_KIB = (128, 512, 2560, 8192)
+"""Read-ahead of the sequential readers on one disk."""
+READERS = (
+    # Readers, size of a read, size of each reader's file: over the whole disk, or files one behind the other.
+    (1, "128 KiB", "1900g"),
+    (8, "128 KiB", "1900g"),
+    (8, "128 KiB", "475g"),
+    (8, "128 KiB", "8g"),
+    (8, "1 MiB", "1900g"),
+    (8, "1 MiB", "475g"),
+    (32, "128 KiB", "475g"),
+    (32, "128 KiB", "8g"),
+)
+READERS_S = 120
+"""Long enough: what 32 readers have read ahead and not yet read when it ends is half a gigabyte with the longest window."""
 
 
 def measure(name: str) -> Figure:
     """What the check says now, without what a page does not need."""
-    if name == "article":
-        return article()
+    if name in OTHERS:
+        return OTHERS[name]()
     if name in EXAMPLES:
         return example(EXAMPLES[name])
     words = CHECKS[name][0].split()
@@ -70,7 +86,7 @@ def measure(name: str) -> Figure:
     document = json.loads(done.stdout)
     if broken := [each["misses"] for each in document["files"] if each.get("broken")]:
         raise SystemExit(f"{' '.join(command)}: {broken}")
-    return trimmed(document, with_misses=name in ("claims", "verdicts", "ssd"))
+    return trimmed(document, with_misses=name in ("claims", "verdicts", "ssd", "drives"))
 
 
 def article() -> Figure:
@@ -95,6 +111,55 @@ def example(words: str) -> Figure:
         )
     shown = done.stdout.partition("\nnext:")[0]
     return {"model_version": _core.model_version(), "shown": shown.strip().splitlines()}
+
+
+def answers() -> Figure:
+    """The answer of each published study's own run."""
+    found = {}
+    for name in ANSWERS:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "seekwise.cli.main", "run", name, "--json", "--db", f"{folder}/db"]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
+        advice = json.loads(done.stdout)["advice"]
+        found[name] = {"headline": advice["headline"], "reasons": advice["reasons"]}
+    return {"model_version": _core.model_version(), "answers": found}
+
+
+def readers() -> Figure:
+    """MB/s of sequential readers through the page cache of an Exos X18, {file system, readers, size of a read, of a file: by read-ahead}."""
+    from seekwise.backend.simulated import SimulatedBackend
+    from seekwise.study import plan
+    from seekwise.study.model import Study
+
+    rates = {}
+    for filesystem, (threads, block, size) in itertools.product(("xfs", "ext4"), READERS):
+        load = {"block_bytes": block.split()[0] + block.split()[1][0].lower(), "threads": threads, "size": size}
+        cached = {"direct": False, "memory_limit": "4g", "runtime": f"{READERS_S}s", "end_fsync": False}
+        options = {"filesystem": filesystem}
+        text = {
+            "name": "readers",
+            "backend": "simulated",
+            "system": [{"name": "disk", "drive": "exos_x18", "kernel": "6.12", "options": options}],
+            "settings": {"scheduler": ["mq-deadline"], "read_ahead_kb": list(READERS_KIB)},
+            "workload": [{"operations": ["seq_read"], **cached, **load}],
+            "design": {"blocks": 1, "control": False, "sentinel": False},
+        }
+        study, backend = Study.model_validate(text), SimulatedBackend()
+        made = plan.make(study, backend.describe(study), seed=1)
+        with backend.session(made, "figures", lambda _: None) as session:
+            found = {
+                int(record.factors["read_ahead_kb"]): record.phases[0].rate_bytes_per_s / 1e6
+                for record in session.run(list(made.trials), {})
+            }
+        rates[f"{filesystem} | {threads} | {block} | {size.removesuffix('g')} GiB"] = [
+            found[each] for each in READERS_KIB
+        ]
+    return rounded({"model_version": _core.model_version(), "rates": rates})
+
+
+OTHERS: dict[str, Callable[[], Figure]] = {"article": article, "answers": answers, "readers": readers}
+"""What no check of `verify` prints."""
+NAMES = (*CHECKS, *OTHERS, *EXAMPLES)
 
 
 def trimmed(document: Figure, *, with_misses: bool) -> Figure:
@@ -255,6 +320,34 @@ def article_rates(stored: dict[str, Figure]) -> str:
     return "\n".join([*lines, "", stamp(stored, "article")])
 
 
+def answer(study: str, *, with_reasons: bool = False) -> Callable[[dict[str, Figure]], str]:
+    """What a published study's run says at its end."""
+
+    def block(stored: dict[str, Figure]) -> str:
+        said = stored["answers"]["answers"][study]
+        lines = [f"    {line}" for line in (said["headline"], *(said["reasons"] if with_reasons else ()))]
+        return "\n".join([*lines, "", stamp(stored, "answers")])
+
+    return block
+
+
+def reader_rates(stored: dict[str, Figure]) -> str:
+    lines = [
+        f"| File system | Readers | Read | File of each | {' | '.join(f'{each} KiB' for each in READERS_KIB)} |",
+        f"|---|---:|---:|---:|{'---:|' * len(READERS_KIB)}",
+    ]
+    for name, rates in stored["readers"]["rates"].items():
+        lines.append(f"| {name} | {' | '.join(f'{each:.3g}' for each in rates)} |")
+    return "\n".join([*lines, "", f"MB/s by read-ahead. {stamp(stored, 'readers')}"])
+
+
+def buffered(stored: dict[str, Figure]) -> str:
+    lines = ["| Table | Rows within 10 % in rate |", "|---|---:|"]
+    files = [each for name in ("ladder", "ladder-open") for each in stored[name]["files"]]
+    lines += [f"| {each['file']} | {of(each)} |" for each in files if each["file"].startswith("buffered")]
+    return "\n".join([*lines, "", stamp(stored, "ladder", "ladder-open")])
+
+
 BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "accuracy": accuracy,
     "accuracy-short": short,
@@ -269,6 +362,13 @@ BLOCKS: dict[str, Callable[[dict[str, Figure]], str]] = {
     "whatif": whatif,
     "machine": machines,
     **{name: shown(name) for name in EXAMPLES},
+    "readers": reader_rates,
+    "drive-misses": missed("drives"),
+    "ladder-buffered": buffered,
+    "article-answer": answer("article-2008"),
+    "lw-answer": answer("nvme-page"),
+    "ssd-answer": answer("ssd-raid10-chunk"),
+    "hu-answer": answer("tiobench-comparison", with_reasons=True),
 }
 
 

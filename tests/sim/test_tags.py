@@ -92,3 +92,13 @@ def test_the_single_queue_has_128_whatever_the_depth(kernel, requests, depth):
 def test_other_hosts_have_tags_of_their_own(drive, depth, with_scheduler, without):
     assert settings("6.1", "mq-deadline", depth, drive)["nr_requests"] == with_scheduler
     assert settings("6.1", "none", depth, drive)["nr_requests"] == without
+
+
+def test_without_ncq_mq_deadline_reads_faster_than_none_and_bfq_does_not():
+    """The figures of docs/how-to/ncq.md."""
+    given = [spec("6.1", scheduler, 1, ios=60) for scheduler in ("none", "mq-deadline", "bfq")]
+    done = json.loads(_core.simulate_cells(json.dumps(given), 1))
+    none, mq_deadline, bfq = (each["phases"][0]["ios"] / each["phases"][0]["elapsed_ns"] * 1e9 for each in done)
+    assert mq_deadline == pytest.approx(116, rel=0.05)
+    assert bfq == pytest.approx(80, rel=0.05)
+    assert none == pytest.approx(bfq, rel=0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -37,6 +38,11 @@ def test_a_figure_is_of_the_present_model(name):
 def test_a_page_has_the_stored_figures(path):
     page = path.read_text()
     assert page == figures.rendered(page, figures.load()), "`python tools/figures.py --pages`"
+
+
+@pytest.mark.parametrize("path", figures.pages(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_says_of_no_figure_that_an_unknown_model_made_it(path):
+    assert not re.search(r"`model_version` \d+ or (before|earlier)", path.read_text())
 
 
 def test_every_block_stands_on_a_page():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from seekwise.errors import UsageError
 from seekwise.study.model import Study, Workload
@@ -26,21 +26,31 @@ RUNTIME_STEP_S = 0.1
 WHOLE_MINUTES_FROM_S = 300.0
 
 
+@dataclass(frozen=True)
+class Smaller:
+    """A study after one step, and what a note says of it; a later step of the same kind takes the note's place."""
+
+    study: Study
+    what: str
+    text: str
+
+
 def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Plan:
     """The largest plan of the study that fits; `make(study, blocks)` plans it. UsageError if none does."""
     study = study.model_copy(update={"workload": [resolve(each) for each in study.workload]})
-    said: list[str] = []
+    said: dict[str, str] = {}
     for step in (None, _shorter, _fewer_cells, _without_sentinel):
         while True:
             if step is not None:
                 changed = step(study)
                 if changed is None:
                     break
-                study, text = changed
-                said = [each for each in said if _topic(each) != _topic(text)] + [text]
+                study = changed.study
+                said.pop(changed.what, None)
+                said[changed.what] = changed.text
             plan = make(study, BLOCKS_LEAST)
             if plan.estimated_s <= budget_s:
-                return _with_notes(_more_blocks(study, plan, budget_s, make), said)
+                return _with_notes(_more_blocks(study, plan, budget_s, make), list(said.values()))
             if step is None:
                 break
     plan = make(study, BLOCKS_LEAST)
@@ -53,10 +63,6 @@ def fit(study: Study, budget_s: float, make: Callable[[Study, int], Plan]) -> Pl
 
 def _least(seconds: float) -> str:
     return f"{math.ceil(seconds)}s" if seconds < WHOLE_MINUTES_FROM_S else f"{math.ceil(seconds / 60)}m"
-
-
-def _topic(text: str) -> str:
-    return text.split(":")[0]
 
 
 def _with_notes(plan: Plan, said: list[str]) -> Plan:
@@ -73,7 +79,7 @@ def _more_blocks(study: Study, plan: Plan, budget_s: float, make: Callable[[Stud
     return make(study, blocks)
 
 
-def _shorter(study: Study) -> tuple[Study, str] | None:
+def _shorter(study: Study) -> Smaller | None:
     """Every bounded phase one step shorter."""
     longest = max((each.runtime or 0.0 for each in study.workload), default=0.0)
     if longest <= RUNTIME_LEAST_S:
@@ -83,10 +89,11 @@ def _shorter(study: Study) -> tuple[Study, str] | None:
         each.model_copy(update={"runtime": min(each.runtime, runtime)}) if each.runtime else each
         for each in study.workload
     ]
-    return study.model_copy(update={"workload": workloads}), f"shorter trials: {time_text(runtime)} a phase"
+    shorter = study.model_copy(update={"workload": workloads})
+    return Smaller(shorter, "runtime", f"shorter trials: {time_text(runtime)} a phase")
 
 
-def _fewer_cells(study: Study) -> tuple[Study, str] | None:
+def _fewer_cells(study: Study) -> Smaller | None:
     """One value less of the factor that has most values; inner values go before the ends, the first end last."""
     best: tuple[int, int, str] | None = None
     for index, workload in enumerate(study.workload):
@@ -102,11 +109,12 @@ def _fewer_cells(study: Study) -> tuple[Study, str] | None:
     workloads: list[Workload] = list(study.workload)
     workloads[index] = workloads[index].model_copy(update={name: values})
     shown = ", ".join(size_word(each) if name == "block_bytes" else str(each) for each in values)
-    return study.model_copy(update={"workload": workloads}), f"fewer combinations, {name.replace('_', ' ')}: {shown}"
+    fewer = study.model_copy(update={"workload": workloads})
+    return Smaller(fewer, name, f"fewer combinations, {name.replace('_', ' ')}: {shown}")
 
 
-def _without_sentinel(study: Study) -> tuple[Study, str] | None:
+def _without_sentinel(study: Study) -> Smaller | None:
     if not study.design.sentinel:
         return None
     design = study.design.model_copy(update={"sentinel": False})
-    return study.model_copy(update={"design": design}), "no drift check"
+    return Smaller(study.model_copy(update={"design": design}), "sentinel", "no drift check")

@@ -218,6 +218,7 @@ pub fn file_engine<Q: BlockQueue, D: Device>(
     };
     let mut machine = FileEngine::over(md, costs);
     machine.host.kick_after_mark = kernel.at_least(2, 6, 32);
+    machine.host.queue_plug = !kernel.at_least(2, 6, 39);
     Ok(machine)
 }
 

@@ -62,6 +62,8 @@ pub struct Host {
     pub(crate) files: Option<Box<Files>>,
     /// Reading ahead past a page that is there runs the drives at once (2.6.32.y, 2.6.34 on: blk_run_backing_dev).
     pub kick_after_mark: bool,
+    /// The plug is the queue's, not the task's (2.6.38 and before).
+    pub queue_plug: bool,
     /// When the interrupts so far are served, one after the other.
     interrupts_free: Nanos,
     /// Writers that sleep until a stripe is free.
@@ -123,6 +125,7 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
             payer: Payer::System,
             files: None,
             kick_after_mark: false,
+            queue_plug: false,
             interrupts_free: Nanos::ZERO,
             wait_for_stripe: Vec::new(),
         };

@@ -2,6 +2,7 @@
 
 use crate::files::machine::FileEngine;
 use crate::files::{Doing, FileThread, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_SECTORS};
+use crate::storage::Storage;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
@@ -205,8 +206,24 @@ impl<Q: BlockQueue, D: Device> FileEngine<Q, D> {
         done
     }
 
+    /// A drive's interrupt comes between two bios of a window, and runs the queue: a plug of the queue's own ends before the window is whole.
+    /// False when one is due; otherwise the next bio is made now. What timers start is a kernel thread's work (kblockd), which has to wait for
+    /// the processor. A task's own plug keeps what it has, whatever interrupts come meanwhile.
+    fn bio_is_next(&mut self) -> bool {
+        let time = self.busy_until();
+        if time >= self.storage.next_at() {
+            return false;
+        }
+        self.now = time;
+        true
+    }
+
     fn ask_plugged(&mut self, files: &mut Files, index: usize) -> bool {
         loop {
+            if self.host.queue_plug && !self.bio_is_next() {
+                self.pause(files, index);
+                return false;
+            }
             if !self.send_rest(files, index) {
                 return false;
             }
