@@ -97,3 +97,8 @@ def test_a_real_kernel_answers_and_the_same_seed_gives_the_same_figures(tune):
     assert all(each["verdict"] == "within" for each in entry["candidates"])
     rates = [each["value"] for each in entry["candidates"]]
     assert all(0.3 < rate < 1.0 for rate in rates), rates
+
+
+def test_programs_that_only_some_machines_have_are_left_out_of_guests():
+    for name in ("postgresql", "mariadb", "disk-images"):
+        assert "the guest does not have" in virtual.can_run(uses.chosen(name)[0])

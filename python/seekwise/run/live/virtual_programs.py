@@ -29,6 +29,9 @@ def why_not(use: Use) -> str | None:
     """Why a use with programs cannot run in the guest, as a phrase; None when it can."""
     if any(job.program is None for job in use.job):
         return "runs programs and fio side by side"
+    extra = [job.program for job in use.job if (program := job.runs) is not None and program.is_extra]
+    if extra:
+        return f"runs {extra[0]}, which the guest does not have"
     missing = [why for job in use.job if (program := job.runs) is not None and (why := program.missing())]
     return missing[0] if missing else None
 
