@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
 import re
@@ -90,6 +91,14 @@ def test_every_rule_marks_something():
         name = f"{kernel}, {target}, {array}, depth {depth}, {drive}, {phase}, {scheduler}, {processes} processes"
         rule = basis.marking(machine).rule(name)
         used.add((rule.file, rule.rows))
+    cores = ROOT / "tests/vectors/nvme-many-cores/given.csv"
+    with cores.open(newline="") as table:
+        for number, row in enumerate(csv.DictReader(table), start=2):
+            # As the check names its rows; of the load only what rules ask for.
+            tuned = " (read_lat_nsec=0)" if "target" in row["tunables"] else ""
+            name = f"line {number}: {row['cores']} cores, {row['devices']} drives, {row['processes']} x load, {row['scheduler']}{tuned}"
+            rule = basis.marking(cores).rule(name)
+            used.add((rule.file, rule.rows))
     for folder in ("seeds", "reference", "vectors"):
         for each in tomllib.loads((ROOT / "tests" / folder / "basis.toml").read_text())["rule"]:
             assert (each["file"], tuple(each.get("rows", ["*"]))) in used, each
