@@ -1,7 +1,7 @@
 """Makes the evidence for `seekwise advise --device` again: `python tools/drive_classes.py [CLASS…]`.
 
 One drive model stands for each class. `tune model:` answers for it, and what it said is kept in python/seekwise/advise/drive_classes.json with
-the model's version. tests/advise/test_drive_classes.py fails when the version is another.
+the model's version, which the sentence names. Some minutes; to be made again when a change of the model moves what `tune model:` answers.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ def sentence(device: BlockDevice, target: str) -> str:
     else:
         said = known.setting
     return (
-        f"{device.name} ({name}): {said}; {now}. Weak evidence: {known.provenance} for one model of the class ({known.model}), "
-        f"not measured on this drive; {measure}."
+        f"{device.name} ({name}): {said}; {now}. Weak evidence: {known.provenance} for one model of the class ({known.model}, "
+        f"model_version {known.model_version}), not measured on this drive; {measure}."
     )
 
 
