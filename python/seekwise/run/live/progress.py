@@ -64,6 +64,8 @@ ROUNDS_AGAIN = 4
 LIKELY_SHARE = 0.8
 """Of a gain that was picked as the largest of several, what is likely to be true."""
 ROUNDS_LOOK_AHEAD = 200
+PAIR_MOST_S = 24.0
+"""Then it is asked again what the time is for: one pair that needs many rounds would take all of it."""
 ROUNDS_OF_A_CHANGE = 8
 """Fewer know their own noise so badly that what they show may be gone after the next one."""
 CHANCE_FACTOR = 2
@@ -307,7 +309,8 @@ def pair_at_stake(states: Sequence[UseState], judged: Sequence[Judged], in_force
             affordable = int((left_s - STRETCH_OVERHEAD_S) / pair_s)
             needed = _rounds_to_show(ahead, level)
             if affordable >= 2 and needed <= CHANCE_FACTOR * affordable:
-                pair = Pair(state, (in_force, leader), min(affordable, max(2, needed)))
+                most = min(affordable, max(2, int(PAIR_MOST_S / pair_s)))
+                pair = Pair(state, (in_force, leader), min(most, max(2, needed)))
                 # What people wait for before what goes on behind it, then what is shown soonest.
                 found.append((each.role != "foreground", needed * pair_s, pair))
     return min(found, key=lambda one: one[:2])[2] if found else None
