@@ -155,6 +155,10 @@ def _inconclusive(asked: Question) -> str:
     said = f"Inconclusive: no {asked.what} proved better or worse in this time."
     if not known:
         return said
+    unknown = [each for each in asked.deciding if (s := each.of(asked.setting)) and s.high is None]
+    if unknown:
+        where = f"{subject(unknown[0])} in {unknown[0].use}"
+        return f"{said} {asked.setting} is in force; too little got done to say how much better another could be ({where})."
     high, most = max(known, key=lambda pair: log_loss(*pair))
     factor = math.exp(log_loss(high, most))
     words = percent(factor - 1) if factor < FACTOR_FROM else times_text(factor)
