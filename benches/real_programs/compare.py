@@ -18,7 +18,11 @@ NEAREST: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     # (program, mode): (use, its metric as `tune --json` names it, figure of the program)
     ("pgbench", ALONE): (("database", "done", "done"), ("database", "tail", "tail")),
     # Larger than their buffers: what they wait for are rows that are not in memory.
-    ("sysbench", ALONE): (("database-queries", "done", "done"), ("mariadb", "done", "done"), ("mariadb", "tail", "tail")),
+    ("sysbench", ALONE): (
+        ("database-queries", "done", "done"),
+        ("mariadb", "done", "done"),
+        ("mariadb", "tail", "tail"),
+    ),
     ("rocksdb", ALONE): (("database-queries", "done", "done"), ("database-queries", "tail", "tail")),
     ("nginx", ALONE): (("web-server", "done", "done"), ("web-server", "tail", "tail")),
     ("git", ALONE): (("build", "unpack_time", "time"),),

@@ -11,11 +11,12 @@ from real_programs import compare
 from real_programs.loads import PROGRAMS
 from real_programs.rounds import BESIDE, MODES, half_width
 
+DURING = "during cp"
 HEAD = """# Statements of tune and what programs did
 
 This page holds what `tune` states of its uses against real programs that no use contains. `python benches/programs.py page` makes it from the recorded results.
 
-Every program runs under every scheduler, in random order within each round, alone and beside `cp` of 4 GiB files whose source is not in memory. Rounds are added until
+Every program runs under every scheduler, in random order within each round, alone and during `cp` of 4 GiB files whose source is not in memory. Rounds are added until
 each ratio of two schedulers is known to ±5 %, or until the program's time is over; the page shows how far it is known. Figures are medians over the rounds; intervals
 are 95 %, of ratios within rounds. What a program reads is dropped from memory before each visit, except for the databases, whose clients keep running.
 """
@@ -28,12 +29,13 @@ def text(results_file: Path, stated_files: Sequence[Path], history: Path | None 
     results = json.loads(results_file.read_text())
     found = [(path.stem, compare.lines(results, json.loads(path.read_text()))) for path in stated_files]
     left_out = [f"- {PROGRAMS[name].title}: {why}" for name, why in results["left_out"].items()]
-    return "\n".join([
+    text = "\n".join([
         HEAD, *_host(results), "## Measured", "", *(_measured(results, mode) for mode in MODES),
         *(["Left out:", "", *left_out, ""] if left_out else []),
         "## Stated and real", "", EXPLAINED, *_summary(found), *[line for name, lines in found for line in _table(name, lines)],
         *([history.read_text().rstrip(), ""] if history is not None else []),
     ])  # fmt: skip
+    return text.replace(BESIDE, DURING)
 
 
 def _host(results: dict) -> list[str]:
@@ -91,7 +93,8 @@ def _table(name: str, lines: Sequence[compare.Line]) -> list[str]:
         f"### {name}", "",
         "| Program | Nearest use | Setting against | Stated loss | Real loss | |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
-    for each in lines:
+    told = [each for each in lines if each.verdict == "worse" or each.contradicted or each.overstated]
+    for each in told:
         high = None if each.stated_high is None else compare.share_of(each.stated_high, each.kind)
         stated = _interval(each.kind, each.stated, each.stated_low, high)
         real = _interval(each.kind, each.real, each.real_low, compare.share_of(each.real_high, each.kind))
@@ -102,7 +105,12 @@ def _table(name: str, lines: Sequence[compare.Line]) -> list[str]:
             f"| {each.case} | {each.use}: {each.metric} | {each.setting} against {each.best} | {stated} | {real} "
             f"| {', '.join(words)} |"
         )
-    return [*rows, ""]
+    return [
+        *rows,
+        "",
+        f"{len(lines) - len(told)} more statements name no difference, and none of them is contradicted.",
+        "",
+    ]
 
 
 def _interval(kind: str, estimate: float, low: float, high: float | None) -> str:
