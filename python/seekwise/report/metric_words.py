@@ -96,7 +96,14 @@ def _work_name(judged: Judged) -> str | None:
         return f"p{100 * judged.quantile:.0f} time per {unit}" if judged.quantile else f"slow tail per {unit}"
     if judged.unit != "/s":
         return f"{judged.job} throughput".strip()
-    return f"{own}s" if own else f"{judged.job or 'units'} done"
+    return plural(own) if own else f"{judged.job or 'units'} done"
+
+
+def plural(unit: str) -> str:
+    """Of the name of a unit: `query` → `queries`, `pass` → `passes`."""
+    if unit.endswith("y") and unit[-2:-1] not in "aeiou":
+        return f"{unit[:-1]}ies"
+    return f"{unit}es" if unit.endswith(("s", "sh", "ch", "x")) else f"{unit}s"
 
 
 def value_text(value: float | None, unit: str) -> str:

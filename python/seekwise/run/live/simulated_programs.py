@@ -33,7 +33,8 @@ def why_not(use: Use) -> str | None:
         return "runs programs and fio side by side"
     for job in use.job:
         if _recording(job) is None:
-            return f"runs {job.program} with parameters of which no recording ships"
+            is_extra = (program := job.runs) is not None and program.is_extra
+            return f"runs {job.program}{'' if is_extra else ' with parameters'}, of which no recording ships"
     return None
 
 

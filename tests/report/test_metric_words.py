@@ -1,0 +1,20 @@
+"""Names of figures."""
+
+import pytest
+
+from seekwise.report import metric_words
+from seekwise.study import uses
+
+
+@pytest.mark.parametrize(
+    ("unit", "many"), [("query", "queries"), ("pass", "passes"), ("search", "searches"), ("day", "days")]
+)
+def test_units_have_an_english_plural(unit, many):
+    assert metric_words.plural(unit) == many
+
+
+def test_units_of_shipped_uses_read_well():
+    many = {metric_words.plural(use.unit) for use in uses.shipped() if use.unit}
+    assert {"starts", "transactions", "queries"} <= many and not [
+        each for each in many if each.endswith(("ys", "chs", "sss"))
+    ]
