@@ -151,7 +151,7 @@ def test_a_run_is_found_by_the_beginning_of_its_name_if_that_is_clear(tmp_path):
             store.add_run(replace(RUN, run_id=name, created_at=name))
         assert store.run("20261121-13").run_id.endswith("bbbb")
         assert store.run("last").run_id.endswith("bbbb")
-        with pytest.raises(UsageError, match="ambiguous"):
+        with pytest.raises(UsageError, match="begins 2 runs"):
             store.run("2026")
         with pytest.raises(UsageError, match="unknown"):
             store.run("1999")
