@@ -36,7 +36,12 @@ def _plain(value: Record | Phase | CpuSeconds) -> dict[str, object]:
 
 
 def from_document(document: dict[str, object]) -> Record:
-    """The record that `to_document` wrote. Unknown keys of later minor versions are ignored."""
+    """The record that `to_document` wrote. Unknown keys of later minor versions are ignored.
+
+    ValueError where a factor is no plain value: readers sort and group by them.
+    """
+    if not all(isinstance(value, str | int | float | None) for value in document["factors"].values()):
+        raise ValueError("a factor is no plain value")
     plain = {key: document[key] for key in Record.__dataclass_fields__ if key in document}
     plain["phases"] = tuple(_phase(phase) for phase in document["phases"])
     return Record(**plain)
