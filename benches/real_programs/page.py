@@ -9,7 +9,7 @@ from pathlib import Path
 
 from real_programs import compare
 from real_programs.loads import PROGRAMS
-from real_programs.rounds import BESIDE, MODES, half_width
+from real_programs.rounds import BESIDE, MODES, counted, half_width
 
 DURING = "during cp"
 HEAD = """# Statements of tune and what programs did
@@ -17,7 +17,7 @@ HEAD = """# Statements of tune and what programs did
 This page holds what `tune` states of its uses against real programs that no use contains. `python benches/programs.py page` makes it from the recorded results.
 
 Every program runs under every scheduler, in random order within each round, alone and during `cp` of 4 GiB files whose source is not in memory. Rounds are added until
-each ratio of two schedulers is known to ±5 %, or until the program's time is over; the page shows how far it is known. Figures are medians over the rounds; intervals
+each ratio of two schedulers is known to ±5 %, or until the program's time is over; the page shows how far it is known. The first round leads in and is not counted. Figures are medians over the rounds; intervals
 are 95 %, of ratios within rounds. What a program reads is dropped from memory before each visit, except for the databases, whose clients keep running.
 """
 EXPLAINED = """A loss is against the setting that the use names as its best. A statement is **contradicted** where its interval and the real one lie further apart than the use's
@@ -59,12 +59,12 @@ def _measured(results: dict, mode: str) -> str:
     rows = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for name, program in PROGRAMS.items():
         rounds = results["cases"].get(f"{name}, {mode}", {}).get("rounds", [])
-        if not rounds:
+        if not counted(rounds):
             continue
         figures = [_number(_median(rounds, label, program.main)) for label in schedulers]
         width = half_width(rounds, program.main)
         unit = f"s per {program.unit}" if program.main == "time" else f"{program.unit}s per second"
-        words = [f"{program.title}: {unit}", *figures, f"±{100 * width:.2g} %" if width < 10 else "–", str(len(rounds))]
+        words = [f"{program.title}: {unit}", *figures, f"±{100 * width:.2g} %" if width < 10 else "–", str(len(counted(rounds)))]
         if mode == BESIDE:
             words.append(" · ".join(_number(_median(rounds, label, "copy_mb_per_s")) for label in schedulers))
         rows.append("| " + " | ".join(words) + " |")
@@ -72,7 +72,7 @@ def _measured(results: dict, mode: str) -> str:
 
 
 def _median(rounds: Sequence[dict], label: str, figure: str) -> float:
-    return statistics.median(each["values"][label][figure] for each in rounds)
+    return statistics.median(each["values"][label][figure] for each in counted(rounds))
 
 
 def _number(value: float) -> str:

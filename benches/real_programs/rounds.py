@@ -38,9 +38,12 @@ PROGRAM_LEAST_S = 90.0
 """For preparing a program and a few rounds of it."""
 SETTLE_S = {ALONE: 0.8, BESIDE: 1.5}
 """After a switch: bfq's effect appears after 0.3 s, and beside a copy the device first writes what the setting before it left."""
-VISIT_S = {ALONE: 2.0, BESIDE: 4.0}
-CASE_SHARE = {ALONE: 0.5, BESIDE: 1.0}
+VISIT_S = {ALONE: 2.0, BESIDE: 10.0}
+"""Beside a copy as long as the kernel's write-back swings: dirty pages gather for seconds before they are written."""
+CASE_SHARE = {ALONE: 0.3, BESIDE: 1.0}
 """Beside a copy times vary two to four times as much."""
+LEAD_IN_ROUNDS = 1
+"""Not counted: files that were just written lie in memory and in the drive's cache, and the copy begins on an idle device."""
 SCHEMA = "seekwise.programs/1"
 
 
@@ -54,11 +57,16 @@ class Asked:
     case_s: float
 
 
+def counted(rounds: Sequence[dict]) -> Sequence[dict]:
+    """The rounds after the lead-in."""
+    return rounds[LEAD_IN_ROUNDS:]
+
+
 def log_ratios(rounds: Sequence[dict], figure: str, setting: str, reference: str) -> list[float]:
     """ln(setting ÷ reference) of each round that has both; above 0 means that the setting is worse."""
     sign = -1.0 if figure in MORE_IS_BETTER else 1.0
     found = []
-    for each in rounds:
+    for each in counted(rounds):
         values = [each["values"].get(name, {}).get(figure) for name in (setting, reference)]
         if None not in values:
             found.append(sign * math.log(values[0] / values[1]))
@@ -78,7 +86,7 @@ def half_width(rounds: Sequence[dict], figure: str) -> float:
     """Of the ratio of two schedulers that is known least; as a share."""
     names = sorted({name for each in rounds for name in each["values"]})
     widths = [math.inf]
-    if len(rounds) >= ROUNDS_LEAST:
+    if len(counted(rounds)) >= ROUNDS_LEAST:
         pairs = [log_ratios(rounds, figure, a, b) for a in names for b in names if a < b]
         widths = [interval(pair)[2] - interval(pair)[0] for pair in pairs if len(pair) >= ROUNDS_LEAST] or widths
     return math.expm1(max(widths)) if max(widths) < 50 else math.inf
@@ -186,7 +194,7 @@ def _round(compared, switch, visit: Visit, mode: str, copy) -> dict:
 
 def _said(program: Program, mode: str, case: dict) -> None:
     figures = {
-        name: statistics.median(each["values"][name][program.main] for each in case["rounds"])
+        name: statistics.median(each["values"][name][program.main] for each in counted(case["rounds"]) or case["rounds"])
         for name in sorted(case["rounds"][0]["values"])
     }
     width = half_width(case["rounds"], program.main)
