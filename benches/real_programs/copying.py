@@ -1,8 +1,8 @@
-"""`cp` of a large file again and again, cold at its start: what runs beside the programs.
+"""`cp` of a large file again and again, or two `cat` of one each, cold at their start: what runs beside the programs.
 
 Three targets in turn, so that a copy has reached the drive before it is overwritten: a file that is truncated while it is dirty is never
 written. Bytes are counted where the pages are dirtied (`write_bytes` in /proc/PID/io, Linux Documentation/filesystems/proc.rst); the kernel
-adds what ended children wrote to their parent.
+adds what ended children wrote to their parent. Bytes of `cat` are those that came from the drive (`read_bytes`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from real_programs.shell import ENVIRONMENT
@@ -25,30 +26,62 @@ LOOP = """while :; do for n in 1 2 3; do
 done; done"""
 
 
+READ_LOOP = """for n in 1 2; do (while :; do
+  dd if=large.$n of=/dev/null iflag=nocache count=0 status=none
+  cat large.$n > /dev/null || exit 1
+done) & done; wait"""
+
+
 @contextlib.contextmanager
-def copying(folder: Path) -> Iterator[Copy]:
-    """Runs until the block is left."""
+def copying(folder: Path) -> Iterator[Background]:
+    """`cp`, until the block is left."""
     if not (folder / "large").exists():
         _write_large(folder / "large")
-    with child.started(("sh", "-c", LOOP), cwd=folder, env=ENVIRONMENT) as load:
+    with _looping(LOOP, folder) as load:
+        yield Background(load, "write_bytes")
+
+
+@contextlib.contextmanager
+def reading(folder: Path) -> Iterator[Background]:
+    """Two `cat`, until the block is left."""
+    for number in (1, 2):
+        if not (folder / f"large.{number}").exists():
+            _write_large(folder / f"large.{number}")
+    with _looping(READ_LOOP, folder) as load:
+        yield Background(load, "read_bytes")
+
+
+@contextlib.contextmanager
+def _looping(script: str, folder: Path) -> Iterator[child.Load]:
+    with child.started(("sh", "-c", script), cwd=folder, env=ENVIRONMENT) as load:
         load.wait_until_started()
-        yield Copy(load)
+        yield load
 
 
-class Copy:
-    def __init__(self, load: child.Load) -> None:
-        self.load = load
+@dataclass
+class Background:
+    """`counter`: of /proc/PID/io."""
 
-    def written(self) -> int:
+    load: child.Load
+    counter: str
+
+    def moved(self) -> int:
         """Bytes so far."""
         if self.load.poll() is not None or self.load.pid is None:
-            raise SystemExit(f"cp ended with {self.load.returncode}: is there room?")
-        return sum(_written(pid) for pid in (self.load.pid, *supervise.children_of(self.load.pid)))
+            raise SystemExit(f"the background ended with {self.load.returncode}: is there room?")
+        return sum(self._of(pid) for pid in _with_descendants(self.load.pid))
+
+    def _of(self, pid: int) -> int:
+        return _counted(pid, self.counter)
 
 
-def _written(pid: int) -> int:
+def _with_descendants(pid: int) -> list[int]:
+    return [pid, *(each for child_ in supervise.children_of(pid) for each in _with_descendants(child_))]
+
+
+def _counted(pid: int, counter: str) -> int:
     try:
-        found = re.search(r"^write_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.MULTILINE)
+        found = re.search(rf"^{counter}: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.MULTILINE)
     except OSError:
         return 0  # ended between two looks: its parent has its count
     return int(found[1]) if found else 0

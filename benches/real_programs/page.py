@@ -9,14 +9,14 @@ from pathlib import Path
 
 from real_programs import compare
 from real_programs.loads import PROGRAMS
-from real_programs.rounds import BESIDE, MODES, counted, half_width
+from real_programs.rounds import BACKGROUND, BESIDE, MODES, READING, counted, half_width
 
-DURING = "during cp"
+DURING = {BESIDE: "during cp", READING: "during cat"}
 HEAD = """# Statements of tune and what programs did
 
 This page holds what `tune` states of its uses against real programs that no use contains. `python benches/programs.py page` makes it from the recorded results.
 
-Every program runs under every scheduler, in random order within each round, alone and during `cp` of 4 GiB files whose source is not in memory. Rounds are added until
+Every program runs under every scheduler, in random order within each round, alone and during `cp` of 4 GiB files whose source is not in memory (LibreOffice also during two `cat` of such files). Rounds are added until
 each ratio of two schedulers is known to ±5 %, or until the program's time is over; the page shows how far it is known. The first round leads in and is not counted. Figures are medians over the rounds; intervals
 are 95 %, of ratios within rounds. What a program reads is dropped from memory before each visit, except for the databases, whose clients keep running.
 """
@@ -35,7 +35,9 @@ def text(results_file: Path, stated_files: Sequence[Path], history: Path | None 
         "## Stated and real", "", EXPLAINED, *_summary(found), *[line for name, lines in found for line in _table(name, lines)],
         *([history.read_text().rstrip(), ""] if history is not None else []),
     ])  # fmt: skip
-    return text.replace(BESIDE, DURING)
+    for mode, words in DURING.items():
+        text = text.replace(mode, words)
+    return text
 
 
 def _host(results: dict) -> list[str]:
@@ -54,8 +56,8 @@ def _measured(results: dict, mode: str) -> str:
         {name for case in results["cases"].values() for each in case["rounds"] for name in each["values"]}
     )
     heads = ["Program, " + mode, *schedulers, "known to", "rounds"]
-    if mode == BESIDE:
-        heads.append("`cp`, MB/s")
+    if mode in BACKGROUND:
+        heads.append(f"`{mode.split()[-1]}`, MB/s")
     rows = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for name, program in PROGRAMS.items():
         rounds = results["cases"].get(f"{name}, {mode}", {}).get("rounds", [])
@@ -64,8 +66,13 @@ def _measured(results: dict, mode: str) -> str:
         figures = [_number(_median(rounds, label, program.main)) for label in schedulers]
         width = half_width(rounds, program.main)
         unit = f"s per {program.unit}" if program.main == "time" else f"{program.unit}s per second"
-        words = [f"{program.title}: {unit}", *figures, f"±{100 * width:.2g} %" if width < 10 else "–", str(len(counted(rounds)))]
-        if mode == BESIDE:
+        words = [
+            f"{program.title}: {unit}",
+            *figures,
+            f"±{100 * width:.2g} %" if width < 10 else "–",
+            str(len(counted(rounds))),
+        ]
+        if mode in BACKGROUND:
             words.append(" · ".join(_number(_median(rounds, label, "copy_mb_per_s")) for label in schedulers))
         rows.append("| " + " | ".join(words) + " |")
     return "\n".join([*rows, ""])

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from scipy import stats
 
-from real_programs.copying import ROOM_BYTES, copying
+from real_programs.copying import ROOM_BYTES, copying, reading
 from real_programs.loads import PROGRAMS, Program, Visit
 from seekwise.backend.kernel import prepared_target
 from seekwise.backend.kernel.target import Target, find
@@ -29,18 +29,21 @@ from seekwise.control.scratch import room_bytes, scratch
 from seekwise.control.switching import switching
 from seekwise.run.live import candidates
 
-ALONE, BESIDE = "alone", "beside cp"
-MODES = (ALONE, BESIDE)
+ALONE, BESIDE, READING = "alone", "beside cp", "beside cat"
+MODES = (ALONE, BESIDE, READING)
+BACKGROUND = {BESIDE: copying, READING: reading}
+ONLY_READING = frozenset({"libreoffice"})
+"""Of the others no use says anything while files are read."""
 MORE_IS_BETTER = ("done", "copy_mb_per_s")
 PRECISION = 0.05
 ROUNDS_LEAST, ROUNDS_MOST = 6, 60
 PROGRAM_LEAST_S = 90.0
 """For preparing a program and a few rounds of it."""
-SETTLE_S = {ALONE: 0.8, BESIDE: 1.5}
+SETTLE_S = {ALONE: 0.8, BESIDE: 1.5, READING: 0.8}
 """After a switch: bfq's effect appears after 0.3 s, and beside a copy the device first writes what the setting before it left."""
-VISIT_S = {ALONE: 2.0, BESIDE: 10.0}
+VISIT_S = {ALONE: 2.0, BESIDE: 10.0, READING: 4.0}
 """Beside a copy as long as the kernel's write-back swings: dirty pages gather for seconds before they are written."""
-CASE_SHARE = {ALONE: 0.3, BESIDE: 1.0}
+CASE_SHARE = {ALONE: 0.3, BESIDE: 1.0, READING: 0.5}
 """Beside a copy times vary two to four times as much."""
 LEAD_IN_ROUNDS = 1
 """Not counted: files that were just written lie in memory and in the drive's cache, and the copy begins on an idle device."""
@@ -114,7 +117,7 @@ def measure(asked: Asked) -> None:
             continue
         results["left_out"].pop(name, None)
         cases = {mode: results["cases"].setdefault(f"{name}, {mode}", {"rounds": [], "seconds": 0.0}) for mode in MODES}
-        todo = [mode for mode in asked.modes if not is_done(cases[mode], program, mode, asked.case_s)]
+        todo = [mode for mode in modes_of(name, asked) if not is_done(cases[mode], program, mode, asked.case_s)]
         if not todo or end - time.monotonic() < PROGRAM_LEAST_S:
             continue
         results["versions"][name] = program.versions()
@@ -126,12 +129,16 @@ def measure(asked: Asked) -> None:
     save(asked.results, results)
 
 
+def modes_of(name: str, asked: Asked) -> list[str]:
+    return [mode for mode in asked.modes if mode != READING or name in ONLY_READING]
+
+
 def left(results: dict, asked: Asked) -> list[str]:
     nothing: dict = {"rounds": [], "seconds": 0.0}
     return [
         f"{name}, {mode}"
         for name in asked.only
-        for mode in asked.modes
+        for mode in modes_of(name, asked)
         if name not in results["left_out"]
         and not is_done(results["cases"].get(f"{name}, {mode}", nothing), PROGRAMS[name], mode, asked.case_s)
     ]
@@ -143,7 +150,9 @@ def _measured(asked, results, program, cases, todo, target, compared, end: float
         stack.enter_context(child.watched())
         stack.enter_context(prepared_target.exclusively(target))
         switch = stack.enter_context(switching([each.changes for each in compared.all]))
-        held = stack.enter_context(scratch(asked.folder, program.room_bytes + (ROOM_BYTES if BESIDE in todo else 0)))
+        held = stack.enter_context(
+            scratch(asked.folder, program.room_bytes + (ROOM_BYTES if set(todo) & set(BACKGROUND) else 0))
+        )
         # Servers of other users go through the folder by its name.
         held.shown.chmod(0o711)
         home = held.shown / "program"
@@ -155,7 +164,7 @@ def _measured(asked, results, program, cases, todo, target, compared, end: float
         say(f"{program.name} prepared in {time.monotonic() - began:.0f} s")
         for mode in todo:
             with contextlib.ExitStack() as beside:
-                copy = beside.enter_context(copying(held.shown)) if mode == BESIDE else None
+                copy = beside.enter_context(BACKGROUND[mode](held.shown)) if mode in BACKGROUND else None
                 time.sleep(3.0 if copy else 0.0)
                 _rounds(asked, results, program, mode, cases[mode], compared, switch, visit, copy, end)
             switch.to_original()
@@ -182,10 +191,10 @@ def _round(compared, switch, visit: Visit, mode: str, copy) -> dict:
         else:
             switch.to(candidate.changes)
         time.sleep(SETTLE_S[mode])
-        before, begin = (copy.written() if copy else 0), time.monotonic()
+        before, begin = (copy.moved() if copy else 0), time.monotonic()
         values[label] = visit(VISIT_S[mode])
         if copy:
-            values[label]["copy_mb_per_s"] = (copy.written() - before) / 1e6 / (time.monotonic() - begin)
+            values[label]["copy_mb_per_s"] = (copy.moved() - before) / 1e6 / (time.monotonic() - begin)
     return {
         "order": order,
         "values": {name: {key: float(f"{x:.5g}") for key, x in each.items()} for name, each in values.items()},
@@ -194,7 +203,9 @@ def _round(compared, switch, visit: Visit, mode: str, copy) -> dict:
 
 def _said(program: Program, mode: str, case: dict) -> None:
     figures = {
-        name: statistics.median(each["values"][name][program.main] for each in counted(case["rounds"]) or case["rounds"])
+        name: statistics.median(
+            each["values"][name][program.main] for each in counted(case["rounds"]) or case["rounds"]
+        )
         for name in sorted(case["rounds"][0]["values"])
     }
     width = half_width(case["rounds"], program.main)
