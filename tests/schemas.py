@@ -7,7 +7,7 @@ from functools import cache
 
 import jsonschema
 
-from seekwise import schemas
+from seekwise.cli import schemas
 
 OPEN = ("seekwise.devices/1",)
 """Details of devices differ by kind; the schema names those that all have."""

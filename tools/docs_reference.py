@@ -34,7 +34,7 @@ def pages() -> dict[str, str]:
     }
     for name, command in top_commands().items():
         found[f"reference/commands/{name}.md"] = command_page(name, command)
-    from seekwise import schemas
+    from seekwise.cli import schemas
 
     for name in schemas.names():
         found[f"reference/json/{file_of(name)}"] = schema_page(name, schemas.load(name))
@@ -249,7 +249,7 @@ def file_of(schema: str) -> str:
 
 
 def json_index() -> str:
-    from seekwise import schemas
+    from seekwise.cli import schemas
 
     rows = [(f"[`{name}`]({file_of(name)})", schemas.load(name).get("description", "")) for name in schemas.names()]
     return (

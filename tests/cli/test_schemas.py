@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from tests import schemas as checking
 
-from seekwise import schemas
+from seekwise.cli import schemas
 from seekwise.cli.main import cli
 from seekwise.errors import Exit, UsageError
 from seekwise.explain import program

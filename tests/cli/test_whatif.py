@@ -12,8 +12,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from seekwise import schemas
-from seekwise.cli import report, results, whatif
+from seekwise.cli import report, results, schemas, whatif
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.run import whatif as whatif_run
 from seekwise.trace.columns import Notes

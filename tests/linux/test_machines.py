@@ -14,7 +14,9 @@ from seekwise.linux.stack import read_stack
 
 from .conftest import machine_names, machine_path, reconstruct
 
-SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "python/seekwise/schemas/devices.schema.json").read_text())
+SCHEMA = json.loads(
+    (Path(__file__).resolve().parents[2] / "python/seekwise/cli/schemas/devices.schema.json").read_text()
+)
 
 
 @pytest.mark.parametrize("name", machine_names())

@@ -60,6 +60,37 @@ pub struct Parameter {
     pub meaning: &'static str,
 }
 
+/// One row of a table, for every kernel: name, unit, default, least and most, meaning.
+pub(crate) const fn row(
+    name: &'static str,
+    unit: Unit,
+    default: fn(&Setup) -> u64,
+    range: (u64, u64),
+    meaning: &'static str,
+) -> Parameter {
+    row_of(ALWAYS, name, unit, default, range, meaning)
+}
+
+/// The same, for `kernels` alone.
+pub(crate) const fn row_of(
+    kernels: Kernels,
+    name: &'static str,
+    unit: Unit,
+    default: fn(&Setup) -> u64,
+    (min, max): (u64, u64),
+    meaning: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        unit,
+        default,
+        min,
+        max,
+        kernels,
+        meaning,
+    }
+}
+
 /// A span of kernel versions: from the first to before the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernels {

@@ -35,7 +35,7 @@ class Pair:
 class RaidKind:
     kind: Kind
     efficiency: float
-    """Geometric mean over what counts."""
+    """Data per system-CPU second, controller over md: geometric mean over what counts."""
     rate: float
     operations: tuple[str, ...]
 

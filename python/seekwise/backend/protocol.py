@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypedDict, runtime_checkable
 
 from seekwise.store.codec import Row
 from seekwise.store.record import Badge, Record
+from seekwise.study.factors import Value
 from seekwise.study.model import Study
 from seekwise.study.plan import Plan, SystemFacts, Trial
 
@@ -26,6 +27,30 @@ class Options:
     """Keep what the drive did, request by request (simulated trials of the first block)."""
     guests: int | None = None
     """Virtual machines at once, for the VM testbed."""
+
+
+class Origin(TypedDict):
+    """What a record says of the trial that it comes from."""
+
+    run_id: str
+    trial: int
+    block: int
+    cell: str
+    setting: str
+    factors: dict[str, Value]
+
+
+def origin(run_id: str, plan: Plan, trial: Trial, **seen: Value) -> Origin:
+    """Of a trial of `plan`; `seen`: factors that the backend found in force, as `scheduler`."""
+    cell, setting = plan.cells[trial.cell], plan.settings[trial.setting]
+    return Origin(
+        run_id=run_id,
+        trial=trial.index,
+        block=trial.block,
+        cell=cell.key,
+        setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
+        factors=cell.factors(setting, **seen),
+    )
 
 
 class Session(Protocol):

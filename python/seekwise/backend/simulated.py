@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from seekwise import _core, controllers, drive_names
 from seekwise.backend import arrays, room, storage_trials
-from seekwise.backend.protocol import Options, Say
+from seekwise.backend.protocol import Options, Say, origin
 from seekwise.backend.trial_spec import (
     KERNEL_DEFAULT,
     PARTITION_SCAN,
@@ -297,14 +297,9 @@ class SimulatedSession:
         return spec
 
     def _record(self, trial: Trial, seed: int, spec: dict, result: dict, started: str, attempt: int) -> Record:
-        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        cell = self.plan.cells[trial.cell]
         return Record(
-            run_id=self.run_id,
-            trial=trial.index,
-            block=trial.block,
-            cell=cell.key,
-            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
-            factors=cell.factors(setting, scheduler=result["settings"]["scheduler"]),
+            **origin(self.run_id, self.plan, trial, scheduler=result["settings"]["scheduler"]),
             badge="simulated",
             seed=seed,
             started_at=started,
@@ -314,7 +309,9 @@ class SimulatedSession:
                 if each["operation"] != PARTITION_SCAN
                 for phase in _phases_of(each, _thread(spec), cell.load)
             ),
-            settings_seen={DEVICE: _seen(result["settings"], {**cell.fixed, **setting.values})},
+            settings_seen={
+                DEVICE: _seen(result["settings"], {**cell.fixed, **self.plan.settings[trial.setting].values})
+            },
             environment={
                 "kernel": f"Linux {result['models']['kernel']} (model)",
                 "device_model": result["models"]["device"],

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seekwise import _core, controllers
+from seekwise.backend.protocol import origin
 from seekwise.errors import UsageError
 from seekwise.published import cells
 from seekwise.published.setup import GNOME_DISKS_SAMPLES, Setup, of_system
@@ -198,7 +199,7 @@ def _record(
     results: dict[str, dict],
     started: str,
 ) -> Record:
-    cell, setting = plan.cells[trial.cell], plan.settings[trial.setting]
+    cell = plan.cells[trial.cell]
     memory = {"memory_bytes": cell.load.memory_limit_bytes} if cell.load.memory_limit_bytes else {}
     phases, missing, specs = [], {}, {}
     for request in group:
@@ -210,12 +211,7 @@ def _record(
             ticks = "storage" in spec and cells.prints_ticks(spec["storage"]["queue"]["kernel"])
             phases.append(phase(request.operation, result, cell.load.threads, ticks=ticks))
     return Record(
-        run_id=run_id,
-        trial=trial.index,
-        block=trial.block,
-        cell=cell.key,
-        setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
-        factors=cell.factors(setting, **memory),
+        **origin(run_id, plan, trial, **memory),
         badge="simulated",
         seed=seed,
         started_at=started,

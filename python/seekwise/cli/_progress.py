@@ -26,14 +26,15 @@ class Progress:
     done: int
     """Records so far."""
     total: int | None
-    """Trials planned; None where time is the bound."""
+    """Trials planned; null where time is the bound."""
     seconds: float
     left_s: float | None
     share: float | None
+    """Of the plan or of the budget."""
     last: str
-    """The setting and use (or cell) of the newest record."""
+    """The setting and use (or load) of the newest record."""
     silent_s: float
-    """Since the newest record."""
+    """Seconds since the newest record."""
     standings: tuple[tuple[str, str], ...]
     """(use and metric, how it stands)."""
 

@@ -14,7 +14,7 @@ def command(name: str | None) -> None:
 
     NAME is that of the document's `schema` field, e.g. `tune` or `seekwise.tune/1`. Without NAME, list them.
     """
-    from seekwise import schemas
+    from seekwise.cli import schemas
 
     if name is None:
         for each in schemas.names():

@@ -1,4 +1,4 @@
-"""The stack as one JSON document, `seekwise.devices/1`; its schema is schemas/devices.schema.json.
+"""The stack as one JSON document, `seekwise.devices/1`; its schema is cli/schemas/devices.schema.json.
 
 Names of settings are the kernel's own, with their unit where the kernel's name has one (`read_ahead_kb`).
 """

@@ -22,22 +22,24 @@ class ArrayRow:
     """`RAID 5 of 4, chunk 64 KiB`."""
     capacity_bytes: int
     survives_failures: int
+    """Drives that may fail for certain without loss of data."""
     rebuild_s: float | None
     """Time to rebuild one drive with nothing else to do; None where no failure is survived."""
     rates_mb_s: dict[str, float]
-    """By operation."""
+    """By operation, in MB/s."""
     settings: dict[str, str]
-    """The setting and cell that gave it, by operation."""
+    """By operation, the setting and combination that gave it."""
     best: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By operation, the label of that setting and the key of that cell."""
+    """By operation, the label of the setting and the key of the combination that gave its rate."""
     cell_rates: dict[str, float] = field(default_factory=dict)
-    """By operation and load, the best setting's mean rate."""
+    """By operation and load, the best setting's mean in MB/s."""
     is_degraded: bool = False
     """A drive is missing, or one is being rebuilt."""
     is_rebuilding: bool = False
     whole: str | None = None
     """Name of the same array with every drive, of a state that was simulated beside it."""
     members: int = 0
+    """Drives that it is made of."""
     beyond_study: bool = False
     """Simulated beside the study, which does not vary `missing`."""
     rebuild_loaded_s: float | None = None

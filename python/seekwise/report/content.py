@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from seekwise.analysis.printed import Printed
+from seekwise.insights.answer import Choice
 from seekwise.insights.model import Finding
 from seekwise.report.arrays import ArrayRow
 from seekwise.store.record import Record
@@ -14,7 +15,6 @@ from seekwise.study.model import System
 from seekwise.study.shown import Figure
 
 if TYPE_CHECKING:
-    from seekwise.insights.answer import Choice
     from seekwise.report.answered import Question
     from seekwise.store.database import Run
     from seekwise.study.model import Study
@@ -48,6 +48,7 @@ class Advice:
     headline: str
     reasons: tuple[str, ...] = ()
     set_lines: tuple[str, ...] = ()
+    """Shell lines that set it."""
     undo_lines: tuple[str, ...] = ()
     caution: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()

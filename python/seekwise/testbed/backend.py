@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from seekwise import _core
 from seekwise.backend import arrays, room
 from seekwise.backend.options import drive_parameters
-from seekwise.backend.protocol import Options, Say
+from seekwise.backend.protocol import Options, Say, origin
 from seekwise.backend.trial_spec import HOST_OPTIONS, QUEUE_OPTIONS, REGION_OPTIONS, REGIONS_OWN
 from seekwise.errors import SeekwiseError, UsageError
 from seekwise.store import fio_result
@@ -185,7 +185,7 @@ class LabSession:
         return machine.Boot(self.images[self._kernel(group[0])], files, BOOT_TIMEOUT_S + SLOWEST * virtual_s)
 
     def _record(self, trial: Trial, seed: int, result: machine.Result, number: int, started: str) -> Record:
-        cell, setting = self.plan.cells[trial.cell], self.plan.settings[trial.setting]
+        cell = self.plan.cells[trial.cell]
         values, system = self._values(trial), self.systems[cell.system]
         kept, made = self.images[self._kernel(trial)], storage(system, values)
         seen, after = (settings_seen(result.text(f"{number}/{name}")) for name in ("seen", "seen.after"))
@@ -194,15 +194,9 @@ class LabSession:
         phases = tuple(
             _phase(result, number, index, step.operation, made, drives) for index, step in enumerate(cell.load.phases)
         )
+        scheduler = next((each.get("queue/scheduler", "") for each in seen.values()), "")
         return Record(
-            run_id=self.run_id,
-            trial=trial.index,
-            block=trial.block,
-            cell=cell.key,
-            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
-            factors=cell.factors(
-                setting, scheduler=next((each.get("queue/scheduler", "") for each in seen.values()), "")
-            ),
+            **origin(self.run_id, self.plan, trial, scheduler=scheduler),
             badge="virtual",
             seed=seed,
             started_at=started,

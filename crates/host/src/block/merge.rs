@@ -184,7 +184,9 @@ impl Merger {
             }
             at = table.get(at).next_by_end;
         }
-        let front = policy.front_merge_candidate(&as_request(bio, now))?.0;
+        let front = policy
+            .front_merge_candidate(&bio.request(RequestId(NONE), now))?
+            .0;
         Self::allowed(table, policy, front, bio).then_some(())?;
         self.apply(now, table, policy, front, bio, Kind::Front)
     }
@@ -246,7 +248,10 @@ impl Merger {
         entry.state == State::Waiting
             && !entry.no_merge
             && entry.request.direction == bio.direction
-            && policy.may_merge(&entry.request, &as_request(bio, entry.request.allocated))
+            && policy.may_merge(
+                &entry.request,
+                &bio.request(RequestId(NONE), entry.request.allocated),
+            )
     }
 
     fn apply<S: Scheduler>(
@@ -352,21 +357,5 @@ impl Merger {
         });
         self.last = kept;
         kept
-    }
-}
-
-/// The bio as the policy's veto sees it.
-fn as_request(bio: &Bio, allocated: Nanos) -> seekwise_sched::Request {
-    seekwise_sched::Request {
-        id: RequestId(NONE),
-        start: bio.start,
-        sectors: bio.sectors,
-        direction: bio.direction,
-        sync: bio.sync,
-        no_idle: bio.no_idle,
-        metadata: bio.metadata,
-        process: bio.process,
-        priority: bio.priority,
-        allocated,
     }
 }

@@ -19,7 +19,7 @@ pub mod wbt;
 
 use base::Base;
 use seekwise_sched::tag_words::Asking;
-use seekwise_sched::{Direction, Priority, ProcessId, Request};
+use seekwise_sched::{Direction, Priority, ProcessId, Request, RequestId};
 use seekwise_units::{Lba, Nanos, Sectors};
 
 /// What a thread hands down at once; no longer than the queue's `max_sectors`.
@@ -40,6 +40,23 @@ pub struct Bio {
 }
 
 impl Bio {
+    /// A request of this bio alone, as a policy sees it.
+    #[inline(always)]
+    pub fn request(&self, id: RequestId, allocated: Nanos) -> Request {
+        Request {
+            id,
+            start: self.start,
+            sectors: self.sectors,
+            direction: self.direction,
+            sync: self.sync,
+            no_idle: self.no_idle,
+            metadata: self.metadata,
+            process: self.process,
+            priority: self.priority,
+            allocated,
+        }
+    }
+
     /// A plain one: reads are waited for, writes are not, and nothing else is marked. What differs is set by the caller.
     #[inline(always)]
     pub fn new(

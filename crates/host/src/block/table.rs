@@ -86,18 +86,7 @@ impl Table {
         self.used += 1;
         let slot = self.free.pop().unwrap_or(self.entries.len() as u32);
         let entry = Entry {
-            request: Request {
-                id: RequestId(slot),
-                start: bio.start,
-                sectors: bio.sectors,
-                direction: bio.direction,
-                sync: bio.sync,
-                no_idle: bio.no_idle,
-                metadata: bio.metadata,
-                process: bio.process,
-                priority: bio.priority,
-                allocated: now,
-            },
+            request: bio.request(RequestId(slot), now),
             token: bio.token,
             token_sectors: bio.sectors,
             chain: NONE,

@@ -1,29 +1,11 @@
 //! Tunables of bfq under their kernel names, and the constants that no file in sysfs shows.
 
 use crate::kernel::Kernel;
-use crate::parameter::{Parameter, Setup, Unit, ALWAYS};
+use crate::parameter::{row, Parameter, Setup, Unit};
 use seekwise_units::Nanos;
 
 /// The kernel's INT_MAX: what sysfs accepts at most.
 const INT_MAX: u64 = i32::MAX as u64;
-
-const fn row(
-    name: &'static str,
-    unit: Unit,
-    default: fn(&Setup) -> u64,
-    (min, max): (u64, u64),
-    meaning: &'static str,
-) -> Parameter {
-    Parameter {
-        name,
-        unit,
-        default,
-        min,
-        max,
-        kernels: ALWAYS,
-        meaning,
-    }
-}
 
 /// Defaults: Linux 5.10 to 6.12 block/bfq-iosched.c, top of the file and bfq_init_queue.
 pub const PARAMETERS: &[Parameter] = &[

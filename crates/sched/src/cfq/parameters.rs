@@ -3,7 +3,7 @@
 //! Times are milliseconds. Before 4.8 the kernel keeps them in ticks and divides HZ down for its defaults.
 
 use crate::kernel::Version;
-use crate::parameter::{between, since, Kernels, Parameter, Setup, Unit, ALWAYS};
+use crate::parameter::{between, row, row_of, since, Parameter, Setup, Unit};
 
 /// Linux 2.6.23 to 4.7 block/cfq-iosched.c: HZ over a whole number of ticks; from 4.8 on the span itself.
 fn hz_over(setup: &Setup, divisor: u64) -> u64 {
@@ -21,35 +21,6 @@ fn slice_idle(setup: &Setup) -> u64 {
         0
     } else {
         hz_over(setup, 125)
-    }
-}
-
-const fn row(
-    name: &'static str,
-    unit: Unit,
-    default: fn(&Setup) -> u64,
-    range: (u64, u64),
-    meaning: &'static str,
-) -> Parameter {
-    row_of(ALWAYS, name, unit, default, range, meaning)
-}
-
-const fn row_of(
-    kernels: Kernels,
-    name: &'static str,
-    unit: Unit,
-    default: fn(&Setup) -> u64,
-    (min, max): (u64, u64),
-    meaning: &'static str,
-) -> Parameter {
-    Parameter {
-        name,
-        unit,
-        default,
-        min,
-        max,
-        kernels,
-        meaning,
     }
 }
 

@@ -23,7 +23,7 @@ from seekwise.backend.kernel import (
     windows,
 )
 from seekwise.backend.kernel.target import Target
-from seekwise.backend.protocol import Say
+from seekwise.backend.protocol import Say, origin
 from seekwise.control import child
 from seekwise.errors import MissingError
 from seekwise.store import fio_result
@@ -50,6 +50,19 @@ class PreparedTarget:
     place: fio_job.Place
     environment: dict[str, object]
     conditions: dict[str, object]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one attempt of a trial works with."""
+
+    cell: Cell
+    ready: PreparedTarget
+    seed: int
+    seen: dict[str, dict[str, str]]
+    """Settings in force: {device: {attribute: value as read back}}."""
+    group: memory.MemoryGroup | None
+    """Limits the memory of a buffered load."""
 
 
 class KernelSession:
@@ -113,14 +126,9 @@ class KernelSession:
             seen = stack.enter_context(settings_of_trial(wanted, ready.target))
             group = _memory_group(stack, cell)
             made = self._tiotest if cell.load.program == tiotest.NAME else self._phases
-            phases, jobs, reason = made(cell, ready, seed, seen, group)
+            phases, jobs, reason = made(Attempt(cell, ready, seed, seen, group))
         return Record(
-            run_id=self.run_id,
-            trial=trial.index,
-            block=trial.block,
-            cell=cell.key,
-            setting=setting.label if trial.role != "sentinel" else f"{setting.label} (drift check)",
-            factors=cell.factors(setting, scheduler=ready.target.leaves[0].scheduler or ""),
+            **origin(self.run_id, self.plan, trial, scheduler=ready.target.leaves[0].scheduler or ""),
             badge="measured",
             seed=seed,
             started_at=started,
@@ -134,25 +142,19 @@ class KernelSession:
             attempt=attempt,
         )
 
-    def _phases(
-        self,
-        cell: Cell,
-        ready: PreparedTarget,
-        seed: int,
-        seen: dict[str, dict[str, str]],
-        group: memory.MemoryGroup | None,
-    ) -> tuple[list[Phase], list[str], str | None]:
+    def _phases(self, attempt: Attempt) -> tuple[list[Phase], list[str], str | None]:
         """Phases of one trial, the job texts that made them, and the first cause against them."""
+        cell, ready = attempt.cell, attempt.ready
         phases: list[Phase] = []
         jobs: list[str] = []
         reason: str | None = None
-        for step, operation, text in self._steps(cell, ready, seed):
+        for step, operation, text in self._steps(cell, ready, attempt.seed):
             jobs.append(ready.place.by_name(text))
             if not cell.load.direct and not memory.drop_caches():
                 raise MissingError(
                     "dropping the caches before a buffered load needs root", hint="use sudo, or `direct = true`"
                 )
-            phase, against = self._phase(cell, ready, step, operation, text, seen, group)
+            phase, against = self._phase(attempt, step, operation, text)
             phases.append(phase)
             reason = reason or against
             if against is not None:
@@ -162,20 +164,14 @@ class KernelSession:
     def _made_by(self, cell: Cell) -> dict[str, object]:
         return {"program": tiotest.NAME} if cell.load.program == tiotest.NAME else {"fio": self.fio.version}
 
-    def _tiotest(
-        self,
-        cell: Cell,
-        ready: PreparedTarget,
-        seed: int,
-        seen: dict[str, dict[str, str]],
-        group: memory.MemoryGroup | None,
-    ) -> tuple[list[Phase], list[str], str | None]:
-        """All four phases in one call; tiotest takes no seed, so `seed` orders nothing here."""
+    def _tiotest(self, attempt: Attempt) -> tuple[list[Phase], list[str], str | None]:
+        """All four phases in one call; tiotest takes no seed, so the seed orders nothing here."""
+        cell, ready, seen = attempt.cell, attempt.ready, attempt.seen
         assert ready.place.folder is not None
         program = tiotest.find()
         throttled, programs = validity.throttle_count(), disk.read_program_io()
         disk_before = disk.read_diskstats()
-        phases = tiotest.run(program, cell.load, ready.place.folder, group, self._timeout(cell))
+        phases = tiotest.run(program, cell.load, ready.place.folder, attempt.group, self._timeout(cell))
         moved_by_device = disk.moved(disk_before, disk.read_diskstats(), ready.target.leaf_names)
         reason = validity.reason_against(
             validity.Seen(
@@ -208,16 +204,9 @@ class KernelSession:
             yield step, step.operation, fio_job.phase(cell.load, step, ready.place, seed + index)
 
     def _phase(
-        self,
-        cell: Cell,
-        ready: PreparedTarget,
-        step: plans.Phase | None,
-        operation: str | None,
-        text: str,
-        seen: dict[str, dict[str, str]],
-        group: memory.MemoryGroup | None,
+        self, attempt: Attempt, step: plans.Phase | None, operation: str | None, text: str
     ) -> tuple[Phase, str | None]:
-        target = ready.target
+        cell, seen, group, target = attempt.cell, attempt.seen, attempt.group, attempt.ready.target
         throttled = validity.throttle_count()
         programs = disk.read_program_io()
         cpu_before, disk_before = cpu.snapshot(), disk.read_diskstats()

@@ -12,7 +12,7 @@ Style = tuple[str, tuple[int, ...], str]
 """Colour, dash pattern, marker."""
 
 # Four panels side by side fill the report's page.
-PANEL_WIDTH, PANEL_HEIGHT, PANEL_COLUMNS = 178, 190, 4
+PANEL_WIDTH = 178
 
 # Each scheduler names its own; the palette is Okabe and Ito's (2008), distinguishable with the common colour deficiencies.
 SCHEDULER_STYLE: dict[str, Style] = {

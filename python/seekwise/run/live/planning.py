@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,20 +103,9 @@ def make_plan(request: Request, target: Target) -> LivePlan:
     if target.is_device:
         prepared_target.check_claim(target, request.destroy)
     tried = (*compared.all, *(beside.levels if beside is not None else ()))
-    return LivePlan(
-        target=str(target.path),
-        leaves=target.leaf_names,
-        stack=target.lines,
-        current=prepared_target.seen(candidates_of.devices_of(target, tried)),
-        candidates=compared.all,
-        uses=tuple(measured),
+    return replace(
+        _on_this_machine(request, target, compared.all, tried, tuple(measured), (*compared.notes, *notes)),
         left_out=tuple(use.name for use in left_out),
-        threshold=threshold_of(request),
-        budget_s=request.budget,
-        seed=seed_of(request),
-        notes=(*compared.notes, *notes),
-        warnings=target.warnings,
-        name=request.name,
         group=request.uses,
         levels=beside.levels if beside is not None else (),
         extra={"combinations": beside.combinations} if beside is not None else {},
@@ -127,21 +116,35 @@ def under_a_load(request: Request, target: Target, use: Use, notes: Sequence[str
     """The plan of `--live` and of a command of the user's: one use, whose load is not ours."""
     compared = compared_settings(request, target)
     prepared_target.check_free(target)
+    return replace(
+        _on_this_machine(request, target, compared.all, compared.all, (use,), (*compared.notes, *notes)),
+        extra={"live": True, "command": list(request.command_line)},
+    )
+
+
+def _on_this_machine(
+    request: Request,
+    target: Target,
+    compared: tuple[Candidate, ...],
+    tried: tuple[Candidate, ...],
+    uses: tuple[Use, ...],
+    notes: tuple[str, ...],
+) -> LivePlan:
+    """What every plan for storage of this machine says; `tried`: all settings whose values of today are to be remembered."""
     return LivePlan(
         target=str(target.path),
         leaves=target.leaf_names,
         stack=target.lines,
-        current=prepared_target.seen(candidates_of.devices_of(target, compared.all)),
-        candidates=compared.all,
-        uses=(use,),
+        current=prepared_target.seen(candidates_of.devices_of(target, tried)),
+        candidates=compared,
+        uses=uses,
         left_out=(),
         threshold=threshold_of(request),
         budget_s=request.budget,
         seed=seed_of(request),
-        notes=(*compared.notes, *notes),
+        notes=notes,
         warnings=target.warnings,
         name=request.name,
-        extra={"live": True, "command": list(request.command_line)},
     )
 
 

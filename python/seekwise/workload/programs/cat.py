@@ -8,14 +8,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from seekwise.workload import cold, data
-from seekwise.workload.program import Place, Program, call
+from seekwise.workload import data
+from seekwise.workload.program import Place, call
+from seekwise.workload.programs.large import LargeFiles
 
 CAT_BYTES = 128 << 10
 """cat's buffer (GNU coreutils 9, src/ioblksize.h)."""
 
 
-class Cat(Program):
+class Cat(LargeFiles):
     """Through the page cache, with the kernel's read-ahead. One process makes cat's calls, file after file, as a `cat` of one file larger than
     all of them would: see `copy.py`."""
 
@@ -24,12 +25,6 @@ class Cat(Program):
     unit = "file"
     long_units = True
     expected_s = 0.5
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("large",)
-
-    def before(self, place: Place) -> None:
-        place.cached_share = cold.evict([data.next_large(place)])
 
     def work(self, place: Place) -> int:
         source = data.next_large(place)
@@ -49,7 +44,7 @@ def _read(source: Path) -> int:
         os.close(file)
 
 
-class DD(Program):
+class DD(LargeFiles):
     """Past the page cache: one request at a time, and nothing is read ahead."""
 
     name = "dd"
@@ -61,12 +56,6 @@ class DD(Program):
     block_kib: Annotated[int, Field(ge=4, le=65536)] = 64
     """Size of a request."""
     cache: Literal["direct", "page cache"] = "direct"
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("large",)
-
-    def before(self, place: Place) -> None:
-        place.cached_share = cold.evict([data.next_large(place)])
 
     def work(self, place: Place) -> int:
         source = data.next_large(place)

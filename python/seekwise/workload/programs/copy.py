@@ -6,8 +6,9 @@ import errno
 import os
 from pathlib import Path
 
-from seekwise.workload import cold, data, write_behind
-from seekwise.workload.program import Place, Program
+from seekwise.workload import data, write_behind
+from seekwise.workload.program import Place
+from seekwise.workload.programs.large import LargeFiles
 
 KEPT = 4
 """Copies that are there at a time; the oldest is removed for the next."""
@@ -16,7 +17,7 @@ BUFFER_BYTES = 256 << 10
 NOT_BY_KERNEL = (errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
 
 
-class Copy(Program):
+class Copy(LargeFiles):
     """One process makes the calls of `cp`, file after file, as a `cp` of one file larger than all of them would: to a scheduler that favours
     programs which have just begun, a new process for each file would be another load.
 
@@ -28,12 +29,6 @@ class Copy(Program):
     title = "copies large files as cp does, the sources not in memory"
     unit = "file"
     writes = True
-
-    def data_sets(self) -> tuple[str, ...]:
-        return ("large",)
-
-    def before(self, place: Place) -> None:
-        place.cached_share = cold.evict([data.next_large(place)])
 
     def work(self, place: Place) -> int:
         source = data.next_large(place)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from seekwise.schemas.base import Number, Part
+from seekwise.cli.schemas.base import Number, Part, part_of
+from seekwise.fleet.rows import Unit
 
 
 class DesignedArray(Part):
@@ -61,15 +62,9 @@ class Design(Part):
     headline: str
 
 
-class OutlierDevice(Part):
+class OutlierDevice(part_of(Unit)):
     """A device unlike its twins: those of the same model and level."""
 
-    host: str
-    device: str
-    model: str
-    firmware: str
-    kernel: str
-    level: str
     load: str
     """The load where it differs most."""
     metric: Literal["rate", "p99"]

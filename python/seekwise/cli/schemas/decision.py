@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from seekwise.schemas.base import Number, Part
+from seekwise.cli.schemas.base import Number, Part
 
 
 class Loss(Part):

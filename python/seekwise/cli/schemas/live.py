@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from seekwise.schemas.base import Number, Part
-from seekwise.schemas.decision import Decision, PurposeDecision, Use
-from seekwise.schemas.runs import Record
+from seekwise.cli.schemas.base import Number, Part
+from seekwise.cli.schemas.decision import Decision, PurposeDecision, Use
+from seekwise.cli.schemas.runs import Record
 
 
 class SeenValue(Part):

@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from seekwise.analysis.calibration.score import Score
 from seekwise.analysis.compare import Agreement
-from seekwise.schemas.base import Counted, Map, Number, Part
+from seekwise.cli.schemas.base import Counted, Map, Number, Part, part_of
 
 
 class Basis(Part):
@@ -132,18 +133,9 @@ class Check(Part):
     at_most: bool
 
 
-class Judgement(Verified):
+class Judgement(Verified, part_of(Score)):
     """`verify judgement --json`."""
 
     schema_: Literal["seekwise.validate.judgement/1"]
-    tables: int = 0
-    null_tables: int = 0
-    null_tables_with_winner: int = 0
-    winners: int = 0
-    false_winners: int = 0
-    ties: int = 0
-    false_ties: int = 0
-    effects: int = 0
-    found: int = 0
     share: Number = None
     checks: list[Map] = Field(default_factory=list)

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from seekwise.cli.schemas.base import Map, Number, Part
 from seekwise.probe.measure import Figure
-from seekwise.schemas.base import Map, Number, Part
 from seekwise.trace.depend import Process
 
 

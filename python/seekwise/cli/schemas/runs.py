@@ -7,12 +7,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from seekwise.analysis import compare, model, quantiles, workloads
+from seekwise.analysis import compare, model, quantiles, raid_kind, workloads
+from seekwise.cli._progress import Progress
+from seekwise.cli.schemas.base import Map, Number, Part, part_of
+from seekwise.cli.schemas.decision import Decision, PurposeDecision, Use
 from seekwise.insights.answer import Choice
 from seekwise.insights.model import Finding
-from seekwise.report.content import WinnerRow
-from seekwise.schemas.base import Map, Number, Part
-from seekwise.schemas.decision import Decision, PurposeDecision, Use
+from seekwise.report.arrays import ArrayRow
+from seekwise.report.content import Advice, WinnerRow
 from seekwise.store import database, record
 
 Provenance = Literal["measured", "virtual", "simulated"]
@@ -81,44 +83,6 @@ class Record(Part):
     attempt: int
 
 
-class Advice(Part):
-    """What to set, and why."""
-
-    headline: str
-    reasons: list[str]
-    set_lines: list[str]
-    """Shell lines that set it."""
-    undo_lines: list[str]
-    caution: list[str]
-    choices: list[Choice]
-    recommended: list[str] = Field(default_factory=list)
-    """Labels of the settings that the headline advises; several where each system has its own."""
-
-
-class Array(Part):
-    """A RAID array of the study."""
-
-    name: str
-    capacity_bytes: int | None
-    survives_failures: int | None
-    """Drives that may fail for certain without loss of data."""
-    rebuild_s: Number
-    rates_mb_s: dict[str, Number]
-    settings: dict[str, str]
-    cell_rates: dict[str, Number] = Field(default_factory=dict)
-    """The best setting's mean by operation and load, in MB/s."""
-    is_degraded: bool = False
-    """Whether drives of it are missing."""
-    members: int = 0
-    """Drives that it is made of."""
-    best: dict[str, list[str]] = Field(default_factory=dict)
-    """By operation, the label of the setting and the key of the combination that gave its rate."""
-    beyond_study: bool = False
-    """Whether this state was simulated beside a study that does not vary `missing`."""
-    rebuild_loaded_s: Number = None
-    """Time to rebuild one drive beside the load that slows it most; null where it was not simulated."""
-
-
 class Results(Part):
     """`results RUN --json`, `run --json`, `demo --json`, `lab --json`, `import --json`: verdicts and records of a study's run."""
 
@@ -137,7 +101,7 @@ class Results(Part):
     plan: Map
     """What was planned, schema seekwise.plan/1."""
     winners: list[WinnerRow]
-    arrays: list[Array]
+    arrays: list[ArrayRow]
     printed: Map | None
     """Tables in the form of the publication that the study repeats."""
     findings: list[Finding]
@@ -216,27 +180,10 @@ class UseStanding(Part):
     standing: str
 
 
-class Watch(Part):
+class Watch(part_of(Progress)):
     """`watch --json`: one look at a run."""
 
     schema_: Literal["seekwise.watch/1"]
-    run_id: str
-    name: str
-    backend: str
-    ended: bool
-    outcome: str
-    done: int
-    """Records so far."""
-    total: int | None
-    """Trials planned; null where time is the bound."""
-    seconds: float
-    left_s: Number
-    share: Number
-    """Of the plan or of the budget."""
-    last: str
-    """The setting and use (or load) of the newest record."""
-    silent_s: float
-    """Seconds since the newest record."""
     standings: list[UseStanding]
 
 
@@ -358,18 +305,13 @@ class Compare(Part):
     notes: list[str]
 
 
-class RaidKind(Part):
+class RaidKind(part_of(raid_kind.RaidKind)):
     """`compare MD CONTROLLER --raid-kind --json`."""
 
     schema_: Literal["seekwise.raid-kind/1"]
     md: str
     """Run of the md array."""
     controller: str
-    kind: Literal["hardware", "fake", "undecided"]
-    efficiency: float
-    """Data per system-CPU second, controller over md."""
-    rate: float
-    operations: list[str]
 
 
 class Changed(Part):

@@ -28,11 +28,11 @@ def _models() -> dict[str, type]:
     """{schema: model}"""
     from typing import get_args
 
-    from seekwise.schemas.base import Part
+    from seekwise.cli.schemas.base import Part
 
     found = {}
     for name in MODULES:
-        module = import_module(f"seekwise.schemas.{name}")
+        module = import_module(f"seekwise.cli.schemas.{name}")
         for model in vars(module).values():
             if isinstance(model, type) and issubclass(model, Part) and "schema_" in model.model_fields:
                 found[get_args(model.model_fields["schema_"].annotation)[0]] = model
@@ -47,6 +47,8 @@ def names() -> list[str]:
 def load(name: str) -> dict[str, Any]:
     """The JSON schema of `seekwise.results/1`, `results/1` or `results`."""
     wanted = name if name.startswith("seekwise.") else f"seekwise.{name}"
+    from seekwise.cli.schemas import base
+
     known = names()
     wanted = (
         wanted if "/" in wanted else next((each for each in reversed(known) if each.split("/")[0] == wanted), wanted)
@@ -56,9 +58,9 @@ def load(name: str) -> dict[str, Any]:
         raise UsageError(f"no schema `{name}`", suggestion.hint(name, short, f"schemas: {', '.join(short)}"))
     short = wanted.removeprefix("seekwise.").split("/")[0]
     if short in WRITTEN:
-        return json.loads((files("seekwise.schemas") / f"{short}.schema.json").read_text(encoding="utf-8"))
+        return json.loads((files("seekwise.cli.schemas") / f"{short}.schema.json").read_text(encoding="utf-8"))
     model = _models()[wanted]
-    schema = model.model_json_schema(by_alias=True)
+    schema = model.model_json_schema(by_alias=True, schema_generator=base.Described)
     for definition in schema.get("$defs", {}).values():
         # Definitions of models say so themselves (`Part`); the others are of dataclasses.
         if not definition.pop("model", False) and "properties" in definition:

@@ -9,8 +9,9 @@ from pydantic import Field
 from seekwise.advise.doctor.model import Finding
 from seekwise.advise.guard.compare import Comparison
 from seekwise.advise.guard.ending import Ended
+from seekwise.cli.schemas.base import Map, Part, part_of
 from seekwise.linux.kernel_log import NcqState
-from seekwise.schemas.base import Map, Part
+from seekwise.linux.setters import model as setters
 
 Values = dict[str, dict[str, str | None]]
 """{device: {attribute: value}}."""
@@ -24,17 +25,10 @@ class File(Part):
     notes: list[str]
 
 
-class Conflict(Part):
+class Conflict(part_of(setters.Setter, "kind", "file", "line", "device", "attribute", "value", "certain")):
     """Another program or file that sets the same attribute."""
 
-    kind: str
-    file: str
-    line: int | None
-    device: str
-    attribute: str
-    value: str
     ours: str
-    certain: bool
     overrides_ours: bool
 
 
@@ -100,13 +94,8 @@ class Revert(Part):
     entries: list[Entry]
 
 
-class Setter(Part):
+class Setter(part_of(setters.Setter, "kind", "file", "line", "value")):
     """A file that sets an attribute."""
-
-    kind: str
-    file: str
-    line: int | None
-    value: str
 
 
 class Setting(Part):
