@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from seekwise.linux.facts import disk_counters, kernel_release, kernel_version, pci_driver, temperature_celsius
+from seekwise.linux.facts import disk_counters, kernel_release, kernel_version, temperature_celsius
 from seekwise.linux.tree import open_tree
 
-from .conftest import machine_path, reconstruct
+from .conftest import reconstruct
 
 PORT = "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0"
 
@@ -47,9 +47,3 @@ def test_temperature_of_a_drive_and_of_its_partition(builder):
     assert temperature_celsius(tree, "sda") == 34.0
     assert temperature_celsius(tree, "sda1") == 34.0
     assert temperature_celsius(tree, "sdz") is None
-
-
-def test_pci_driver_of_captured_disks():
-    assert pci_driver(open_tree(machine_path("sata-ncq")), "sda") == "ahci"
-    assert pci_driver(open_tree(machine_path("nvme")), "nvme0n1p1") == "nvme"
-    assert pci_driver(open_tree(machine_path("loop-file")), "loop0") is None

@@ -17,7 +17,7 @@ from seekwise.study import uses
 from seekwise.study.rounds import Order
 
 NAMES = ["none", "mq-deadline", "kyber", "bfq"]
-PREPARED = prepare.PreparedTarget(Path("/srv/x"), 2**30, 2**29, 2, 16, 2**28, 1e8, 1.0)
+PREPARED = prepare.PreparedTarget(Path("/srv/x"), 2**30, 2**29, 2, 16, 2**28)
 
 
 def test_each_round_holds_every_candidate_once_and_nobody_follows_himself():

@@ -266,11 +266,6 @@ def _show_agreement(
         _show_pairs(pairs)
 
 
-def _per_cent(ratio: float) -> str:
-    """`+3.1 %` of a ratio of 1.031; `unknown` of none."""
-    return f"{round(100 * (ratio - 1), 1) + 0.0:+.1f} %" if math.isfinite(ratio) else "unknown"
-
-
 UNITS = {"rate": (1e6, "MB/s"), "access_time": (1e6, "ms"), "p99": (1e6, "ms"), "cpu_efficiency": (1.0, "MB/CPU s")}
 
 

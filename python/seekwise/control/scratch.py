@@ -358,18 +358,6 @@ def _remove_content(folder: int, keep: str | None = None) -> None:
             os.rmdir(name, dir_fd=folder)
 
 
-def remove_orphans(target: Path) -> list[Path]:
-    """Removes scratch folders of dead processes in `target` whose journal was lost. Only this user's own."""
-    parent = files.open_folder(target.resolve())
-    try:
-        names = _orphans(parent)
-        for name in names:
-            _remove_known(parent, name)
-        return [target / name for name in names]
-    finally:
-        os.close(parent)
-
-
 def _orphans(parent: int) -> list[str]:
     with os.scandir(parent) as found:
         names = sorted(each.name for each in found if each.name.startswith(PREFIX))

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from seekwise.linux import nvme, sysfs
-from seekwise.linux.pci import pci_facts
 from seekwise.linux.tree import Tree
 
 
@@ -75,12 +74,3 @@ def temperature_celsius(tree: Tree, name: str) -> float | None:
         if tree.resolve(f"{folder}/device") in owners and (value := tree.number(f"{folder}/temp1_input")) is not None:
             return value / 1000
     return None
-
-
-def pci_driver(tree: Tree, name: str) -> str | None:
-    """The driver of the PCI device above a disk: `ahci`, `nvme`, `megaraid_sas`, `virtio-pci`."""
-    node = sysfs.block_nodes(tree).get(name)
-    if node is None:
-        return None
-    facts = pci_facts(tree, node.folder)
-    return facts.get("pci_driver")  # type: ignore[return-value]

@@ -92,10 +92,6 @@ def slaves(tree: Tree, node: Node) -> tuple[str, ...]:
     return tuple(tree.names(node.path("slaves")))
 
 
-def holders(tree: Tree, node: Node) -> tuple[str, ...]:
-    return tuple(tree.names(node.path("holders")))
-
-
 def hardware_path(tree: Tree, node: Node) -> str | None:
     """The folder of the hardware (or driver) device behind a disk, e.g. `…/ata1/host0/target0:0:0/0:0:0:0`."""
     return tree.resolve(node.path("device"))

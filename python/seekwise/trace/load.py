@@ -159,7 +159,6 @@ class _Gathered:
     late: Late
     left_out: int
     unfinished: int
-    timeless: bool
 
 
 def _kworkers(notes: Notes) -> list[int]:
@@ -171,7 +170,7 @@ def _gather(chunks: Iterable[np.ndarray], notes: Notes, path: Path) -> _Gathered
     counts: dict[int, dict[int, int]] = {}
     parts: list[np.ndarray] = []
     sampled = left_out = unfinished = total = 0
-    late, timed = Late(), False
+    late = Late()
     with path.open("wb") as out:
         for chunk in ordered(chunks, late):
             flush = (chunk["kind"] == Kind.FLUSH) | (
@@ -186,7 +185,6 @@ def _gather(chunks: Iterable[np.ndarray], notes: Notes, path: Path) -> _Gathered
                 continue
             kept["kind"][kept["sectors"] == 0] = Kind.FLUSH
             unfinished += int((kept["complete_ns"] < kept["arrival_ns"]).sum())
-            timed = timed or bool((kept["arrival_ns"] != kept["arrival_ns"][0]).any())
             for device in np.unique(kept["device"]):
                 places, numbers = np.unique(kept["process"][kept["device"] == device], return_counts=True)
                 of_device = counts.setdefault(int(device), {})
@@ -198,7 +196,7 @@ def _gather(chunks: Iterable[np.ndarray], notes: Notes, path: Path) -> _Gathered
             total += len(kept)
             kept.tofile(out)
     sample = np.concatenate(parts) if parts else np.empty(0, REQUEST)
-    return _Gathered(total, counts, sample, late, left_out, unfinished, total > 1 and not timed)
+    return _Gathered(total, counts, sample, late, left_out, unfinished)
 
 
 def _chunks(path: Path, rows: int = 1 << 16) -> Iterable[np.ndarray]:

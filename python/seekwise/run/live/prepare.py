@@ -49,9 +49,6 @@ class PreparedTarget:
     stores: int
     parts: int
     memory_limit_bytes: int
-    write_bytes_per_s: float
-    """As the files were laid out."""
-    layout_s: float
     device: Path | None = None
     offset_bytes: int = 0
     programs: Path | None = None
@@ -128,7 +125,7 @@ def laid_out(
     started = time.monotonic()
     bound_s = max(2.0, LAYOUT_SHARE_MAX * budget_s)
     sets = data_sets(uses)
-    made = PreparedTarget(folder, 0, 0, 0, 0, MEMORY_BYTES_MIN, 0.0, 0.0)
+    made = PreparedTarget(folder, 0, 0, 0, 0, MEMORY_BYTES_MIN)
     done = 0.0
     if needs_fio(uses):
         done = 0.5 if sets else 1.0
@@ -151,7 +148,7 @@ def laid_out(
             tell(done + (1 - done) * (number + 1) / len(sets))
         made = replace(made, programs=places[0], own=places[1], data_set_bytes=sizes, missing=missing)
     tell(1.0)
-    return replace(made, layout_s=time.monotonic() - started)
+    return made
 
 
 def _test_files(folder: Path, uses: Sequence[Use], end_s: float, tell: Callable[[float], None]) -> PreparedTarget:
@@ -179,7 +176,7 @@ def _test_files(folder: Path, uses: Sequence[Use], end_s: float, tell: Callable[
             store = min(store, _fill(folder / f"store.{number}", store, STORE_BYTES_MIN, end, lambda _: None))
         for number in range(stores):
             os.truncate(folder / f"store.{number}", store)
-    return PreparedTarget(folder, size, store, stores, parts, limit, rate, 0.0)
+    return PreparedTarget(folder, size, store, stores, parts, limit)
 
 
 def _fill(
@@ -243,8 +240,6 @@ def laid_out_on_device(
         # No more than a few seconds of writing each: all of it is zeroed at the end.
         store = min(STORE_BYTES_MAX, max(STORE_BYTES_MIN, int(rate * 4)), (room - data) // stores)
         store -= store % PIECE_BYTES
-    made = PreparedTarget(
-        None, data, store, stores, 0, limit, rate, time.monotonic() - started, proof.path, proof.test_offset_bytes
-    )
+    made = PreparedTarget(None, data, store, stores, 0, limit, proof.path, proof.test_offset_bytes)
     proof.uses(made.total_bytes)
     return made

@@ -156,8 +156,6 @@ def _load(trial: Trial, model: Model) -> FioLoad:
         stores=0,
         parts=0,
         memory_limit_bytes=MEMORY_BYTES,
-        write_bytes_per_s=0.0,
-        layout_s=0.0,
         device=Path("/dev") / _storage(model, trial.candidate).top,
         offset_bytes=start - start % MIB,
     )
