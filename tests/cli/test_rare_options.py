@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from tests import simulated_study
 
+from seekwise.advise import conflicts
+from seekwise.advise.asked import Asked
+from seekwise.cli import apply
 from seekwise.cli.main import cli
+from seekwise.errors import RefusedError
+from seekwise.linux.setters.model import Setter
 
 FOREIGN = Path(__file__).parents[1] / "store/foreign"
 
@@ -51,3 +58,170 @@ def test_files_of_another_tool_get_the_names_that_are_given(called):
     called("import", *files, "--setting", "left", "--setting", "right")
     records = json.loads(called("results", "last", "--json"))["records"]
     assert {each["setting"] for each in records} == {"left", "right"}
+
+
+TWO_DRIVES = """
+name = "grids"
+backend = "simulated"
+[[system]]
+name = "slow"
+drive = "wd2500ys"
+[[system]]
+name = "fast"
+drive = "samsung_850_evo"
+[settings]
+scheduler = ["mq-deadline"]
+[[workload]]
+operations = ["rand_read"]
+threads = 1
+block_bytes = "64k"
+random_ios = 50
+direct = true
+size = "64m"
+[design]
+blocks = 3
+[[grid]]
+number = 1
+title = "Rates"
+systems = ["slow", "fast"]
+threads = 1
+"""
+
+
+@pytest.mark.parametrize("name", ["results", "report"])
+def test_a_printed_table_takes_another_mean_and_marks_what_is_near_the_best(called, tmp_path, name):
+    (tmp_path / "grids.toml").write_text(TWO_DRIVES)
+    called("run", "grids.toml", "--seed", "1")
+    if name == "report":
+        called("report", "last", "--mean", "high", "--acceptable", "90%", "--output", "page.html")
+        page = (tmp_path / "page.html").read_text()
+        assert "prefers high values" in page and "from 90 % of the best system" in page
+        return
+    plain, high = (
+        json.loads(called("results", "last", *words, "--json"))["printed"]["grids"][0]["rows"]["rand_read"]
+        for words in ((), ("--mean", "high", "--acceptable", "90%"))
+    )
+    assert high["slow"][0]["value"] > plain["slow"][0]["value"]
+    assert [high[system][0]["acceptable"] for system in ("slow", "fast")] == [False, True]
+
+
+UNIT = """
+name = "unit"
+backend = "simulated"
+[[system]]
+name = "array"
+drive = "st3250620ns"
+drives = 3
+raid_level = "raid5"
+{kind}
+[settings]
+scheduler = ["mq-deadline"]
+[[workload]]
+operations = ["seq_write"]
+threads = 1
+block_bytes = "64k"
+size = "64m"
+runtime = "1s"
+[design]
+blocks = 3
+"""
+
+
+def test_the_kind_of_a_controller_is_told_from_what_its_writes_cost_the_host(called, tmp_path):
+    runs = []
+    for kind in ("chunk_kib = 64", 'controller = "9650-4LP"'):
+        (tmp_path / "unit.toml").write_text(UNIT.format(kind=kind))
+        called("run", "unit.toml", "--seed", "1")
+        runs.append(json.loads(called("results", "last", "--json"))["run_id"])
+    document = json.loads(called("compare", *runs, "--raid-kind", "--json"))
+    assert document["kind"] == "hardware" and document["efficiency"] > 2
+    assert "leaves the work to the host" in called("compare", *reversed(runs), "--raid-kind")
+
+
+def test_an_anonymised_capture_holds_no_serial(called, tmp_path):
+    machine = tmp_path / "machine"
+    with tarfile.open(Path(__file__).parents[1] / "machines/md-raid10-degraded.tar.gz") as tar:
+        tar.extractall(machine)
+    serials = set()
+    for words in ((), ("--anonymise",)):
+        called("capture", "machine.tar.gz", "--root", str(machine), *words)
+        shown = json.loads(called("devices", "--root", "machine.tar.gz", "--json"))
+        serials.add(tuple(each.get("serial") for each in shown["devices"] if each.get("serial")))
+    plain, hidden = sorted(serials, key=str)
+    assert plain and hidden and not set(plain) & set(hidden)
+
+
+def test_a_recording_is_anonymised_when_that_is_asked_for(called, tmp_path, monkeypatch):
+    from seekwise.trace.record import recorder
+
+    asked = []
+
+    def record(device, seconds, out, *, anonymise, tell):
+        asked.append(anonymise)
+        return SimpleNamespace(cpu_seconds=0.0, seconds=1.0, requests=0, dropped=0, notes=SimpleNamespace(sentences=[]))
+
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(recorder, "device_of", lambda name: SimpleNamespace(name=name))
+    monkeypatch.setattr(recorder, "record", record)
+    monkeypatch.setattr("seekwise.cli.record._name", lambda target: target)
+    shown = [json.loads(called("record", "sda", "--for", "1s", "--json", *words)) for words in ((), ("--anonymise",))]
+    assert asked == [False, True]
+    assert [each["device"] for each in shown] == ["sda", ""]
+
+
+def test_building_the_guests_runs_no_study(called, tmp_path, monkeypatch):
+    from seekwise.testbed import image, kernels
+
+    built = []
+
+    def build(kernel, tell):
+        built.append(kernel.series)
+        return SimpleNamespace(release=kernel.series, digest="0", initramfs="initramfs")
+
+    monkeypatch.setattr(image, "build", build)
+    called("lab", "--build")
+    assert built == [each.series for each in kernels.KERNELS.values()]
+    called("lab", "--build", "--kernel", "6.12")
+    assert built[-1] == "6.12" and list(tmp_path.iterdir()) == []
+
+
+def setter(**given) -> Setter:
+    told = {"kind": "script", "file": "/etc/rc.local", "line": 3, "device": "sda", "attribute": "queue/scheduler"}
+    return Setter(**{**told, "value": "none", "rank": (9,), **given})
+
+
+def test_settings_that_something_overrides_are_set_only_when_that_is_accepted(monkeypatch):
+    done = []
+    wanted = {"sda": {"queue/scheduler": "bfq"}}
+    lost = conflicts.Conflict(setter(), "bfq", loses=True)
+    monkeypatch.setattr(apply.asked, "by_hand", lambda *_: Asked(wanted, "by hand"))
+    monkeypatch.setattr(apply.asked, "check_values", lambda *_: None)
+    monkeypatch.setattr(apply, "_files", lambda *_: [])
+    monkeypatch.setattr(apply.conflicts, "find", lambda *_: [lost])
+    monkeypatch.setattr(apply, "_set", lambda what, *_: done.append(what.wanted))
+    monkeypatch.setattr(apply, "_print", lambda *_: None)
+    words = ["apply", "--device", "sda", "--set", "scheduler=bfq", "--persist", "udev"]
+    refused = CliRunner().invoke(cli, words)
+    assert isinstance(refused.exception, RefusedError) and "/etc/rc.local" in refused.exception.message
+    assert "--accept-conflicts" in refused.exception.hint and done == []
+    taken = CliRunner().invoke(cli, [*words, "--accept-conflicts"], catch_exceptions=False)
+    assert taken.exit_code == 0 and "would not stay" in taken.stderr and done == [wanted]
+
+
+def test_the_controllers_own_tool_runs_only_when_that_is_asked_for(monkeypatch):
+    ran = []
+    change = SimpleNamespace(command=("tw_cli", "/c0/u0", "set", "qpolicy=off"), unknown=None)
+    monkeypatch.setattr(apply.asked, "by_hand", lambda *_: Asked({}, "by hand", controller={"sda": {"ncq": False}}))
+    monkeypatch.setattr(apply.controllers, "units", lambda _: {"sda": None})
+    monkeypatch.setattr(apply.controllers, "read", lambda _: None)
+    monkeypatch.setattr(apply.controllers, "change", lambda *_: change)
+    monkeypatch.setattr(apply.controllers, "run", ran.append)
+    words = ["apply", "--device", "sda", "--set", "ncq=off"]
+    for more, expected in (
+        ((), []),
+        (("--controller-tool", "--dry-run"), []),
+        (("--controller-tool",), [change.command]),
+    ):
+        shown = CliRunner().invoke(cli, [*words, *more], catch_exceptions=False)
+        assert "tw_cli /c0/u0 set qpolicy=off" in shown.stdout
+        assert ran == expected, more

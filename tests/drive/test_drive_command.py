@@ -104,8 +104,11 @@ def test_a_killed_servers_folder_goes_at_the_next_start(start, tmp_path: Path) -
     second.stop()
 
 
-def test_the_control_socket_stops_the_server(start) -> None:
-    server = start("null")
+@pytest.mark.parametrize("named", [False, True])
+def test_the_control_socket_stops_the_server(start, tmp_path: Path, named) -> None:
+    words = ("--control", str(tmp_path / "c")) if named else ()
+    server = start("null", *words)
+    assert not named or server.ready["control"] == words[1]
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(server.ready["control"])
         line.sendall(b"stop\n")

@@ -2,7 +2,7 @@
 
 FOLDER holds `measured.csv` (`run,requests,rate_bytes_per_s,p50_ns,p99_ns`; a run is USE@STORAGE@SCHEDULER) and recordings RUN.swt, as
 `python -m seekwise.testbed.whatif` makes both on a real kernel with virtual drives. Each recording predicts every other run of its use: what the
-other schedulers and the other storages would do to it. FILE is such a table. With `--same-storage` only the other schedulers are predicted.
+other schedulers and the other storages would do to it. FILE is such a table.
 
 A prediction passes when the rate is met within 10 %. Required over all: median error of rate and p50 at most 5 %, of p99 15 %, and the scheduler
 that is predicted to be best at most 5 % behind the best one, or within its noise, in 90 % of the choices. The same requests sent at their recorded times
@@ -22,7 +22,6 @@ from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
 from seekwise import _core, temporary
@@ -39,7 +38,6 @@ from seekwise.validate.frame import FileReport, Report, files_below, unreadable
 from seekwise.validate.frame import text as frame_text
 
 SUMMARY = "predictions from recordings against a real kernel on the predicted storage"
-OPTIONS = (click.Option(["same_storage", "--same-storage"], is_flag=True, help="Predict the other schedulers only."),)
 RATE_WITHIN = 0.10
 LIMITS = {"rate": 0.05, "p50": 0.05, "p99": 0.15}
 """Median error that each metric may have."""
@@ -171,7 +169,7 @@ def verify(paths: Sequence[Path], options: dict[str, Any]) -> Report:
     files, found = [], []
     for path in files_below(paths, [".csv"]):
         try:
-            predictions = list(_of_table(path, bool(options.get("same_storage")), options.get("tell")))
+            predictions = list(_of_table(path, options.get("tell")))
         except (OSError, UnicodeDecodeError, ValueError) as error:
             files.append(replace(unreadable(path, str(error)), extra={"broken": True}))
             continue
@@ -196,25 +194,21 @@ def _miss(each: Prediction) -> str:
     return f"{each.recorded} for {each.measured.run}: {was:.3g} MB/s, predicted {said:.3g} MB/s ({said / was - 1:+.0%})"
 
 
-def _of_table(path: Path, same_storage: bool, tell: Any) -> Iterator[Prediction]:
+def _of_table(path: Path, tell: Any) -> Iterator[Prediction]:
     rows = parse(read_text(path))
     recordings = sorted(path.parent.glob("*.swt"))
     if not recordings:
         raise ValueError("no recording is in the folder of the table")
     for number, recording in enumerate(recordings, 1):
-        yield from predict(recording, rows, same_storage)
+        yield from predict(recording, rows)
         if tell is not None:
             tell(number, len(recordings))
 
 
-def predict(recording: Path, rows: Sequence[Row], same_storage: bool = False) -> list[Prediction]:
+def predict(recording: Path, rows: Sequence[Row]) -> list[Prediction]:
     """What a recording says of every other run of its use."""
-    use, storage, _ = recording.stem.split("@")
-    wanted = [
-        row
-        for row in rows
-        if row.use == use and row.run != recording.stem and (row.storage == storage or not same_storage)
-    ]
+    use = recording.stem.split("@")[0]
+    wanted = [row for row in rows if row.use == use and row.run != recording.stem]
     if not wanted:
         return []
     settings = [whatif.asked(setting_of(row), {})[0] for row in wanted]
