@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.rust_modules import circles_of_crate
 
 ROOT = Path(__file__).parents[1]
 MAP = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -151,3 +152,26 @@ def test_no_function_is_longer_than_sixty_lines():
 def test_no_module_is_longer_than_six_hundred_lines():
     sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SEEKWISE.rglob("*.py")}
     assert {path.name: lines for path, lines in sizes.items() if lines > 600} == {}
+
+
+CRATE_SOURCES = sorted((ROOT / "crates").glob("*/src"))
+
+
+@pytest.mark.parametrize("source", CRATE_SOURCES, ids=[source.parent.name for source in CRATE_SOURCES])
+def test_no_modules_of_a_crate_use_each_other_in_a_circle(source: Path) -> None:
+    assert ["::".join(module) for circle in circles_of_crate(source) for module in circle] == []
+
+
+def test_a_circle_between_modules_is_found(tmp_path: Path) -> None:
+    (tmp_path / "storage").mkdir()
+    for name, code in {
+        "lib.rs": "mod cost;\nmod storage;\n",
+        "cost.rs": "use crate::storage::{md, served::{self, Served}};\n",
+        "storage/mod.rs": "mod md;\nmod served;\nfn work() {}\n",
+        "storage/md.rs": "fn time() { super::super::cost::time() }\n",
+        "storage/served.rs": "struct Served;\n#[cfg(test)]\nmod tests {\n    use crate::cost;\n}\n",
+    }.items():
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    assert circles_of_crate(tmp_path) == [[("cost",), ("storage", "md")], [("cost",), ("storage",)]]
+    (tmp_path / "storage/md.rs").write_text("fn time() {}  // once crate::cost\n", encoding="utf-8")
+    assert circles_of_crate(tmp_path) == []

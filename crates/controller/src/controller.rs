@@ -3,11 +3,12 @@
 //! Reads go on in `reading`, writes in `writing`. Everything inside happens at events of this one list, equal times in order of insertion.
 
 use crate::cache::Cache;
+use crate::destage::Destage;
+use crate::fetches::Fetches;
 use crate::mapping::Mapping;
 use crate::member::{DriveCommand, Member};
 use crate::streams::Streams;
 use crate::turns::Turns;
-use crate::writing::Destage;
 use core::cmp::Reverse;
 use seekwise_device::{Command, CommandKind, Device, Drive, Tag};
 use seekwise_units::{Bytes, Depth, Nanos, Sectors};
@@ -101,7 +102,7 @@ pub struct Controller {
     pub(crate) members: Vec<Member<Owner>>,
     pub(crate) cache: Cache,
     pub(crate) streams: Streams,
-    pub(crate) fetches: crate::reading::Fetches,
+    pub(crate) fetches: Fetches,
     pub(crate) destage: Destage,
     turns: Turns,
     /// When the next look at the turns was last told to be.

@@ -16,6 +16,8 @@
 
 mod cache;
 mod controller;
+mod destage;
+mod fetches;
 mod mapping;
 mod member;
 mod model;

@@ -6,30 +6,12 @@
 
 use crate::cache::{Found, PAGE};
 use crate::controller::{Controller, Owner};
+use crate::fetches::Fetch;
 use crate::mapping::Piece;
 use crate::member::DriveCommand;
 use crate::streams::Seen;
 use seekwise_device::CommandKind;
 use seekwise_units::{Lba, Nanos, Sectors};
-
-/// A read of drives into the memory, or past it.
-#[derive(Clone, Debug, Default)]
-struct Fetch {
-    first: u64,
-    pages: u64,
-    /// Drive commands that it still waits for.
-    waits: u32,
-    /// Kept in the memory afterwards.
-    kept: bool,
-    readers: Vec<u32>,
-}
-
-/// Fetches under way; places are used again.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Fetches {
-    all: Vec<Fetch>,
-    free: Vec<u32>,
-}
 
 impl Controller {
     pub(crate) fn begin_read(&mut self, now: Nanos, tag: u32) {

@@ -2,42 +2,12 @@
 
 use crate::cache::PAGE;
 use crate::controller::{Controller, Event, Owner};
+use crate::destage::Row;
 use crate::member::DriveCommand;
 use crate::row::{self, Transfer};
-use crate::sparse::Sparse;
 use core::ops::Range;
 use seekwise_device::CommandKind;
 use seekwise_units::{Bytes, Lba, Nanos, Sectors};
-use std::collections::{BTreeSet, VecDeque};
-
-/// A row on its way to the drives.
-#[derive(Clone, Debug, Default)]
-struct Row {
-    /// Pages of the memory that it writes, in runs; none for a write past the memory.
-    pages: Vec<Range<u64>>,
-    /// The command that waits for it, when the write goes through.
-    command: Option<u32>,
-    reading: bool,
-    waits: u32,
-    xor_bytes: u64,
-    writes: Vec<Transfer>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Destage {
-    rows: Vec<Row>,
-    free: Vec<u32>,
-    under_way: u32,
-    /// Dirty pages of each row that is not on its way.
-    dirty: Sparse<u32>,
-    /// Rows to be written, and where the sweep over them stands.
-    ready: BTreeSet<u64>,
-    cursor: u64,
-    /// Incomplete rows by the time they became dirty.
-    young: VecDeque<(Nanos, u64)>,
-    /// Rows of the write in hand, and how many of their pages became dirty by it; kept for its room.
-    became_dirty: Vec<(u64, u32)>,
-}
 
 impl Controller {
     fn row_pages(&self) -> u64 {

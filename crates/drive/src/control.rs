@@ -4,7 +4,7 @@
 //! drive has carried it out, or with `error: ` and a sentence.
 
 use crate::fault::{Fault, KINDS};
-use crate::server::{after, run_due, Handle};
+use crate::orders::{after, run_due, Handle};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

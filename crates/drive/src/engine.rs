@@ -11,10 +11,10 @@ use crate::connection::{Connection, Over};
 use crate::fault::Kind;
 use crate::handshake::Export;
 use crate::medium::Medium;
+use crate::orders::{Log, Notice, Order};
 use crate::protocol::{self, Request};
 use crate::real_time;
 use crate::requests::{Requests, Taken};
-use crate::server::Notice;
 use crate::statistics::{Statistics, Summary};
 use crate::transport::Transport;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -24,7 +24,7 @@ use seekwise_units::{Nanos, SECTOR_BYTES};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 /// Commands finished between two looks at the sockets.
 const ROUND: usize = 64;
@@ -32,13 +32,6 @@ const ROUND: usize = 64;
 const OUTSTANDING_BYTES_ALL_MAX: usize = 256 << 20;
 /// More clients of one drive are turned away.
 const CONNECTIONS_MAX: usize = 128;
-
-pub enum Order {
-    Fault(Kind),
-    Status(Sender<Summary>),
-    /// Everything acknowledged onto the medium, and the end.
-    Stop(Sender<Summary>),
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -48,8 +41,6 @@ enum State {
     /// Nobody reaches the drive.
     Dropped,
 }
-
-pub type Log = Arc<Mutex<std::io::BufWriter<std::fs::File>>>;
 
 /// What a drive starts with.
 pub struct Setting {

@@ -24,6 +24,7 @@ pub mod handshake;
 mod lock;
 pub mod medium;
 pub mod options;
+mod orders;
 mod processors;
 pub mod protocol;
 mod real_time;
@@ -35,4 +36,5 @@ pub mod store;
 mod transport;
 
 pub use options::{Options, ServeError};
-pub use server::{serve, Notice};
+pub use orders::Notice;
+pub use server::serve;

@@ -2,12 +2,13 @@
 
 use crate::awake::Awake;
 use crate::control::Control;
-use crate::engine::{Engine, Log, Order, Setting};
+use crate::engine::{Engine, Setting};
 use crate::fault::Fault;
 use crate::files;
 use crate::handshake::Export;
 use crate::medium::Medium;
 use crate::options::{self, Options, ServeError};
+use crate::orders::{after, run_due, Handle, Log, Notice, Order};
 use crate::protocol::*;
 use crate::sockets::Leftovers;
 use crate::statistics::Summary;
@@ -21,30 +22,9 @@ use serde::Serialize;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// What the server has to say while it runs.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "notice", rename_all = "snake_case")]
-pub enum Notice {
-    /// Clients may connect.
-    Ready {
-        model: String,
-        name: String,
-        bytes: u64,
-        sockets: Vec<PathBuf>,
-        control: Option<PathBuf>,
-        store: Option<PathBuf>,
-        /// What is taken off each answer.
-        transport: Transport,
-    },
-    /// Something that the user should know, one sentence.
-    Event { drive: usize, sentence: String },
-    /// Nothing: says that the server is alive, and asks whether to go on.
-    Tick,
-}
 
 /// What the drives did, at the end.
 #[derive(Clone, Debug, Serialize)]
@@ -60,30 +40,6 @@ pub struct Report {
 
 /// How often the server asks whether to go on and looks at the clock of the faults.
 const TICK: Duration = Duration::from_millis(50);
-
-pub(crate) struct Handle {
-    orders: Sender<Order>,
-    wake: UnixStream,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Handle {
-    pub fn order(&self, order: Order) {
-        // A drive that has ended takes no orders; its end is reported elsewhere.
-        let _ = self.orders.send(order);
-        let _ = (&self.wake).write(&[1]);
-    }
-
-    fn ask(&self, order: impl FnOnce(Sender<Summary>) -> Order) -> Option<Summary> {
-        let (to, from) = channel();
-        self.order(order(to));
-        from.recv().ok()
-    }
-
-    pub fn status(&self) -> Option<Summary> {
-        self.ask(Order::Status)
-    }
-}
 
 /// Volatile write cache of a drive of this model, in bytes; 0 if it has none or keeps it without power.
 fn cache_bytes(model: &Model) -> u64 {
@@ -310,10 +266,6 @@ fn open_log(path: &std::path::Path) -> Result<Log, ServeError> {
     Ok(Arc::new(Mutex::new(log)))
 }
 
-pub(crate) fn after(fault: Fault) -> Instant {
-    Instant::now() + Duration::from_nanos(fault.after.0)
-}
-
 fn next_in(pending: &[(Instant, Fault)]) -> Duration {
     let now = Instant::now();
     pending
@@ -321,18 +273,4 @@ fn next_in(pending: &[(Instant, Fault)]) -> Duration {
         .map(|(time, _)| time.saturating_duration_since(now))
         .min()
         .unwrap_or(TICK)
-}
-
-/// Carries out the faults whose time has come, in the order of their times.
-pub(crate) fn run_due(pending: &mut Vec<(Instant, Fault)>, handles: &[Handle]) {
-    let now = Instant::now();
-    pending.sort_by_key(|(time, _)| *time);
-    let due = pending.iter().take_while(|(time, _)| *time <= now).count();
-    for (_, fault) in pending.drain(..due) {
-        for (index, handle) in handles.iter().enumerate() {
-            if fault.drive.is_none_or(|drive| drive == index) {
-                handle.order(Order::Fault(fault.kind));
-            }
-        }
-    }
 }

@@ -19,7 +19,7 @@ pub fn simulate_cells(
 ) -> PyResult<String> {
     let specs: Vec<CellSpec> = read(specs_json, "the list of cells")?;
     told(py, progress, |tell| {
-        seekwise_sim::parallel::run(&specs, threads, tell)
+        seekwise_sim::cell::run_all(&specs, threads, tell)
     })
 }
 

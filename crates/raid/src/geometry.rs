@@ -1,95 +1,9 @@
 //! What an array is made of, checked as mdadm checks it, and what follows from it: capacity, survivable losses.
 
+use crate::layout::parity::ParityLayout;
+use crate::layout::raid10::{Raid10, Raid10Layout};
 use core::fmt;
 use seekwise_units::{Lba, Sectors};
-
-/// Where parity stands in each stripe of RAID 5 and 6, and where data goes on after it.
-/// Numbers are md's (`ALGORITHM_*`, drivers/md/raid5.h).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParityLayout {
-    LeftAsymmetric,
-    RightAsymmetric,
-    LeftSymmetric,
-    RightSymmetric,
-}
-
-impl ParityLayout {
-    /// From md's layout number, as `md/layout` in sysfs shows it.
-    pub fn from_md(number: u32) -> Option<Self> {
-        Some(match number {
-            0 => Self::LeftAsymmetric,
-            1 => Self::RightAsymmetric,
-            2 => Self::LeftSymmetric,
-            3 => Self::RightSymmetric,
-            _ => return None,
-        })
-    }
-
-    /// From mdadm's name or abbreviation.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "left-asymmetric" | "la" => Self::LeftAsymmetric,
-            "right-asymmetric" | "ra" => Self::RightAsymmetric,
-            "left-symmetric" | "ls" => Self::LeftSymmetric,
-            "right-symmetric" | "rs" => Self::RightSymmetric,
-            _ => return None,
-        })
-    }
-
-    pub const ALL: [Self; 4] = [
-        Self::LeftAsymmetric,
-        Self::RightAsymmetric,
-        Self::LeftSymmetric,
-        Self::RightSymmetric,
-    ];
-}
-
-/// Copies of each chunk in RAID 10: beside each other (`near`), in other zones of the disks (`far`), or in the next
-/// stripe (`offset`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Raid10Layout {
-    pub near: u32,
-    pub far: u32,
-    pub offset: bool,
-}
-
-impl Raid10Layout {
-    /// From md's layout number: near copies in bits 0–7, far copies in bits 8–15, bit 16 for offset.
-    pub fn from_md(number: u32) -> Self {
-        Self {
-            near: number & 0xff,
-            far: (number >> 8) & 0xff,
-            offset: number & 0x1_0000 != 0,
-        }
-    }
-
-    /// From mdadm's name: `n2`, `f2`, `o3`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let copies: u32 = name.get(1..)?.parse().ok()?;
-        Some(match name.as_bytes()[0] {
-            b'n' => Self {
-                near: copies,
-                far: 1,
-                offset: false,
-            },
-            b'f' => Self {
-                near: 1,
-                far: copies,
-                offset: false,
-            },
-            b'o' => Self {
-                near: 1,
-                far: copies,
-                offset: true,
-            },
-            _ => return None,
-        })
-    }
-
-    pub const fn copies(&self) -> u32 {
-        self.near * self.far
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -271,7 +185,7 @@ impl Geometry {
         let Level::Raid10(layout) = self.level else {
             return self.losses_survived().checked_sub(lost.len() as u32);
         };
-        let map = crate::layout::raid10::Raid10 {
+        let map = Raid10 {
             members: self.members,
             layout,
             chunk: self.chunk,

@@ -8,4 +8,6 @@ pub mod layout;
 pub mod md;
 pub mod memory;
 
-pub use geometry::{Geometry, GeometryError, Level, ParityLayout, Raid10Layout};
+pub use geometry::{Geometry, GeometryError, Level};
+pub use layout::parity::ParityLayout;
+pub use layout::raid10::Raid10Layout;

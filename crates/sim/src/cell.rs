@@ -2,6 +2,7 @@
 
 use crate::assemble::{self, Built};
 use crate::engine::PhaseOutcome;
+use crate::parallel;
 use crate::result::probe::{Moment, TraceEvent};
 use crate::result::{JobStats, Unit};
 use crate::spec::CellSpec;
@@ -40,6 +41,27 @@ pub fn run(spec: &CellSpec) -> Result<Value, String> {
         result["trace"] = trace_json(events, dropped);
     }
     Ok(result)
+}
+
+/// Runs all cells on `threads` workers. `progress(done, of)` is called from the calling thread; false stops taking further cells.
+/// A cell that cannot run becomes `{"error": …}`; one that was not taken any more, `{"error": "stopped"}`.
+pub fn run_all(
+    specs: &[CellSpec],
+    threads: usize,
+    mut progress: impl FnMut(usize, usize) -> bool,
+) -> Vec<Value> {
+    let cell = |spec: &CellSpec| {
+        run(spec).unwrap_or_else(|error| json!({"name": spec.name, "error": error}))
+    };
+    let mut done = 0;
+    let results = parallel::each(specs, threads, cell, |_| {
+        done += 1;
+        progress(done, specs.len())
+    });
+    results
+        .into_iter()
+        .map(|result| result.unwrap_or_else(parallel::stopped))
+        .collect()
 }
 
 /// What a cell would be, without running it. The error is the one that [`run`] would give before its first phase.

@@ -20,6 +20,7 @@ pub mod cost;
 pub mod engine;
 pub mod files;
 pub mod parallel;
+pub mod queue;
 pub mod result;
 pub mod spec;
 pub mod storage;

@@ -2,32 +2,9 @@
 //!
 //! Workers take the next one by an atomic counter; results stand in the order of the runs whatever finished first.
 
-use crate::cell;
-use crate::spec::CellSpec;
 use serde_json::{json, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-
-/// Runs all cells on `threads` workers. `progress(done, of)` is called from the calling thread; false stops taking further cells.
-/// A cell that cannot run becomes `{"error": …}`; one that was not taken any more, `{"error": "stopped"}`.
-pub fn run(
-    specs: &[CellSpec],
-    threads: usize,
-    mut progress: impl FnMut(usize, usize) -> bool,
-) -> Vec<Value> {
-    let cell = |spec: &CellSpec| {
-        cell::run(spec).unwrap_or_else(|error| json!({"name": spec.name, "error": error}))
-    };
-    let mut done = 0;
-    let results = each(specs, threads, cell, |_| {
-        done += 1;
-        progress(done, specs.len())
-    });
-    results
-        .into_iter()
-        .map(|result| result.unwrap_or_else(stopped))
-        .collect()
-}
 
 /// What stands for a run that was not taken any more.
 pub(crate) fn stopped() -> Value {

@@ -4,4 +4,5 @@ mod arrays;
 mod cells;
 mod files;
 mod files_blk_mq;
+mod once;
 mod properties;

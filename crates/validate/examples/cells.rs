@@ -3,7 +3,7 @@
 //! (`tools/golden.py`).
 
 use seekwise_sim::assemble::storage::{self, StorageSpec};
-use seekwise_sim::parallel;
+use seekwise_sim::cell;
 use seekwise_sim::spec::CellSpec;
 use seekwise_validate::rates;
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn main() {
         }
     }
     let (places, specs): (Vec<_>, Vec<_>) = cells.into_iter().unzip();
-    let results = parallel::run(&specs, threads, |_, _| true);
+    let results = cell::run_all(&specs, threads, |_, _| true);
     lines.extend(places.into_iter().zip(results.iter().map(Value::to_string)));
     let (places, specs): (Vec<_>, Vec<_>) = storages.into_iter().unzip();
     let results = storage::run_all(&specs, threads, |_, _| true);

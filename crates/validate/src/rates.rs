@@ -2,44 +2,20 @@
 //!
 //! Format and loads: `tests/vectors/machine/README.md`. Modelled here: `raw device` on `single`, `raid1`, `raid5xN`.
 
+use crate::machine::{Conditions, RecordedStorage, RECORDED_HZ};
 use crate::recorded;
-use seekwise_device::{Drive, Model};
-use seekwise_host::block::legacy::LegacyQueue;
+use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::{FileSystem, Raw};
 use seekwise_raid::md::volume::Volume;
-use seekwise_raid::{Geometry, Level, ParityLayout};
 use seekwise_sched::kernel::Version;
-use seekwise_sched::{AnyScheduler, Kernel};
-use seekwise_sim::assemble::storage::file_engine;
-use seekwise_sim::assemble::{Below, MemberQueues};
+use seekwise_sched::Kernel;
 use seekwise_sim::cost::StepCosts;
-use seekwise_sim::files::machine::FileEngine;
-use seekwise_sim::files::{FilesPlan, PhasePlan, Start, BIO_PAGES, READ_AHEAD_PAGES};
+use seekwise_sim::files::{FilesPlan, PhasePlan, Start, BIO_PAGES};
 use seekwise_sim::parallel;
-use seekwise_sim::spec::array::ArraySpec;
-use seekwise_sim::spec::QueueSpec;
-use seekwise_sim::storage::attached::AttachedDrive;
-use seekwise_units::{Nanos, Sectors, PAGE_BYTES, PAGE_SECTORS};
+use seekwise_units::{Nanos, PAGE_BYTES, PAGE_SECTORS};
 use std::collections::{BTreeMap, HashMap};
 
-/// A row's conditions, as the table's columns name them.
-#[derive(Clone, Debug)]
-pub struct Conditions {
-    pub kernel: String,
-    pub target: String,
-    pub array: String,
-    pub queue_depth: u32,
-    pub drive: String,
-    pub phase: String,
-    pub scheduler: String,
-    pub processes: u32,
-}
-
-/// Chunk of the recorded RAID 5 (description of the recordings).
-const CHUNK: Sectors = Sectors::from_kib(64);
-/// Ticks a second of kernels whose name does not tell (description of the recordings).
-const RECORDED_HZ: u32 = 1000;
 /// Processes begin at whole MiB.
 const MIB_PAGES: u64 = (1 << 20) / PAGE_BYTES;
 /// Forking costs the recordings' processor that long (range 115 to 215 us: the orders that the loads without a sorting scheduler show).
@@ -63,14 +39,6 @@ impl Default for Unknowns {
             fork: FORK,
             left_out: Vec::new(),
         }
-    }
-}
-
-/// The queue of a recorded machine.
-pub fn recorded_queue(scheduler: &str, kernel: &str) -> QueueSpec {
-    QueueSpec {
-        hz: Some(RECORDED_HZ),
-        ..QueueSpec::of(scheduler, kernel)
     }
 }
 
@@ -108,62 +76,6 @@ impl StartOrder {
         }
     }
 }
-/// The drives of a recorded machine with their queues, and what md makes of them.
-pub(crate) struct RecordedStorage {
-    pub machine: FileEngine<LegacyQueue<AnyScheduler>, Drive>,
-    /// What its readers read ahead, in pages, unless they are told.
-    pub window: u64,
-    pub kernel: Kernel,
-}
-
-impl RecordedStorage {
-    /// `model`: of each drive.
-    pub fn of(conditions: &Conditions, model: &Model, costs: StepCosts) -> Result<Self, String> {
-        let array = conditions.array.as_str();
-        let (count, level) = match array {
-            "single" => (1, None),
-            "raid1" => (2, Some(Level::Raid1)),
-            _ => {
-                let members = array
-                    .strip_prefix("raid5x")
-                    .and_then(|count| count.parse().ok());
-                let members = members.ok_or_else(|| format!("array {array} is not modelled"))?;
-                (members, Some(Level::Raid5(ParityLayout::LeftSymmetric)))
-            }
-        };
-        let queue = recorded_queue(&conditions.scheduler, &conditions.kernel);
-        let depth = conditions.queue_depth;
-        let below = Below {
-            depth,
-            tags: depth,
-            throttled: depth,
-            rotational: true,
-            budget: true,
-            command_kib: None,
-        };
-        let queues = MemberQueues::of(&queue, &below, None)?;
-        let kernel = queues.kernel();
-        let mut members = Vec::new();
-        for _ in 0..count {
-            let drive = model.build(0).map_err(|error| error.to_string())?;
-            members.push((queues.legacy()?, AttachedDrive::new(drive, depth)));
-        }
-        let capacity = Sectors(model.get("capacity_sectors") as u64);
-        let geometry =
-            |level| Geometry::new(level, count, CHUNK, capacity).map_err(|error| error.0);
-        let geometry = level.map(geometry).transpose()?;
-        let array = ArraySpec::default();
-        let array = geometry.as_ref().map(|geometry| (&array, geometry));
-        Ok(Self {
-            machine: file_engine(members, (array, capacity), kernel, true, costs)?,
-            window: geometry.map_or(READ_AHEAD_PAGES, |geometry| {
-                geometry.read_ahead().0 / PAGE_SECTORS
-            }),
-            kernel,
-        })
-    }
-}
-
 /// MB/s with 1, 2, 4 … processes up to those of `conditions`, one run after the other over the same drives, queues and md: RAID 1 sends
 /// a reader to the copy whose head was nearest when the run before ended, so how readers share the copies is inherited.
 pub fn series(conditions: &Conditions, unknowns: &Unknowns, seed: u64) -> Result<Vec<f64>, String> {
@@ -472,32 +384,4 @@ pub fn verify(text: &str, seed: u64) -> Result<TableOutcome, String> {
     errors.sort_by(f64::total_cmp);
     outcome.median_error = errors.get(errors.len() / 2).copied();
     Ok(outcome)
-}
-
-impl Conditions {
-    fn describe(&self) -> String {
-        let Self {
-            kernel,
-            target,
-            array,
-            queue_depth,
-            drive,
-            phase,
-            scheduler,
-            processes,
-        } = self;
-        format!("{kernel}, {target}, {array}, depth {queue_depth}, {drive}, {phase}, {scheduler}, {processes} processes")
-    }
-
-    fn in_doubling_series(&self) -> bool {
-        self.phase == "seqread" && self.processes.is_power_of_two()
-    }
-
-    fn differs_in_scheduler_only(&self, other: &Self) -> bool {
-        let like = Self {
-            scheduler: self.scheduler.clone(),
-            ..other.clone()
-        };
-        self.scheduler != other.scheduler && self.describe() == like.describe()
-    }
 }

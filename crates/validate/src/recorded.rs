@@ -3,7 +3,7 @@
 //! Conditions: `tests/vectors/machine/README.md`. The same for every row: ext3 with a journal of 16 MB made by a recent mke2fs, 165 MB of
 //! memory for files, 600 MB over N files, 800 random calls in all, fsync in the writing phases, caches dropped before each.
 
-use crate::rates::{Conditions, RecordedStorage};
+use crate::machine::{Conditions, RecordedStorage};
 use seekwise_device::Model;
 use seekwise_host::cache::read_ahead::{ReadAhead, ReadAheadGeneration};
 use seekwise_host::file::ext3::JournalPlace;

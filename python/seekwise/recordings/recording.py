@@ -1,6 +1,6 @@
 """What was recorded of a program: its files, and for each of its processes the calls on them, with the time computed before each.
 
-The file is JSON, compressed with zstd: calls are rows of five numbers (`crates/sim/src/task/program/spec.rs`), where files and pages count
+The file is JSON, compressed with zstd: calls are rows of five numbers (`crates/sim/src/spec/programs.rs`), where files and pages count
 from the row before, so that what repeats compresses.
 """
 

@@ -3,7 +3,8 @@
 
 use seekwise_drive::client::Client;
 use seekwise_drive::options::Why;
-use seekwise_drive::server::{serve, Notice, Report};
+use seekwise_drive::server::{serve, Report};
+use seekwise_drive::Notice;
 use seekwise_drive::{Options, ServeError};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -10,8 +10,10 @@
 //!                slowly; unmapped pages leave it whether used or not. From 2.6.28 on file pages stay active while they are the smaller half.
 
 use super::page_cache::PageCache;
-use crate::file::Block;
 use seekwise_units::hash::ByNumber;
+
+/// Block of the file system: 4 KiB, counted from its start.
+pub type Block = u64;
 
 /// A round of reclaim looks at this part of a list, and one page more (DEF_PRIORITY 12).
 const ROUND: u64 = 1 << 12;

@@ -23,8 +23,7 @@ pub use ext4::Ext4;
 use seekwise_units::Lba;
 pub use xfs::Xfs;
 
-/// Block of the file system: 4 KiB, counted from its start.
-pub type Block = u64;
+pub use crate::cache::metadata::Block;
 
 pub const BLOCK_SECTORS: u64 = 8;
 

@@ -2,8 +2,48 @@
 //!
 //! Source: Linux 2.6.23 to 6.12 drivers/md/raid5.c (raid5_compute_sector); the four rotations as `man md` names them.
 
-use crate::geometry::ParityLayout;
 use seekwise_units::{Lba, Sectors};
+
+/// Where parity stands in each stripe of RAID 5 and 6, and where data goes on after it.
+/// Numbers are md's (`ALGORITHM_*`, drivers/md/raid5.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParityLayout {
+    LeftAsymmetric,
+    RightAsymmetric,
+    LeftSymmetric,
+    RightSymmetric,
+}
+
+impl ParityLayout {
+    /// From md's layout number, as `md/layout` in sysfs shows it.
+    pub fn from_md(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::LeftAsymmetric,
+            1 => Self::RightAsymmetric,
+            2 => Self::LeftSymmetric,
+            3 => Self::RightSymmetric,
+            _ => return None,
+        })
+    }
+
+    /// From mdadm's name or abbreviation.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "left-asymmetric" | "la" => Self::LeftAsymmetric,
+            "right-asymmetric" | "ra" => Self::RightAsymmetric,
+            "left-symmetric" | "ls" => Self::LeftSymmetric,
+            "right-symmetric" | "rs" => Self::RightSymmetric,
+            _ => return None,
+        })
+    }
+
+    pub const ALL: [Self; 4] = [
+        Self::LeftAsymmetric,
+        Self::RightAsymmetric,
+        Self::LeftSymmetric,
+        Self::RightSymmetric,
+    ];
+}
 
 /// Chunk map with one (RAID 5) or two (RAID 6) parity chunks a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,54 @@
 //!
 //! Source: Linux 2.6.23 to 6.12 drivers/md/raid10.c (far sets not modelled).
 
-use crate::geometry::Raid10Layout;
 use seekwise_units::{Lba, Sectors};
+
+/// Copies of each chunk in RAID 10: beside each other (`near`), in other zones of the disks (`far`), or in the next
+/// stripe (`offset`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raid10Layout {
+    pub near: u32,
+    pub far: u32,
+    pub offset: bool,
+}
+
+impl Raid10Layout {
+    /// From md's layout number: near copies in bits 0–7, far copies in bits 8–15, bit 16 for offset.
+    pub fn from_md(number: u32) -> Self {
+        Self {
+            near: number & 0xff,
+            far: (number >> 8) & 0xff,
+            offset: number & 0x1_0000 != 0,
+        }
+    }
+
+    /// From mdadm's name: `n2`, `f2`, `o3`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let copies: u32 = name.get(1..)?.parse().ok()?;
+        Some(match name.as_bytes()[0] {
+            b'n' => Self {
+                near: copies,
+                far: 1,
+                offset: false,
+            },
+            b'f' => Self {
+                near: 1,
+                far: copies,
+                offset: false,
+            },
+            b'o' => Self {
+                near: 1,
+                far: copies,
+                offset: true,
+            },
+            _ => return None,
+        })
+    }
+
+    pub const fn copies(&self) -> u32 {
+        self.near * self.far
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raid10 {

@@ -40,10 +40,9 @@ use crate::tag_words::{Asking, TagWords};
 use burst::Burst;
 pub use parameters::PARAMETERS;
 use parameters::{BfqGeneration, Settings, BUDGET_MAX_DEFAULT};
-use queue::{Process, Queue};
+use queue::{Process, Queue, Reason};
 use rate::PeakRate;
 use seekwise_units::{Lba, Nanos, Sectors};
-use select::Reason;
 use service::{Service, CLASSES};
 use waiting::Slot;
 

@@ -10,6 +10,21 @@ use crate::request::{Priority, PriorityClass};
 use crate::seeks::Seeks;
 use seekwise_units::{Lba, Nanos};
 
+/// Why a queue loses service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Waited for in vain.
+    TooIdle,
+    /// Its time is up.
+    Timeout,
+    /// Its budget is too small for the next request.
+    Exhausted,
+    /// Empty, and not worth waiting for.
+    NoMoreRequests,
+    /// Another queue goes first.
+    Preempted,
+}
+
 /// A tick long before every run.
 pub const LONG_AGO: i64 = i64::MIN / 4;
 
@@ -394,7 +409,7 @@ impl Bfq {
                 self.queues[queue as usize].owner = None;
             }
             if self.in_service == Some(queue) && self.queues[queue as usize].sync {
-                self.leave_service(queue, super::select::Reason::Timeout);
+                self.leave_service(queue, Reason::Timeout);
                 self.kick_queue();
             }
             self.release_planned_merges(queue);

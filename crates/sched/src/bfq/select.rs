@@ -5,27 +5,12 @@
 use super::parameters::{
     ASYNC_CHARGE, BUDGET_MAX_DEFAULT, BUDGET_MIN_PART, SLOTS_ENOUGH, THINK_TIME_NONE,
 };
-use super::queue::Queue;
+use super::queue::{Queue, Reason};
 use super::service::{Entity, CLASS_IDLE};
 use super::waiting::Slot;
 use super::Bfq;
 use crate::request::RequestId;
 use seekwise_units::{Lba, Nanos};
-
-/// Why a queue loses service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// Waited for in vain.
-    TooIdle,
-    /// Its time is up.
-    Timeout,
-    /// Its budget is too small for the next request.
-    Exhausted,
-    /// Empty, and not worth waiting for.
-    NoMoreRequests,
-    /// Another queue goes first.
-    Preempted,
-}
 
 /// A service slot longer than this says how fast a queue is.
 const SLOT_TELLING: Nanos = Nanos::from_millis(20);

@@ -1,18 +1,18 @@
 //! A cell over an array: its members, each with a queue of its own, under md.
 
-use crate::assemble::{
-    either_queue, legacy_queue, mq_queue, Direct, Frame, Phases, Prepared, Running, TraceSink,
-};
-use crate::engine::Engine;
+use crate::assemble::drive::{self, AnyDrive};
+use crate::assemble::md::md;
+use crate::assemble::{Direct, Phases, Prepared, TraceSink};
+use crate::engine::{Engine, Running};
+use crate::queue::{either_queue, kernel_of, legacy_queue, mq_queue, Frame};
 use crate::result::probe::Recorder;
 use crate::spec::array::{describe, ArraySpec};
-use crate::spec::cache::CachePlan;
-use crate::spec::drive::{self, AnyDrive};
 use crate::spec::CellSpec;
 use crate::storage::attached::AttachedDrive;
 use crate::storage::md::Md;
 use crate::storage::served::Served;
 use crate::storage::unit::Unit;
+use crate::task::cache_plan::CachePlan;
 use crate::task::cached::Watch;
 use seekwise_device::hdd::Hdd;
 use seekwise_device::measure::{self, Load, Pattern};
@@ -65,7 +65,7 @@ impl<'a> Planned<'a> {
                 cell.device.model
             ));
         }
-        let geometry = spec.geometry(super::kernel_of(&cell.queue)?, drive.capacity())?;
+        let geometry = spec.geometry(kernel_of(&cell.queue)?, drive.capacity())?;
         Ok(Some(Self {
             spec,
             cell,
@@ -252,7 +252,8 @@ impl<'a> Planned<'a> {
             .into_iter()
             .map(|drive| (queue(frame), AttachedDrive::new(drive, frame.depth)))
             .collect();
-        let md = self.spec.build(
+        let md = md(
+            self.spec,
             &self.geometry,
             frame.kernel,
             rotational,

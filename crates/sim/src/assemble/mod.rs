@@ -2,36 +2,35 @@
 //!
 //! The machine behind [`Running`] is monomorphic in queue, policy and drive; the one boxed call is per phase.
 
-pub mod array;
+mod array;
+pub mod drive;
+pub mod list;
+mod md;
 pub mod storage;
+mod threads;
 pub(crate) mod traced;
 
 use crate::cores;
-use crate::cost::{CacheCost, OperationCosts};
-use crate::engine::{Engine, PhaseOutcome, Stalled};
+use crate::cost::{HostModel, OperationCosts};
+use crate::engine::{Engine, PhaseOutcome, Running, Stalled};
+use crate::queue::{either_queue, kernel_of, legacy_queue, mq_queue, Below, Frame, MemberQueues};
 use crate::result::probe::{Recorder, TraceEvent};
-use crate::spec::cache::{CachePlan, CacheSpec};
-use crate::spec::drive::{self, AnyDrive};
-use crate::spec::threads;
-use crate::spec::{CellSpec, DeviceSpec, HostSpec, JobSpec, PatternSpec, PhaseSpec, QueueSpec};
+use crate::spec::cache::CacheSpec;
+use crate::spec::check::check;
+use crate::spec::{CellSpec, DeviceSpec, HostSpec, JobSpec, PatternSpec, PhaseSpec};
 use crate::storage::attached::AttachedDrive;
-use crate::storage::served::Services;
 use crate::storage::unit::Unit;
 use crate::storage::{Single, Stack};
+use crate::task::cache_plan::CachePlan;
 use crate::task::cached::{CachedThreads, Watch};
 use crate::task::direct::DirectThreads;
 use crate::task::program::Programs;
 use crate::task::ThreadPlan;
+use drive::AnyDrive;
 use seekwise_device::{Device, Drive};
-use seekwise_host::block::base::Limits;
-use seekwise_host::block::either::EitherQueue;
-use seekwise_host::block::legacy::{LegacyLimits, LegacyPlug, LegacyQueue, Pools};
-use seekwise_host::block::merge::MergeRule;
-use seekwise_host::block::mq::{MqLimits, MqQueue};
-use seekwise_host::block::wbt::Throttle;
 use seekwise_host::block::{BlockQueue, Observer, Unobserved};
 use seekwise_host::cpu::{scheduler_cost, CpuCost, Processors};
-use seekwise_sched::{registry, AnyScheduler, Kernel, Scheduler, Setup};
+use seekwise_sched::{AnyScheduler, Kernel};
 use seekwise_units::{Nanos, Sectors, PAGE_BYTES};
 use serde_json::{json, Value};
 
@@ -48,12 +47,6 @@ pub struct Built {
     pub settings: Value,
     /// What the array is, where there is one.
     pub array: Option<Value>,
-}
-
-pub trait Running: Send {
-    /// Start and outcome of phase `index`.
-    fn run_phase(&mut self, index: usize) -> Result<(Nanos, PhaseOutcome), String>;
-    fn trace(&self) -> Option<(&[TraceEvent], u64)>;
 }
 
 /// An engine and what a run of it needs beside. `phases` says who runs a phase.
@@ -188,79 +181,6 @@ impl<S: Stack + Send, O: TraceSink, P: Phases<S, O> + Send> Running for Prepared
     fn trace(&self) -> Option<(&[TraceEvent], u64)> {
         self.engine.observer.trace()
     }
-}
-
-/// Numbers of the queue after defaults.
-#[derive(Clone, Copy, Debug)]
-pub struct QueueNumbers {
-    pub nr_requests: u32,
-    pub max_sectors: Sectors,
-    pub nomerges: u8,
-    pub budget: bool,
-    pub wbt: Option<Nanos>,
-    pub legacy: bool,
-}
-
-/// Parts of a machine that do not depend on its types.
-#[derive(Clone)]
-pub struct Frame {
-    pub costs: OperationCosts,
-    pub processors: u32,
-    pub numbers: QueueNumbers,
-    pub kernel: Kernel,
-    pub merge_rule: MergeRule,
-    pub direct: bool,
-    pub depth: u32,
-    /// What write-back throttling takes for the queue's depth.
-    pub throttled: u32,
-    /// Who writes without waiting is the flusher.
-    pub flusher: bool,
-    /// What the requests of an array's members cost the machine's one processor.
-    pub services: Option<Services>,
-}
-
-impl Frame {
-    /// A machine of one processor whose queue is that of `entry`'s schedulers.
-    pub fn of(entry: &registry::Entry, kernel: Kernel, numbers: QueueNumbers, depth: u32) -> Self {
-        Self {
-            costs: OperationCosts::Same(CpuCost::default(), CacheCost::default()),
-            processors: 1,
-            numbers,
-            kernel,
-            merge_rule: entry.merge_rule,
-            direct: entry.name == "none",
-            depth,
-            throttled: depth,
-            flusher: false,
-            services: None,
-        }
-    }
-
-    fn limits(&self) -> Limits {
-        Limits {
-            nr_requests: self.numbers.nr_requests,
-            max_sectors: self.numbers.max_sectors,
-            nomerges: self.numbers.nomerges,
-            merge_rule: self.merge_rule,
-        }
-    }
-}
-
-pub fn check(name: &str, value: f64, unit: &str, min: f64, max: f64) -> Result<(), String> {
-    // Written so that NaN fails too.
-    if value >= min && value <= max {
-        Ok(())
-    } else {
-        Err(format!(
-            "{name} is {value} {unit}, outside {min} to {max} {unit}"
-        ))
-    }
-}
-
-/// [`check`] for each row.
-pub fn check_each(rows: &[(&str, f64, &str, f64, f64)]) -> Result<(), String> {
-    rows.iter()
-        .try_for_each(|&(name, value, unit, min, max)| check(name, value, unit, min, max))
 }
 
 pub fn build(spec: &CellSpec) -> Result<Built, String> {
@@ -402,7 +322,7 @@ pub(crate) fn depth(device: &DeviceSpec, drive: &AnyDrive, kernel: &Kernel) -> R
 
 /// Processors of the host: as asked, its model's, or one.
 pub(crate) fn processors(host: &HostSpec) -> Result<u32, String> {
-    let of_model = host.named_model()?.and_then(|model| model.processors);
+    let of_model = HostModel::named(host)?.and_then(|model| model.processors);
     let count = host.processors.or(of_model).unwrap_or(1);
     let processors = f64::from(count);
     check("host processors", processors, "processors", 1.0, 4096.0)?;
@@ -419,18 +339,6 @@ pub(crate) fn read_ahead_kib(kernel: &Kernel, rotational: bool, max_sectors: Sec
         READ_AHEAD_KIB.max(2 * max_sectors.bytes().0 / 1024)
     } else {
         READ_AHEAD_KIB
-    }
-}
-
-/// `queue/max_sectors_kb` by default. Linux include/linux/blkdev.h: SAFE_MAX_SECTORS to BLK_DEF_MAX_SECTORS, 512 KiB up to 2.6.32; 1280 KiB from
-/// 4.x on; BLK_DEF_MAX_SECTORS_CAP, 4096 KiB from 6.17 on.
-pub(crate) fn max_sectors_kib(kernel: &Kernel) -> u32 {
-    if kernel.at_least(6, 17, 0) {
-        4096
-    } else if kernel.at_least(4, 0, 0) {
-        1280
-    } else {
-        512
     }
 }
 
@@ -538,200 +446,6 @@ where
     Prepared::boxed(engine, spec, frame, capacity, phases)
 }
 
-/// A queue of the kind that the policy belongs to.
-pub fn either_queue(policy: AnyScheduler, frame: &Frame) -> EitherQueue<AnyScheduler> {
-    if frame.numbers.legacy {
-        EitherQueue::Legacy(legacy_queue(policy, frame))
-    } else {
-        EitherQueue::Mq(mq_queue(policy, frame))
-    }
-}
-
-pub fn legacy_queue<S: Scheduler>(policy: S, frame: &Frame) -> LegacyQueue<S> {
-    let kernel = frame.kernel;
-    let limits = LegacyLimits {
-        requests: frame.limits(),
-        // The per-task plug replaced the queue's in 2.6.39 (block/blk-core.c: blk_start_plug).
-        plug: if kernel.at_least(2, 6, 39) {
-            LegacyPlug::Task
-        } else {
-            LegacyPlug::Queue { hz: kernel.hz }
-        },
-        pools: if kernel.at_least(2, 6, 32) {
-            Pools::BySync
-        } else {
-            Pools::ByDirection
-        },
-    };
-    LegacyQueue::new(policy, limits, frame.depth)
-}
-
-pub fn mq_queue<S: Scheduler>(policy: S, frame: &Frame) -> MqQueue<S> {
-    let numbers = frame.numbers;
-    let limits = MqLimits {
-        requests: frame.limits(),
-        budget: numbers.budget,
-        direct: frame.direct,
-        kernel: frame.kernel,
-    };
-    let throttle = numbers.wbt.map(|target| {
-        let mut throttle = Throttle::new(target, frame.throttled);
-        throttle.background = frame.flusher;
-        throttle
-    });
-    MqQueue::new(policy, limits, frame.depth, throttle)
-}
-
-/// What a queue is told of what lies below it.
-#[derive(Clone, Copy, Debug)]
-pub struct Below {
-    /// Commands that the host keeps outstanding.
-    pub depth: u32,
-    /// Tags of the host's set: what requests are made from.
-    pub tags: u32,
-    /// What write-back throttling takes for the queue's depth.
-    pub throttled: u32,
-    pub rotational: bool,
-    /// SCSI and SATA: a slot of the drive is taken before the scheduler is asked.
-    pub budget: bool,
-    /// Largest command, where the driver's is below the kernel's own limit.
-    pub command_kib: Option<u32>,
-}
-
-/// Queues that are set alike: of a cell, or of the members of a storage.
-pub struct MemberQueues {
-    entry: &'static registry::Entry,
-    setup: Setup,
-    frame: Frame,
-}
-
-impl MemberQueues {
-    /// A write without a waiting program comes from the flusher; `tags`: what write-back throttling takes for the queue's depth.
-    pub fn of(queue: &QueueSpec, below: &Below, tags: Option<u32>) -> Result<Self, String> {
-        let mut queues = Self::alike(queue, below)?;
-        queues.frame.flusher = true;
-        queues.frame.throttled = tags.unwrap_or(below.throttled);
-        Ok(queues)
-    }
-
-    pub fn kernel(&self) -> Kernel {
-        self.frame.kernel
-    }
-
-    pub fn single_queue(&self) -> bool {
-        self.frame.numbers.legacy
-    }
-
-    pub fn legacy(&self) -> Result<LegacyQueue<AnyScheduler>, String> {
-        Ok(legacy_queue(self.policy()?, &self.frame))
-    }
-
-    pub fn mq(&self) -> Result<MqQueue<AnyScheduler>, String> {
-        Ok(mq_queue(self.policy()?, &self.frame))
-    }
-
-    /// `queue/nr_requests`.
-    pub fn requests(&self) -> u32 {
-        self.frame.numbers.nr_requests
-    }
-
-    pub(crate) fn policy(&self) -> Result<AnyScheduler, String> {
-        self.entry.build(&self.setup)
-    }
-
-    /// Queues whose writers all wait.
-    pub fn alike(queue: &QueueSpec, below: &Below) -> Result<Self, String> {
-        let kernel = kernel_of(queue)?;
-        let entry = entry_of(&queue.scheduler)?;
-        let legacy = entry.kernels.until.is_some();
-        let mut numbers = numbers(queue, &kernel, legacy, below)?;
-        if let Some(kib) = below.command_kib {
-            numbers.max_sectors = numbers.max_sectors.min(Sectors::from_kib(u64::from(kib)));
-        }
-        let mut setup = Setup::new(kernel);
-        setup.rotational = below.rotational;
-        setup.depth_device = below.depth;
-        setup.host_tags = below.tags;
-        setup.nr_requests = numbers.nr_requests;
-        for (name, &value) in &queue.tunables {
-            let value = i128::from(value);
-            let known = entry.parameters;
-            setup.values.set(entry.name, known, &kernel, name, value)?;
-        }
-        let mut frame = Frame::of(entry, kernel, numbers, below.depth);
-        frame.throttled = below.throttled;
-        Ok(Self {
-            entry,
-            setup,
-            frame,
-        })
-    }
-}
-
-/// Whether a scheduler is one of the single queue, and not of blk-mq.
-pub fn of_single_queue(scheduler: &str) -> Result<bool, String> {
-    Ok(entry_of(scheduler)?.kernels.until.is_some())
-}
-
-pub fn entry_of(scheduler: &str) -> Result<&'static registry::Entry, String> {
-    registry::find(scheduler).ok_or_else(|| {
-        let known: Vec<&str> = registry::ENTRIES.iter().map(|e| e.name).collect();
-        let known = known.join(", ");
-        format!("there is no scheduler \"{scheduler}\" (known: {known})")
-    })
-}
-
-/// Linux kernel/Kconfig.hz: HZ_250 is the default (2.6.13 on).
-fn kernel_of(queue: &QueueSpec) -> Result<Kernel, String> {
-    let hz = queue.hz.unwrap_or(seekwise_sched::kernel::HZ_DEFAULT);
-    Kernel::parse(&queue.kernel, hz)
-}
-
-fn numbers(
-    queue: &QueueSpec,
-    kernel: &Kernel,
-    legacy: bool,
-    below: &Below,
-) -> Result<QueueNumbers, String> {
-    // 128 per pool (Linux 2.6.23 include/linux/blkdev.h: BLKDEV_MAX_RQ). blk-mq: a scheduler's from the host's tags; without one these tags
-    // themselves (v6.1 block/blk-mq-sched.c: blk_mq_init_sched). `device/queue_depth` changes none of them, nor does setting it later.
-    let default = match (legacy, queue.scheduler.as_str()) {
-        (true, _) => 128,
-        (false, "none") => below.tags,
-        (false, _) => drive::requests_of_scheduler(below.tags),
-    };
-    let nr_requests = queue.nr_requests.unwrap_or(default);
-    // Linux block/blk-sysfs.c: at least BLKDEV_MIN_RQ = 4 may be written; a device of depth 1 has fewer of its own.
-    let (asked, least) = (f64::from(nr_requests), if legacy { 4.0 } else { 1.0 });
-    check("nr_requests", asked, "requests", least, 65_536.0)?;
-    let nr_requests = if queue.scheduler == "none" {
-        nr_requests.min(below.tags)
-    } else {
-        nr_requests
-    };
-    let kb = queue.max_sectors_kb.unwrap_or(max_sectors_kib(kernel));
-    let nomerges = f64::from(queue.nomerges);
-    check_each(&[
-        ("max_sectors_kb", f64::from(kb), "KiB", 4.0, 1_048_576.0),
-        ("nomerges", nomerges, "(0, 1 or 2)", 0.0, 2.0),
-    ])?;
-    let wbt = queue.wbt_lat_usec.unwrap_or(wbt_default(
-        &queue.scheduler,
-        kernel,
-        below.rotational,
-        legacy,
-    ));
-    check("wbt_lat_usec", wbt as f64, "us", 0.0, 10_000_000.0)?;
-    Ok(QueueNumbers {
-        nr_requests,
-        max_sectors: Sectors::from_kib(u64::from(kb)),
-        nomerges: queue.nomerges,
-        budget: queue.budget.unwrap_or(below.budget),
-        wbt: (wbt > 0).then_some(Nanos::from_micros(wbt)),
-        legacy,
-    })
-}
-
 /// What a request costs a host that no model describes.
 pub(crate) fn cost(host: &HostSpec, scheduler: &str, light: bool) -> Result<CpuCost, String> {
     let default = if light {
@@ -752,15 +466,4 @@ pub(crate) fn cost(host: &HostSpec, scheduler: &str, light: bool) -> Result<CpuC
         scheduler: number("scheduler_ns", host.scheduler_ns, scheduler_cost(scheduler))?,
         ..default
     })
-}
-
-/// Linux v6.1 block/blk-wbt.c, wbt_enable_default: on by default for blk-mq except under bfq; none on the single queue.
-fn wbt_default(scheduler: &str, kernel: &Kernel, rotational: bool, legacy: bool) -> u64 {
-    if legacy || scheduler == "bfq" || !kernel.at_least(4, 10, 0) {
-        0
-    } else if rotational {
-        75_000
-    } else {
-        2_000
-    }
 }

@@ -5,12 +5,14 @@
 //!
 //! Queues are of the kind that the scheduler belongs to: the single queue's (up to 4.20) or blk-mq's.
 
-use crate::cost::{CacheCost, MdCosts, OperationCosts, StepCosts};
+use crate::assemble::drive::{self, AnyDrive};
+use crate::assemble::md::md;
+use crate::cost::{CacheCost, HostModel, MdCosts, OperationCosts, StepCosts};
 use crate::files::machine::FileEngine;
-use crate::files::{spec as files, BIO_PAGES};
+use crate::files::{run as files, BIO_PAGES};
 use crate::parallel;
+use crate::queue::{self, kernel_of, max_sectors_kib, of_single_queue, MemberQueues};
 use crate::spec::array::ArraySpec;
-use crate::spec::drive::{self, AnyDrive};
 pub use crate::spec::storage::StorageSpec;
 use crate::spec::DeviceSpec;
 use crate::storage::attached::AttachedDrive;
@@ -35,12 +37,12 @@ pub fn run(spec: &StorageSpec) -> Result<Value, String> {
 /// The figures of each phase; one for loads without files.
 pub(crate) fn run_phases(spec: &StorageSpec) -> Result<Vec<Value>, String> {
     spec.check()?;
-    let single_queue = super::of_single_queue(&spec.queue.scheduler)?;
+    let single_queue = of_single_queue(&spec.queue.scheduler)?;
     let mut below = below(spec, single_queue)?;
     check_room(spec, &below)?;
     let host = host(spec, &below, single_queue)?;
     let units = core::mem::take(&mut below.units);
-    let queues = super::MemberQueues::of(&spec.queue, &below.queue, host.tags)?;
+    let queues = MemberQueues::of(&spec.queue, &below.queue, host.tags)?;
     if single_queue {
         let queue = || queues.legacy();
         run_over(spec, below, units, queue, queues.kernel(), &host, true)
@@ -89,7 +91,7 @@ struct Host {
 
 fn host(spec: &StorageSpec, below: &Below, single_queue: bool) -> Result<Host, String> {
     let host = &spec.host;
-    let model = host.named_model()?;
+    let model = HostModel::named(host)?;
     let (mut costs, tags) = match &model {
         Some(model) if model.by_step() => (model.costs(&spec.queue.scheduler)?, None),
         Some(_) => measured(spec)?,
@@ -115,7 +117,7 @@ fn host(spec: &StorageSpec, below: &Below, single_queue: bool) -> Result<Host, S
 
 /// A host whose costs were measured kernel by kernel, by requests of the load's direction and length; and its queues' requests.
 fn measured(spec: &StorageSpec) -> Result<(StepCosts, Option<u32>), String> {
-    let kernel = super::kernel_of(&spec.queue)?;
+    let kernel = kernel_of(&spec.queue)?;
     let own = CpuCost::default();
     let measured = OperationCosts::of(&spec.host, &kernel, &spec.queue.scheduler, own)?;
     let load = &spec.load;
@@ -147,7 +149,7 @@ fn run_over<Q: BlockQueue>(
         members.push((queue()?, AttachedDrive::new(unit, of_queue.depth)));
     }
     let request_kib = spec.queue.max_sectors_kb;
-    let request_kib = request_kib.unwrap_or(super::max_sectors_kib(&kernel));
+    let request_kib = request_kib.unwrap_or(max_sectors_kib(&kernel));
     let request_kib = request_kib.min(of_queue.command_kib.unwrap_or(u32::MAX));
     let largest = Sectors::from_kib(u64::from(request_kib));
     let of_drive =
@@ -205,18 +207,18 @@ pub fn file_engine<Q: BlockQueue, D: Device>(
     rotational: bool,
     costs: StepCosts,
 ) -> Result<FileEngine<Q, D>, String> {
-    let md = match array {
+    let volume = match array {
         Some((array, geometry)) => {
             let most = members[0].0.max_sectors();
             let of_md = Some(MdCosts::of_kernel(kernel.version));
-            array.build(geometry, kernel, rotational, most, members, of_md)?
+            md(array, geometry, kernel, rotational, most, members, of_md)?
         }
         None => {
             let (queue, drive) = members.swap_remove(0);
             Md::alone(queue, drive, capacity)
         }
     };
-    let mut machine = FileEngine::over(md, costs);
+    let mut machine = FileEngine::over(volume, costs);
     machine.host.kick_after_mark = kernel.at_least(2, 6, 32);
     machine.host.queue_plug = !kernel.at_least(2, 6, 39);
     Ok(machine)
@@ -227,7 +229,7 @@ struct Below {
     units: Vec<Unit>,
     capacity: Sectors,
     geometry: Option<Geometry>,
-    queue: super::Below,
+    queue: queue::Below,
     /// A short driver path (NVMe).
     light: bool,
 }
@@ -235,7 +237,7 @@ struct Below {
 /// Drives with a queue each, alone or under md, or a unit of a controller: one disk with one queue.
 fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
     let device = &spec.device;
-    let kernel = super::kernel_of(&spec.queue)?;
+    let kernel = kernel_of(&spec.queue)?;
     // Spindles of a storage do not turn in step, and stand elsewhere in each repeat.
     let first = (spec.seed as u32).wrapping_mul(device.drives());
     let drive = drive::build(device, first)?;
@@ -267,7 +269,7 @@ fn below(spec: &StorageSpec, single_queue: bool) -> Result<Below, String> {
         units,
         capacity,
         geometry,
-        queue: super::Below {
+        queue: queue::Below {
             depth,
             tags: traits.host.tags(&kernel, depth),
             throttled: traits.host.throttled(&kernel, depth),
@@ -329,8 +331,8 @@ pub fn run_all(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::spec::{FilesSpec, SpreadSpec};
     use crate::spec::controller::ControllerSpec;
+    use crate::spec::files::{FilesSpec, SpreadSpec};
 
     fn spec(level: Option<&str>, drives: u32, write: bool) -> StorageSpec {
         let array = level.map(|level| {

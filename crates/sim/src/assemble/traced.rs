@@ -4,13 +4,14 @@
 //! costs seconds of compilation.
 
 use crate::assemble::array::Planned;
-use crate::assemble::{assemble, either_queue, Frame, Phases, Running};
+use crate::assemble::{assemble, Phases};
 use crate::cost::OperationCosts;
-use crate::engine::{Engine, PhaseOutcome, Stalled};
+use crate::engine::{Engine, PhaseOutcome, Running, Stalled};
+use crate::queue::{either_queue, Frame};
+use crate::spec::traced::TracedSpec;
 use crate::spec::{CellSpec, PhaseSpec};
 use crate::storage::unit::Unit;
 use crate::storage::Stack;
-use crate::task::traced::rows::TracedSpec;
 use crate::task::traced::TracedPrograms;
 use crate::task::ThreadPlan;
 use seekwise_device::Device;

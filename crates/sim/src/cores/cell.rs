@@ -1,25 +1,16 @@
 //! A cell whose host has several cores: its jobs as groups of processes of [`super::Machine`].
 
 use super::spec::{run, Group, Outcome, Plan};
-use crate::assemble::{check, Running};
-use crate::engine::PhaseOutcome;
+use crate::engine::{PhaseOutcome, Running};
 use crate::result::probe::TraceEvent;
-use crate::result::{JobStats, ThreadEnd};
+use crate::result::{CoreTimes, JobStats, ThreadEnd};
+use crate::spec::check::check;
 use crate::spec::{CellSpec, JobSpec, PatternSpec, PhaseSpec};
 use crate::storage::Totals;
 use seekwise_device::Model;
 use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::Pattern;
 use seekwise_units::{Lba, Nanos, Sectors, SECTOR_BYTES};
-
-/// Processor time of several cores.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CoreTimes {
-    pub busy: Nanos,
-    /// Waiting for a scheduler's lock, and holding it.
-    pub spun: Nanos,
-    pub locked: Nanos,
-}
 
 /// Before anything is recorded: longer than the first requests of all processes take.
 const RAMP: Nanos = Nanos::from_millis(40);

@@ -28,7 +28,6 @@ pub mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use cell::CoreTimes;
 pub use costs::{HostCosts, Sections};
 pub use machine::Machine;
 pub use spec::{run, Group, Outcome, Plan};

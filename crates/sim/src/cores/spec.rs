@@ -5,7 +5,7 @@ use super::machine::{Machine, Served};
 use super::process::Process;
 use super::processor::Fair;
 use super::side::Side;
-use crate::assemble::{Below, MemberQueues};
+use crate::queue::{Below, MemberQueues};
 use crate::result::Windows;
 use crate::spec::QueueSpec;
 use seekwise_device::{Device, Drive, Model};

@@ -9,10 +9,12 @@ mod cache;
 mod md;
 mod model;
 mod operation;
+mod service;
 mod step;
 
 pub use cache::CacheCost;
 pub use md::MdCosts;
 pub use model::HostModel;
 pub use operation::OperationCosts;
+pub use service::{Service, Services};
 pub use step::StepCosts;

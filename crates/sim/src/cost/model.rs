@@ -4,6 +4,7 @@
 //! (`kernel`, `md`), or both.
 
 use crate::cost::{CacheCost, MdCosts, StepCosts};
+use crate::spec::HostSpec;
 use seekwise_host::cpu::{scheduler_cost, CpuCost};
 use seekwise_units::{Nanos, PAGE_BYTES};
 use serde::Deserialize;
@@ -229,6 +230,18 @@ impl Measured {
 }
 
 impl HostModel {
+    /// The model that a host names, with its parameters.
+    pub fn named(host: &HostSpec) -> Result<Option<Self>, String> {
+        let Some(name) = &host.model else {
+            return Ok(None);
+        };
+        let mut model = Self::shipped(name)?;
+        for (name, value) in &host.parameters {
+            model.set(name, *value)?;
+        }
+        Ok(Some(model))
+    }
+
     pub fn parse(text: &str) -> Result<Self, String> {
         let model: Self =
             toml::from_str(text).map_err(|error| format!("a host model: {}", error.message()))?;

@@ -6,9 +6,8 @@
 //! An array's members each cost their own request ([`crate::storage::served`]), and md its own work; the operation on the array costs the call.
 
 use crate::cost::model::{Cache, Md, Measured, Number, Request};
-use crate::cost::{CacheCost, MdCosts};
+use crate::cost::{CacheCost, HostModel, MdCosts, Service, Services};
 use crate::spec::{HostSpec, JobSpec};
-use crate::storage::served::{Service, Services};
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::Kernel;
 use seekwise_units::{Nanos, PAGE_BYTES};
@@ -39,7 +38,7 @@ impl OperationCosts {
         scheduler: &str,
         own: CpuCost,
     ) -> Result<Self, String> {
-        let Some(model) = spec.named_model()? else {
+        let Some(model) = HostModel::named(spec)? else {
             return Ok(Self::Same(own, CacheCost::default()));
         };
         let costs = [

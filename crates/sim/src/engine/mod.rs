@@ -12,16 +12,17 @@
 //! that the inner loop has no boxed call.
 
 pub mod agenda;
-#[cfg(test)]
-mod once;
+mod running;
+mod tasks;
 
-use crate::result::{JobStats, ThreadEnd, Windows};
+use crate::result::{CoreTimes, JobStats, ThreadEnd, Windows};
 use crate::storage::{MemberTotals, Stack, Storage, Totals};
-use crate::task::{Tasks, Threads};
 use agenda::Agenda;
+pub use running::Running;
 use seekwise_host::block::{Bio, Event, Observer, Submission};
 use seekwise_host::cpu::Processors;
 use seekwise_units::{Lba, Nanos, Sectors};
+pub use tasks::{Tasks, Threads};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
@@ -42,7 +43,7 @@ pub struct PhaseOutcome {
     pub cpu_busy: Nanos,
     pub events: u64,
     /// Of a host whose cores are simulated one by one.
-    pub cores: Option<crate::cores::CoreTimes>,
+    pub cores: Option<CoreTimes>,
 }
 
 /// Clock, storage and processors, which stay from phase to phase, and what the running phase has come to. `host`: what its tasks keep beside.

@@ -2,13 +2,13 @@
 
 use crate::files::machine::FileEngine;
 use crate::files::pass::JOINING_PAGES;
-use crate::files::{Files, IoKind, Role, TaskState, Wait, DEVICE_FILE, PAGE_SECTORS};
+use crate::files::{Files, IoKind, Role, TaskState, Wait, DEVICE_FILE};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::{Content, Run};
 use seekwise_host::file::address;
 use seekwise_host::file::journal::TransactionId;
-use seekwise_units::{Nanos, Sectors};
+use seekwise_units::{Nanos, Sectors, PAGE_SECTORS};
 
 /// Tags of a descriptor block of 4 KiB (jbd: 8 bytes each, 12 of header and 16 of the journal's name).
 const TAGS: u64 = 508;

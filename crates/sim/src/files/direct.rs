@@ -10,13 +10,13 @@
 //! Not modelled:  calls of part of a block, conversion of unwritten extents, pages of the same file in the cache (there are none).
 
 use crate::files::machine::{FileEngine, Sender};
-use crate::files::{Files, IoKind, PhasePlan, TaskState, Wait, BIO_PAGES, PAGE_SECTORS};
+use crate::files::{Files, IoKind, PhasePlan, TaskState, Wait, BIO_PAGES};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::FileNumber;
 use seekwise_host::cache::read_ahead::Page;
 use seekwise_host::file::address;
-use seekwise_units::{Lba, Nanos, Sectors};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 use std::collections::VecDeque;
 
 /// Calls of a thread on their way.

@@ -2,13 +2,12 @@
 //! times.
 
 use crate::cost::StepCosts;
-use crate::engine::Engine;
+use crate::engine::{Engine, Tasks};
 use crate::files::{Files, BIO_PAGES};
 use crate::storage::md::files::{DriveEvent, Hosted};
 use crate::storage::md::order::{Order, Owner};
 use crate::storage::md::Md;
 use crate::storage::{Stack, Storage};
-use crate::task::Tasks;
 use seekwise_device::Device;
 use seekwise_host::block::{BlockQueue, Unobserved};
 use seekwise_host::cpu::{Payer, Processors, Times};

@@ -1,14 +1,14 @@
 //! Reads through the page cache: hits, read-ahead, blocks of addresses that must be read first.
 
 use crate::files::machine::FileEngine;
-use crate::files::{Doing, FileThread, Files, IoKind, PhasePlan, TaskState, Wait, PAGE_SECTORS};
+use crate::files::{Doing, FileThread, Files, IoKind, PhasePlan, TaskState, Wait};
 use crate::storage::Storage;
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_host::cache::page_cache::{FileNumber, Found, Run};
 use seekwise_host::cache::read_ahead::{Page, Window};
 use seekwise_host::file::{address, Block};
-use seekwise_units::{Lba, Nanos, Sectors};
+use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 
 /// Calls served from memory in one go at most.
 const RUN_PAGES: u64 = 1024;

@@ -5,19 +5,10 @@
 
 use crate::files::machine::FileEngine;
 use crate::files::{Files, PhasePlan, Wait};
+use crate::spec::files::{StepCall, StepSpec};
 use seekwise_device::Device;
 use seekwise_host::block::BlockQueue;
 use seekwise_units::{Nanos, PAGE_BYTES};
-use serde::Deserialize;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepCall {
-    Read,
-    Write,
-    /// Every drive empties its cache.
-    Flush,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -25,6 +16,16 @@ pub struct Step {
     pub pages: u64,
     /// The call's latency counts from here.
     pub starts_clock: bool,
+}
+
+impl Step {
+    pub fn of(spec: &StepSpec) -> Self {
+        Self {
+            call: spec.call,
+            pages: spec.bytes / PAGE_BYTES,
+            starts_clock: spec.starts_clock,
+        }
+    }
 }
 
 /// Where a thread is within a call.

@@ -7,6 +7,15 @@ use crate::result::histogram::Histogram;
 use seekwise_sched::Direction;
 use seekwise_units::{Nanos, Sectors};
 
+/// Processor time of several cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreTimes {
+    pub busy: Nanos,
+    /// Waiting for a scheduler's lock, and holding it.
+    pub spun: Nanos,
+    pub locked: Nanos,
+}
+
 /// A unit of work of a recorded program, times counted from the phase's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {

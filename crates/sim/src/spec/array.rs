@@ -4,18 +4,11 @@
 //! { "level": "raid5", "members": 4, "chunk_kib": 64, "layout": "left-symmetric", "missing": [1] }
 //! ```
 
-use crate::cost::MdCosts;
-use crate::storage::attached::AttachedDrive;
-use crate::storage::md::Md;
-use seekwise_device::Device;
-use seekwise_host::block::BlockQueue;
-use seekwise_raid::md::raid5::{Raid5, Raid5Config, RmwLevel};
 use seekwise_raid::md::resync::{Speed, MAX_KIB_S, MIN_KIB_S};
-use seekwise_raid::md::volume::Volume;
 use seekwise_raid::md::MdGeneration;
 use seekwise_raid::{Geometry, Level, ParityLayout, Raid10Layout};
 use seekwise_sched::Kernel;
-use seekwise_units::{Lba, Sectors};
+use seekwise_units::Sectors;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
@@ -149,7 +142,7 @@ impl ArraySpec {
     }
 
     /// Sectors that a bit of the bitmap stands for; None without a bitmap.
-    fn bitmap_chunk(
+    pub(crate) fn bitmap_chunk(
         &self,
         geometry: &Geometry,
         generation: MdGeneration,
@@ -198,7 +191,7 @@ impl ArraySpec {
         Ok(Some(Sectors::from_kib(kib)))
     }
 
-    fn stripe_cache_size(&self) -> u32 {
+    pub(crate) fn stripe_cache_size(&self) -> u32 {
         self.stripe_cache_size.unwrap_or(STRIPE_CACHE_DEFAULT)
     }
 
@@ -232,75 +225,10 @@ impl ArraySpec {
         }
         Ok(())
     }
-
-    /// md over members that are ready; its costs are those of its time's usual host unless others are given.
-    pub fn build<Q: BlockQueue, D: Device>(
-        &self,
-        geometry: &Geometry,
-        kernel: Kernel,
-        rotational: bool,
-        member_sectors_max: Sectors,
-        members: Vec<(Q, AttachedDrive<D>)>,
-        costs: Option<MdCosts>,
-    ) -> Result<Md<Q, D>, String> {
-        let generation = MdGeneration::of(kernel.version);
-        let volume = Volume::md(*geometry, generation, rotational);
-        let parity = self.stripe_cache(&volume, generation, member_sectors_max);
-        let costs = costs.unwrap_or(if generation < MdGeneration::Linux4_4 {
-            MdCosts::OLD
-        } else {
-            MdCosts::MODERN
-        });
-        let mut md = Md::new(
-            members,
-            volume,
-            parity,
-            (generation, kernel.hz),
-            &self.missing,
-            costs,
-        );
-        if let Some(chunk) = self.bitmap_chunk(geometry, generation)? {
-            // Format 0.90 has it behind the data, 1.2 before them: the first sectors, since where data begin is not modelled.
-            let at = if generation < MdGeneration::Linux4_4 {
-                Lba(geometry.member.0.saturating_sub(128))
-            } else {
-                Lba(0)
-            };
-            md.set_bitmap(chunk, at);
-        }
-        if let Some(resync) = &self.resync {
-            md.start_resync(resync.speed(), self.stripe_cache_size());
-        }
-        Ok(md)
-    }
-}
-
-impl ArraySpec {
-    /// The stripe cache of RAID 5 and 6.
-    pub fn stripe_cache(
-        &self,
-        volume: &Volume,
-        generation: MdGeneration,
-        member_sectors_max: Sectors,
-    ) -> Option<Box<Raid5>> {
-        let config = Raid5Config {
-            generation,
-            parity: volume.parity()?,
-            stripe_cache_size: self.stripe_cache_size(),
-            rmw_level: match self.rmw_level {
-                Some(0) => RmwLevel::Disabled,
-                Some(2) => RmwLevel::Preferred,
-                _ => RmwLevel::Enabled,
-            },
-            member_sectors_max,
-            in_sync_until: Lba(u64::MAX),
-        };
-        Some(Box::new(Raid5::new(config)))
-    }
 }
 
 impl ResyncSpec {
-    fn speed(&self) -> Speed {
+    pub(crate) fn speed(&self) -> Speed {
         Speed {
             min_kib_s: self.min_kib_s.unwrap_or(MIN_KIB_S),
             max_kib_s: self.max_kib_s.unwrap_or(MAX_KIB_S),

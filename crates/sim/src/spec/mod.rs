@@ -14,13 +14,13 @@
 
 pub mod array;
 pub mod cache;
+pub mod check;
 pub mod controller;
-pub mod drive;
-pub mod list;
+pub mod files;
+pub mod programs;
 pub mod storage;
-pub mod threads;
+pub mod traced;
 
-use crate::cost::HostModel;
 use seekwise_units::Sectors;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -148,20 +148,6 @@ pub struct HostSpec {
     pub scheduler_ns: Option<u64>,
 }
 
-impl HostSpec {
-    /// The model that it names, with its parameters.
-    pub fn named_model(&self) -> Result<Option<HostModel>, String> {
-        let Some(name) = &self.model else {
-            return Ok(None);
-        };
-        let mut model = HostModel::shipped(name)?;
-        for (name, value) in &self.parameters {
-            model.set(name, *value)?;
-        }
-        Ok(Some(model))
-    }
-}
-
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseSpec {
@@ -174,9 +160,9 @@ pub struct PhaseSpec {
     pub list: Option<String>,
     /// A recorded load instead of either.
     #[serde(default)]
-    pub traced: Option<crate::task::traced::rows::TracedSpec>,
+    pub traced: Option<crate::spec::traced::TracedSpec>,
     /// Programs whose calls were recorded, through the page cache; the only phase of its cell.
-    pub programs: Option<crate::task::program::spec::ProgramsSpec>,
+    pub programs: Option<crate::spec::programs::ProgramsSpec>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

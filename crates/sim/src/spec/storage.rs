@@ -9,8 +9,8 @@
 //!
 //! Drives, queues and host are described as those of a cell are (`spec/mod.rs`).
 
-use crate::files::spec::{self as files, FilesSpec, PhaseSpec, SpreadSpec};
 use crate::spec::array::ArraySpec;
+use crate::spec::files::{self, FilesSpec, PhaseSpec, SpreadSpec};
 use crate::spec::{DeviceSpec, HostSpec, QueueSpec};
 use seekwise_units::PAGE_BYTES;
 use serde::Deserialize;
@@ -77,7 +77,7 @@ impl LoadSpec {
                 steps: self
                     .spread
                     .as_ref()
-                    .map_or_else(Vec::new, SpreadSpec::steps),
+                    .map_or_else(Vec::new, |spread| spread.steps.clone()),
             }],
             report: 0,
             written: true,

@@ -11,31 +11,11 @@
 //! Modelled:      first come, first served.
 //! Not modelled:  who preempts whom, several replies taken at one wake-up.
 
+use crate::cost::{Service, Services};
 use seekwise_device::{Command, CommandKind, Device, Tag};
 use seekwise_host::cpu::SharedProcessor;
 use seekwise_units::{Depth, Nanos, Sectors, PAGE_SECTORS};
 use std::collections::VecDeque;
-
-/// Processor time of one request in one direction: in itself, and for each page of 4 KiB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Service {
-    /// Until the drive has it.
-    pub send: Nanos,
-    pub send_page: Nanos,
-    /// From the drive's end until the block layer hears of it.
-    pub receive: Nanos,
-    pub receive_page: Nanos,
-    /// The drive's own work beside, for which only others wait.
-    pub behind: Nanos,
-    pub behind_page: Nanos,
-}
-
-/// Of reads and writes; a flush is a write without data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Services {
-    pub read: Service,
-    pub write: Service,
-}
 
 #[derive(Clone, Debug)]
 pub struct Served<D> {

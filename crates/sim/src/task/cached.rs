@@ -1,14 +1,28 @@
-//! Programs that read and write a raw device through the page cache, and its flusher.
+//! Loads through the page cache of a raw device, on multi-queue kernels: threads, page cache, flusher, over any [`crate::storage::Stack`].
+//!
+//! ```text
+//!   thread ──pages──▶ page cache ──read-ahead: bios──▶ queue(s), md ──▶ drives
+//!      ▲                  │ dirty
+//!      └─ sleeps ◀─ pacing └──▶ flusher ──batches: bios──▶ (write-back throttling, requests)
+//! ```
+//!
+//! Modelled:      a cgroup with limited memory; on-demand read-ahead as fio asks for it (twice the device's where it announces that it reads in
+//!                order, none where it announces that it does not); writers paced by the limits of group and machine; one flusher that goes round
+//!                by address, in plugs of 16 (up to 5.15) or 32 requests; counters of the group that lag behind (5.16 on); reclaim of clean pages.
+//! Not modelled:  files (`crate::files` has them), fsync, writers of a part of a page, reclaim that has to wait, several flushers, preemption between programs
+//!                (who has the processor keeps it until its call ends or it waits).
+//! Source:        Linux v5.10, v6.1, v6.12: mm/filemap.c, mm/readahead.c, mm/page-writeback.c, fs/fs-writeback.c, block/blk-mq.c; fio 3.33.
+//!                docs/concepts/ladder-buffered.md has what the laboratory's tracepoints showed.
 
 use crate::cost::OperationCosts;
-use crate::engine::Engine;
+use crate::engine::{Engine, Tasks, Threads};
 use crate::result::probe::Recorder;
 use crate::result::ThreadEnd;
-use crate::spec::cache::{self, CachePlan};
 use crate::storage::Stack;
+use crate::task::cache_plan::{self, CachePlan};
 use crate::task::flusher::{self, Flusher, FLUSHER};
 use crate::task::thread::{CachedThread, State};
-use crate::task::{Tasks, ThreadLoad, ThreadPlan, Threads};
+use crate::task::{ThreadLoad, ThreadPlan};
 use seekwise_host::block::{Bio, Done, Event, Observer, Submission};
 use seekwise_host::cache::pacing::{Pacing, Seen, Verdict};
 use seekwise_host::cache::page_cache::{Found, Run};
@@ -150,7 +164,7 @@ impl CachedThreads {
             plan,
             costs,
             cache: PageCache::new(1, plan.pages),
-            pacing: cache::pacing(plan.kernel.hz, plan.pages),
+            pacing: cache_plan::pacing(plan.kernel.hz, plan.pages),
             threads,
             flusher: Flusher::default(),
             closing: false,

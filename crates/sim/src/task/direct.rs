@@ -3,11 +3,11 @@
 //! A closed-loop operation costs two events: its completion, and the arrival of the thread's next bio, whose time follows from the
 //! processor's at once.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Tasks, Threads};
 use crate::result::ThreadEnd;
 use crate::storage::{Stack, FLUSHED};
 use crate::task::flushes::Flushes;
-use crate::task::{Tasks, ThreadLoad, ThreadPlan, Threads};
+use crate::task::{ThreadLoad, ThreadPlan};
 use seekwise_host::block::{Bio, Done, Observer};
 use seekwise_host::job::{Operation, Pace, Start, Wait};
 use seekwise_sched::Direction;

@@ -1,6 +1,6 @@
 //! The flusher: goes round the device by address and writes what is dirty, until less than the background limit is.
 
-use crate::spec::cache::CachePlan;
+use crate::task::cache_plan::CachePlan;
 use seekwise_host::cache::page_cache::Run;
 use seekwise_host::cache::PageCache;
 use seekwise_sched::ProcessId;

@@ -255,7 +255,7 @@ fn blk_mq(folder: &Path, stem: &str, conf: &Path) -> Result<Input, String> {
         service: Nanos(number(&setting("completion_nsec")?, "completion_nsec")?),
     };
     let threads =
-        seekwise_sim::spec::list::parse(&list, Sectors(u64::MAX >> 9), CpuCost::default())
+        seekwise_sim::assemble::list::parse(&list, Sectors(u64::MAX >> 9), CpuCost::default())
             .map_err(|e| format!("{stem}.list: {e}"))?;
     let submitters = threads
         .into_iter()

@@ -2,9 +2,9 @@
 
 use super::{Doing, Io, Program, Programs, Queued, State};
 use crate::engine::Engine;
+use crate::spec::programs::{Kind, PROGRAMS_MAX};
 use crate::storage::Stack;
 use crate::task::cached::Watch;
-use crate::task::program::spec::{Kind, PROGRAMS_MAX};
 use crate::task::program::UnderWay;
 use seekwise_host::cache::page_cache::{Found, Run};
 use seekwise_host::cache::read_ahead::Window;

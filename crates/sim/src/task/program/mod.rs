@@ -17,21 +17,20 @@
 //!                (sqliteDefaultBusyCallback); otherwise as `task/cached.rs`.
 
 mod calls;
-pub mod spec;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod write;
 
 use crate::cost::OperationCosts;
-use crate::engine::Engine;
+use crate::engine::{Engine, Tasks, Threads};
 use crate::result::{ThreadEnd, Unit};
-use crate::spec::cache::{self, CachePlan};
+use crate::spec::programs::{self, Call, Extent, ProgramsSpec, PROGRAMS_MAX};
 use crate::storage::{Stack, FLUSHED};
+use crate::task::cache_plan::{self, CachePlan};
 use crate::task::cached::Watch;
 use crate::task::flusher::{self, Flusher, FLUSHER};
 use crate::task::flushes::Flushes;
-use crate::task::{Tasks, Threads};
 use seekwise_host::block::{Bio, Done, Submission};
 use seekwise_host::cache::pacing::{Pacing, Writer};
 use seekwise_host::cache::page_cache::Run;
@@ -41,7 +40,6 @@ use seekwise_host::random::Random;
 use seekwise_sched::{Direction, ProcessId};
 use seekwise_units::{Lba, Nanos, Sectors, PAGE_SECTORS};
 use slab::Slab;
-use spec::{Call, Extent, ProgramsSpec, PROGRAMS_MAX};
 use std::collections::{BTreeMap, VecDeque};
 use sync::{Asks, Journal};
 
@@ -191,7 +189,7 @@ impl Programs {
         // Nobody announces how he reads: the plan has what fio's announcement makes of it.
         let ahead = ReadAhead::new(generation, plan.read_ahead / 2);
         let processors = engine.processors.count();
-        let program = |(index, given): (usize, &spec::ProgramSpec)| Program {
+        let program = |(index, given): (usize, &programs::ProgramSpec)| Program {
             job: given.job,
             recording: given.recording as usize,
             files: given.files.clone(),
@@ -232,7 +230,7 @@ impl Programs {
             costs,
             recordings: spec.recordings.clone(),
             cache: PageCache::new(1, plan.pages),
-            pacing: cache::pacing(plan.kernel.hz, plan.pages),
+            pacing: cache_plan::pacing(plan.kernel.hz, plan.pages),
             foreground: programs.iter().filter(|each| each.foreground).count(),
             programs,
             flusher: Flusher::default(),

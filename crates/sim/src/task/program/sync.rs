@@ -2,9 +2,9 @@
 
 use super::{Doing, Io, Programs, Queued, State, JOURNAL};
 use crate::engine::Engine;
+use crate::spec::programs::Extent;
 use crate::storage::Stack;
 use crate::task::cached::Watch;
-use crate::task::program::spec::Extent;
 use seekwise_host::cache::page_cache::Run;
 
 /// Runs of pages that are handed down before it is looked whether there are more.

@@ -16,12 +16,12 @@ pub mod rows;
 mod tests;
 
 use crate::cost::OperationCosts;
-use crate::engine::Engine;
+use crate::engine::{Engine, Tasks, Threads};
 use crate::result::ThreadEnd;
+use crate::spec::traced::TracedSpec;
 use crate::storage::{Stack, FLUSHED};
 use crate::task::flushes::Flushes;
-use crate::task::{Tasks, Threads};
-use rows::{Kind, Row, Rows, TracedSpec, FLUSH_FIRST, FORCED, META, NO_PROGRAM, OPEN, SYNC};
+use rows::{Kind, Row, Rows, FLUSH_FIRST, FORCED, META, NO_PROGRAM, OPEN, SYNC};
 use seekwise_host::block::{Bio, Done, Observer};
 use seekwise_host::cpu::CpuCost;
 use seekwise_sched::{Direction, ProcessId};

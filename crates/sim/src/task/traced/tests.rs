@@ -1,7 +1,8 @@
 //! Hand-made loads on a drive that takes 1 ms for anything, a request at a time or several, whose times are known by thought.
 
-use super::rows::{NO_PROGRAM, OPEN, ROW_BYTES};
+use super::rows::{NO_PROGRAM, OPEN};
 use crate::cell;
+use crate::spec::traced::ROW_BYTES;
 use crate::spec::CellSpec;
 use serde_json::{json, Value};
 use std::io::Write;

@@ -1,12 +1,5 @@
 //! Every request enters once, is taken once, is accepted once and completes once, and as many sectors go out as came in.
 
-use super::Engine;
-use crate::assemble::{Below, MemberQueues};
-use crate::spec::QueueSpec;
-use crate::storage::attached::AttachedDrive;
-use crate::storage::Single;
-use crate::task::direct::DirectThreads;
-use crate::task::{ThreadLoad, ThreadPlan};
 use seekwise_device::null::Null;
 use seekwise_host::block::{BlockQueue, Event, Observer};
 use seekwise_host::cpu::{CpuCost, Processors};
@@ -14,6 +7,13 @@ use seekwise_host::job::stream::ALWAYS;
 use seekwise_host::job::{Gap, Pace, Pattern, Stream};
 use seekwise_host::random::Random;
 use seekwise_sched::{Priority, ProcessId, Request};
+use seekwise_sim::engine::Engine;
+use seekwise_sim::queue::{Below, MemberQueues};
+use seekwise_sim::spec::QueueSpec;
+use seekwise_sim::storage::attached::AttachedDrive;
+use seekwise_sim::storage::Single;
+use seekwise_sim::task::direct::DirectThreads;
+use seekwise_sim::task::{ThreadLoad, ThreadPlan};
 use seekwise_units::{Depth, Lba, Nanos, Sectors};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

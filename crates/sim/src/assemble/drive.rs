@@ -1,6 +1,7 @@
 //! Which drive a cell has: a model by name or as TOML, or one of the reference drives of the recordings.
 
-use crate::assemble::check;
+use crate::queue::requests_of_scheduler;
+use crate::spec::check::check;
 use crate::spec::controller;
 use crate::spec::DeviceSpec;
 use crate::storage::unit::Unit;
@@ -52,14 +53,6 @@ pub enum Host {
 const AHCI_TAGS: u32 = 32;
 /// Linux 4.16 to 6.12 drivers/mmc/core/queue.c: MMC_QUEUE_DEPTH, for a card that takes one command at a time.
 const MMC_TAGS: u32 = 64;
-/// Linux 4.14 to 6.12 block/blk-mq-sched.c, blk_mq_init_sched: a scheduler gets two requests for each tag, of at most BLKDEV_DEFAULT_RQ.
-const TAGS_DOUBLED_MAX: u32 = 128;
-
-/// `queue/nr_requests` that blk-mq gives a scheduler over so many tags.
-pub fn requests_of_scheduler(tags: u32) -> u32 {
-    2 * tags.min(TAGS_DOUBLED_MAX)
-}
-
 impl Host {
     /// Tags of its set; `depth`: commands that the drive gets.
     pub fn tags(self, kernel: &Kernel, depth: u32) -> u32 {

@@ -3,7 +3,7 @@
 use seekwise_units::{Nanos, Sectors, PAGE_SECTORS};
 use serde::Deserialize;
 
-pub(super) const PROGRAMS_MAX: usize = 1 << 10;
+pub(crate) const PROGRAMS_MAX: usize = 1 << 10;
 const CALLS_MAX: usize = 1 << 22;
 /// A year, in ns.
 const THINK_MAX: u64 = 1 << 54;

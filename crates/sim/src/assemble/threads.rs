@@ -1,7 +1,8 @@
 //! From a phase's jobs to the threads that run it, each number checked.
 
-use crate::assemble::{check, check_each};
+use crate::assemble::list;
 use crate::cost::OperationCosts;
+use crate::spec::check::{check, check_each};
 use crate::spec::{CellSpec, ClassSpec, JobSpec, PatternSpec, PhaseSpec};
 use crate::task::{ThreadLoad, ThreadPlan};
 use seekwise_host::job::stream::ALWAYS;
@@ -222,7 +223,7 @@ pub fn threads(
 ) -> Result<Vec<ThreadPlan>, String> {
     let phase = &spec.phases[index];
     if let Some(list) = &phase.list {
-        return crate::spec::list::parse(list, capacity, costs.usual());
+        return list::parse(list, capacity, costs.usual());
     }
     let deadline = phase.runtime_ns.map_or(Nanos::NEVER, Nanos);
     let mut plans = Vec::new();

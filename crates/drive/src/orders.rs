@@ -1,0 +1,87 @@
+//! What a server and its drives say to each other: orders, notices, the log.
+
+use crate::fault::{Fault, Kind};
+use crate::statistics::Summary;
+use crate::transport::Transport;
+use serde::Serialize;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::{channel, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// What the server has to say while it runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "notice", rename_all = "snake_case")]
+pub enum Notice {
+    /// Clients may connect.
+    Ready {
+        model: String,
+        name: String,
+        bytes: u64,
+        sockets: Vec<PathBuf>,
+        control: Option<PathBuf>,
+        store: Option<PathBuf>,
+        /// What is taken off each answer.
+        transport: Transport,
+    },
+    /// Something that the user should know, one sentence.
+    Event { drive: usize, sentence: String },
+    /// Nothing: says that the server is alive, and asks whether to go on.
+    Tick,
+}
+
+/// What a drive is told.
+pub enum Order {
+    Fault(Kind),
+    Status(Sender<Summary>),
+    /// Everything acknowledged onto the medium, and the end.
+    Stop(Sender<Summary>),
+}
+
+/// One line for each answer.
+pub type Log = Arc<Mutex<std::io::BufWriter<std::fs::File>>>;
+
+/// A drive at work, as its server sees it.
+pub(crate) struct Handle {
+    pub orders: Sender<Order>,
+    pub wake: UnixStream,
+    pub thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Handle {
+    pub fn order(&self, order: Order) {
+        // A drive that has ended takes no orders; its end is reported elsewhere.
+        let _ = self.orders.send(order);
+        let _ = (&self.wake).write(&[1]);
+    }
+
+    pub fn ask(&self, order: impl FnOnce(Sender<Summary>) -> Order) -> Option<Summary> {
+        let (to, from) = channel();
+        self.order(order(to));
+        from.recv().ok()
+    }
+
+    pub fn status(&self) -> Option<Summary> {
+        self.ask(Order::Status)
+    }
+}
+
+pub(crate) fn after(fault: Fault) -> Instant {
+    Instant::now() + Duration::from_nanos(fault.after.0)
+}
+
+/// Carries out the faults whose time has come, in the order of their times.
+pub(crate) fn run_due(pending: &mut Vec<(Instant, Fault)>, handles: &[Handle]) {
+    let now = Instant::now();
+    pending.sort_by_key(|(time, _)| *time);
+    let due = pending.iter().take_while(|(time, _)| *time <= now).count();
+    for (_, fault) in pending.drain(..due) {
+        for (index, handle) in handles.iter().enumerate() {
+            if fault.drive.is_none_or(|drive| drive == index) {
+                handle.order(Order::Fault(fault.kind));
+            }
+        }
+    }
+}
