@@ -61,7 +61,7 @@ def test_no_drift_is_no_remark() -> None:
 def test_drift_is_said_and_does_not_choose_the_winner() -> None:
     records = run(-0.2)
     assert any("drift: rate" in line for line in remarks(records))
-    rate = next(v for v in judge_records(records) if v.metric == "rate")
+    (rate,) = next(each.verdicts for each in judge_records(records) if each.metric == "rate")
     assert rate.winner == "b"
     assert {rate.setting_a, rate.setting_b} == {"a", "b"}
 

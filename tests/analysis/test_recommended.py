@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from seekwise.analysis.model import Verdict
+import numpy as np
+
+from seekwise.analysis import Observation, judge_observations
 from seekwise.report import outcome
-
-
-def verdict(metric: str, winner: str | None, low: float, high: float, unsteady: tuple[str, ...] = ()) -> Verdict:
-    """`new` against `old`."""
-    word = "clear" if winner else "undecided"
-    return Verdict("t", "seq_read", metric, "new", "old", winner, word, (low * high) ** 0.5, low, high, 0.01, 3, None, "1", unsteady=unsteady)  # fmt: skip
-
 
 PLAN = SimpleNamespace(
     reference="old",
@@ -24,23 +19,38 @@ PLAN = SimpleNamespace(
         SimpleNamespace(label="new", control=False, values={}),
     ],
 )
-WIN = verdict("p99", "new", 0.4, 0.5)
+CELL = "seq_read"
 
 
-def chosen(*verdicts: Verdict) -> str | None:
-    found = outcome.recommended(verdicts, PLAN)
-    return None if found is None else found[0].label
+def values(metric: str, ratio: float, noise: float = 0.01) -> list[Observation]:
+    """`new` at this ratio to `old`, in eight repetitions."""
+    rng = np.random.default_rng(7)
+    return [
+        Observation("t", CELL, block, name, metric, 1e6 * true * float(np.exp(rng.normal(0, noise))))
+        for block in range(8)
+        for name, true in (("new", ratio), ("old", 1.0))
+    ]
+
+
+WIN = values("p99", 0.45)
+
+
+def chosen(observations: list[Observation], unsteady: str | None = None) -> str | None:
+    restless = {(CELL, unsteady): "not steady"} if unsteady else {}
+    judged = judge_observations(observations, unsteady=restless)
+    found = outcome.recommended(outcome.question(judged, PLAN), PLAN)
+    return None if found is None else found.label
 
 
 def test_what_wins_somewhere_and_loses_nowhere_is_recommended():
     assert chosen(WIN) == "new"
-    assert chosen(WIN, verdict("rate", None, 0.9, 1.2, ("old",))) == "new"
+    assert chosen([*WIN, *values("rate", 1.03, 0.05)]) == "new"
 
 
 def test_half_the_rate_against_a_setting_that_was_not_steady_speaks_against_it():
-    assert chosen(WIN, verdict("rate", None, 0.25, 0.5, ("old",))) is None
-    assert chosen(WIN, verdict("access_time", None, 2.0, 3.0, ("old",))) is None
+    assert chosen([*WIN, *values("rate", 0.35)], "old") is None
+    assert chosen([*WIN, *values("access_time", 2.5)], "old") is None
 
 
 def test_chance_in_one_of_many_comparisons_does_not():
-    assert chosen(WIN, verdict("rate", None, 0.97, 0.99)) == "new"
+    assert chosen([*WIN, *values("rate", 0.98, 0.002)]) == "new"

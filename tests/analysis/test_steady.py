@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from seekwise.analysis import Observation, judge
+from seekwise.analysis import Observation, judge, judge_observations
+from seekwise.analysis.decision.observed import verdicts
 from seekwise.analysis.steady import (
     is_steady,
     phase_steadiness,
@@ -103,11 +104,13 @@ def test_what_never_becomes_steady_never_wins() -> None:
         for setting, value in (("a", 2e8), ("b", 1e8))
     ]
     assert judge(observations)[0].winner == "a"
-    (verdict,) = judge(observations, unsteady=restless)
+    (verdict,) = verdicts(judge_observations(observations, unsteady=restless))
     assert (verdict.winner, verdict.word) == (None, "undecided")
     assert "not steady" in verdict.reason
     # It may lose.
-    assert judge(observations, unsteady={(cell, "b"): "not steady"})[0].winner == "a"
+    (judged,) = judge_observations(observations, unsteady={(cell, "b"): "not steady"})
+    assert judged.verdicts[0].winner == "a"
+    assert [each.verdict for each in judged.standings] == ["best", "worse"]
 
 
 def test_reads_may_be_steady_while_writes_are_not() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seekwise.analysis import RULE, Observation
+from seekwise.analysis import Observation
 from seekwise.analysis.planning import decided_share, forecast, noise_sd
 from seekwise.analysis.racing import race, schedule
+from seekwise.analysis.rule import LOOKS
 from seekwise.analysis.stopping import Stopping
 
 
@@ -67,7 +68,7 @@ def test_between_looks_nothing_new_is_decided() -> None:
 
 
 def test_the_last_look_ends_the_run() -> None:
-    progress = Stopping().decide(run({"c": {"a": 0.0, "b": 0.0}}, 0.2, RULE.looks[-1]))
+    progress = Stopping().decide(run({"c": {"a": 0.0, "b": 0.0}}, 0.2, LOOKS[-1]))
     assert progress.finished and progress.next_look_blocks is None and progress.minutes_expected == 0
 
 
@@ -125,8 +126,7 @@ def test_forecast_grows_with_noise_and_names_its_assumption() -> None:
 def test_forecast_holds_in_simulated_studies() -> None:
     # After so many blocks, cells with no difference are ties and cells with 5 % are clear, at a 5 % threshold.
     from seekwise.analysis.calibration.noise import Design, study
-    from seekwise.analysis.decide import UNDECIDED
-    from seekwise.analysis.judge import judge_table
+    from seekwise.analysis.calibration.suite import verdicts_of
 
     noise, rng = 0.02, np.random.default_rng(4)
     blocks = forecast(cells=60, settings=2, trial_seconds=1, noise_sd=noise).blocks
@@ -141,9 +141,7 @@ def test_forecast_holds_in_simulated_studies() -> None:
             effect_min=0.08,
             effect_max=0.1,
         )
-        table, _ = study(design, rng)
-        (judged,) = judge_table([table], RULE.level)
-        decided += int((judged.decision.word != UNDECIDED).sum())
+        decided += sum(verdict.word != "undecided" for verdict, _ in verdicts_of(*study(design, rng)))
         total += 60
     assert decided / total >= 0.93
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from seekwise.analysis.decision import choose, verdicts
-from seekwise.analysis.decision.bounds import NEIGHBOURS_MOST, bounds, pair, spent_at, together
 from seekwise.analysis.decision.document import decision_document, use_documents
 from seekwise.analysis.decision.periods import JobPeriod, Merged, dense, histogram, jain, quantile_ns, upper_bound_ns
 from seekwise.analysis.decision.records import _number
+from seekwise.analysis.decision.statistics import NEIGHBOURS_MOST, pair, spent_at, together
 from seekwise.analysis.decision.table import Entry, Values, carried_over, rounds_of, values_of
 
 
@@ -180,7 +180,8 @@ def test_a_rare_candidate_that_is_equal_is_seldom_called_worse_or_better(autocor
 def test_an_early_look_is_wider_than_the_final_one():
     made = entry({"a": 100, "b": 98}, noise=0.03)
     early = Entry(**{**made.__dict__, "looks": (1, 3)})
-    assert bounds(early, final=False).high.max() > bounds(made).high.max()
+    wide, narrow = verdicts.judge([early], final=False)[0], verdicts.judge([made])[0]
+    assert max(each.high for each in wide.standings) > max(each.high for each in narrow.standings)
 
 
 def test_rounds_end_when_every_setting_that_still_runs_was_seen():

@@ -60,7 +60,7 @@ def test_fio_json_keeps_iops_and_p99_so_that_they_are_judged():
     assert phase.reported_percentiles_ns["99"] == source["read"]["clat_ns"]["percentile"]["99.000000"]
     assert [record.block for record in records] == [1, 2, 1, 2]
     assert {record.setting for record in records} == {"fio-none", "fio-bfq"}
-    judged = {verdict.metric for verdict in judge_records(records)}
+    judged = {each.metric for each in judge_records(records)}
     assert {"rate", "access_time", "p99"} <= judged
     rows = trial_rows(records)
     assert rows[0]["p99_ms"] == pytest.approx(phase.reported_percentiles_ns["99"] / 1e6)
@@ -287,7 +287,7 @@ def test_phoronix_runs_are_repeats_and_its_units_are_one_record():
     # MB/s of 45.5 and 11650 IOPS of 4 KiB: the unit was MiB.
     assert fio[0].phases[0].rate_bytes_per_s == pytest.approx(45.5 * MIB)
     assert "7zip" in notes(run)
-    assert {verdict.metric for verdict in judge_records(records)} == {"rate"}
+    assert {each.metric for each in judge_records(records)} == {"rate"}
 
 
 def test_random_rates_of_pts_tiobench_13_are_repaired():

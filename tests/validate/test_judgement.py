@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from seekwise.analysis import judge
 from seekwise.analysis.calibration.noise import Design, mixture, study
 from seekwise.analysis.calibration.suite import calibrate, judged_score
-from seekwise.analysis.judge import judge
 from seekwise.analysis.model import Observation
 from seekwise.cli.verify import command
 from seekwise.validate import judgement

@@ -127,7 +127,7 @@ def per_system(found: Outcome, workload: Workload | None) -> tuple[ForSystem, ..
     answers = []
     for facts in found.plan.systems:
         plan, records = found.plan, [record for record in found.records if record.conditions.get("role") != "sentinel"]
-        content, verdicts = found.content, found.verdicts
+        content, judged = found.content, found.judged
         if len(found.plan.systems) > 1:
             labels = {setting.label for setting in found.plan.settings}
             plan = replace(
@@ -137,11 +137,13 @@ def per_system(found: Outcome, workload: Workload | None) -> tuple[ForSystem, ..
                 cells=tuple(cell for cell in found.plan.cells if cell.system == facts.name),
             )
             records = [record for record in records if record.factors.get("system") == facts.name]
-            verdicts = outcome.judge_records(records, sequential=plan.until == "decided")
-            content = replace(content, records=records, advice=outcome.advice(verdicts, plan, records))
+            # Each system is a table of its own: what another one needs says nothing of this one's error rate.
+            judged = outcome.judge_records(records, sequential=plan.until == "decided")
+            said = outcome.advice(outcome.question(judged, plan), outcome.pair_verdicts(judged), plan, records)
+            content = replace(content, records=records, advice=said)
         if workload is None:
-            best = outcome.recommended(verdicts, plan)
-            answers.append(ForSystem(facts.name, facts.leaves, None, content.advice, best[0] if best else None, plan))
+            best = outcome.recommended(outcome.question(judged, plan), plan)
+            answers.append(ForSystem(facts.name, facts.leaves, None, content.advice, best, plan))
         else:
             advised = for_workload(replace(found, plan=plan, content=content), workload)
             answers.append(ForSystem(facts.name, facts.leaves, advised, advised.advice, advised.setting, plan))

@@ -1,34 +1,42 @@
 """Judgement: observations in, verdicts out. Reads records only; a better rule can judge old records again.
 
-judge_records(records)           records of one run or several → verdicts   (what commands call)
-judge(observations)              the rule itself
+judge_records(records)           records of a study judged (what commands call)
+judge_observations(observations) the same of any values
+judge(observations)              their verdicts, a pair of settings each
 winner_tables(verdicts)          the articles' table, as data
 candidates, by_cell              more than two: the set not beaten, and groups
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from seekwise.analysis.candidates import Candidates, by_cell
-from seekwise.analysis.judge import judge
+from seekwise.analysis.decision.observed import judge_observations, verdicts
 from seekwise.analysis.model import Metric, Observation, Verdict, Word
 from seekwise.analysis.observe import observations
 from seekwise.analysis.records import judge_records, remarks
-from seekwise.analysis.rule import CONTROL_SUFFIX, RULE, RULE_VERSION, Rule
+from seekwise.analysis.rule import CONTROL_SUFFIX, RULE_VERSION
 from seekwise.analysis.tables import WinnerTable, winner_tables
+
+
+def judge(observations: Sequence[Observation]) -> list[Verdict]:
+    """The verdict of every pair of settings in every cell by every metric."""
+    return verdicts(judge_observations(observations))
+
 
 __all__ = [
     "CONTROL_SUFFIX",
-    "RULE",
     "RULE_VERSION",
     "Candidates",
     "Metric",
     "Observation",
-    "Rule",
     "Verdict",
     "WinnerTable",
     "Word",
     "by_cell",
     "judge",
+    "judge_observations",
     "judge_records",
     "observations",
     "remarks",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from seekwise.analysis.families import holm
 from seekwise.analysis.model import Verdict
 from seekwise.analysis.naming import pieces
-from seekwise.analysis.rule import RULE, Rule, more_is_better
+from seekwise.analysis.rule import LEVEL, more_is_better
 
 GROUPS_MOST = 4
 """So many groups a cell of a table can carry."""
@@ -56,16 +56,13 @@ class Candidates:
         return " / ".join(pieces(self.best, self.order)) if len(self.best) < len(self.order) else "undecided"
 
 
-def candidates(verdicts: Sequence[Verdict], *, level: float | None = None, rule: Rule = RULE) -> Candidates:
+def candidates(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> Candidates:
     """From all verdicts of one cell and metric."""
-    level = rule.level if level is None else level
     first = verdicts[0]
     names = list(dict.fromkeys(name for v in verdicts for name in (v.setting_a, v.setting_b)))
     adjusted = holm([math.nan if v.p_value is None else v.p_value for v in verdicts])
     beaten_by = {
-        (v.winner, v.setting_b if v.winner == v.setting_a else v.setting_a)
-        for v, p in zip(verdicts, adjusted, strict=True)
-        if v.winner is not None and p <= level
+        (v.winner, v.loser) for v, p in zip(verdicts, adjusted, strict=True) if v.winner is not None and p <= level
     }
     scores = dict.fromkeys(names, 0.0)
     for v in verdicts:
@@ -92,9 +89,9 @@ def candidates(verdicts: Sequence[Verdict], *, level: float | None = None, rule:
     )
 
 
-def by_cell(verdicts: Sequence[Verdict], *, level: float | None = None, rule: Rule = RULE) -> list[Candidates]:
+def by_cell(verdicts: Sequence[Verdict], *, level: float = LEVEL) -> list[Candidates]:
     """Candidates of every (table, cell, metric), in order of first appearance."""
     families: dict[tuple[str, str, str], list[Verdict]] = {}
     for v in verdicts:
         families.setdefault((v.table, v.cell, v.metric), []).append(v)
-    return [candidates(members, level=level, rule=rule) for members in families.values()]
+    return [candidates(members, level=level) for members in families.values()]

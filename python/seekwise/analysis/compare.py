@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from seekwise.analysis.judge import judge
+from seekwise.analysis.decision.observed import judge_observations, verdicts
 from seekwise.analysis.model import Observation, Verdict
 from seekwise.analysis.observe import cell_of, observations, values
 from seekwise.analysis.percentiles import merged, percentile_ns
 from seekwise.analysis.quantiles import QuantileRatio, quantile_ratios
-from seekwise.analysis.rule import CONTROL_SUFFIX, RULE, Rule, more_is_better
+from seekwise.analysis.records import is_exact
+from seekwise.analysis.rule import ALPHA, CONTROL_SUFFIX, more_is_better
 from seekwise.store.record import Record
 
 GAP_SHARE = 0.05
@@ -118,7 +119,7 @@ def notes(base: Side, new: Side) -> list[str]:
     return said
 
 
-def compare(base: Side, new: Side, *, rule: Rule = RULE, alpha: float = 0.05) -> Comparison:
+def compare(base: Side, new: Side, *, alpha: float = ALPHA) -> Comparison:
     """Judges every cell and setting that both runs have."""
     sides = {"base": base, "new": new}
     made: list[Observation] = []
@@ -130,8 +131,8 @@ def compare(base: Side, new: Side, *, rule: Rule = RULE, alpha: float = 0.05) ->
             places[cell] = (o.cell, o.setting)
             made.append(Observation("compare", cell, block, label, o.metric, o.value))
     # Base first, whatever the order of cells: ratios are then base / new in every verdict.
-    verdicts = judge(made, rule=rule, alpha=alpha)
-    changes = [Change(*places[v.cell], _turned(v), _outcome(v)) for v in verdicts]
+    found = verdicts(judge_observations(made, alpha=alpha, exact=is_exact([*base.records, *new.records])))
+    changes = [Change(*places[v.cell], _turned(v), _outcome(v)) for v in found]
     return Comparison(base.run_id, new.run_id, tuple(changes), _quantiles(base, new), tuple(notes(base, new)))
 
 

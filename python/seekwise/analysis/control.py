@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seekwise.analysis.judge import control_pairs, judge
+from seekwise.analysis.decision.observed import control_pairs, judge_observations, verdicts
 from seekwise.analysis.model import Observation, Verdict
-from seekwise.analysis.rule import RULE, Rule
+from seekwise.analysis.rule import ALPHA
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,7 @@ def judge_control(
     observations: Sequence[Observation],
     *,
     control: tuple[str, str] | None = None,
-    rule: Rule = RULE,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     sequential: bool = False,
 ) -> ControlReport:
     """Judges the two labels of each control against each other, by the same rule as everything else."""
@@ -55,7 +54,7 @@ def judge_control(
             for o in observations
             if o.setting in (first, second)
         ]
-        for v in judge(renamed, rule=rule, alpha=alpha, sequential=sequential):
+        for v in verdicts(judge_observations(renamed, alpha=alpha, sequential=sequential)):
             names = {"label A": first, "label B": second}
             found.append(
                 Verdict(

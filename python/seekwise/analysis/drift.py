@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from seekwise.analysis.observe import cell_of, values
-from seekwise.analysis.rule import RULE, Rule
+from seekwise.analysis.rule import threshold_log
 from seekwise.store.record import Record
 
 SENTINELS_MIN = 4
@@ -37,9 +37,7 @@ class Drift:
     """Shown (the interval excludes 1) and at least as large as what counts as a difference."""
 
 
-def drifts(
-    records: Sequence[Record], metrics: Sequence[str] = ("rate", "access_time"), rule: Rule = RULE
-) -> list[Drift]:
+def drifts(records: Sequence[Record], metrics: Sequence[str] = ("rate", "access_time")) -> list[Drift]:
     """Of every cell that has drift checks; `records` may hold anything else as well."""
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for record in records:
@@ -60,7 +58,7 @@ def drifts(
         (slope, _), covariance = np.polyfit(places, logs, 1, cov=True)
         half = float(special.stdtrit(len(points) - 2, 0.975)) * math.sqrt(covariance[0, 0]) * span
         change = float(slope) * span
-        shown = abs(change) > half and abs(change) >= rule.threshold_log(metric)
+        shown = abs(change) > half and abs(change) >= threshold_log(metric)
         found.append(
             Drift(cell, metric, math.exp(change), math.exp(change - half), math.exp(change + half), len(points), shown)
         )

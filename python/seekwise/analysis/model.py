@@ -67,3 +67,10 @@ class Verdict:
     """Which of the two did not reach a steady state, where that keeps the verdict from being decided."""
     p_value: float | None = None
     """Two-sided, before any correction for many comparisons; None below the least number of blocks."""
+
+    @property
+    def loser(self) -> str | None:
+        """Who is shown to be worse, or None."""
+        if self.winner is None:
+            return None
+        return self.setting_b if self.winner == self.setting_a else self.setting_a

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from seekwise.analysis.contrasts import grids
+from seekwise.analysis.grid import grids
 from seekwise.analysis.model import Observation
 
 Z_MAX = 3.5

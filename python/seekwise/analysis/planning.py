@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from seekwise.analysis.contrasts import fit, grids
+from seekwise.analysis.grid import fit, grids
 from seekwise.analysis.model import Observation
-from seekwise.analysis.rule import RULE, Rule
+from seekwise.analysis.rule import ALPHA, LEVEL, LOOKS, ROUNDS_MIN
 
 NOISE_SD_DEFAULT = 0.03
 """Standard deviation of ln value when nothing is known: what the literature's studies of disks and SSDs centre on
@@ -58,11 +58,10 @@ def forecast(
     noise_from: str = "assumed",
     difference_share: float = 0.05,
     share: float = 0.95,
-    rule: Rule = RULE,
 ) -> Forecast:
     """For `cells` cells of `settings` settings each; `noise_sd` on the log scale, of one trial."""
     needed = next(
-        (n for n in range(rule.blocks_min, BLOCKS_MAX) if decided_share(n, noise_sd, difference_share, rule) >= share),
+        (n for n in range(ROUNDS_MIN, BLOCKS_MAX) if decided_share(n, noise_sd, difference_share) >= share),
         BLOCKS_MAX,
     )
     return Forecast(
@@ -72,7 +71,7 @@ def forecast(
         difference_share=difference_share,
         noise_sd=noise_sd,
         noise_from=noise_from,
-        decided_share_by_look={look: decided_share(look, noise_sd, difference_share, rule) for look in rule.looks},
+        decided_share_by_look={look: decided_share(look, noise_sd, difference_share) for look in LOOKS},
     )
 
 
@@ -87,7 +86,7 @@ def _chi2_quantile(share: np.ndarray | float) -> np.ndarray:
     return 2 * special.gammaincinv(D0_DEFAULT / 2, share)
 
 
-def decided_share(blocks: int, noise_sd: float, difference_share: float, rule: Rule = RULE) -> float:
+def decided_share(blocks: int, noise_sd: float, difference_share: float) -> float:
     """Share of cells in which a difference of this size is shown, or no difference is shown to be smaller.
 
     The lower of the two powers, averaged over the noise of the cells.
@@ -99,8 +98,8 @@ def decided_share(blocks: int, noise_sd: float, difference_share: float, rule: R
     df = blocks - 1 + D0_DEFAULT
     se = sd / math.sqrt(blocks)
     # Half of the table decided: two-stage correction leaves about the level itself for half of the hypotheses.
-    shown = special.stdtr(df, delta / se - special.stdtrit(df, 1 - rule.level / 2))
-    equal = np.clip(2 * special.stdtr(df, delta / se - special.stdtrit(df, 0.5 + rule.interval_level / 2)) - 1, 0, 1)
+    shown = special.stdtr(df, delta / se - special.stdtrit(df, 1 - LEVEL / 2))
+    equal = np.clip(2 * special.stdtr(df, delta / se - special.stdtrit(df, 1 - ALPHA)) - 1, 0, 1)
     return float(np.minimum(shown, equal).mean())
 
 

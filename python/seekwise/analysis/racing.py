@@ -8,7 +8,7 @@ are ranked by their mean so far and the worst are left out; the freed trials go 
 What this costs is bounded by what it confuses: a good candidate falls out early only if others were about as good within the
 noise. (Sequential halving: Karnin, Koren & Somekh 2013, "Almost optimal exploration in multi-armed bandits".)
 
-Being left out is no verdict: a dropped candidate is not shown to be worse. Verdicts come from `judge`.
+Being left out is no verdict: a dropped candidate is not shown to be worse. Verdicts come from `decision`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from seekwise.analysis.contrasts import fit, grids
-from seekwise.analysis.decide import SD_FLOOR, t_quantile
+from seekwise.analysis.decision.statistics import NOISE_FLOOR_LOG
+from seekwise.analysis.grid import fit, grids
 from seekwise.analysis.model import Observation
 from seekwise.analysis.rule import more_is_better
 
@@ -126,7 +127,7 @@ def _is_close(scores: Array, keep: Sequence[int], regret: float) -> bool:
     errors, df = fit(rows)
     if df < 1 or len(rows) < 3:
         return False
-    sd = math.sqrt(max(2 * float((errors**2).sum()) / df, SD_FLOOR**2))
-    half = float(t_quantile(0.975, np.array([float(df)]))[0]) * sd / math.sqrt(len(rows))
+    sd = math.sqrt(max(2 * float((errors**2).sum()) / df, NOISE_FLOOR_LOG**2))
+    half = float(special.stdtrit(df, 0.975)) * sd / math.sqrt(len(rows))
     spread = float(rows.mean(axis=0).max() - rows.mean(axis=0).min())
     return spread + half < math.log1p(regret)

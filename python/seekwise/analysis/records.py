@@ -5,24 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from seekwise.analysis.decision.observed import judge_observations
+from seekwise.analysis.decision.verdicts import Judged
 from seekwise.analysis.drift import drifts
-from seekwise.analysis.judge import judge
-from seekwise.analysis.model import Verdict
 from seekwise.analysis.observe import observations
 from seekwise.analysis.outliers import outliers
-from seekwise.analysis.rule import RULE, Rule
+from seekwise.analysis.rule import ALPHA, threshold_log
 from seekwise.analysis.steady import unsteady
 from seekwise.store.record import Record
 
 NAMED_MAX = 3
 
 
-def judge_records(
-    records: Sequence[Record], *, sequential: bool = False, rule: Rule = RULE, alpha: float = 0.05
-) -> list[Verdict]:
-    """Verdicts over the trials that compete (drift checks are left out). `sequential`: the run could stop when decided."""
+def judge_records(records: Sequence[Record], *, sequential: bool = False, alpha: float = ALPHA) -> list[Judged]:
+    """Judges the trials that compete (drift checks are left out). `sequential`: the run could stop when decided."""
     compared = competing(records)
-    return judge(observations(compared), rule=rule, alpha=alpha, sequential=sequential, unsteady=unsteady(compared))
+    return judge_observations(
+        observations(compared),
+        alpha=alpha,
+        sequential=sequential,
+        unsteady=unsteady(compared),
+        exact=is_exact(compared),
+    )
+
+
+def is_exact(records: Sequence[Record]) -> bool:
+    """Whether no chance touched the values: the same simulation gives the same numbers again."""
+    return bool(records) and all(record.badge == "simulated" for record in records)
 
 
 def competing(records: Sequence[Record]) -> list[Record]:
@@ -46,7 +55,7 @@ def remarks(records: Sequence[Record]) -> list[str]:
     flagged = [
         outlier
         for outlier in outliers(observations(compared, over_threads=False))
-        if abs(math.log(outlier.ratio)) >= RULE.threshold_log(outlier.metric)
+        if abs(math.log(outlier.ratio)) >= threshold_log(outlier.metric)
     ]
     if flagged:
         named = ", ".join(

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from seekwise.analysis.judge import judge
+from seekwise.analysis.decision.observed import judge_observations, verdicts
 from seekwise.analysis.model import Observation, Verdict
 from seekwise.analysis.racing import Race, race
-from seekwise.analysis.rule import RULE, Rule
+from seekwise.analysis.rule import ALPHA, LOOKS
 
 Question = Literal["every_pair", "best"]
 
@@ -87,17 +87,16 @@ class Stopping:
     """A cell is decided when these are; with `best` the first one is raced."""
     trial_seconds: float | Mapping[str, float] = 1.0
     """Of one trial, or by cell."""
-    rule: Rule = RULE
-    alpha: float = 0.05
+    alpha: float = ALPHA
 
     @property
     def blocks_max(self) -> int:
-        return self.rule.looks[-1]
+        return LOOKS[-1]
 
     def decide(self, observations: Sequence[Observation]) -> Progress:
         """Where the run stands after the blocks that are in `observations` (of one run, cells as the runner names them)."""
         if not observations:
-            return Progress(0, (), (), self.rule.looks[0], False, 0.0)
+            return Progress(0, (), (), LOOKS[0], False, 0.0)
         return self._races(observations) if self.question == "best" else self._looks(observations)
 
     def _seconds(self, cell: str) -> float:
@@ -111,7 +110,7 @@ class Stopping:
         cells = list(dict.fromkeys(o.cell for o in observations))
         decided_at: dict[str, int] = {}
         latest: dict[str, list[Verdict]] = {}
-        for look in self.rule.looks:
+        for look in LOOKS:
             if len(blocks) < look:
                 break
             seen = set(blocks[:look])
@@ -122,7 +121,7 @@ class Stopping:
                 if o.block in (seen if o.cell not in decided_at else set(blocks[: decided_at[o.cell]]))
             ]
             judged: dict[str, list[Verdict]] = {cell: [] for cell in cells}
-            for v in judge(rows, rule=self.rule, alpha=self.alpha, sequential=True):
+            for v in verdicts(judge_observations(rows, alpha=self.alpha, sequential=True)):
                 judged[v.cell].append(v)
             for cell, found in judged.items():
                 if cell in decided_at:
@@ -130,7 +129,7 @@ class Stopping:
                 latest[cell] = found
                 if all(v.word != "undecided" for v in found):
                     decided_at[cell] = look
-        following = next((look for look in self.rule.looks if look > len(blocks)), None)
+        following = next((look for look in LOOKS if look > len(blocks)), None)
         progress = []
         seconds = 0.0
         for cell in cells:
@@ -138,7 +137,7 @@ class Stopping:
             open_pairs = [v for v in found if v.word == "undecided"]
             more = 0
             if cell not in decided_at:
-                more = max((v.blocks_more or 1 for v in open_pairs), default=self.rule.looks[0] - len(blocks))
+                more = max((v.blocks_more or 1 for v in open_pairs), default=LOOKS[0] - len(blocks))
                 settings = {o.setting for o in observations if o.cell == cell}
                 left = min(max(more, 1), max(self.blocks_max - len(blocks), 0))
                 seconds += left * len(settings) * self._seconds(cell)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from seekwise.analysis.candidates import Candidates, by_cell
 from seekwise.analysis.model import Verdict
 from seekwise.analysis.observe import POOLED_FACTOR, cell_without
-from seekwise.analysis.rule import RULE, Rule
 
 COLUMNS: tuple[tuple[str, str], ...] = (
     ("rate", "Rate"),
@@ -71,7 +70,6 @@ def winner_tables(
     *,
     columns: Sequence[tuple[str, str]] = COLUMNS,
     single_threads: bool = False,
-    rule: Rule = RULE,
 ) -> list[WinnerTable]:
     """A table per run. Without `single_threads`, cells that a row over all thread counts covers are left out."""
     cells: dict[str, dict[str, dict[str, list[Verdict]]]] = {}
@@ -86,7 +84,7 @@ def winner_tables(
             or cell_without(name, POOLED_FACTOR) == name
             or cell_without(name, POOLED_FACTOR) not in by_name
         ]
-        rows = [_row(name, by_name[name], columns, rule) for name in shown]
+        rows = [_row(name, by_name[name], columns) for name in shown]
         known = [operation for operation, _ in OPERATIONS]
         rows.sort(
             key=lambda row: (row.conditions, known.index(row.operation) if row.operation in known else len(known))
@@ -96,17 +94,17 @@ def winner_tables(
     return made
 
 
-def _row(cell: str, by_metric: dict[str, list[Verdict]], columns: Sequence[tuple[str, str]], rule: Rule) -> WinnerRow:
+def _row(cell: str, by_metric: dict[str, list[Verdict]], columns: Sequence[tuple[str, str]]) -> WinnerRow:
     operation, _, conditions = cell.partition(" ")
     title = dict(OPERATIONS).get(operation, operation)
-    entries = {metric: _entry(by_metric.get(metric, []), rule) for metric, _ in columns}
+    entries = {metric: _entry(by_metric.get(metric, [])) for metric, _ in columns}
     return WinnerRow(operation, title, conditions, entries)
 
 
-def _entry(verdicts: list[Verdict], rule: Rule) -> WinnerCell:
+def _entry(verdicts: list[Verdict]) -> WinnerCell:
     if not verdicts:
         return WinnerCell("", None, (), None, None)
-    (found,) = by_cell(verdicts, rule=rule)
+    (found,) = by_cell(verdicts)
     more = [v.blocks_more for v in verdicts if v.blocks_more is not None]
     rivals = [name for name in found.order if name not in found.best] or list(found.order[1:])
     margin = _ratio(verdicts, found.order[0], rivals[0])

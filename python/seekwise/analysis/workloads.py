@@ -3,7 +3,7 @@
     score(setting, block) = product over cells of value ^ weight        a weighted geometric mean, per metric
 
 Within a block every setting meets the same conditions, so the scores of one block are compared like the values of any
-other cell, by the same rule (`verdict.judge`): the same intervals, thresholds and words.
+other cell, by the same rule (`decision`): the same intervals, thresholds and words.
 
 Pareto: a setting is on the front if no other is at least as good by rate, p99 and CPU efficiency, and better by one.
 Regret: what a setting costs, by rate, in the cell where it is furthest from that cell's best. Both are estimates, without
@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seekwise.analysis.candidates import by_cell
-from seekwise.analysis.judge import judge
+from seekwise.analysis.decision.observed import judge_observations, verdicts
 from seekwise.analysis.model import Observation, Verdict
 from seekwise.analysis.observe import METRICS, observations
+from seekwise.analysis.records import is_exact
 from seekwise.analysis.rule import CONTROL_SUFFIX, more_is_better
 from seekwise.errors import UsageError
 from seekwise.store.record import Record
@@ -109,24 +110,24 @@ def weigh(records: Sequence[Record], workload: Workload, reference: str) -> Weig
     seen = {cell.split()[0] for cell in weights}
     covered = sum(share for operation, share in workload.operations.items() if operation in seen)
     scores = _scores(single, weights, workload.name)
-    verdicts = judge(scores)
+    found = verdicts(judge_observations(scores, exact=is_exact(records)))
     settings = [name for name in dict.fromkeys(o.setting for o in single) if not name.endswith(CONTROL_SUFFIX)]
     regrets = _regrets(single, weights)
-    ratios = {setting: _ratios(verdicts, setting, reference) for setting in settings}
+    ratios = {setting: _ratios(found, setting, reference) for setting in settings}
     standings = [
         Standing(setting, ratios[setting], _on_front(setting, ratios), *regrets.get(setting, (0.0, "")))
         for setting in settings
         if ratios[setting] or setting == reference
     ]
     standings.sort(key=lambda standing: -standing.ratios.get("rate", (1.0, 1.0, 1.0))[0])
-    deciding = by_cell([verdict for verdict in verdicts if verdict.metric == "rate"])
+    deciding = by_cell([verdict for verdict in found if verdict.metric == "rate"])
     best = deciding[0].best if deciding and deciding[0].decided else ()
     return Weighed(
         workload,
         reference,
         tuple(standings),
         best,
-        tuple(verdicts),
+        tuple(found),
         1 - covered / total,
         len({o.block for o in scores}),
     )

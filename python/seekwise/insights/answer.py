@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from seekwise.analysis.rule import RULE
+from seekwise.analysis.rule import ROUNDS_MIN, THRESHOLD_SHARE
 from seekwise.analysis.workloads import Weighed, Workload, find, weigh
 from seekwise.errors import UsageError
 from seekwise.insights.means import NAMES, listed
@@ -71,7 +71,7 @@ class Choice:
         return (
             bool(self.named)
             and not self.is_level
-            and (len(self.unbeaten) > len(self.named) or self.repeats < RULE.blocks_min)
+            and (len(self.unbeaten) > len(self.named) or self.repeats < ROUNDS_MIN)
         )
 
     @property
@@ -192,7 +192,7 @@ def choose(
         return None
     blocks = len({record.block for record in chosen})
     standings = {standing.setting: standing for standing in weighed.standings}
-    unbeaten = weighed.best if blocks >= RULE.blocks_min else _by_estimate(weighed)
+    unbeaten = weighed.best if blocks >= ROUNDS_MIN else _by_estimate(weighed)
     order = sorted(unbeaten, key=lambda name: -_rate(weighed, name))
     if not order:
         return Choice(system, kind, use.name, threads, (), (), settings, {}, 0.0, "", blocks)
@@ -222,7 +222,7 @@ def _rate(weighed: Weighed, setting: str) -> float:
 def _by_estimate(weighed: Weighed) -> tuple[str, ...]:
     """Too few repeats to judge: what is within the rule's threshold of the best estimate."""
     best = max(_rate(weighed, standing.setting) for standing in weighed.standings)
-    least = best / (1 + RULE.threshold_share["rate"])
+    least = best / (1 + THRESHOLD_SHARE["rate"])
     return tuple(s.setting for s in weighed.standings if _rate(weighed, s.setting) >= least)
 
 
@@ -300,7 +300,7 @@ def _why(choice: Choice) -> str:
     parts = [f"{choice.system}: {choice.text}"]
     if others:
         parts.append(", ".join(f"{_word(name)} {_percent(choice.rates[name])}" for name in others))
-    if not choice.is_level and choice.loss > RULE.threshold_share["rate"]:
+    if not choice.is_level and choice.loss > THRESHOLD_SHARE["rate"]:
         operation, *_ = choice.loss_cell.split()
         where = next((word.partition("=")[2] for word in choice.loss_cell.split() if word.startswith("threads=")), "")
         at = f" at {_counts((int(where),))}" if where.isdigit() else ""

@@ -10,7 +10,8 @@ from seekwise.analysis.decision.choose import Choice
 from seekwise.analysis.decision.document import SCHEMA, decision_document, purpose_documents, use_documents
 from seekwise.analysis.decision.found_load import found_load
 from seekwise.analysis.decision.records import Decided, decided
-from seekwise.analysis.decision.verdicts import DECISION_RULE_VERSION, Judged
+from seekwise.analysis.decision.verdicts import Judged
+from seekwise.analysis.rule import RULE_VERSION
 from seekwise.control.lines import Lines, shell_lines
 from seekwise.errors import UsageError
 from seekwise.run.live import progress
@@ -185,7 +186,7 @@ def document(found: LiveOutcome, *, records: bool = False, report: str | None = 
         "provenance": found.plan.provenance,
         "outcome": found.run.outcome,
         "created_at": found.run.created_at,
-        "rule_version": DECISION_RULE_VERSION,
+        "rule_version": RULE_VERSION,
         "seconds": round(found.seconds, 1),
         "budget_seconds": found.plan.budget_s,
         "no_verdict": no_verdict(found),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seekwise.analysis.rule import CONTROL_SUFFIX, RULE, more_is_better
+from seekwise.analysis.rule import CONTROL_SUFFIX, THRESHOLD_SHARE, more_is_better
 from seekwise.analysis.workloads import Standing, Weighed, Workload, weigh
 from seekwise.errors import UsageError
 from seekwise.insights.answer import OVERALL, competitions
@@ -93,7 +93,7 @@ def _by_metric(
         if weighed is None:
             continue
         block = _block(content, system, operation, metric, weighed, looks)
-        if metric == "rate" or any(row.low > 1 + RULE.threshold_share[metric] for row in block.rows):
+        if metric == "rate" or any(row.low > 1 + THRESHOLD_SHARE[metric] for row in block.rows):
             found.append(block)
     return found
 
@@ -104,7 +104,7 @@ def price(found: Sequence[LossBlock]) -> str:
         (row, block)
         for block in found
         for row in block.rows
-        if row.chosen and row.factor is not None and row.low > 1 and row.factor > 1 + RULE.threshold_share["p99"]
+        if row.chosen and row.factor is not None and row.low > 1 and row.factor > 1 + THRESHOLD_SHARE["p99"]
     ]
     if not shown:
         return ""
@@ -166,7 +166,7 @@ def _block(
         labels.sort(key=lambda label: float(re.match(r"[\d.]+", label)[0]))  # type: ignore[index]
     known = looks.of(labels, ordered=ordered)
     chosen = _chosen(content, system)
-    limit = 1 / (1 - RULE.threshold_share[metric]) if more_is_better(metric) else 1 + RULE.threshold_share[metric]
+    limit = 1 / (1 - THRESHOLD_SHARE[metric]) if more_is_better(metric) else 1 + THRESHOLD_SHARE[metric]
     now = content.plan.systems[0].scheduler if content.plan is not None and content.plan.backend == "kernel" else None
     rows = [
         _row(
@@ -243,7 +243,7 @@ def _words(factor: float | None, low: float, high: float, limit: float, metric: 
     if not math.isfinite(high):
         return f"{amount(factor, metric)}; no interval"
     if high <= limit:
-        return f"within {100 * RULE.threshold_share[metric]:.0f} %"
+        return f"within {100 * THRESHOLD_SHARE[metric]:.0f} %"
     if low <= 1:
         return f"open, at most {amount(high, metric)}" if high < NO_BOUND_FACTOR else "open, no useful bound"
     return amount(factor, metric)

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from seekwise import insights
 from seekwise.analysis import believable, printed, tables
 from seekwise.analysis.control import judge_control
-from seekwise.analysis.decision import studies
+from seekwise.analysis.decision.observed import METRICS
+from seekwise.analysis.decision.observed import verdicts as pair_verdicts
 from seekwise.analysis.decision.records import made
+from seekwise.analysis.decision.verdicts import Judged
 from seekwise.analysis.model import Verdict, repetitions_text
-from seekwise.analysis.observe import observations
+from seekwise.analysis.observe import POOLED_FACTOR, cell_without, observations
 from seekwise.analysis.records import judge_records, remarks
 from seekwise.analysis.rule import RULE_VERSION
 from seekwise.control.lines import Lines, shell_lines
@@ -44,8 +46,13 @@ class Outcome:
     plan: Plan
     records: list[Record]
     """Every trial, invalid ones and drift checks included."""
-    verdicts: list[Verdict]
+    judged: list[Judged]
     content: ReportContent
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Of every pair of settings."""
+        return pair_verdicts(self.judged)
 
 
 def study_of(run: Run) -> Study | None:
@@ -122,7 +129,9 @@ def judged(
     run: Run, plan: Plan, records: list[Record], study: Study | None, style: printed.Style | None = None
 ) -> Outcome:
     compared = [record for record in records if record.conditions.get("role") != "sentinel"]
-    verdicts = judge_records(records, sequential=plan.until == "decided")
+    found = judge_records(records, sequential=plan.until == "decided")
+    verdicts = pair_verdicts(found)
+    asked = question(found, plan)
     rows = winner_rows(verdicts, plan)
     facts = plan.systems[0]
     environment = dict(records[0].environment) if records else {}
@@ -144,8 +153,8 @@ def judged(
         title=plan.study,
         subject=", ".join(each.name for each in plan.systems) if many else _subject(facts),
         badge=records[0].badge if records else "measured",
-        advice=apart or advice(verdicts, plan, records),
-        question=question(verdicts, plan, records) if apart is None and len(candidates) > 1 else None,
+        advice=apart or advice(asked, verdicts, plan, records),
+        question=asked if apart is None and len(candidates) > 1 else None,
         remarks=frozenset(said),
         winners=rows,
         records=compared,
@@ -164,20 +173,22 @@ def judged(
         run=run,
         study=study,
         discarded=tuple(record for record in records if not record.valid),
-        notes=[
-            note
-            for note in (
-                *plan.notes,
-                runs.invalid_note(records),
-                *believable.doubts(records),
-                *condition_notes(records),
-                *early.race_notes(plan, records),
-                *said,
-            )
-            if note
-        ],
+        notes=_notes(plan, records, said),
     )
-    return Outcome(run, plan, records, verdicts, content)
+    return Outcome(run, plan, records, found, content)
+
+
+def _notes(plan: Plan, records: list[Record], said: Sequence[str]) -> list[str]:
+    """What a reader must know beside the answer, in sentences."""
+    found = (
+        *plan.notes,
+        runs.invalid_note(records),
+        *believable.doubts(records),
+        *condition_notes(records),
+        *early.race_notes(plan, records),
+        *said,
+    )
+    return [note for note in found if note]
 
 
 def _subject(facts: SystemFacts) -> str:
@@ -272,7 +283,7 @@ def control_text(records: Sequence[Record], plan: Plan) -> str:
     return f"{report.text}." if report.comparisons else ""
 
 
-def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
+def advice(asked: Question, verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Advice:
     """What to set, by the rule of `tune`: what is in force stays unless another setting gains more than it loses."""
     candidates = [setting for setting in plan.settings if not setting.control]
     reference = plan.reference
@@ -282,7 +293,6 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
         return Advice(
             "No valid trial, so nothing can be recommended.", reasons=(runs.invalid_note(list(records)) or "",)
         )
-    asked = question(verdicts, plan, records)
     spoiled = [record for record in records if not record.valid]
     if 2 * len(spoiled) > len(records):
         why = f"{len(spoiled)} of {len(records)} trials were disturbed; run it again when it is quiet"
@@ -299,16 +309,30 @@ def advice(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -
     )
 
 
-def question(verdicts: Sequence[Verdict], plan: Plan, records: Sequence[Record]) -> Question:
-    """What the answer of a study with one system is made from."""
+def question(judged: Sequence[Judged], plan: Plan) -> Question:
+    """What the answer of a study with one system is made from: its combinations are the uses."""
     labels = [setting.label for setting in plan.settings if not setting.control]
-    values = observations(records) if records else []
-    judged_cells = studies.judged(verdicts, values, labels, lambda cell: cell_name(cell, plan))
-    found = made(judged_cells, plan.reference, labels)
+    uses = [replace(each, use=cell_name(each.use, plan), title=cell_name(each.use, plan)) for each in _deciding(judged)]
+    found = made(uses, plan.reference, labels)
     varied = {name for setting in plan.settings for name in setting.values}
     what = "scheduler" if varied <= {"scheduler"} else "setting"
     is_set = plan.backend == "kernel" and not _otherwise(_reference(plan), plan)
-    return Question(tuple(judged_cells), found.choice, plan.reference, found.by_purpose, (), what, is_set)
+    return Question(tuple(uses), found.choice, plan.reference, found.by_purpose, (), what, is_set)
+
+
+def _deciding(judged: Sequence[Judged]) -> list[Judged]:
+    """Combinations and metrics that decide. Rows over all thread counts stand for those of single counts.
+
+    Access times count only where no throughput is known, as a closed loop's access time is its throughput read the other way round.
+    """
+    cells = {each.use for each in judged}
+    pooled = {whole for cell in cells if (whole := cell_without(cell, POOLED_FACTOR)) != cell and whole in cells}
+    found = [
+        each for each in judged
+        if each.metric in METRICS and (each.use in pooled or cell_without(each.use, POOLED_FACTOR) not in pooled)
+    ]  # fmt: skip
+    rated = {each.use for each in found if each.metric == "rate"}
+    return [each for each in found if each.metric != "access_time" or each.use not in rated]
 
 
 def cell_name(cell: str, plan: Plan) -> str:
@@ -358,13 +382,12 @@ def cautions(plan: Plan) -> tuple[str, ...]:
     return (*simulated, *(warning for facts in plan.systems for warning in facts.warnings))
 
 
-def recommended(verdicts: Sequence[Verdict], plan: Plan) -> tuple[Setting, list[Verdict]] | None:
-    """The setting to be set and the verdicts that speak for it; None where what is in force stays."""
-    choice = question(verdicts, plan, ()).choice
+def recommended(asked: Question, plan: Plan) -> Setting | None:
+    """The setting to be set; None where what is in force stays."""
+    choice = asked.choice
     if choice is None or not choice.changes:
         return None
-    setting = next(each for each in plan.settings if each.label == choice.setting and not each.control)
-    return setting, wins(verdicts, setting.label, plan)
+    return next(each for each in plan.settings if each.label == choice.setting and not each.control)
 
 
 def wins(verdicts: Sequence[Verdict], label: str, plan: Plan) -> list[Verdict]:

@@ -14,13 +14,12 @@ from seekwise.analysis.observe import observations
 from seekwise.analysis.planning import Forecast, forecast, noise_sd
 from seekwise.analysis.racing import race
 from seekwise.analysis.records import competing
-from seekwise.analysis.rule import RULE
+from seekwise.analysis.rule import LOOKS
 from seekwise.analysis.stopping import Progress, Stopping
 from seekwise.store.database import Store
 from seekwise.store.record import Record
 from seekwise.study.plan import Plan, Trial
 
-LOOKS = RULE.looks
 BLOCKS_MAX = LOOKS[-1]
 """Blocks that a run with `--until` plans at most."""
 

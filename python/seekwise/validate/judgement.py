@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seekwise.analysis.calibration.score import EQUAL, Score, tie_is_false, winner_is_false
+from seekwise.analysis.calibration.score import EQUAL, Score
 from seekwise.analysis.calibration.suite import calibrate
 from seekwise.analysis.control import judge_control
-from seekwise.analysis.judge import judge
+from seekwise.analysis.decision.observed import judge_observations, verdicts
 from seekwise.analysis.model import Observation, Verdict
+from seekwise.analysis.rule import threshold_log
 from seekwise.validate import frame, period_tables
 from seekwise.validate._basis import Basis, Count, marking
 from seekwise.validate.frame import FileReport, Report, unreadable
@@ -131,9 +132,9 @@ def judge_file(path: Path) -> tuple[FileReport, Score]:
     except Unreadable as problem:
         return unreadable(path, str(problem), total=len(truths)), Score()
     if by_period:
-        return compare(str(path), table, truths, period_tables.verdicts(table.periods), period_tables.tie_is_false)
-    verdicts = judge(table.observations) + list(judge_control(table.observations).verdicts)
-    return compare(str(path), table, truths, verdicts)
+        return compare(str(path), table, truths, period_tables.verdicts(table.periods), period_tables.limit_log)
+    found = verdicts(judge_observations(table.observations))
+    return compare(str(path), table, truths, [*found, *judge_control(table.observations).verdicts])
 
 
 def compare(
@@ -141,7 +142,7 @@ def compare(
     table: Table,
     truths: Sequence[TruthRow],
     verdicts: Sequence[Verdict],
-    is_false_tie: Callable[[float, str], bool] = tie_is_false,
+    limit: Callable[[str], float] = threshold_log,
 ) -> tuple[FileReport, Score]:
     """Counts, and a line for every comparison that is wrong or cannot be made."""
     found: dict[tuple[Place, str, str], tuple[Verdict, float]] = {}
@@ -160,31 +161,20 @@ def compare(
         won = False
         for row in rows:
             name = f"{' '.join(row.place)} {row.setting_a}/{row.setting_b}"
-            is_effect = abs(row.log_ratio) >= EQUAL
-            score.effects += is_effect
             if row.place in table.broken:
+                score.effects += abs(row.log_ratio) >= EQUAL
                 misses.append(f"{name}: {table.broken[row.place]}")
                 continue
             if (row.place, row.setting_a, row.setting_b) not in found:
+                score.effects += abs(row.log_ratio) >= EQUAL
                 misses.append(f"{name}: not in the table")
                 unread += 1
                 continue
             verdict, side = found[row.place, row.setting_a, row.setting_b]
-            true_ratio = math.exp(row.log_ratio)
-            if verdict.winner is not None:
-                won = True
-                score.winners += 1
-                wrong = winner_is_false(row.log_ratio, side * math.log(verdict.ratio))
-                score.false_winners += wrong
-                score.found += is_effect and not wrong
-                if wrong:
-                    misses.append(f"{name}: {verdict.winner} named the winner, true ratio {true_ratio:.4g}")
-            elif verdict.word == "tie":
-                score.ties += 1
-                wrong = is_false_tie(row.log_ratio, verdict.metric)
-                score.false_ties += wrong
-                if wrong:
-                    misses.append(f"{name}: a tie was named, true ratio {true_ratio:.4g}")
+            won |= verdict.winner is not None
+            if score.count(verdict, side * row.log_ratio, limit(verdict.metric)):
+                said = f"{verdict.winner} named the winner" if verdict.winner else "a tie was named"
+                misses.append(f"{name}: {said}, true ratio {math.exp(row.log_ratio):.4g}")
         score.tables += 1
         score.null_tables += is_null
         score.null_tables_with_winner += is_null and won

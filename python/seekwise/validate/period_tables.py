@@ -10,9 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seekwise.analysis.decision.pairs import compare
-from seekwise.analysis.decision.table import Entry, Threshold, values_of
-from seekwise.analysis.decision.verdicts import DECISION_RULE_VERSION, log_of_share
+from seekwise.analysis.decision.table import Conditions, Entry, Threshold, values_of
+from seekwise.analysis.decision.verdicts import judge, log_of_share
 from seekwise.analysis.model import Verdict
 
 COLUMNS = ("table", "period", "start_s", "use", "setting", "metric", "value")
@@ -55,41 +54,26 @@ def entries(rows: Iterable[PeriodRow]) -> dict[str, list[Entry]]:
     for (table, use, metric), members in groups.items():
         members.sort(key=lambda row: (row.start_s, row.period) if math.isfinite(row.start_s) else (0.0, row.period))
         values = values_of([(row.setting, row.value) for row in members])
-        found.setdefault(table, []).append(Entry(use, metric, "", more_is_better(metric), threshold(metric), values))
+        found.setdefault(table, []).append(
+            Entry(
+                use,
+                metric,
+                "",
+                more_is_better(metric),
+                threshold(metric),
+                values,
+                table=table,
+                conditions=Conditions(metric),
+            )
+        )
     return found
 
 
 def verdicts(rows: Sequence[PeriodRow]) -> list[Verdict]:
     """Every pair of settings of every use by every metric."""
-    found = []
-    for table, members in entries(rows).items():
-        rounds = {
-            (e.use, e.metric): max((len(e.figures.rounds(name)) for name in e.figures.settings), default=0)
-            for e in members
-        }
-        found += [
-            Verdict(
-                table=table,
-                cell=each.use,
-                metric=each.metric,
-                setting_a=each.setting_a,
-                setting_b=each.setting_b,
-                winner=each.winner,
-                word=each.word,  # type: ignore[arg-type]
-                ratio=each.ratio,
-                ratio_low=each.low,
-                ratio_high=each.high,
-                q_value=None,
-                blocks=rounds[each.use, each.metric],
-                blocks_more=None,
-                rule_version=DECISION_RULE_VERSION,
-            )
-            for each in compare(members)
-        ]
-    return found
+    return [verdict for members in entries(rows).values() for each in judge(members) for verdict in each.verdicts]
 
 
-def tie_is_false(log_ratio_true: float, metric: str) -> bool:
-    """For a declared tie: the truth is a difference that counts."""
-    limit = log_of_share(threshold(metric), more_is_better(metric))
-    return abs(log_ratio_true) >= limit * 0.999
+def limit_log(metric: str) -> float:
+    """What counts as a difference, on the log scale."""
+    return log_of_share(threshold(metric), more_is_better(metric))

@@ -17,7 +17,7 @@ import numpy as np
 
 from seekwise.analysis.decision import choose
 from seekwise.analysis.decision.records import Decided, made
-from seekwise.analysis.decision.table import Entry, Threshold, values_of
+from seekwise.analysis.decision.table import Conditions, Entry, Threshold, values_of
 from seekwise.analysis.decision.verdicts import judge
 from seekwise.study.uses import Judged, Purpose
 
@@ -157,6 +157,7 @@ def run(scenario: Scenario, rng: np.random.Generator) -> Decided:
                 "drawn",
                 purpose=each.purpose,
                 kind=each.kind,
+                conditions=Conditions(f"{each.kind} {each.role}"),
             )  # fmt: skip
         )
     return made(judge(entries), IN_FORCE, SETTINGS)

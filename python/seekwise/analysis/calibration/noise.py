@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from seekwise.analysis.contrasts import Grid
+from seekwise.analysis.grid import Grid
 
 Array = NDArray[np.float64]
 Spread = Literal["equal", "mild", "strong", "log_uniform", "few_noisy"]

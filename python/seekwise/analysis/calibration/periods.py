@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seekwise.analysis.calibration.score import EQUAL, Score
-from seekwise.analysis.decision.pairs import compare
-from seekwise.analysis.decision.table import Entry, values_of
+from seekwise.analysis.calibration.noise import Truth
+from seekwise.analysis.calibration.score import EQUAL, Score, of_table
+from seekwise.analysis.decision.table import Conditions, Entry, values_of
 from seekwise.analysis.decision.verdicts import judge, log_of_share
+from seekwise.analysis.grid import Grid
 from seekwise.study.rounds import Order
 
 KINDS = ("autocorrelated", "drifting", "bursty", "neighbour", "carry-over")
@@ -53,7 +54,8 @@ def entries(design: PeriodDesign, rng: np.random.Generator) -> list[Entry]:
         if design.kind == "carry-over":
             logs[1:] += np.where(index[:-1] == design.settings - 1, -0.1, 0.0)
         values = values_of(list(zip(sequence, np.exp(logs).tolist(), strict=True)))
-        found.append(Entry(f"use {use}", "rate", "MB/s", True, THRESHOLD, values))
+        conditions = Conditions(family="rate")
+        found.append(Entry(f"use {use}", "rate", "MB/s", True, THRESHOLD, values, conditions=conditions))
     return found
 
 
@@ -77,6 +79,26 @@ def noise(design: PeriodDesign, count: int, rng: np.random.Generator) -> np.ndar
     return made
 
 
+def found_share(tables: Sequence[tuple[Grid, Truth]]) -> float:
+    """Share of the true differences that are found when the repetitions of these tables are rounds of periods."""
+    total = Score()
+    for table, true in tables:
+        made = []
+        for c, cell in enumerate(table.cells):
+            rows = np.exp(table.log_values[c])
+            periods = [(name, float(row[s])) for row in rows for s, name in enumerate(table.settings)]
+            made.append(
+                Entry(cell, "rate", "MB/s", True, THRESHOLD, values_of(periods), conditions=Conditions(family="rate"))
+            )
+        rows_of = [
+            (verdict, float(effect[_number(verdict.setting_a)] - effect[_number(verdict.setting_b)]))
+            for judged, effect in zip(judge(made), true.log_effect, strict=True)
+            for verdict in judged.verdicts
+        ]
+        total += of_table(rows_of, lambda metric: log_of_share(THRESHOLD, True))
+    return total.found_share
+
+
 @dataclass
 class PeriodScore:
     """Counts over tables of periods."""
@@ -93,36 +115,24 @@ def score(design: PeriodDesign, tables: int, rng: np.random.Generator) -> Period
     effect = np.array([*design.effects, *([0.0] * design.settings)])[: design.settings]
     losses = effect.max() - effect
     for _ in range(tables):
-        made = entries(design, rng)
-        total.pairs += _pairs(made, effect)
-        for judged in judge(made):
-            for standing in judged.standings:
-                total.statements += 1
-                loss = float(losses[int(standing.setting.split()[1])])
-                beyond = standing.high is not None and loss > log_of_share(min(standing.high, 0.999), True) + 1e-9
-                wrong = beyond or (standing.verdict == "worse" and loss < EQUAL)
-                total.false_statements += wrong
+        found = judge(entries(design, rng))
+        rows = [
+            (verdict, float(effect[_number(verdict.setting_a)] - effect[_number(verdict.setting_b)]))
+            for judged in found
+            for verdict in judged.verdicts
+        ]
+        total.pairs += of_table(rows, lambda metric: log_of_share(THRESHOLD, True))
+        for standing in (each for judged in found for each in judged.standings):
+            total.statements += 1
+            loss = float(losses[_number(standing.setting)])
+            beyond = standing.high is not None and loss > log_of_share(min(standing.high, 0.999), True) + 1e-9
+            wrong = beyond or (standing.verdict == "worse" and loss < EQUAL)
+            total.false_statements += wrong
     return total
 
 
-def _pairs(made: Sequence[Entry], effect: np.ndarray) -> Score:
-    found = Score(tables=1, null_tables=int(not np.ptp(effect) > EQUAL))
-    won = False
-    limit = log_of_share(THRESHOLD, True)
-    for each in compare(made):
-        true = effect[int(each.setting_a.split()[1])] - effect[int(each.setting_b.split()[1])]
-        found.effects += abs(true) >= EQUAL
-        if each.winner is not None:
-            won = True
-            right = abs(true) >= EQUAL and (true > 0) == (each.winner == each.setting_a)
-            found.winners += 1
-            found.false_winners += not right
-            found.found += right
-        elif each.word == "tie":
-            found.ties += 1
-            found.false_ties += abs(true) >= limit * 0.999
-    found.null_tables_with_winner = int(bool(found.null_tables) and won)
-    return found
+def _number(setting: str) -> int:
+    return int(setting.split()[1])
 
 
 def designs(**fixed: object) -> list[PeriodDesign]:

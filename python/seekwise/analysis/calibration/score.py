@@ -9,14 +9,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 
-import numpy as np
-
-from seekwise.analysis.calibration.noise import Truth
-from seekwise.analysis.decide import CLEAR, TIE
-from seekwise.analysis.judge import Judged
-from seekwise.analysis.rule import RULE, Rule
+from seekwise.analysis.model import Verdict
+from seekwise.analysis.rule import threshold_log
 
 EQUAL = 1e-9
 """True ln ratios below this are a ratio of 1."""
@@ -42,6 +39,27 @@ class Score:
     def document(self) -> dict[str, int]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    def count(self, verdict: Verdict, log_ratio_true: float, limit_log: float) -> bool:
+        """Adds one comparison; whether the truth contradicts the verdict.
+
+        A winner is false where there is nothing to win, or on the wrong side; a tie where the truth is a difference that counts
+        (a tenth of a percent of it is rounding of a file).
+        """
+        is_effect = abs(log_ratio_true) >= EQUAL
+        self.effects += is_effect
+        if verdict.winner is not None:
+            wrong = not is_effect or (log_ratio_true > 0) != (verdict.ratio > 1)
+            self.winners += 1
+            self.false_winners += wrong
+            self.found += not wrong
+            return wrong
+        if verdict.word == "tie":
+            wrong = abs(log_ratio_true) >= limit_log * 0.999
+            self.ties += 1
+            self.false_ties += wrong
+            return wrong
+        return False
+
     @property
     def null_tables_with_winner_share(self) -> float:
         return self.null_tables_with_winner / self.null_tables if self.null_tables else 0.0
@@ -59,35 +77,14 @@ class Score:
         return self.found / self.effects if self.effects else 0.0
 
 
-def winner_is_false(log_ratio_true: float, log_ratio_estimated: float) -> bool:
-    """For a named winner: nothing to win, or the wrong side."""
-    return abs(log_ratio_true) < EQUAL or (log_ratio_true > 0) != (log_ratio_estimated > 0)
-
-
-def tie_is_false(log_ratio_true: float, metric: str, rule: Rule = RULE) -> bool:
-    """For a declared tie: the truth is a difference that counts (a tenth of a percent of it is rounding of the file)."""
-    return abs(log_ratio_true) >= rule.threshold_log(metric) * 0.999
-
-
-def score(judged: Judged, true: Truth, rule: Rule = RULE) -> Score:
-    """One simulated table of one metric."""
-    rows, decision = judged.contrasts, judged.decision
-    true_log = true.log_effect[rows.cell, rows.setting_a] - true.log_effect[rows.cell, rows.setting_b]
-    clear, tie = decision.word == CLEAR, decision.word == TIE
-    effect = np.abs(true_log) >= EQUAL
-    wrong = clear & (~effect | (np.sign(true_log) != np.sign(rows.mean)))
-    null = not effect.any()
-    return Score(
-        tables=1,
-        null_tables=int(null),
-        null_tables_with_winner=int(null and bool(clear.any())),
-        winners=int(clear.sum()),
-        false_winners=int(wrong.sum()),
-        ties=int(tie.sum()),
-        false_ties=int((tie & (np.abs(true_log) >= rule.threshold_log(judged.grid.metric) * 0.999)).sum()),
-        effects=int(effect.sum()),
-        found=int((clear & ~wrong).sum()),
-    )
+def of_table(rows: Iterable[tuple[Verdict, float]], limit: Callable[[str], float] = threshold_log) -> Score:
+    """One table whose comparisons are all known: (verdict, true ln a / b). `limit`: of a metric, what counts as a difference."""
+    found = Score(tables=1)
+    for verdict, true in rows:
+        found.count(verdict, true, limit(verdict.metric))
+    found.null_tables = int(not found.effects)
+    found.null_tables_with_winner = int(not found.effects and found.winners > 0)
+    return found
 
 
 def binomial_upper(count: int, of: int, level: float = 0.95) -> float:

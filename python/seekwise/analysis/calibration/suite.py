@@ -6,20 +6,22 @@ numbers. Nothing here is tuned per line; the rule has one set of numbers (`rule.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from seekwise.analysis.calibration import decisions, periods
-from seekwise.analysis.calibration.noise import Design, grid, mixture, study
-from seekwise.analysis.calibration.score import Score, binomial_upper, score
-from seekwise.analysis.contrasts import Grid
-from seekwise.analysis.decide import CLEAR, UNDECIDED
+from seekwise.analysis.calibration.noise import Design, Truth, grid, mixture, study
+from seekwise.analysis.calibration.score import Score, binomial_upper, of_table
+from seekwise.analysis.decision.observed import entries_of
+from seekwise.analysis.decision.verdicts import judge
 from seekwise.analysis.families import benjamini_hochberg
-from seekwise.analysis.judge import judge_table, nominal_level
+from seekwise.analysis.grid import Grid
+from seekwise.analysis.model import Verdict
 from seekwise.analysis.racing import TRIALS_SHARE_MAX, race_scores
-from seekwise.analysis.rule import RULE, Rule
+from seekwise.analysis.rule import LOOKS, SHARE_PER_LOOK
 
 SEED = 20260101
 STUDY_5_2 = Design(
@@ -57,13 +59,22 @@ class Check:
         }
 
 
-def judged_score(designs: Sequence[Design], rng: np.random.Generator, rule: Rule = RULE) -> Score:
+def verdicts_of(table: Grid, true: Truth, share: float = 1.0) -> list[tuple[Verdict, float]]:
+    """Every verdict of one simulated table with its true ln a / b. `share`: of the error rate, for one look of several."""
+    found = []
+    for judged in judge(entries_of(table, share=share)):
+        effect = true.log_effect[table.cells.index(judged.use)]
+        for verdict in judged.verdicts:
+            a, b = (table.setting_index(name) for name in (verdict.setting_a, verdict.setting_b))
+            found.append((verdict, float(effect[a] - effect[b])))
+    return found
+
+
+def judged_score(designs: Sequence[Design], rng: np.random.Generator) -> Score:
     """All designs, one table each."""
     total = Score()
     for design in designs:
-        table, true = study(design, rng)
-        for judged in judge_table([table], rule.level, rule):
-            total += score(judged, true, rule)
+        total += of_table(verdicts_of(*study(design, rng)))
     return total
 
 
@@ -114,8 +125,7 @@ def power(rng: np.random.Generator, tables: int = 150) -> tuple[Score, list[Chec
         found = 0
         for _ in range(tables):
             table, true = study(design, rng)
-            for judged in judge_table([table], RULE.level):
-                ours[blocks] += score(judged, true)
+            ours[blocks] += of_table(verdicts_of(table, true))
             found += _welch_found(table, true.log_effect)
         welch[blocks] = found / ours[blocks].effects
     gain = ours[3].found_share / max(welch[3], 1e-9)
@@ -141,20 +151,15 @@ def _welch_found(table: Grid, log_effect: np.ndarray) -> int:
 
 def sequential(rng: np.random.Generator, tables: int = 500) -> tuple[Score, list[Check]]:
     """Null tables looked at after 3, 5 and 8 blocks, a cell stopping with its first verdict."""
-    level = nominal_level(RULE, 0.05, sequential=True)
     with_winner = 0
-    for design in mixture(tables, rng, blocks=RULE.looks[-1]):
-        table, _ = study(design, rng)
-        open_cells = np.ones(design.cells, dtype=bool)
-        won = False
-        for look in RULE.looks:
+    for design in mixture(tables, rng, blocks=LOOKS[-1]):
+        table, true = study(design, rng)
+        open_cells, won = set(table.cells), False
+        for look in LOOKS:
             # A decided cell keeps its place in the family with the blocks that it had.
-            (judged,) = judge_table([grid(table.log_values[:, :look], table.metric)], level)
-            word, cell = judged.decision.word, judged.contrasts.cell
-            won |= bool(((word == CLEAR) & open_cells[cell]).any())
-            undecided = np.zeros(design.cells, dtype=bool)
-            undecided[cell[word == UNDECIDED]] = True
-            open_cells &= undecided
+            found = [v for v, _ in verdicts_of(grid(table.log_values[:, :look], table.metric), true, SHARE_PER_LOOK)]
+            won |= any(v.winner is not None and v.cell in open_cells for v in found)
+            open_cells &= {v.cell for v in found if v.word == "undecided"}
         with_winner += won
     share = with_winner / tables
     return Score(), [
@@ -173,11 +178,9 @@ def coverage(rng: np.random.Generator) -> tuple[Score, list[Check]]:
     inside = count = 0
     for design in mixture(300, rng, effect_share=0.5, effect_min=0.0):
         table, true = study(design, rng)
-        for judged in judge_table([table], RULE.level):
-            rows = judged.contrasts
-            value = true.log_effect[rows.cell, rows.setting_a] - true.log_effect[rows.cell, rows.setting_b]
-            inside += int(((judged.decision.low <= value) & (value <= judged.decision.high)).sum())
-            count += len(value)
+        for verdict, value in verdicts_of(table, true):
+            inside += verdict.ratio_low <= math.exp(value) <= verdict.ratio_high
+            count += 1
     return Score(), [Check("95 % intervals that hold the true ratio", inside / count, 0.94, False)]
 
 
@@ -197,7 +200,7 @@ def racing(rng: np.random.Generator, races: int = 300) -> tuple[Score, list[Chec
         sd = float(np.clip(0.03 * np.exp(rng.normal(0, 0.6)), 0.01, 0.10))
         leader, trials = run_race(true, sd, rng)
         regrets.append(1 - float(np.exp(true[leader] - true.max())))
-        shares.append(trials / (k * RULE.looks[-1]))
+        shares.append(trials / (k * LOOKS[-1]))
     return Score(), [
         Check(
             "racing: regret on average",
@@ -216,9 +219,7 @@ def racing(rng: np.random.Generator, races: int = 300) -> tuple[Score, list[Chec
     ]
 
 
-def run_race(
-    true: np.ndarray, sd: float, rng: np.random.Generator, blocks_max: int = RULE.looks[-1]
-) -> tuple[int, int]:
+def run_race(true: np.ndarray, sd: float, rng: np.random.Generator, blocks_max: int = LOOKS[-1]) -> tuple[int, int]:
     """One race; the leader and the trials it took."""
     names = [str(i) for i in range(len(true))]
     scores = np.full((blocks_max, len(true)), np.nan)
@@ -247,6 +248,7 @@ def live_switching(rng: np.random.Generator, tables: int = 25) -> tuple[Score, l
         full.pairs += found.pairs
         full.statements += found.statements
         full.false_statements += found.false_statements
+    few = [study(replace(STUDY_5_2, blocks=5), rng) for _ in range(tables)]
     upper = binomial_upper(empty.pairs.null_tables_with_winner, empty.pairs.null_tables)
     return empty.pairs + full.pairs, [
         Check(
@@ -270,6 +272,7 @@ def live_switching(rng: np.random.Generator, tables: int = 25) -> tuple[Score, l
             True,
             f"of {empty.statements + full.statements}",
         ),
+        Check("live switching: found at 5 rounds", periods.found_share(few), 0.70, False),
         Check("live switching: false ties", full.pairs.false_ties_share, 0.01, True, f"of {full.pairs.ties}"),
     ]
 

@@ -27,8 +27,9 @@ from typing import Literal
 
 from scipy import special
 
-from seekwise.analysis.decision.bounds import ALPHA, NOISE_FLOOR_LOG, Ahead
+from seekwise.analysis.decision.statistics import NOISE_FLOOR_LOG, Ahead
 from seekwise.analysis.decision.verdicts import Judged, Standing, log_of_share, share
+from seekwise.analysis.rule import ALPHA
 from seekwise.study.uses import LIMITS, Purpose
 
 STARVED_FACTOR = 10.0

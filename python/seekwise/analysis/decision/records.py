@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from seekwise.analysis.decision import choose as choices
-from seekwise.analysis.decision.bounds import ROUNDS_MIN
 from seekwise.analysis.decision.choose import Choice
 from seekwise.analysis.decision.periods import BINS_PER_OCTAVE, JobPeriod, Merged, jain, upper_bound_ns
-from seekwise.analysis.decision.table import Entry, Threshold
+from seekwise.analysis.decision.table import Conditions, Entry, Threshold
 from seekwise.analysis.decision.verdicts import Judged, judge
 from seekwise.store.record import Phase, Record
 from seekwise.study.uses import Purpose, Use
@@ -104,6 +103,7 @@ def entries(records: Sequence[Record], order: Order) -> list[Entry]:
                         metric.purpose,
                         use.unit,
                         metric.kind,
+                        conditions=Conditions(f"{metric.kind} {metric.role}"),
                     )
                 )
     return found
@@ -130,7 +130,7 @@ def decided(records: Sequence[Record], order: Order, *, final: bool = True) -> D
 
 def made(judged: Sequence[Judged], in_force: str, candidates: Sequence[str]) -> Decided:
     """The one way from verdicts to choices, whatever was judged."""
-    known = [each for each in judged if each.rounds >= ROUNDS_MIN]
+    known = [each for each in judged if each.counts]
 
     def chosen(group: str | None = None) -> Choice | None:
         mine = [each for each in known if each.role == "foreground" and group in (None, each.group)]

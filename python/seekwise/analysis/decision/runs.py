@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from seekwise.analysis.decision.bounds import NOISE_FLOOR_LOG, ROUNDS_MIN
+from seekwise.analysis.decision.statistics import NOISE_FLOOR_LOG
 from seekwise.analysis.decision.table import Entry
-from seekwise.analysis.decision.verdicts import LEVEL_WORSE, log_of_share, passed
+from seekwise.analysis.decision.verdicts import log_of_share
+from seekwise.analysis.families import two_stage
+from seekwise.analysis.rule import LEVEL, ROUNDS_MIN
 
 UNCONFIRMED = "unconfirmed"
 DIFFERENCES = {"regression", "improvement"}
@@ -58,7 +60,7 @@ def changes(base: Sequence[Entry], new: Sequence[Entry], settings: Sequence[str]
             mine, its = _mean(entry, setting), _mean(other, setting)
             if mine is not None and its is not None:
                 rows.append((entry, setting, (mine[0], its[0]), *_welch(mine, its)))
-    clear = passed(np.array([row[-1] for row in rows]), LEVEL_WORSE)
+    clear = two_stage([row[-1] for row in rows], LEVEL) <= LEVEL
     return [_change(*row[:-1], bool(good)) for row, good in zip(rows, clear, strict=True)]
 
 

@@ -8,7 +8,7 @@ however the noise is correlated in time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -58,6 +58,24 @@ class Figures(Protocol):
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """How the values of an entry were made. It says how sure they are; they are judged like all others."""
+
+    family: str = ""
+    """Entries of one table and family have noise of the same kind and lend each other what they know of it; empty: none."""
+    share: float = 1.0
+    """Of the error rate, what each look of a run that stops when it is decided may use."""
+    exact: bool = False
+    """A deterministic simulation: fewer repetitions than a test needs decide by their numbers."""
+    noise_log: float = 0.0
+    """What an A/A check of the table says that a difference must exceed."""
+    unsteady: Mapping[str, str] = field(default_factory=dict)
+    """{setting: reason} of what did not reach steady state: it may lose, but not win."""
+    unusable: Mapping[str, int] = field(default_factory=dict)
+    """{setting: values left out, because they have no logarithm}."""
+
+
+@dataclass(frozen=True)
 class Entry:
     """One judged figure of one use."""
 
@@ -79,6 +97,9 @@ class Entry:
     """What one unit of work of the use is called; empty for requests."""
     kind: str = ""
     """As in `judge` of the use."""
+    table: str = ""
+    """Family within which errors are controlled."""
+    conditions: Conditions = Conditions()
 
     @property
     def is_rate(self) -> bool:
@@ -103,10 +124,13 @@ class Values:
 
     def log_value(self, setting: str, rounds: Sequence[int]) -> float:
         known = self.logs[setting]
-        return float(np.mean([known[each] for each in rounds]))
+        return sum(known[each] for each in rounds) / len(rounds)
 
     def log_values_without_one(self, setting: str, groups: Sequence[Sequence[int]]) -> Array:
         known = self.logs[setting]
+        if all(len(group) == 1 for group in groups):
+            logs = np.array([known[each] for (each,) in groups])
+            return (logs.sum() - logs) / (len(logs) - 1)
         sums = np.array([sum(known[each] for each in group) for group in groups])
         counts = np.array([len(group) for group in groups])
         return (sums.sum() - sums) / (counts.sum() - counts)

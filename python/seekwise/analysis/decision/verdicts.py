@@ -1,34 +1,47 @@
-"""From bounds to words: best, within the threshold, worse, undecided.
+"""The one judge: from tested pairs to words.
 
-    within      at most the threshold behind the best, shown (95 %)
-    worse       shown to be behind the best, and not shown to be within the threshold
-    best        all others are worse
-    undecided   neither; the bound says how much it can lose at most
+    of a pair     a winner is shown to be better (corrected over all pairs of its table), and not shown to be within the threshold;
+                  a tie is shown to be within the threshold on either side, each side tested at 5 %
+    of a setting  within      at most the threshold behind the best, shown (95 %)
+                  worse       some pair has another winner
+                  best        all others are worse
+                  undecided   none of these; the bound says how much it can lose at most
 
-"Worse" is corrected for the number of statements of the whole table (Benjamini and Hochberg 1995): in a table without any
-difference, nobody is called worse in 95 % of all cases. "Within" needs no such correction, as each statement is tested by itself
-(intersection-union; Berger 1982).
+The correction is that of Benjamini, Krieger and Yekutieli (2006): in a table without any difference nobody is called worse in 95 % of
+all cases. "Within" needs none, as each statement is tested by itself (intersection-union; Berger 1982).
+
+How far a setting can be behind the best, on the log scale, δ(i, j) being how much better j is than i:
+
+    loss(i)   the greatest δ(i, j) over all j, never below zero
+    high(i)   an upper bound of it: the greatest upper bound of δ(i, j). One j is the best in truth and its bound is among them,
+              so the statement holds with the probability of a single bound, whoever the best is
+              (multiple comparisons with the best; Hsu 1984, Annals of Statistics 12(3))
+    low(i)    the greatest lower bound of δ(i, j), each at a level divided by the number of j
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
+from scipy import special
 
-from seekwise.analysis.decision.bounds import ALPHA, Ahead, Bounds, bounds
+from seekwise.analysis.decision.pair_verdicts import Row, verdict_of
 from seekwise.analysis.decision.periods import Merged
+from seekwise.analysis.decision.statistics import Ahead, spent_at, tested, whole_of
 from seekwise.analysis.decision.table import Entry
-from seekwise.analysis.families import benjamini_hochberg
+from seekwise.analysis.families import two_stage
+from seekwise.analysis.model import Verdict
+from seekwise.analysis.rule import ALPHA, INTERVAL_LEVEL, LEVEL, ROUNDS_MIN
 from seekwise.study.uses import Purpose
 
 Word = Literal["best", "within", "worse", "undecided"]
-DECISION_RULE_VERSION = "4"
-LEVEL_WORSE = 0.03
-"""Nominal level of "worse": with it at most 5 % of tables without any difference call somebody worse (`verify judgement`)."""
+Rows = Mapping[tuple[str, str], Row]
+"""Of one entry, by pair of settings."""
 STARVED_SHARE = 0.5
 BOUND_FACTOR = 3.0
 """An undecided candidate is bounded well when it can lose at most this many thresholds."""
@@ -80,6 +93,15 @@ class Judged:
     """Of a slow tail, where it lies."""
     ahead: Mapping[tuple[str, str], Ahead] = field(default_factory=dict)
     """{(a, b): how much better a is than b}, of every pair that is known."""
+    verdicts: tuple[Verdict, ...] = ()
+    """Of every pair."""
+    exact: bool = False
+    """A deterministic simulation, whose numbers need no statistics."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it may decide anything: enough rounds, or exact values."""
+        return self.rounds >= ROUNDS_MIN or self.exact
 
     @property
     def limit_log(self) -> float:
@@ -107,60 +129,68 @@ class Judged:
 
 def judge(entries: Sequence[Entry], *, alpha: float = ALPHA, final: bool = True) -> list[Judged]:
     """Every candidate of every entry. The entries are one table: they share one error rate for "worse"."""
-    starved = _starved(entries, alpha, final)
-    found = [
-        bounds(entry, alpha=alpha, final=final, starved=starved.get((entry.use, entry.job), frozenset()))
-        if entry.is_latency
-        else bounds(entry, alpha=alpha, final=final)
-        for entry in entries
+    pairs = tested(entries)
+    shares = [spent_at(*entry.looks, final) * entry.conditions.share for entry in entries]
+    level = LEVEL * alpha / ALPHA
+    q = two_stage(np.minimum([each.p / shares[each.entry] for each in pairs], 1.0), level)
+    by_entry: list[dict[tuple[str, str], Row]] = [{} for _ in entries]
+    alone = np.array([alpha * shares[each.entry] for each in pairs])
+    others = np.array([max(len(entries[each.entry].figures.settings) - 1, 1) for each in pairs])
+    se, df = (np.array([getattr(each.ahead, name) for each in pairs]) for name in ("se", "df"))
+    halves = [special.stdtrit(df, 1 - at) * se for at in (alone, alone / others, (1 - INTERVAL_LEVEL) / 2)]
+    for i, each in enumerate(pairs):
+        by_entry[each.entry][each.a, each.b] = Row(
+            each, float(q[i]), level, float(alone[i]), *(float(half[i]) for half in halves)
+        )
+    starved = _starved(entries, by_entry)
+    return [
+        _judged(entry, rows, starved.get((entry.use, entry.job), frozenset()) if entry.is_latency else frozenset())
+        for entry, rows in zip(entries, by_entry, strict=True)
     ]
-    found = [
-        replace(each, ahead=_without_starved(each.ahead, starved.get((entry.use, entry.job), frozenset())))
-        if entry.is_latency
-        else each
-        for entry, each in zip(entries, found, strict=True)
-    ]
-    rejected = _benjamini_hochberg([each.p for each in found], LEVEL_WORSE * alpha / ALPHA)
-    return [_judged(entry, each, worse) for entry, each, worse in zip(entries, found, rejected, strict=True)]
 
 
-def _starved(entries: Sequence[Entry], alpha: float, final: bool) -> dict[tuple[str, str], frozenset[str]]:
+def _starved(entries: Sequence[Entry], by_entry: Sequence[Rows]) -> dict[tuple[str, str], frozenset[str]]:
     """{(use, job): candidates whose rate is shown to be below `STARVED_SHARE` of the best rate}.
 
     A closed-loop load issues no requests while it is starved, so its latency percentiles omit the wait ("coordinated omission").
     Starved candidates get a latency verdict of their own, but the other candidates are not compared with their latency.
     """
     found = {}
-    for entry in entries:
+    for entry, rows in zip(entries, by_entry, strict=True):
         if entry.is_rate and entry.job:
-            seen = bounds(entry, alpha=alpha, final=final)
-            behind = np.flatnonzero(seen.low >= -math.log(STARVED_SHARE))
-            found[entry.use, entry.job] = frozenset(seen.settings[i] for i in behind)
+            known = [_behind(name, entry, rows, ()) for name in entry.figures.settings]
+            found[entry.use, entry.job] = frozenset(
+                each.setting for each in known if each.low >= -math.log(STARVED_SHARE)
+            )
     return found
 
 
-def _without_starved(ahead: Mapping[tuple[str, str], Ahead], starved: frozenset[str]) -> dict[tuple[str, str], Ahead]:
-    """No setting is ahead by the latency of a job that it starves, as that latency omits the wait: such pairs count as level."""
-    level = Ahead(0.0, 0.0, 1.0)
-    return {
-        (a, b): level if (a in starved and each.mean > 0) or (b in starved and each.mean < 0) else each
-        for (a, b), each in ahead.items()
-    }
+@dataclass(frozen=True)
+class Behind:
+    """How far one setting is behind the best, on the log scale."""
+
+    setting: str
+    loss: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    """Infinite where nothing bounds it."""
 
 
-def _benjamini_hochberg(p_values: Sequence[np.ndarray], alpha: float) -> list[np.ndarray]:
-    """Which hypotheses are rejected, in the shape in which they came."""
-    if not p_values:
-        return []
-    rejected = passed(np.concatenate([np.asarray(each) for each in p_values]), alpha)
-    return np.split(rejected, np.cumsum([len(each) for each in p_values])[:-1])
-
-
-def passed(p: np.ndarray, alpha: float) -> np.ndarray:
-    """Benjamini and Hochberg 1995: rejected at a false discovery rate of alpha."""
-    if len(p) == 0:
-        return np.zeros(0, dtype=bool)
-    return benjamini_hochberg(np.clip(p, 0.0, 1.0)) <= alpha
+def _behind(name: str, entry: Entry, rows: Rows, starved: Collection[str]) -> Behind:
+    """Loss with bounds. No loss is counted against the `starved`."""
+    loss = low = high = 0.0
+    for other in entry.figures.settings:
+        if other == name or other in starved:
+            continue
+        row, sign = (rows.get((name, other)), 1.0) if (name, other) in rows else (rows.get((other, name)), -1.0)
+        if row is None or not row.tested.decides:
+            high = math.inf
+            continue
+        mean = sign * row.tested.ahead.mean
+        loss = max(loss, mean)
+        high = max(high, mean + row.half)
+        low = max(low, mean - row.half_of_many)
+    return Behind(name, loss, low, high)
 
 
 def share(log_loss: float, more_is_better: bool) -> float:
@@ -175,18 +205,18 @@ def log_of_share(loss: float, more_is_better: bool) -> float:
     return -math.log1p(-loss) if more_is_better else math.log1p(loss)
 
 
-def _judged(entry: Entry, found: Bounds, worse: np.ndarray) -> Judged:
+def _judged(entry: Entry, rows: Rows, starved: Collection[str]) -> Judged:
+    names = entry.figures.settings
     limit = log_of_share(entry.threshold, entry.more_is_better)
-    words: list[Word] = []
-    for i in range(len(found.settings)):
-        if math.isfinite(found.high[i]) and found.high[i] <= limit:
-            words.append("within")
-        else:
-            words.append("worse" if worse[i] else "undecided")
-    leader = int(np.argmin(np.where(found.rounds > 0, found.loss, np.inf))) if len(words) else 0
-    if len(words) > 1 and all(word == "worse" for i, word in enumerate(words) if i != leader):
-        words[leader] = "best"
-    standings = tuple(_standing(entry, found, i, words[i]) for i in range(len(words)))
+    verdicts = tuple(verdict_of(entry, a, b, rows.get((a, b)), limit, starved) for a, b in combinations(names, 2))
+    behind = [_behind(name, entry, rows, starved) for name in names]
+    rounds = [len(entry.figures.rounds(name)) for name in names]
+    words = _words(entry, behind, rounds, limit, {each.loser for each in verdicts if each.winner is not None})
+    known = [row.tested.own_sd for row in rows.values()]
+    ahead = {}
+    for (a, b), row in rows.items():
+        if row.tested.decides:
+            ahead[b, a], ahead[a, b] = row.tested.ahead, row.tested.ahead.turned()
     return Judged(
         entry.use,
         entry.metric,
@@ -196,32 +226,57 @@ def _judged(entry: Entry, found: Bounds, worse: np.ndarray) -> Judged:
         entry.role,
         entry.group,
         entry.title,
-        standings,
-        int(found.rounds.max(initial=0)),
-        found.s_log,
+        tuple(_standing(entry, *each) for each in zip(behind, words, rounds, strict=True)),
+        max(rounds, default=0),
+        float(np.median(known)) if known else math.nan,
         entry.purpose,
         entry.job,
         entry.work,
         entry.kind or entry.metric,
         entry.figures.tail if entry.kind == "tail" and isinstance(entry.figures, Merged) else None,
-        found.ahead,
+        _without_starved(ahead, starved),
+        verdicts,
+        entry.conditions.exact,
     )
 
 
-def _standing(entry: Entry, found: Bounds, i: int, word: Word) -> Standing:
-    ran = found.rounds[i] > 0 and math.isfinite(found.log_value[i])
-    low, high = max(0.0, float(found.low[i])), float(found.high[i])
-    if word == "best":
-        # All others are shown to be behind it: its loss is zero.
-        high = 0.0
-    loss = float(found.loss[i])
+def _words(
+    entry: Entry, behind: Sequence[Behind], rounds: Sequence[int], limit: float, beaten: Collection[str | None]
+) -> list[Word]:
+    words: list[Word] = []
+    for each in behind:
+        if each.high <= limit and each.setting not in entry.conditions.unsteady:
+            words.append("within")
+        else:
+            words.append("worse" if each.setting in beaten else "undecided")
+    if len(words) > 1:
+        leader = int(np.argmin([each.loss if count else math.inf for each, count in zip(behind, rounds, strict=True)]))
+        if all(word == "worse" for i, word in enumerate(words) if i != leader):
+            words[leader] = "best"
+    return words
+
+
+def _without_starved(ahead: Mapping[tuple[str, str], Ahead], starved: Collection[str]) -> dict[tuple[str, str], Ahead]:
+    """No setting is ahead by the latency of a job that it starves, as that latency omits the wait: such pairs count as level."""
+    level = Ahead(0.0, 0.0, 1.0)
+    return {
+        (a, b): level if (a in starved and each.mean > 0) or (b in starved and each.mean < 0) else each
+        for (a, b), each in ahead.items()
+    }
+
+
+def _standing(entry: Entry, behind: Behind, word: Word, rounds: int) -> Standing:
+    value = whole_of(entry.figures, behind.setting, [entry.figures.rounds(behind.setting)])
+    ran = rounds > 0 and math.isfinite(value)
+    # All others are shown to be behind the best: its loss is zero.
+    high = 0.0 if word == "best" else behind.high
     return Standing(
-        setting=found.settings[i],
+        setting=behind.setting,
         verdict=word,
-        value=math.exp(found.log_value[i]) if ran else None,
-        loss=share(loss, entry.more_is_better) if ran else None,
-        low=share(low, entry.more_is_better),
+        value=math.exp(value) if ran else None,
+        loss=share(behind.loss, entry.more_is_better) if ran else None,
+        low=share(behind.low, entry.more_is_better),
         high=share(high, entry.more_is_better) if math.isfinite(high) else None,
-        rounds=int(found.rounds[i]),
-        _factor=math.exp(min(loss, 700.0)) if ran else None,
+        rounds=rounds,
+        _factor=math.exp(min(behind.loss, 700.0)) if ran else None,
     )

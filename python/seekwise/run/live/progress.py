@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from scipy import special
 
 from seekwise.analysis.decision import choose
-from seekwise.analysis.decision.bounds import Ahead
+from seekwise.analysis.decision.statistics import Ahead
 from seekwise.analysis.decision.verdicts import BOUND_FACTOR, Judged, log_of_share
 from seekwise.run.live import carry
 from seekwise.run.live.candidates import Candidate

@@ -1,26 +1,23 @@
-"""How much each candidate can be behind the best: estimates and bounds on the log scale.
+"""The one statistics of every verdict: each pair of settings of a table, its difference, error and p.
 
-    δ(i, j)   how much better j is than i, from the rounds that both ran in
-    loss(i)   the greatest δ(i, j) over all j, never below zero
-    high(i)   an upper bound of it: the greatest upper bound of δ(i, j). One j is the best in truth and its bound is among them,
-              so the statement holds with the probability of a single bound, whoever the best is
-              (multiple comparisons with the best; Hsu 1984, Annals of Statistics 12(3))
-    low(i)    the greatest lower bound of δ(i, j), each at a level divided by the number of j
-
-Each δ is a jackknife over rounds, so that percentiles and ratios of sums are merged over rounds and never averaged, and its
+Each difference is a jackknife over rounds, so that percentiles and ratios of sums are merged over rounds and never averaged, and its
 t statistic is made of differences that are symmetric by the random order of each round. Such a t test keeps its level at 5 % and
 below whatever the variances of the rounds are (Ibragimov and Müller 2010, J. Business & Economic Statistics 28(4); Bakirov and
-Székely 2006), which covers autocorrelation, drift, bursts and a noisy neighbour alike. Pairs of one table share what they know of
-the noise (`analysis.moderate`).
+Székely 2006), which covers autocorrelation, drift, bursts and a noisy neighbour alike. Where all that is known are plain values, the
+jackknife is the paired t test on the log scale.
+
+Few rounds know their own noise badly, so pairs lend each other what they know of it (`analysis.moderate`): pairs of one entry, and of
+all entries of a family that is large enough (`table.Conditions.family`).
 
 Looking several times spends the error rate in parts that add up to it: at look k of K the share (k/K)⁴ − ((k−1)/K)⁴ (power family of
-Kim and DeMets 1987, Biometrika 74(1)). Early looks only save time where a difference is large; most is kept for the last one.
+Kim and DeMets 1987, Biometrika 74(1)). Early looks only save time where a difference is large; most is kept for the last one. A study
+that stops when it is decided spends as much at each of its three looks instead (`rule.SHARE_PER_LOOK`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -28,13 +25,15 @@ from numpy.typing import NDArray
 from scipy import special
 
 from seekwise.analysis.decision.table import Entry, Figures
-from seekwise.analysis.moderate import NO_PRIOR, Prior, fit_prior
+from seekwise.analysis.moderate import NO_PRIOR, fit_prior
+from seekwise.analysis.rule import ROUNDS_MIN
 
 Array = NDArray[np.float64]
 
-ALPHA = 0.05
-ROUNDS_MIN = 3
-"""Two rounds know their own noise to a factor of ten; nothing is said from them."""
+FAMILY_MIN = 5
+"""Fewer entries say too little about how noise is distributed over them."""
+PAIRS_MIN = 3
+"""Fewer pairs of one entry lend each other nothing."""
 SPENDING_POWER = 4
 FAR_OUT = 2.5
 """Robust standard deviations from the centre of all rounds; with normal noise 1 % of the rounds lie beyond, and bounding costs 0.5 %."""
@@ -51,6 +50,7 @@ NEIGHBOURS_MOST = 10
 NEARLY_EQUAL_LOG = 0.7
 """Beyond a factor of two nothing hangs on a few rounds, and their differences are not symmetric."""
 CENTRE_STEPS = 10
+EXACT_DF = 1e6
 NOISE_FLOOR_LOG = 1e-4
 """Equal numbers (rounded, or an exact model) are not known better than 0.01 %."""
 
@@ -92,28 +92,6 @@ class Ahead:
         return Ahead(-self.mean, self.se, self.df, self.rounds)
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """Losses on the log scale by candidate; arrays in the order of `settings`."""
-
-    settings: tuple[str, ...]
-    log_value: Array
-    """Of all rounds of a candidate together; NaN where it never ran."""
-    loss: Array
-    low: Array
-    high: Array
-    """Infinite where nothing bounds it."""
-    p: Array
-    """One-sided p of "somebody is better", corrected for the number of others; 1 where nothing is known."""
-    rounds: Array
-    spent: float
-    """Share of the error rate that this look used."""
-    s_log: float
-    """Typical noise of one round's difference, for planning."""
-    ahead: dict[tuple[str, str], Ahead] = field(default_factory=dict)
-    """{(a, b): how much better a is}, of every pair with enough rounds in common, both ways round."""
-
-
 def spent_at(look: int, looks: int, final: bool) -> float:
     """Share of the error rate for this look; the final one takes what is left."""
     before = ((look - 1) / looks) ** SPENDING_POWER
@@ -121,15 +99,19 @@ def spent_at(look: int, looks: int, final: bool) -> float:
 
 
 def pair(entry: Entry, a: str, b: str) -> Pair | None:
-    """Jackknife of the log ratio over the rounds that both ran in, or ran near one another; None below two."""
+    """Jackknife of the log ratio over the rounds that both ran in, or ran near one another; None below two.
+
+    Of exact values one round is enough, and has no noise.
+    """
     figures = entry.figures
     of_a, of_b = together(figures.rounds(a), figures.rounds(b))
     count = len(of_a)
-    if count < 2:
+    if count < (1 if entry.conditions.exact else 2):
         return None
     sign = 1.0 if entry.more_is_better else -1.0
-
-    whole = sign * (_whole(figures, b, of_b) - _whole(figures, a, of_a))
+    whole = sign * (whole_of(figures, b, of_b) - whole_of(figures, a, of_a))
+    if entry.conditions.exact and count < ROUNDS_MIN:
+        return Pair(whole, NOISE_FLOOR_LOG**2, count)
     without = sign * (figures.log_values_without_one(b, of_b) - figures.log_values_without_one(a, of_a))
     mean, s_squared = centre(whole, without)
     return Pair(mean, max(s_squared, NOISE_FLOOR_LOG**2), count, figures.added_variance(a, b))
@@ -180,43 +162,8 @@ def _bounded(values: Array) -> tuple[float, float] | None:
     return middle, float(((clipped - middle) ** 2).sum() / (len(values) - 1)) / inside**2
 
 
-def bounds(entry: Entry, *, alpha: float = ALPHA, final: bool = True, starved: Collection[str] = frozenset()) -> Bounds:
-    """Loss of every candidate with bounds; `final`: no later look will follow. No loss is counted against the `starved`."""
-    names = entry.figures.settings
-    k = len(names)
-    found = {(i, j): pair(entry, names[i], names[j]) for i, j in combinations(range(k), 2)}
-    known = {key: each for key, each in found.items() if each is not None and np.isfinite(each.s_squared)}
-    prior = prior_of(list(known.values()))
-    share = spent_at(*entry.looks, final)
-    level = alpha * share
-    log_value = np.array([_whole(entry.figures, name, [entry.figures.rounds(name)]) for name in names])
-    loss, low = np.zeros(k), np.zeros(k)
-    high, p = np.zeros(k), np.ones(k)
-    rounds = np.array([len(entry.figures.rounds(name)) for name in names], dtype=float)
-    for i in range(k):
-        for j in range(k):
-            if i == j or names[j] in starved:
-                continue
-            each = known.get((min(i, j), max(i, j)))
-            if each is None or each.rounds < ROUNDS_MIN:
-                high[i] = np.inf
-                continue
-            mean = each.mean if i < j else -each.mean
-            down, up, p_one = interval(each, mean, prior, level, max(k - 1, 1))
-            loss[i] = max(loss[i], mean)
-            high[i] = max(high[i], up)
-            low[i] = max(low[i], down)
-            p[i] = min(p[i], min(1.0, p_one * (k - 1) / share))
-    typical = float(np.sqrt(np.median([each.s_squared for each in known.values()]))) if known else float("nan")
-    ahead = {}
-    for (i, j), each in known.items():
-        if each.rounds >= ROUNDS_MIN:
-            ahead[names[j], names[i]] = Ahead(each.mean, *error(each, prior), each.rounds)
-            ahead[names[i], names[j]] = ahead[names[j], names[i]].turned()
-    return Bounds(names, log_value, loss, low, np.maximum(high, 0.0), p, rounds, share, typical, ahead)
-
-
-def _whole(figures: Figures, name: str, groups: Sequence[Sequence[int]]) -> float:
+def whole_of(figures: Figures, name: str, groups: Sequence[Sequence[int]]) -> float:
+    """Logarithm of the figure over all rounds of these groups; NaN without any."""
     rounds = [number for group in groups for number in group]
     return figures.log_value(name, rounds) if rounds else float("nan")
 
@@ -227,6 +174,9 @@ def together(rounds_a: Sequence[int], rounds_b: Sequence[int]) -> tuple[list[lis
     Usually the rounds that both ran in, one by one. Where one of them needs long periods and runs only in every tenth round, its
     rounds have the other's nearest rounds around them: all of what is known of the other counts, and drift cancels.
     """
+    if rounds_a == rounds_b:
+        alone = [[each] for each in rounds_a]
+        return alone, alone
     a, b = set(rounds_a), set(rounds_b)
     common = sorted(a & b)
     if len(common) < 2 or max(len(a), len(b)) < RARE_FACTOR * len(common):
@@ -240,34 +190,78 @@ def together(rounds_a: Sequence[int], rounds_b: Sequence[int]) -> tuple[list[lis
     return [groups_a[each] for each in common], [groups_b[each] for each in common]
 
 
-def prior_of(pairs: Sequence[Pair]) -> Prior:
-    """What the pairs of one entry know of each other's noise; nothing below three pairs."""
-    if len(pairs) < 3:
-        return NO_PRIOR
-    s_squared = np.array([each.s_squared for each in pairs])
-    df = np.array([each.rounds - 1.0 for each in pairs])
-    return fit_prior(s_squared, df)
+@dataclass(frozen=True)
+class Tested:
+    """One pair of one entry: how much better b is than a on the log scale, and how surely."""
+
+    entry: int
+    a: str
+    b: str
+    ahead: Ahead
+    """Of b."""
+    p: float
+    """Two-sided; NaN below the least number of rounds."""
+    sd: float
+    """Of one round's difference, as all that is known of it makes one expect."""
+    own_sd: float
+    """The same from its own rounds alone."""
+
+    @property
+    def decides(self) -> bool:
+        return not np.isnan(self.p)
 
 
-def error(each: Pair, prior: Prior) -> tuple[float, float]:
-    """(standard error of the mean, its degrees of freedom)."""
-    n = float(each.rounds)
-    variance, df = prior.squeeze(*_with_added(each))
-    return float(np.sqrt(variance[0] / n)), float(df[0])
+def tested(entries: Sequence[Entry]) -> list[Tested]:
+    """Every pair of every entry that two rounds or more tell of, in the order of entries and settings."""
+    keys: list[tuple[int, str, str]] = []
+    pairs: list[Pair] = []
+    for number, entry in enumerate(entries):
+        for a, b in combinations(entry.figures.settings, 2):
+            each = pair(entry, a, b)
+            if each is not None and np.isfinite(each.s_squared):
+                keys.append((number, a, b))
+                pairs.append(each)
+    found: dict[int, Tested] = {}
+    for members, lends in _lenders(entries, [number for number, _, _ in keys]):
+        is_exact = np.array([entries[keys[at][0]].conditions.exact for at in members])
+        aheads, p = _of_family([pairs[at] for at in members], is_exact, lends)
+        for i, at in enumerate(members):
+            sd = aheads[i].se * pairs[at].rounds ** 0.5
+            found[at] = Tested(*keys[at], aheads[i], float(p[i]), sd, pairs[at].s_squared ** 0.5)
+    return [found[at] for at in range(len(pairs))]
 
 
-def _with_added(each: Pair) -> tuple[Array, Array]:
-    """What is added to the variance of the mean counts as if each round had shown its part."""
-    n = float(each.rounds)
-    return np.array([each.s_squared + n * each.added_variance]), np.array([n - 1.0])
+def _lenders(entries: Sequence[Entry], numbers: Sequence[int]) -> list[tuple[list[int], bool]]:
+    """Pairs that know of each other's noise, by place, and whether there are enough of them to lend."""
+    by_family: dict[tuple[str, str], set[int]] = {}
+    for number in numbers:
+        entry = entries[number]
+        by_family.setdefault((entry.conditions.family, entry.table), set()).add(number)
+    groups: dict[object, list[int]] = {}
+    for at, number in enumerate(numbers):
+        family = (entries[number].conditions.family, entries[number].table)
+        is_large = bool(family[0]) and len(by_family[family]) >= FAMILY_MIN
+        groups.setdefault(family if is_large else number, []).append(at)
+    return [(members, isinstance(key, tuple) or len(members) >= PAIRS_MIN) for key, members in groups.items()]
 
 
-def interval(each: Pair, mean: float, prior: Prior, level: float, others: int) -> tuple[float, float, float]:
-    """(lower bound at level / others, upper bound at level, one-sided p of "better by more than nothing")."""
-    se, df = error(each, prior)
-    t_low = float(special.stdtrit(df, 1 - level / others))
-    t_high = float(special.stdtrit(df, 1 - level))
-    s_squared, df_own = _with_added(each)
-    p_two = float(prior.p(np.array([mean]), s_squared, np.array([float(each.rounds)]), df_own)[0])
-    p_one = p_two / 2 if mean > 0 else 1 - p_two / 2
-    return mean - t_low * se, mean + t_high * se, p_one
+def _of_family(pairs: Sequence[Pair], is_exact: NDArray[np.bool_], lends: bool) -> tuple[list[Ahead], Array]:
+    """(how much better b is, two-sided p) of pairs that share what they know of the noise."""
+    mean = np.array([each.mean for each in pairs])
+    own = np.array([each.s_squared for each in pairs])
+    n = np.array([float(each.rounds) for each in pairs])
+    # What is added to the variance of the mean counts as if each round had shown its part.
+    s_squared = own + n * np.array([each.added_variance for each in pairs])
+    exact = is_exact & (n < ROUNDS_MIN)
+    df = np.where(exact, EXACT_DF, np.maximum(n - 1, 1.0))
+    votes = (n >= ROUNDS_MIN) & ~exact
+    prior = fit_prior(own[votes], df[votes]) if lends and votes.any() else NO_PRIOR
+    variance, posterior_df = prior.squeeze(s_squared, df)
+    p = np.full(len(mean), np.nan)
+    if votes.any():
+        p[votes] = prior.p(mean[votes], s_squared[votes], n[votes], df[votes])
+    # A value that no chance has touched differs or does not.
+    p[exact] = np.where(np.abs(mean[exact]) > NOISE_FLOOR_LOG, 0.0, 1.0)
+    se = np.sqrt(np.where(exact, s_squared, variance) / n)
+    freedom = np.where(exact, df, posterior_df)
+    return [Ahead(float(mean[i]), float(se[i]), float(freedom[i]), pairs[i].rounds) for i in range(len(pairs))], p

@@ -1,10 +1,9 @@
-"""From observations to differences: what is compared with what, on the log scale, block by block.
+"""Observations as a grid: every usable value of one metric of one table by cell, block and setting.
 
         y = ln(value) = setting + block + error                 one cell
 
 A block holds every setting once, so the difference of two settings within a block is free of the block's own luck (drift,
-a full file system, a warm room). Each pair of settings has its own differences and its own variance: settings that are not
-equally noisy then need no further care. Several observations of one setting in one block count as one, their mean.
+a full file system, a warm room). Several observations of one setting in one block count as one, their mean.
 
 What cannot be used is left out and counted: values that are not finite, or not above zero (they have no logarithm). A block
 in which one of the two settings is missing says nothing about that pair.
@@ -42,28 +41,6 @@ class Grid:
         return self.settings.index(setting)
 
 
-@dataclass(frozen=True)
-class Contrasts:
-    """One pair of settings per row, `mean` = ln a − ln b. Rows of all cells of one table and metric."""
-
-    cell: NDArray[np.int64]
-    setting_a: NDArray[np.int64]
-    setting_b: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    """Blocks in which both were observed."""
-    mean: Array
-    s_squared: Array
-    """Variance of one block's difference; NaN below two blocks."""
-    cell_s_squared: Array
-    """The same from all settings of the cell: twice the residual variance of setting + block."""
-    cell_df: Array
-    """Its degrees of freedom, (k − 1)(n − 1) for k settings in n complete blocks."""
-
-    @property
-    def df(self) -> Array:
-        return np.maximum(self.blocks - 1, 0).astype(float)
-
-
 def grids(observations: Iterable[Observation]) -> list[Grid]:
     """Observations by table and metric; every order is the order of first appearance, blocks ascending."""
     rows: dict[tuple[str, str], list[Observation]] = {}
@@ -95,51 +72,6 @@ def _grid(table: str, metric: str, rows: list[Observation]) -> Grid:
     with np.errstate(invalid="ignore"):
         log_values = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     return Grid(table, metric, tuple(cells), tuple(blocks), tuple(settings), log_values, asked, unusable)
-
-
-def contrasts(grid: Grid, leave_out: frozenset[str] = frozenset()) -> Contrasts:
-    """Every pair of settings that a cell was asked about, except pairs with a setting of `leave_out`."""
-    kept = [i for i, name in enumerate(grid.settings) if name not in leave_out]
-    pairs = [(a, b) for position, a in enumerate(kept) for b in kept[position + 1 :]]
-    if not pairs:
-        none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return Contrasts(none, none, none, none, nothing, nothing, nothing, nothing)
-    first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    # [cell, block, pair]
-    difference = grid.log_values[:, :, first] - grid.log_values[:, :, second]
-    present = ~np.isnan(difference)
-    n = present.sum(axis=1)
-    mean = np.where(present, difference, 0.0).sum(axis=1) / np.maximum(n, 1)
-    deviation = np.where(present, difference - mean[:, None, :], 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        s_squared = np.where(n > 1, (deviation**2).sum(axis=1) / np.maximum(n - 1, 1), np.nan)
-    residual_variance, residual_df = residual(grid.log_values[:, :, kept])
-    both = grid.asked[:, first] & grid.asked[:, second]
-    cell, pair = np.nonzero(both)
-    return Contrasts(
-        cell=cell,
-        setting_a=first[pair],
-        setting_b=second[pair],
-        blocks=n[cell, pair],
-        mean=np.where(n > 0, mean, np.nan)[cell, pair],
-        s_squared=s_squared[cell, pair],
-        cell_s_squared=2 * residual_variance[cell],
-        cell_df=residual_df[cell],
-    )
-
-
-def residual(log_values: Array) -> tuple[Array, Array]:
-    """Residual variance of y = setting + block + error in each cell, and its degrees of freedom.
-
-    `log_values[cell, block, setting]`; missing values are left out of the fit. Without degrees of freedom: NaN and 0.
-    """
-    variance = np.full(len(log_values), np.nan)
-    df = np.zeros(len(log_values))
-    for i, values in enumerate(log_values):
-        errors, freedom = fit(values)
-        if freedom > 0:
-            variance[i], df[i] = np.nansum(errors**2) / freedom, freedom
-    return variance, df
 
 
 def fit(values: Array) -> tuple[Array, int]:
